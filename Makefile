@@ -1,0 +1,87 @@
+# Everything a developer or CI runs. Needs GNU make and Python 3.11 to 3.14 with
+# its venv module; all the rest is installed into .venv, pinned and checked
+# against hashes.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup run test lint bench lock clean
+MAKEFLAGS += --no-builtin-rules
+
+# Another interpreter: make setup PYTHON=python3.13
+PYTHON ?= python3
+# More for pytest: make test PYTEST_ARGS="-k acknowledge -x"
+PYTEST_ARGS ?=
+# More for the benchmark: make bench BENCH_ARGS=--help
+BENCH_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+INSTALL := $(PIP) install --quiet --require-hashes
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(VENV)/.runtime ## Create .venv with the countersign command in it
+
+run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8080 with a database under ./var and a test key
+	$(BIN)/countersign dev
+
+test: $(VENV)/.dev ## Run every test that can run without root; name those left out
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# The benchmark's own libraries are installed too: its code is type-checked.
+lint: $(VENV)/.dev $(VENV)/.bench ## Check formatting, lint rules and types
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench ## Measure requests per second against the usual stack
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
+# The files are compiled for every supported Python and platform at once, each
+# with the pins of the one before it, so that all of them fit into one .venv.
+# Pins that still satisfy pyproject.toml stay; `make lock UPGRADE=1` renews all.
+UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes \
+	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+lock: $(VENV)/.dev ## Recompile requirements*.txt from pyproject.toml (UPGRADE=1: newest versions)
+	$(UV_COMPILE) pyproject.toml -o requirements.txt
+	$(UV_COMPILE) --group build -c requirements.txt -o requirements-build.txt
+	$(UV_COMPILE) pyproject.toml --group dev \
+		-c requirements.txt -c requirements-build.txt -o requirements-dev.txt
+	$(UV_COMPILE) pyproject.toml --group bench \
+		-c requirements-dev.txt -o requirements-bench.txt
+
+clean: ## Remove .venv, caches and build output; ./var with its data stays
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './var/*' -prune -exec rm -rf {} +
+
+# Stamps: installing again is needed only after the named files have changed.
+
+# 3.15 is refused because the database drivers have no wheels for it yet: pip would
+# say so too, but not as clearly. Raise the bound once `make lock` finds them.
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "Countersign needs Python 3.11 to 3.14, and there is no '$(PYTHON)' here."; \
+		echo "Install one, or name it: make setup PYTHON=/path/to/python3.13"; exit 1; } >&2
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { \
+		echo "Countersign needs Python 3.11 to 3.14; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+		echo "Name another one: make setup PYTHON=python3.13"; exit 1; } >&2
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "'$(PYTHON)' lacks the venv module. On Debian and Ubuntu: apt-get install python3-venv"; \
+		exit 1; } >&2
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: $(BIN)/python requirements.txt requirements-build.txt pyproject.toml
+	$(INSTALL) -r requirements.txt -r requirements-build.txt
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
+	$(INSTALL) -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.runtime requirements-bench.txt
+	$(INSTALL) -r requirements-bench.txt
+	@touch $@

@@ -1,0 +1,25 @@
+"""The command group."""
+
+import click
+
+from countersign import __version__
+from countersign.cli.accounts import accounts
+from countersign.cli.keys import keys
+from countersign.cli.notices import notices
+from countersign.cli.server import dev, init, serve
+from countersign.cli.support import log_to_standard_error
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="countersign")
+def main() -> None:
+    """Countersign: buyer verification and notice acknowledgment.
+
+    Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
+    Answers go to standard output, words for people to standard error.
+    """
+    log_to_standard_error()
+
+
+for part in (init, serve, dev, accounts, keys, notices):
+    main.add_command(part)

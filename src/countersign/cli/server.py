@@ -1,0 +1,104 @@
+"""`init`, `serve` and `dev`."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from contextlib import nullcontext
+
+import click
+import uvloop
+
+from countersign.bootstrap import Deployment, initialise, open_deployment, shipped_notice_files
+from countersign.cli.support import command, say, show
+from countersign.config import Settings, load_settings, unknown_variables
+from countersign.domain.key import KeyKind
+from countersign.domain.mode import Mode
+from countersign.domain.notice_file import parse_notice_file
+from countersign.errors import UnknownAccount
+from countersign.http.server import refuse_taken
+from countersign.http.server import serve as serve_http
+from countersign.lock import only_server
+
+_DEMO_ACCOUNT = "demo"
+
+
+@click.command()
+@command
+def init(*, as_json: bool) -> None:
+    """Make or upgrade the database, the secret key and the notices; harmless twice."""
+    settings = load_settings()
+    published = asyncio.run(initialise(settings))
+    say(f"Ready in {settings.data_dir.resolve()}.")
+    for publication in published:
+        content = publication.content
+        say(f"Notice {content.id} version {content.version} is published.")
+        for gap in content.text_gaps:
+            say(f"  incomplete: {gap}")
+    if as_json:
+        notices = [{"notice_id": p.content.id, "version": p.content.version} for p in published]
+        show({"data_dir": str(settings.data_dir.resolve()), "notices": notices}, "", as_json=True)
+
+
+@click.command()
+@command
+def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server's answer is its service
+    """Serve until stopped (Ctrl-C or SIGTERM)."""
+    _serve(load_settings(), demo=False)
+
+
+@click.command()
+@command
+def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
+    """Try it out: init, a demo account with a test key, a curl line that works, and serve."""
+    settings = load_settings()
+    refuse_taken(settings.host, settings.port)
+    asyncio.run(initialise(settings))
+    _serve(settings, demo=True)
+
+
+def _serve(settings: Settings, *, demo: bool) -> None:
+    for name in unknown_variables():
+        say(f"warning: {name} is not a setting of this release and has no effect.")
+    embedded = settings.database_url is None
+    lock = only_server(settings.data_dir) if embedded else nullcontext()
+
+    async def run() -> None:
+        async with open_deployment(settings) as deployment:
+            if demo:
+                await _greet(deployment)
+            await serve_http(deployment, lambda: say(f"Countersign serves {settings.public_url}"))
+
+    if settings.data_dir.is_dir():
+        with lock:
+            uvloop.run(run())
+    else:
+        uvloop.run(run())
+
+
+async def _greet(deployment: Deployment) -> None:
+    """Make the demo account and its first test key, and show a line to try."""
+    try:
+        account = await deployment.accounts.get(_DEMO_ACCOUNT)
+    except UnknownAccount:
+        account = await deployment.accounts.create(_DEMO_ACCOUNT)
+    now = deployment.keys.now()
+    known = [
+        key
+        for key in await deployment.keys.list(account)
+        if key.mode is Mode.TEST and key.kind is KeyKind.SECRET and key.works_at(now)
+    ]
+    base = deployment.settings.public_url
+    notice_id = parse_notice_file(next(iter(shipped_notice_files().values()))).id
+    if known:
+        say(f"The demo account has a test key already ({known[-1].hint}); it was shown once.")
+        say("For another one:  .venv/bin/countersign keys create --account demo --mode test")
+        say(f"API reference:  {base}/docs")
+        return
+    token = (await deployment.keys.create(account, Mode.TEST)).token
+    header = shlex.quote(f"Authorization: Bearer {token}")
+    say("A test key, shown this once:")
+    say(f"\n  {token}\n")
+    say("Try it in another terminal:")
+    say(f"\n  curl -H {header} {base}/v1/notices/{notice_id}\n")
+    say(f"API reference:  {base}/docs")

@@ -1,0 +1,264 @@
+"""Settings: `COUNTERSIGN_*` variables, or one TOML file, or both (a variable wins).
+
+Everything is judged at once, at start, and all mistakes are reported together.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from countersign.domain.origin import Network
+from countersign.errors import InvalidConfiguration
+
+PREFIX: Final = "COUNTERSIGN_"
+FILE_VARIABLE: Final = "COUNTERSIGN_CONFIG"
+_PORT_MAX: Final = 65535
+_HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
+_RATE: Final = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})\Z")
+
+
+_Given: TypeAlias = tuple[str, str | None]
+"""Where a value was given, and its text."""
+
+
+class Rate(NamedTuple):
+    """At most this many requests in this many seconds."""
+
+    requests: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one deployment, validated."""
+
+    data_dir: Path
+    database_url: str | None = field(repr=False)
+    secret_key_file: Path
+    host: str
+    port: int
+    public_url: str
+    trusted_proxies: tuple[Network, ...]
+    client_ip_header: str
+    rate_limit: Rate | None
+    time_zone: ZoneInfo
+    metrics_port: int | None
+    security_contact: str | None
+    workers: int
+
+
+class Setting(NamedTuple):
+    """One setting: how it is written, what it is without being set, and what it is for."""
+
+    read: Callable[[str], object]
+    default: str | None
+    example: str
+    meaning: str
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _PORT_MAX:
+        msg = "a port from 1 to 65535"
+        raise ValueError(msg)
+    return int(text)
+
+
+def _host(text: str) -> str:
+    if text != "localhost":
+        try:
+            ip_address(text)
+        except ValueError:
+            msg = "an IP address to listen on, such as 127.0.0.1 or 0.0.0.0"
+            raise ValueError(msg) from None
+    return text
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        msg = "an address such as https://countersign.example.com"
+        raise ValueError(msg)
+    return text.rstrip("/")
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        msg = "addresses or networks separated by commas, such as 10.0.0.0/8,192.0.2.7"
+        raise ValueError(msg) from None
+
+
+def _header(text: str) -> str:
+    if not _HEADER.match(text):
+        msg = "the name of a header, such as X-Forwarded-For"
+        raise ValueError(msg)
+    return text.lower()
+
+
+def _rate(text: str) -> Rate | None:
+    if text == "off":
+        return None
+    match = _RATE.match(text)
+    if match is None:
+        msg = "requests/seconds, such as 6000/60, or off"
+        raise ValueError(msg)
+    return Rate(int(match[1]), int(match[2]))
+
+
+def _zone(text: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        msg = "a time zone such as America/Los_Angeles"
+        raise ValueError(msg) from None
+
+
+def _contact(text: str) -> str:
+    if not text.startswith(("https://", "mailto:", "tel:")) or not text.isprintable():
+        msg = "an address that begins with https://, mailto: or tel:"
+        raise ValueError(msg)
+    return text
+
+
+def _workers(text: str) -> int:
+    if text != "1":
+        msg = "1: this release has one process per server; on PostgreSQL start more servers instead"
+        raise ValueError(msg)
+    return 1
+
+
+SETTINGS: Final[dict[str, Setting]] = {
+    "data_dir": Setting(
+        Path,
+        "./var",
+        "/var/lib/countersign",
+        "Directory for the embedded database, the secret key and the server lock.",
+    ),
+    "database_url": Setting(
+        str,
+        None,
+        "postgresql://countersign@db1,db2/countersign?target_session_attrs=read-write",
+        "PostgreSQL database. Left out: the embedded SQLite database in the data directory.",
+    ),
+    "secret_key_file": Setting(
+        Path,
+        None,
+        "/run/secrets/countersign",
+        "File with the deployment's secret key. Left out: `secret.key` in the data directory. "
+        "All servers of a deployment need the same one.",
+    ),
+    "host": Setting(_host, "127.0.0.1", "0.0.0.0", "Address to listen on."),  # noqa: S104 - an example in the documentation
+    "port": Setting(_port, "8080", "8080", "Port to listen on."),
+    "public_url": Setting(
+        _url,
+        None,
+        "https://countersign.example.com",
+        "How clients reach the service, for links in answers. Left out: host and port.",
+    ),
+    "trusted_proxies": Setting(
+        _networks,
+        "",
+        "10.0.0.0/8,192.0.2.7",
+        "This deployment's own proxies: they are removed from the right of the forwarding header.",
+    ),
+    "client_ip_header": Setting(
+        _header,
+        "X-Forwarded-For",
+        "Forwarded",
+        "Header from which an omitted `ip` is taken; `Forwarded` is read by RFC 7239.",
+    ),
+    "rate_limit": Setting(
+        _rate, "6000/60", "600/60", "Requests/seconds allowed per API key, or `off`."
+    ),
+    "time_zone": Setting(
+        _zone,
+        "America/Los_Angeles",
+        "America/Los_Angeles",
+        "Zone in which days begin: a notice is in force from 0:00 of `effective_from` here.",
+    ),
+    "metrics_port": Setting(
+        _port,
+        None,
+        "9090",
+        "Port for `/metrics`, on the same host. Left out: no metrics are served.",
+    ),
+    "security_contact": Setting(
+        _contact,
+        None,
+        "mailto:security@example.com",
+        "Contact in `/.well-known/security.txt`. Left out: that address answers 404.",
+    ),
+    "workers": Setting(_workers, "1", "1", "Server processes. Must be 1 in this release."),
+}
+"""Every setting, in the order of the documentation. docs/configuration.md is checked against them."""
+
+
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings from the environment and the file that COUNTERSIGN_CONFIG names.
+
+    Raises:
+        InvalidConfiguration: with every mistake, one a line.
+    """
+    mistakes: list[str] = []
+    given = _from_file(environment.get(FILE_VARIABLE), mistakes)
+    for name, text in environment.items():
+        if name.startswith(PREFIX) and name != FILE_VARIABLE:
+            given[name.removeprefix(PREFIX).lower()] = (name, text)
+    values: dict[str, Any] = {}
+    for key, setting in SETTINGS.items():
+        origin, value = given.get(key, (PREFIX + key.upper(), setting.default))
+        try:
+            values[key] = None if value is None else setting.read(value)
+        except ValueError as error:
+            mistakes.append(f"{origin}: expected {error}")
+    if mistakes:
+        raise InvalidConfiguration("\n".join(mistakes))
+    values["secret_key_file"] = values["secret_key_file"] or values["data_dir"] / "secret.key"
+    host = f"[{values['host']}]" if ":" in values["host"] else values["host"]
+    values["public_url"] = values["public_url"] or f"http://{host}:{values['port']}"
+    assert set(values) == {f.name for f in fields(Settings)}  # noqa: S101 - the two lists agree
+    return Settings(**values)
+
+
+def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The `COUNTERSIGN_*` variables that are no settings: perhaps typing errors.
+
+    They do not stop a server, because a shell may hold variables for clients (such as a key for
+    examples) or for a newer release.
+    """
+    return sorted(
+        name
+        for name in environment
+        if name.startswith(PREFIX)
+        and name != FILE_VARIABLE
+        and name.removeprefix(PREFIX).lower() not in SETTINGS
+    )
+
+
+def _from_file(path: str | None, mistakes: list[str]) -> dict[str, _Given]:
+    if path is None:
+        return {}
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        mistakes.append(f"{FILE_VARIABLE}: {path} cannot be read: {error}")
+        return {}
+    given: dict[str, _Given] = {}
+    for key, value in table.items():
+        origin = f"{path}: {key}"
+        if key not in SETTINGS:
+            mistakes.append(f"{origin}: there is no such setting")
+        elif isinstance(value, bool) or not isinstance(value, str | int | list):
+            mistakes.append(f"{origin}: expected a string, a number or a list of strings")
+        else:
+            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            given[key] = (origin, text)
+    return given

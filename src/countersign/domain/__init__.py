@@ -1,0 +1,1 @@
+"""The nouns of the domain and their rules: frozen types and pure functions."""

@@ -1,0 +1,89 @@
+"""Acknowledgments: append-only, each bound to the exact words that were shown."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from countersign.domain.idempotency import IdempotencyEntry
+from countersign.domain.mode import Mode
+
+OPAQUE_LENGTH_MAX: Final = 255
+"""Characters in a caller's own identifier, such as `session_id`."""
+
+
+class Capture(StrEnum):
+    """How the initials were captured, which is what the record can and cannot prove.
+
+    With `vendor_api` the vendor asserts what the buyer did; with `hosted` the buyer's browser
+    spoke to us.
+    """
+
+    VENDOR_API = "vendor_api"
+    HOSTED = "hosted"
+
+
+class VersionSource(StrEnum):
+    """Whether the caller said which version was shown, or it was taken to be the one in force."""
+
+    ASSERTED = "asserted"
+    ASSUMED = "assumed"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the caller of *acknowledge* gets."""
+
+    ack_id: str
+    notice_id: str
+    notice_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAcknowledgment:
+    """Everything that one acknowledgment writes, in one transaction.
+
+    The blind indexes are keyed hashes by which an acknowledgment can be found; they stand beside
+    the disclosures, because they go when those are erased.
+    """
+
+    receipt: Receipt
+    account_id: str
+    mode: Mode
+    accepted_at: datetime
+    record: bytes
+    record_digest: bytes
+    disclosures: tuple[str, ...]
+    session_index: bytes | None
+    cbid_index: bytes | None
+    remember: Callable[[Receipt], IdempotencyEntry] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAcknowledgment:
+    """An acknowledgment as read back; `disclosures` is None once they are erased."""
+
+    ack_id: str
+    mode: Mode
+    accepted_at: datetime
+    record: bytes
+    disclosures: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgmentQuery:
+    """Which acknowledgments of one account and mode to list, newest first."""
+
+    account_id: str
+    mode: Mode
+    session_index: bytes | None
+    cbid_index: bytes | None
+    notice_id: str | None
+    accepted_after: datetime | None
+    """Inclusive."""
+    accepted_before: datetime | None
+    """Exclusive, so that neighbouring ranges neither overlap nor leave a gap."""
+    older_than: str | None
+    """The `ack_id` after which to go on."""
+    limit: int

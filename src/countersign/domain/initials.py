@@ -1,0 +1,83 @@
+"""Initials: what counts as blank, and the two rules over the lines of a notice.
+
+Initials are kept exactly as typed; nothing here changes them.
+"""
+
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from countersign.errors import EmptyInitials, InitialsCountMismatch
+
+INITIALS_LENGTH_MAX: Final = 32
+"""Characters (Unicode code points) in the initials of one line."""
+
+_BRAILLE_BLANK: Final = "\u2800"
+_UNSEEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+
+# Default_Ignorable_Code_Point of DerivedCoreProperties.txt (Unicode 16), first to last: the
+# standard library does not carry the property.
+_DEFAULT_IGNORABLE: Final = (
+    (0x00AD, 0x00AD),
+    (0x034F, 0x034F),
+    (0x061C, 0x061C),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200F),
+    (0x202A, 0x202E),
+    (0x2060, 0x206F),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFF8),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+)
+_STARTS: Final = tuple(first for first, _ in _DEFAULT_IGNORABLE)
+assert all(a[1] < b[0] for a, b in pairwise(_DEFAULT_IGNORABLE))  # noqa: S101 - bisect needs order
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of the text can be seen.
+
+    White space, control and format characters, default-ignorable code points and the Braille
+    blank are taken away; blank is what is left empty, or with combining marks alone.
+    """
+    if text.isalnum() and text.isascii():
+        return False
+    return not any(_stands_alone(character) for character in text)
+
+
+def check_initials(initials: Sequence[str], lines: int) -> None:
+    """Judge the initials against a notice of this many lines: the count first, then the blanks.
+
+    Raises:
+        InitialsCountMismatch: not exactly one element per line.
+        EmptyInitials: the initials of one or more lines are blank.
+    """
+    if len(initials) != lines:
+        msg = f"The notice has {lines} lines to initial: expected {lines} elements in "
+        msg += f"initials_per_line, got {len(initials)}."
+        raise InitialsCountMismatch(msg)
+    blank = [str(number) for number, text in enumerate(initials, 1) if is_blank(text)]
+    if blank:
+        word = "line" if len(blank) == 1 else "lines"
+        msg = f"The initials are blank on {word} {', '.join(blank)}."
+        raise EmptyInitials(msg)
+
+
+def _stands_alone(character: str) -> bool:
+    """Whether the character shows something by itself."""
+    if character.isspace() or character == _BRAILLE_BLANK:
+        return False
+    category = unicodedata.category(character)
+    if category in _UNSEEN_CATEGORIES or category[0] == "M":
+        return False
+    code_point = ord(character)
+    place = bisect_right(_STARTS, code_point) - 1
+    return place < 0 or code_point > _DEFAULT_IGNORABLE[place][1]

@@ -1,0 +1,140 @@
+"""Where an acknowledgment came from: IP address and user agent, with the source of each.
+
+On calls with a secret key the caller is the vendor's server, so a forwarding header is that
+caller's assertion. It is kept whole, next to the address taken from it and the address of the
+connection.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final, TypeAlias
+
+Network: TypeAlias = IPv4Network | IPv6Network
+
+USER_AGENT_LENGTH_MAX: Final = 1024
+HEADER_LENGTH_MAX: Final = 1024
+
+
+class Source(StrEnum):
+    """Where a fact was taken from."""
+
+    BODY = "body"
+    HEADER = "header"
+    CONNECTION = "connection"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """IP address and user agent of an acknowledgment; None is a fact that is missing."""
+
+    ip: str | None
+    ip_source: Source | None
+    peer_ip: str | None
+    forwarded: str | None
+    """The forwarding header as it was sent, when the address was taken from it."""
+    user_agent: str | None
+    user_agent_source: Source | None
+    user_agent_truncated: bool
+
+
+def normalised_ip(text: str) -> str:
+    """The address in its canonical text form; an IPv4-mapped IPv6 address becomes IPv4.
+
+    Raises:
+        ValueError: the text is not an IP address (a zone index is not part of one).
+    """
+    address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            msg = f"{text!r} has a zone index"
+            raise ValueError(msg)
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+    return str(address)
+
+
+def resolve_origin(
+    *,
+    body_ip: str | None,
+    body_user_agent: str | None,
+    forwarded: str | None,
+    forwarded_addresses: Sequence[str],
+    user_agent: str | None,
+    peer: str | None,
+    trusted_proxies: Sequence[Network],
+) -> Origin:
+    """Decide the address and the user agent, each with its source.
+
+    Args:
+        body_ip: the `ip` of the request body, already normalised.
+        body_user_agent: the `user_agent` of the request body.
+        forwarded: the forwarding header as it was sent.
+        forwarded_addresses: its elements, left (client) to right (nearest).
+        user_agent: the `User-Agent` header.
+        peer: the address of the connection.
+        trusted_proxies: this deployment's own proxies, removed from the right.
+    """
+    peer_ip = _address(peer) if peer is not None else None
+    claimed = body_ip or _left_most(forwarded_addresses, trusted_proxies)
+    source = Source.BODY if body_ip else Source.HEADER if claimed else None
+    if claimed is None and peer_ip is not None:
+        claimed, source = peer_ip, Source.CONNECTION
+    agent = body_user_agent if body_user_agent is not None else user_agent
+    from_header = body_user_agent is None and agent is not None
+    return Origin(
+        ip=claimed,
+        ip_source=source,
+        peer_ip=peer_ip,
+        forwarded=forwarded[:HEADER_LENGTH_MAX] if forwarded and not body_ip else None,
+        user_agent=agent[:USER_AGENT_LENGTH_MAX] if agent is not None else None,
+        user_agent_source=None if agent is None else Source.HEADER if from_header else Source.BODY,
+        user_agent_truncated=agent is not None and len(agent) > USER_AGENT_LENGTH_MAX,
+    )
+
+
+def forwarding_elements(header: str, value: str) -> list[str]:
+    """The addresses of a forwarding header, left to right.
+
+    `Forwarded` is read by RFC 7239 (the `for` parameters); every other header, such as
+    `X-Forwarded-For`, as a comma-separated list.
+    """
+    elements = [element.strip() for element in value.split(",")]
+    if header != "forwarded":
+        return elements
+    found = []
+    for element in elements:
+        for pair in element.split(";"):
+            name, _, text = pair.strip().partition("=")
+            if name.strip().lower() == "for":
+                found.append(text.strip().strip('"'))
+    return found
+
+
+def _left_most(elements: Sequence[str], trusted: Sequence[Network]) -> str | None:
+    remaining = list(elements)
+    while remaining and _is_trusted(remaining[-1], trusted):
+        remaining.pop()
+    return next((a for a in map(_address, remaining) if a is not None), None)
+
+
+def _is_trusted(element: str, trusted: Sequence[Network]) -> bool:
+    text = _address(element)
+    if text is None:
+        return False
+    address = ip_address(text)
+    return any(address in network for network in trusted)
+
+
+def _address(element: str) -> str | None:
+    """An element without port and brackets, normalised; None if it is not an address."""
+    text = element.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return normalised_ip(text)
+    except ValueError:
+        return None

@@ -1,0 +1,19 @@
+"""US ZIP codes: a pattern and a comparison. ASCII digits only, compared as strings."""
+
+import re
+from typing import Final
+
+ZIP_PATTERN: Final = r"^[0-9]{5}(-[0-9]{4})?$"
+"""Five ASCII digits, or ZIP+4, as a JSON Schema (ECMA 262) pattern."""
+
+_ZIP: Final = re.compile(r"[0-9]{5}(?:-[0-9]{4})?\Z")
+
+
+def is_zip(text: str) -> bool:
+    """Whether the text is a ZIP code: five ASCII digits, or ZIP+4."""
+    return _ZIP.match(text) is not None
+
+
+def zip5(text: str) -> str:
+    """The first five digits, which are what is compared."""
+    return text[:5]

@@ -1,0 +1,372 @@
+"""Every refusal Countersign can give, in one tree.
+
+    CountersignError
+    ├── Refusal                 something a caller of the API did or met; each has a stable code
+    │   ├── InvalidRequest, Unauthorized, InvalidApiKey, Forbidden, ModeMismatch, …
+    │   └── InternalError
+    └── OperatorError           something the person at the command line has to mend
+
+An error carries a stable `code`, a message for people, and the remedy that the error page shows.
+It knows no HTTP status: `http/errors.py` has the one table that maps them.
+"""
+
+from typing import ClassVar
+
+
+class CountersignError(Exception):
+    """The root. `code` is stable; the first line of the docstring is the default message."""
+
+    code: ClassVar[str] = "internal_error"
+    remedy: ClassVar[str] = ""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").partition("\n")[0])
+
+    @property
+    def message(self) -> str:
+        """What to show to the caller."""
+        return str(self.args[0])
+
+
+class Refusal(CountersignError):
+    """The request was refused."""
+
+
+class Retryable(Refusal):
+    """A refusal that the same request may outlive.
+
+    `retry_after` is in whole seconds, at least 1.
+    """
+
+    def __init__(self, message: str | None = None, *, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+# --- the request itself -------------------------------------------------------------------------
+
+
+class InvalidRequest(Refusal):
+    """The request is not well formed."""
+
+    code = "invalid_request"
+    remedy = (
+        "The message names the field, for example `$.initials_per_line[2]`. Correct it and send "
+        "the request again. Unknown and repeated fields are refused so that a typo cannot "
+        "silently lose evidence."
+    )
+
+
+class PayloadTooLarge(Refusal):
+    """The request body is larger than 65536 bytes."""
+
+    code = "payload_too_large"
+    remedy = "Send a body of at most 64 KiB. No request of this API needs more."
+
+
+class UnsupportedMediaType(Refusal):
+    """The request body must be sent with Content-Type: application/json."""
+
+    code = "unsupported_media_type"
+    remedy = "Send `Content-Type: application/json` with the JSON body."
+
+
+class MethodNotAllowed(Refusal):
+    """This address does not take that method."""
+
+    code = "method_not_allowed"
+    remedy = "Use one of the methods in the `Allow` header of the answer."
+
+
+class NotFound(Refusal):
+    """There is nothing at this address, or nothing that this key may see: not found."""
+
+    code = "not_found"
+    remedy = (
+        "Check the address and the identifier. What belongs to another account or to the other "
+        "mode (test, live) is answered in the same way as what does not exist."
+    )
+
+
+# --- who is asking ------------------------------------------------------------------------------
+
+
+class Unauthorized(Refusal):
+    """No Bearer key was sent."""
+
+    code = "unauthorized"
+    remedy = "Send `Authorization: Bearer <API_KEY>`."
+
+
+class InvalidApiKey(Refusal):
+    """The API key is not a working key."""
+
+    code = "invalid_api_key"
+    remedy = (
+        "The key is mistyped, unknown, expired or revoked. Ask the operator for a new one: "
+        "`countersign keys create --account ACCOUNT --mode test|live`."
+    )
+
+
+class Forbidden(Refusal):
+    """The API key lacks the scope that this operation needs."""
+
+    code = "forbidden"
+    remedy = (
+        "The `WWW-Authenticate` header names the missing scope. Use a key that has it, or make "
+        "one: `countersign keys create --account ACCOUNT --mode MODE --scope SCOPE`."
+    )
+
+    def __init__(self, message: str | None = None, *, scope: str) -> None:
+        super().__init__(message or f"The API key lacks the scope {scope}.")
+        self.scope = scope
+
+
+class ModeMismatch(Refusal):
+    """The field test_mode does not go with the mode of the API key."""
+
+    code = "mode_mismatch"
+    remedy = (
+        "Send `test_mode: true` with a test key, and leave it out (or false) with a live key. A "
+        "checkout can then never mistake a sandbox result for a real one."
+    )
+
+
+class RateLimited(Retryable):
+    """Too many requests."""
+
+    code = "rate_limited"
+    remedy = "Wait for the number of seconds in `Retry-After`, then send the request again."
+
+
+# --- retrying -----------------------------------------------------------------------------------
+
+
+class IdempotencyKeyReused(Refusal):
+    """This Idempotency-Key was used with a different request body."""
+
+    code = "idempotency_key_reused"
+    remedy = "Use a new key for every new request; repeat a key only to repeat the very same body."
+
+
+class IdempotencyInProgress(Retryable):
+    """A request with this Idempotency-Key is still running."""
+
+    code = "idempotency_in_progress"
+    remedy = "Wait for the number of seconds in `Retry-After`, then send the same request again."
+
+
+# --- notices and acknowledgments ----------------------------------------------------------------
+
+
+class NoticeNotFound(Refusal):
+    """The notice was not found."""
+
+    code = "notice_not_found"
+    remedy = "`GET /v1/notices` lists the notices, `GET /v1/notices/{notice_id}/versions` versions."
+
+
+class NoticeNotReviewed(Refusal):
+    """No one has reviewed the text of this notice against the official text."""
+
+    code = "notice_not_reviewed"
+    remedy = (
+        "Live keys get only reviewed texts. The operator completes the text, publishes it and signs"
+        " it off: `countersign notices review ID --version V --by WHO --against URL`."
+    )
+
+
+class NoticeNotInForce(Refusal):
+    """No version of this notice is in force now."""
+
+    code = "notice_not_in_force"
+    remedy = (
+        "Every version is withdrawn, enjoined or not yet effective: "
+        "`GET /v1/notices/{notice_id}/versions` tells which. The operator publishes a new version."
+    )
+
+
+class NoticeVersionMismatch(Refusal):
+    """The notice_version sent is not the version in force."""
+
+    code = "notice_version_mismatch"
+    remedy = (
+        "The text changed between showing and acknowledging. Fetch the notice again, show the "
+        "new text, and collect the initials anew."
+    )
+
+
+class InitialsCountMismatch(Refusal):
+    """The number of initials differs from the number of lines of the notice."""
+
+    code = "initials_count_mismatch"
+    remedy = "Send one element per element of the notice's `bullets`, in the same order."
+
+
+class EmptyInitials(Refusal):
+    """One or more initials are blank."""
+
+    code = "empty_initials"
+    remedy = (
+        "The message names the lines (counted from 1). Ask the buyer for initials on each of "
+        "them. Spaces, invisible characters and lone combining marks count as blank."
+    )
+
+
+# --- buyers -------------------------------------------------------------------------------------
+
+
+class ProviderSessionNotFound(Refusal):
+    """The identity provider has no such session."""
+
+    code = "provider_session_not_found"
+    remedy = (
+        "Send the identifier of a session at the provider that this account is configured for. "
+        "Nothing was written."
+    )
+
+
+class ProviderUnavailable(Retryable):
+    """The identity provider did not give a usable answer."""
+
+    code = "provider_unavailable"
+    remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
+
+
+class VerificationNotConfigured(Refusal):
+    """This account has no identity provider configured for live verification."""
+
+    code = "verification_not_configured"
+    remedy = (
+        "Live verification needs an identity provider, and this release ships none yet. Use a "
+        "test key with `test_mode: true` to rehearse every outcome."
+    )
+
+
+# --- the service --------------------------------------------------------------------------------
+
+
+class Overloaded(Retryable):
+    """The service has more work than it can take at the moment."""
+
+    code = "overloaded"
+    remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
+
+
+class StorageUnavailable(Retryable):
+    """The database did not answer."""
+
+    code = "storage_unavailable"
+    remedy = (
+        "Send the same request again after `Retry-After` seconds, with the same "
+        "`Idempotency-Key`: whether the first one was stored cannot be told."
+    )
+
+
+class InternalError(Refusal):
+    """Something went wrong inside the service."""
+
+    code = "internal_error"
+    remedy = (
+        "Send the value of `X-Request-Id` to the operator: the log has the details under it. A "
+        "retry with the same `Idempotency-Key` is safe."
+    )
+
+
+# --- the command line ---------------------------------------------------------------------------
+
+
+class OperatorError(CountersignError):
+    """The command could not be carried out."""
+
+    code = "operator_error"
+
+
+class InvalidConfiguration(OperatorError):
+    """The configuration has mistakes."""
+
+    code = "invalid_configuration"
+
+
+class NotInitialised(OperatorError):
+    """This deployment is not initialised: run `countersign init` first."""
+
+    code = "not_initialised"
+
+
+class WrongSecretKey(OperatorError):
+    """The secret key file is not the one this database was initialised with."""
+
+    code = "wrong_secret_key"
+
+
+class SchemaMismatch(OperatorError):
+    """The database schema does not fit this release: run `countersign init` to upgrade it."""
+
+    code = "schema_mismatch"
+
+
+class DataDirectoryLocked(OperatorError):
+    """Another Countersign server is running on this data directory."""
+
+    code = "data_directory_locked"
+
+
+class UnsupportedSqlite(OperatorError):
+    """No SQLite new enough was found."""
+
+    code = "unsupported_sqlite"
+
+
+class InvalidNoticeFile(OperatorError):
+    """The notice file is not valid."""
+
+    code = "invalid_notice_file"
+
+
+class NoticeVersionConflict(OperatorError):
+    """This version is already published with other words."""
+
+    code = "notice_version_conflict"
+
+
+class NoticeFileChanged(OperatorError):
+    """The file of a published notice version has changed."""
+
+    code = "notice_file_changed"
+
+
+class UnknownNotice(OperatorError):
+    """There is no such notice version."""
+
+    code = "notice_not_found"
+
+
+class UnknownAccount(OperatorError):
+    """There is no such account."""
+
+    code = "account_not_found"
+
+
+class AccountExists(OperatorError):
+    """An account with this name exists already."""
+
+    code = "account_exists"
+
+
+class UnknownKey(OperatorError):
+    """There is no such key."""
+
+    code = "key_not_found"
+
+
+class KeyNotUsable(OperatorError):
+    """The key is revoked or expired."""
+
+    code = "key_not_usable"
+
+
+class InvalidArgument(OperatorError):
+    """An argument is not valid."""
+
+    code = "invalid_argument"

@@ -1,0 +1,62 @@
+"""Canonical JSON: the bytes that are hashed and kept.
+
+Sorted keys, no white space, UTF-8, and only strings, integers below 2^53 in magnitude, booleans
+and null. On such values the output equals RFC 8785 (JCS). Floats are refused because they are
+where implementations differ.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
+
+_LARGEST: Final = 2**53
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+class EvidenceError(ValueError):
+    """The input cannot become evidence, or is not evidence."""
+
+
+def canonical_json(value: object) -> bytes:
+    """The canonical bytes of a value that is known to hold nothing but canonical types."""
+    return _encode(value)
+
+
+def checked_canonical_json(value: object) -> bytes:
+    """The canonical bytes of a value from outside.
+
+    Raises:
+        EvidenceError: the value holds a float, an integer of 2^53 or more, a key that is not
+            ASCII, a lone surrogate, or a type that JSON does not have.
+    """
+    _check(value, "$")
+    return _encode(value)
+
+
+def _check(value: object, path: str) -> None:
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            msg = f"{path}: a lone surrogate cannot be encoded"
+            raise EvidenceError(msg) from error
+    elif isinstance(value, int):
+        if abs(value) >= _LARGEST:
+            msg = f"{path}: an integer must be below 2^53 in magnitude"
+            raise EvidenceError(msg)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _check(item, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str) or not key.isascii():
+                msg = f"{path}: keys must be ASCII strings, not {key!r}"
+                raise EvidenceError(msg)
+            _check(item, f"{path}.{key}")
+    else:
+        msg = f"{path}: {type(value).__name__} is not allowed in evidence"
+        raise EvidenceError(msg)

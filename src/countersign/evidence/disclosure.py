@@ -1,0 +1,35 @@
+"""Salted disclosures (RFC 9901, SD-JWT): a personal field apart from the record that binds it.
+
+The record holds only digests. Deleting the disclosure erases the field; the record, and every
+proof about it, stays valid.
+"""
+
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+SALT_BYTES: Final = 16
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Disclosure(NamedTuple):
+    """One disclosed field."""
+
+    encoded: str
+    """base64url(JSON [salt, name, value]), without padding (RFC 9901 §4.2.1)."""
+    digest: str
+    """base64url(SHA-256(ASCII(encoded))), without padding (RFC 9901 §4.2.3)."""
+
+
+def b64url(data: bytes) -> str:
+    """base64url without padding (RFC 4648 §5)."""
+    return urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def disclose(salt: bytes, name: str, value: object) -> Disclosure:
+    """Make the disclosure of one field. `salt` is 16 random bytes, used once."""
+    encoded = urlsafe_b64encode(_encode((b64url(salt), name, value))).rstrip(b"=")
+    digest = b64url(sha256(encoded).digest())
+    return Disclosure(encoded.decode("ascii"), digest)

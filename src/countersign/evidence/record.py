@@ -1,0 +1,105 @@
+"""The record of an acknowledgment: the exact bytes that are evidence.
+
+Members and their meaning are those of `spec/evidence-format.md`. The bytes are written once,
+hashed as they are, and never made anew when they are verified.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from countersign.evidence.canonical import canonical_json
+from countersign.evidence.disclosure import SALT_BYTES, Disclosure, b64url, disclose
+
+VERSION: Final = 1
+ACKNOWLEDGMENT: Final = "acknowledgment"
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What an acknowledgment record says openly; nothing in it is personal."""
+
+    id: str
+    account: str
+    mode: str
+    notice_id: str
+    notice_version: str
+    notice_digest: str
+    notice_version_source: str
+    bullets: msgspec.Raw
+    capture: str
+    credential: str
+    accepted_at: str
+
+
+class SealedRecord(NamedTuple):
+    """A record and the disclosures that it binds."""
+
+    body: bytes
+    digest: bytes
+    disclosures: tuple[Disclosure, ...]
+
+
+class _Record(Subject, frozen=True, kw_only=True):
+    v: int
+    type: str
+    nonce: str
+    sd: list[str] = msgspec.field(name="_sd")
+    sd_alg: str = msgspec.field(name="_sd_alg", default="sha-256")
+
+
+def entropy_needed(fields: int) -> int:
+    """How many random bytes a record with this many personal fields takes: nonce and salts."""
+    return SALT_BYTES * (fields + 1)
+
+
+def bullet_digests(bullets: Sequence[tuple[str, str]]) -> msgspec.Raw:
+    """The `bullets` member, canonical: id and hex SHA-256 of the UTF-8 text of each line."""
+    return msgspec.Raw(
+        canonical_json(
+            [{"id": id_, "digest": sha256(t.encode()).hexdigest()} for id_, t in bullets]
+        )
+    )
+
+
+def make_record(
+    subject: Subject, personal: Sequence[tuple[str, object]], entropy: bytes
+) -> SealedRecord:
+    """Write the record of an acknowledgment and the disclosures of its personal fields.
+
+    Args:
+        subject: what the record says openly.
+        personal: name and value of each personal field; a field that is not known is given with
+            the value None, so that its absence can be shown.
+        entropy: `entropy_needed(len(personal))` random bytes; 16 for the nonce, 16 for each salt.
+    """
+    if len(entropy) != entropy_needed(len(personal)):
+        msg = "wrong number of random bytes"
+        raise ValueError(msg)
+    disclosures = tuple(
+        disclose(entropy[start : start + SALT_BYTES], name, value)
+        for start, (name, value) in zip(
+            range(SALT_BYTES, len(entropy), SALT_BYTES), personal, strict=True
+        )
+    )
+    body = canonical_json(
+        _Record(
+            v=VERSION,
+            type=ACKNOWLEDGMENT,
+            id=subject.id,
+            account=subject.account,
+            mode=subject.mode,
+            notice_id=subject.notice_id,
+            notice_version=subject.notice_version,
+            notice_digest=subject.notice_digest,
+            notice_version_source=subject.notice_version_source,
+            bullets=subject.bullets,
+            capture=subject.capture,
+            credential=subject.credential,
+            accepted_at=subject.accepted_at,
+            nonce=b64url(entropy[:SALT_BYTES]),
+            sd=sorted(d.digest for d in disclosures),
+        )
+    )
+    return SealedRecord(body, sha256(body).digest(), disclosures)

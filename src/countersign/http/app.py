@@ -1,0 +1,251 @@
+"""The ASGI application: every request goes through the same gates, in the same order.
+
+Route, method, authentication, scope, rate limit, size, media type, idempotency, and then the
+handler of the route. It is written against ASGI itself rather than a framework: see
+docs/decisions/0002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from itertools import count
+from typing import Any, Final, TypeAlias
+
+import structlog
+
+from countersign.bootstrap import Deployment
+from countersign.domain.idempotency import KEY_LENGTH_MAX
+from countersign.errors import (
+    Forbidden,
+    InternalError,
+    InvalidRequest,
+    MethodNotAllowed,
+    PayloadTooLarge,
+    RateLimited,
+    Refusal,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from countersign.http.documents import document_routes
+from countersign.http.errors import error_reply
+from countersign.http.limits import RateLimiter
+from countersign.http.metrics import Metrics
+from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply, parse_query
+from countersign.http.router import Router
+from countersign.http.routes import API_ROUTES, SITE_ROUTES, Route
+from countersign.ids import base32
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+BODY_BYTES_MAX: Final = 64 * 1024
+_DRAINED_BYTES_MAX: Final = 1024 * 1024
+_NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
+
+_log = structlog.get_logger("countersign.http")
+
+
+def route_table() -> tuple[Route, ...]:
+    """Every route that is served."""
+    return (*API_ROUTES, *SITE_ROUTES, *document_routes(API_ROUTES))
+
+
+class App:
+    """The application over an open deployment."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._router = Router(route_table())
+        rate = deployment.settings.rate_limit
+        self._limiter = RateLimiter(rate, deployment.clock) if rate else None
+        self._help = f"{deployment.settings.public_url}/docs/errors"
+        self._request_ids = count()
+        self._process = f"req_{base32(int.from_bytes(deployment.entropy(8), 'big') << 64)[:14]}"
+        self.metrics = Metrics(deployment.database.batches)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request (ASGI 3, `http`); other protocols are turned away."""
+        if scope["type"] != "http":
+            await _turn_away(scope, receive, send)
+            return
+        request_id = f"{self._process}{next(self._request_ids):x}"
+        route: Route | None = None
+        extra: tuple[Header, ...] = ()
+        try:
+            route, parameter = self._router.match(scope["method"], scope["path"])
+            call = _call(scope, parameter)
+            reply = await self._answer(route, call, receive)
+        except Refusal as refusal:
+            reply = self._refused(refusal, request_id, scope)
+            if isinstance(refusal, RateLimited) and self._limiter:
+                extra = self._limiter.headers_for_refusal(refusal.retry_after)
+            elif isinstance(refusal, MethodNotAllowed):
+                extra = ((b"allow", self._router.allowed(scope["path"])),)
+        except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
+            _log.error("unexpected_error", request_id=request_id, exc_info=_without_values(error))
+            reply = error_reply(InternalError(), self._help)
+        self.metrics.count(route.operation if route else "", reply.status)
+        await _send(send, scope["method"], reply, extra, request_id)
+
+    async def _answer(self, route: Route, call: Call, receive: Receive) -> Reply:
+        if route.scope is None:
+            return await route.handler(self._deployment, call)
+        token = _bearer(call)
+        principal = call.principal_ = await self._deployment.authenticate(token)
+        if route.scope not in principal.scopes:
+            raise Forbidden(scope=route.scope)
+        limits = self._limiter.admit(principal.key_id) if self._limiter else ()
+        if route.request is not None:
+            call.body = await _read_body(call, receive)
+            if not _is_json(call.headers.get(b"content-type", b"")):
+                raise UnsupportedMediaType
+            key = call.headers.get(b"idempotency-key")
+            if key is not None:
+                reply = await self._once(route, call, _idempotency_key(key))
+                return Reply(reply.body, (*reply.headers, *limits), reply.status)
+        if call.query_string:
+            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
+        reply = await route.handler(self._deployment, call)
+        return Reply(reply.body, (*reply.headers, *limits), reply.status) if limits else reply
+
+    async def _once(self, route: Route, call: Call, key: str) -> Reply:
+        idempotency = self._deployment.idempotency
+        slot = idempotency.slot(call.principal, call.method, call.path, key, call.body)
+        with idempotency.running(slot):
+            kept = await idempotency.kept(slot)
+            if kept is not None:
+                return Reply(kept, (*PERSONAL, REPLAYED))
+            if call.query_string:
+                call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
+            call.entry = lambda answer: idempotency.entry(slot, answer)
+            return await route.handler(self._deployment, call)
+
+    def _refused(self, refusal: Refusal, request_id: str, scope: Scope) -> Reply:
+        reply = error_reply(refusal, self._help)
+        if reply.status in {401, 403} or reply.status >= 500:
+            _log.warning(
+                "refused",
+                request_id=request_id,
+                code=refusal.code,
+                status=reply.status,
+                method=scope["method"],
+            )
+        return reply
+
+
+def _call(scope: Scope, parameter: str) -> Call:
+    client = scope.get("client")
+    raw_headers = list(scope["headers"])
+    return Call(
+        method=scope["method"],
+        path=scope["path"],
+        parameter=parameter,
+        query_string=scope["query_string"],
+        headers=dict(raw_headers),
+        raw_headers=raw_headers,
+        peer=client[0] if client else None,
+    )
+
+
+def _bearer(call: Call) -> bytes:
+    """The token of `Authorization: Bearer …`; the scheme in any letter case (RFC 6750 §2.1)."""
+    value = call.headers.get(b"authorization", b"")
+    if value[:7].lower() != b"bearer ":
+        raise Unauthorized
+    token = value[7:].strip()
+    if not token:
+        raise Unauthorized
+    return token
+
+
+def _is_json(content_type: bytes) -> bool:
+    media_type, _, parameters = content_type.partition(b";")
+    if media_type.strip().lower() != b"application/json":
+        return False
+    charset = parameters.strip().lower().replace(b'"', b"")
+    return charset in {b"", b"charset=utf-8", b"charset=utf8"}
+
+
+def _idempotency_key(value: bytes) -> str:
+    """The key, bare or as a structured-field string (draft-ietf-httpapi-idempotency-key-header)."""
+    key = value.strip()
+    if len(key) > 1 and key[:1] == key[-1:] == b'"':
+        key = key[1:-1]
+    if not 0 < len(key) <= KEY_LENGTH_MAX or not all(0x20 < byte < 0x7F for byte in key):
+        msg = f"An Idempotency-Key has 1 to {KEY_LENGTH_MAX} visible ASCII characters."
+        raise InvalidRequest(msg)
+    return key.decode("ascii")
+
+
+async def _read_body(call: Call, receive: Receive) -> bytes:
+    """The whole body.
+
+    Raises:
+        PayloadTooLarge: it is larger than BODY_BYTES_MAX. What follows is read and dropped, up to
+            a bound, so that the client gets to see the answer.
+    """
+    declared = call.headers.get(b"content-length", b"")
+    if declared.isdigit() and int(declared) > _DRAINED_BYTES_MAX:
+        raise PayloadTooLarge
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body"):
+        if len(body) > BODY_BYTES_MAX:
+            raise PayloadTooLarge
+        return body
+    parts, size = [body], len(body)
+    while message.get("more_body"):
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            msg = "The request ended before its body did."
+            raise InvalidRequest(msg)
+        part = message.get("body", b"")
+        size += len(part)
+        if size > _DRAINED_BYTES_MAX:
+            raise PayloadTooLarge
+        if size <= BODY_BYTES_MAX:
+            parts.append(part)
+    if size > BODY_BYTES_MAX:
+        raise PayloadTooLarge
+    return b"".join(parts)
+
+
+async def _send(
+    send: Send, method: str, reply: Reply, extra: tuple[Header, ...], request_id: str
+) -> None:
+    headers = [
+        *reply.headers,
+        *extra,
+        _NOSNIFF,
+        (b"x-request-id", request_id.encode()),
+    ]
+    if reply.status != 304:
+        headers.append((b"content-length", str(len(reply.body)).encode()))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    body = b"" if method == "HEAD" else reply.body
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def _turn_away(scope: Scope, receive: Receive, send: Send) -> None:
+    """Lifespan is acknowledged, for servers that insist on it; WebSockets are closed."""
+    if scope["type"] == "lifespan":
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+    elif scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1000})
+
+
+class _Unexpected(Exception):  # noqa: N818 - a label for a traceback
+    """An error of ours, by the name of its type."""
+
+
+def _without_values(error: Exception) -> Exception:
+    """The same traceback without the message, which may quote what a buyer typed."""
+    return _Unexpected(type(error).__name__).with_traceback(error.__traceback__)

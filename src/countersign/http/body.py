@@ -1,0 +1,112 @@
+"""Strict reading of JSON bodies: one verdict for any bytes, and never a surprise.
+
+Refused are bad UTF-8, duplicate and unknown keys, wrong types, lone surrogates, U+0000, NaN and
+infinities, over-long values and over-deep nesting.
+"""
+
+import json
+import re
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from countersign.errors import InvalidRequest
+
+T = TypeVar("T")
+
+_UNKNOWN: Final = re.compile(
+    r"Object contains unknown field `(.*)`(?: - at `\$(.*)`)?\Z", re.DOTALL
+)
+_MISSING: Final = re.compile(r"Object missing required field `(.*)`(?: - at `\$(.*)`)?\Z")
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+
+
+def parse_body(body: bytes, schema: type[T]) -> T:
+    """The body as this type.
+
+    Raises:
+        InvalidRequest: naming the field, as in `$.initials_per_line[2]`.
+    """
+    try:
+        text = body.decode("utf-8")
+        value = _decoder.decode(text)
+        if "\\u" in text:
+            # Only an escape can bring in what strict UTF-8 and JSON keep out.
+            _refuse_unstorable(value, "$")
+    except UnicodeDecodeError as error:
+        msg = f"The body is not valid UTF-8: see byte {error.start}."
+        raise InvalidRequest(msg) from None
+    except json.JSONDecodeError as error:
+        msg = f"The body is not valid JSON: {error.msg} at character {error.pos}."
+        raise InvalidRequest(msg) from None
+    except RecursionError:
+        msg = "The body is nested too deeply."
+        raise InvalidRequest(msg) from None
+    except ValueError as error:
+        msg = f"The body is not valid JSON: {error}."
+        raise InvalidRequest(msg) from None
+    try:
+        return msgspec.convert(value, schema)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(_named(str(error))) from None
+
+
+def path_to(parent: str, key: str) -> str:
+    """The JSONPath of a member: `$.name`, or `$["odd name"]`, in printable ASCII."""
+    if _PLAIN_KEY.match(key):
+        return f"{parent}.{key}"
+    return f"{parent}[{json.dumps(key[:64])}]"
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                msg = f"the key {path_to('$', key)} is there twice"
+                raise ValueError(msg)
+            seen.add(key)
+    return members
+
+
+def _no_constant(name: str) -> None:
+    msg = f"{name} is not a JSON value"
+    raise ValueError(msg)
+
+
+_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+
+
+def _refuse_unstorable(value: object, path: str) -> None:
+    if isinstance(value, str):
+        if "\x00" in value or not _encodable(value):
+            msg = f"U+0000 and lone surrogates are not accepted - at `{path}`."
+            raise InvalidRequest(msg)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _refuse_unstorable(item, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_unstorable(key, path_to(path, key))
+            _refuse_unstorable(item, path_to(path, key))
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _named(message: str) -> str:
+    """The validator's message with the path of the field itself."""
+    for pattern, what in (
+        (_UNKNOWN, "There is no such field"),
+        (_MISSING, "A required field is missing"),
+    ):
+        found = pattern.match(message)
+        if found:
+            return f"{what} - at `{path_to('$' + (found[2] or ''), found[1])}`."
+    return message + "."

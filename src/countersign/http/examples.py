@@ -1,0 +1,119 @@
+"""Examples for the OpenAPI document: one coherent story, checked against the schemas by a test."""
+
+from typing import Any, Final
+
+from countersign.bootstrap import shipped_notice_files
+from countersign.domain.notice import notice_digest, published_bytes
+from countersign.domain.notice_file import parse_notice_file
+
+ACK_ID: Final = "ack_01km9x4v8gen3rr1p6q1s2t3v4"
+CBID: Final = "cbid_test_5d0kz9mq3v7w1xj2r8t4y6n0pa"
+SESSION: Final = "cs_8f14e45f"
+
+_content: Final = parse_notice_file(next(iter(shipped_notice_files().values())))
+_agent: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+NOTICE: Final[dict[str, Any]] = {
+    "notice_id": _content.id,
+    "version": _content.version,
+    "title": _content.title,
+    "heading": _content.heading,
+    "bullets": [bullet.text for bullet in _content.bullets],
+    "attestation_text": _content.attestation_text,
+    "source_law": _content.source_law,
+    "source_bill": _content.source_bill,
+}
+NOTICES: Final[dict[str, Any]] = {
+    "data": [
+        {
+            "notice_id": _content.id,
+            "title": _content.title,
+            "jurisdiction": _content.jurisdiction,
+            "language": _content.language,
+            "version": _content.version,
+            "versions": 1,
+        }
+    ],
+    "next_cursor": None,
+}
+_digest: Final = notice_digest(published_bytes(_content))
+VERSIONS: Final[dict[str, Any]] = {
+    "data": [
+        {
+            "notice_id": _content.id,
+            "version": _content.version,
+            "status": "in_force",
+            "digest": _digest,
+            "lines": len(_content.bullets),
+            "effective_from": _content.effective_from,
+            "published_at": "2026-11-20T21:30:00Z",
+            "reviewed_at": None,
+            "reviewed_against": None,
+            "source_url": _content.source_url,
+            "editorial": list(_content.editorial),
+            "text_gaps": list(_content.text_gaps),
+        }
+    ],
+    "next_cursor": None,
+}
+_initials: Final = ["JD" for _ in _content.bullets]
+ACKNOWLEDGE: Final[dict[str, Any]] = {
+    "initials_per_line": _initials,
+    "session_id": SESSION,
+    "cbid": CBID,
+    "ip": "203.0.113.7",
+    "user_agent": _agent,
+    "notice_version": _content.version,
+}
+ACKNOWLEDGE_MIN: Final[dict[str, Any]] = {"initials_per_line": _initials}
+RECEIPT: Final[dict[str, Any]] = {
+    "ack_id": ACK_ID,
+    "notice_id": _content.id,
+    "notice_version": _content.version,
+}
+ACKNOWLEDGMENT: Final[dict[str, Any]] = {
+    "ack_id": ACK_ID,
+    "livemode": False,
+    "notice_id": _content.id,
+    "notice_version": _content.version,
+    "notice_version_source": "asserted",
+    "notice_digest": _digest,
+    "initials_per_line": _initials,
+    "session_id": SESSION,
+    "cbid": CBID,
+    "ip": "203.0.113.7",
+    "ip_source": "body",
+    "peer_ip": "198.51.100.20",
+    "user_agent": _agent,
+    "user_agent_source": "body",
+    "user_agent_truncated": False,
+    "capture": "vendor_api",
+    "accepted_at": "2026-11-20T21:31:00Z",
+    "evidence": {"status": "pending", "log": None, "index": None},
+    "erased_at": None,
+}
+ACKNOWLEDGMENTS: Final[dict[str, Any]] = {"data": [ACKNOWLEDGMENT], "next_cursor": None}
+VERIFY: Final[dict[str, Any]] = {
+    "provider_identity_session_id": "vs_example",
+    "shipping_zip": "94111",
+    "test_mode": True,
+}
+VERIFIED: Final[dict[str, Any]] = {
+    "cbid": CBID,
+    "status": "verified",
+    "expires_at": "2027-11-20T21:31:00Z",
+    "message": "The buyer is verified. Later purchases at integrated vendors will be instant.",
+}
+UNDERAGE: Final[dict[str, Any]] = {
+    "cbid": CBID,
+    "status": "failed",
+    "expires_at": None,
+    "message": "The buyer could not be verified. See reasons.",
+    "reasons": ["age_below_minimum"],
+}
+STATUS: Final[dict[str, Any]] = {
+    "cbid": CBID,
+    "status": "verified",
+    "verified_at": "2026-11-20T21:31:00Z",
+    "expires_at": "2027-11-20T21:31:00Z",
+}

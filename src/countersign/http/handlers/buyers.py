@@ -1,0 +1,78 @@
+"""Verifying buyers, and telling their status."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from countersign.bootstrap import Deployment
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.instant import rfc3339
+from countersign.domain.postal_code import is_zip
+from countersign.errors import InvalidRequest
+from countersign.http import schemas
+from countersign.http.body import parse_body
+from countersign.http.reply import Call, Reply, encode
+from countersign.services.verify_buyer import Outcome, VerificationRequest
+
+_MESSAGES: Final = {
+    BuyerStatus.VERIFIED: "The buyer is verified. Later purchases at integrated vendors will be "
+    "instant.",
+    BuyerStatus.PENDING: "The identity provider is still deciding. Ask for the status later.",
+    BuyerStatus.REQUIRES_INPUT: "The buyer has to act at the identity provider before a decision "
+    "can be made.",
+    BuyerStatus.FAILED: "The buyer could not be verified. See reasons.",
+    BuyerStatus.EXPIRED: "The buyer was verified before, but the verification has expired. Start a "
+    "new identity session.",
+    BuyerStatus.REVOKED: "The verification of this buyer was revoked.",
+}
+
+
+async def verify(deployment: Deployment, call: Call) -> Reply:
+    """Judge a session at the identity provider, and issue or refresh a cbid."""
+    body = parse_body(call.body, schemas.BuyerVerificationRequest)
+    if body.shipping_zip is not None and not is_zip(body.shipping_zip):
+        # The schema's pattern lets a final line break through.
+        msg = "Expected five digits or ZIP+4 - at `$.shipping_zip`."
+        raise InvalidRequest(msg)
+    outcome = await deployment.verify_buyer(
+        call.principal,
+        VerificationRequest(
+            provider_identity_session_id=body.provider_identity_session_id,
+            shipping_zip=body.shipping_zip,
+            test_mode=bool(body.test_mode),
+            subject_reference=body.subject_reference,
+        ),
+        call.remembering(_render),
+    )
+    return Reply(_render(outcome))
+
+
+async def get_status(deployment: Deployment, call: Call) -> Reply:
+    """What is known of a buyer now, as far as this account may rely on it."""
+    standing = await deployment.buyer_status(call.principal, call.parameter)
+    return Reply(
+        encode(
+            schemas.BuyerStatusAnswer(
+                cbid=call.parameter,
+                status=standing.status,
+                verified_at=rfc3339(standing.verified_at) if standing.verified_at else None,
+                expires_at=rfc3339(standing.expires_at) if standing.expires_at else None,
+                reasons=list(standing.reasons) or msgspec.UNSET,
+            )
+        )
+    )
+
+
+def _render(outcome: Outcome) -> bytes:
+    standing = outcome.standing
+    return encode(
+        schemas.BuyerVerification(
+            cbid=outcome.cbid,
+            status=standing.status,
+            expires_at=rfc3339(standing.expires_at) if standing.expires_at else None,
+            message=_MESSAGES[standing.status],
+            reasons=list(standing.reasons) or msgspec.UNSET,
+        )
+    )

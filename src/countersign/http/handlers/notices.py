@@ -1,0 +1,128 @@
+"""Serving notices and the registry."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final
+
+from countersign.bootstrap import Deployment
+from countersign.domain.instant import rfc3339
+from countersign.domain.notice import NoticeStatus, NoticeVersion, status_of
+from countersign.errors import InvalidRequest
+from countersign.http import schemas
+from countersign.http.handlers.paging import page_of, read_limit
+from countersign.http.reply import JSON, Call, Header, Reply, encode
+
+_FRESH: Final[Header] = (b"cache-control", b"private, no-cache")
+_IMMUTABLE: Final[Header] = (b"cache-control", b"private, max-age=31536000, immutable")
+_KEPT_MAX: Final = 1000
+
+_rendered: dict[str, tuple[bytes, bytes]] = {}
+"""Body and ETag by notice digest: the same words give the same bytes for ever."""
+
+
+async def get_notice(deployment: Deployment, call: Call) -> Reply:
+    """The notice in force for the key's mode, or the version asked for."""
+    version = call.query.get("version") if call.query_string else None
+    mode = call.principal.mode
+    if version is None:
+        notice, caching = await deployment.registry.in_force(call.parameter, mode), _FRESH
+    else:
+        notice = await deployment.registry.version_for(call.parameter, version, mode)
+        caching = _IMMUTABLE
+    body, etag = _render(notice)
+    headers = (JSON, caching, (b"etag", etag))
+    wanted = call.headers.get(b"if-none-match")
+    if wanted is not None and _matches(wanted, etag):
+        return Reply(b"", headers[1:], 304)
+    return Reply(body, headers)
+
+
+async def list_notices(deployment: Deployment, call: Call) -> Reply:
+    """The notices of the registry, by id."""
+    registry, mode = deployment.registry, call.principal.mode
+    ids = await registry.notice_ids()
+    rows = []
+    for notice_id in ids:
+        versions = await registry.versions(notice_id)
+        current = await registry.current(notice_id, mode)
+        words = (current or versions[-1]).content
+        rows.append(
+            schemas.NoticeSummary(
+                notice_id=notice_id,
+                title=words.title,
+                jurisdiction=words.jurisdiction,
+                language=words.language,
+                version=current.content.version if current else None,
+                versions=len(versions),
+            )
+        )
+    limit, after = read_limit(call), call.query.get("after")
+    left = [row for row in rows if after is None or row.notice_id > after]
+    return Reply(encode(page_of(left, limit, lambda row: row.notice_id)))
+
+
+async def list_versions(deployment: Deployment, call: Call) -> Reply:
+    """The published versions of a notice, newest first."""
+    limit, after = read_limit(call), call.query.get("after")
+    versions = list(await deployment.registry.versions(call.parameter))
+    now = deployment.registry.now()
+    rows = [
+        _version(version, status_of(version, versions, call.principal.mode, now))
+        for version in reversed(versions)
+    ]
+    if after is not None:
+        places = [place for place, row in enumerate(rows) if row.version == after]
+        if not places:
+            msg = "The query parameter after is not a version of this notice."
+            raise InvalidRequest(msg)
+        rows = rows[places[0] + 1 :]
+    return Reply(encode(page_of(rows, limit, lambda row: row.version)))
+
+
+def _render(notice: NoticeVersion) -> tuple[bytes, bytes]:
+    known = _rendered.get(notice.digest)
+    if known is None:
+        content = notice.content
+        body = encode(
+            schemas.Notice(
+                notice_id=content.id,
+                version=content.version,
+                title=content.title,
+                heading=content.heading,
+                bullets=[bullet.text for bullet in content.bullets],
+                attestation_text=content.attestation_text,
+                source_law=content.source_law,
+                source_bill=content.source_bill,
+            )
+        )
+        known = body, f'"sha256-{sha256(body).hexdigest()}"'.encode()
+        if len(_rendered) >= _KEPT_MAX:
+            _rendered.clear()
+        _rendered[notice.digest] = known
+    return known
+
+
+def _matches(if_none_match: bytes, etag: bytes) -> bool:
+    """RFC 9110 §13.1.2: `*`, or one of the listed tags by weak comparison."""
+    if if_none_match.strip() == b"*":
+        return True
+    return any(tag.strip().removeprefix(b"W/") == etag for tag in if_none_match.split(b","))
+
+
+def _version(version: NoticeVersion, status: NoticeStatus) -> schemas.NoticeVersion:
+    content, review = version.content, version.review
+    return schemas.NoticeVersion(
+        notice_id=content.id,
+        version=content.version,
+        status=status,
+        digest=version.digest,
+        lines=len(content.bullets),
+        effective_from=content.effective_from,
+        published_at=rfc3339(version.published_at),
+        reviewed_at=rfc3339(review.at) if review else None,
+        reviewed_against=review.details.get("against") if review else None,
+        source_url=content.source_url,
+        editorial=list(content.editorial),
+        text_gaps=list(content.text_gaps),
+    )

@@ -1,0 +1,47 @@
+"""Health, documentation and the other addresses that need no key."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+from countersign.bootstrap import Deployment
+from countersign.domain.instant import from_ns, rfc3339
+from countersign.errors import CountersignError, NotFound, StorageUnavailable
+from countersign.http import schemas
+from countersign.http.reply import Call, Header, Reply, encode
+
+_READY_DEADLINE_SECONDS: Final = 2.0
+_SECURITY_TXT_LIFETIME: Final = timedelta(days=180)
+_TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
+
+
+async def health(_deployment: Deployment, _call: Call) -> Reply:
+    """The process answers; it says nothing about what it depends on."""
+    return Reply(encode(schemas.Health(status="ok")))
+
+
+async def readiness(deployment: Deployment, _call: Call) -> Reply:
+    """Whether the process can do its work: each thing it depends on, within two seconds."""
+    try:
+        async with asyncio.timeout(_READY_DEADLINE_SECONDS):
+            await deployment.registry.notice_ids()
+    except (CountersignError, TimeoutError):
+        raise StorageUnavailable from None
+    return Reply(encode(schemas.Readiness(status="ready", checks={"database": "ok"})))
+
+
+async def security_txt(deployment: Deployment, _call: Call) -> Reply:
+    """Whom to tell about a weakness (RFC 9116)."""
+    settings = deployment.settings
+    if settings.security_contact is None:
+        raise NotFound
+    today = from_ns(deployment.clock.time_ns()).replace(hour=0, minute=0, second=0, microsecond=0)
+    lines = (
+        f"Contact: {settings.security_contact}",
+        f"Expires: {rfc3339(today + _SECURITY_TXT_LIFETIME)}",
+        f"Canonical: {settings.public_url}/.well-known/security.txt",
+        "",
+    )
+    return Reply("\n".join(lines).encode(), (_TEXT,))

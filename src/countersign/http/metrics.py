@@ -1,0 +1,58 @@
+"""Metrics: plain counters on the hot path, told to Prometheus when it asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from threading import Thread
+from typing import Any
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+
+class Metrics(Collector):
+    """Counts answers by operation and status, and reads the batchers' counters."""
+
+    def __init__(self, batches: Callable[[], Mapping[str, tuple[int, int, int]]]) -> None:
+        self._answers: Counter[tuple[str, int]] = Counter()
+        self._batches = batches
+
+    def count(self, operation: str, status: int) -> None:
+        """Count one answer."""
+        self._answers[operation, status] += 1
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """The current values (called from the thread that serves /metrics)."""
+        answers = CounterMetricFamily(
+            "countersign_http_answers",
+            "Answers by operation and status.",
+            labels=("operation", "status"),
+        )
+        for (operation, status), number in dict(self._answers).items():
+            answers.add_metric((operation or "none", str(status)), number)
+        yield answers
+        lane = ("lane",)
+        batches = CounterMetricFamily("countersign_database_batches", "Transactions.", labels=lane)
+        calls = CounterMetricFamily("countersign_database_calls", "Calls in them.", labels=lane)
+        waiting = GaugeMetricFamily(
+            "countersign_database_waiting", "Calls waiting for a batch.", labels=lane
+        )
+        for name, (run, done, pending) in self._batches().items():
+            batches.add_metric((name,), run)
+            calls.add_metric((name,), done)
+            waiting.add_metric((name,), pending)
+        yield from (batches, calls, waiting)
+
+
+def serve_metrics(metrics: Metrics, host: str, port: int) -> tuple[Any, Thread]:
+    """Serve /metrics on a port of its own; gives the server and its thread.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    server, thread = start_http_server(port, host, registry)
+    return server, thread

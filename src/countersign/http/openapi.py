@@ -1,0 +1,208 @@
+"""The OpenAPI 3.1 document, made from the route table; `spec/openapi.json` is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from countersign import __version__
+from countersign.domain.key import BRAND
+from countersign.errors import (
+    Forbidden,
+    InvalidApiKey,
+    MethodNotAllowed,
+    RateLimited,
+    Refusal,
+    Retryable,
+    Unauthorized,
+)
+from countersign.http import schemas
+from countersign.http.errors import STATUS
+from countersign.http.routes import Parameter, Route
+
+_REF: Final = "#/components/schemas/{name}"
+_DESCRIPTION: Final = """\
+Notices, acknowledgments and buyer verification for a vendor's checkout.
+
+Every failure has the same body: `{"error": {"code", "message"}}`. The code is stable; the `Link` \
+header leads to its explanation. An answer 200 means that what it says is stored durably.
+"""
+
+
+def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
+    """The document for these routes."""
+    types = list(
+        dict.fromkeys(
+            [t for r in routes for t in (r.request, r.answer) if t is not None]
+            + [schemas.ErrorBody]
+        )
+    )
+    _, components = msgspec.json.schema_components(types, ref_template=_REF)
+    names = {kind: _name_of(kind) for kind in types}
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, names)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Countersign",
+            "version": __version__,
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": name} for name in dict.fromkeys(r.tag for r in routes)],
+        "paths": paths,
+        "components": {
+            "schemas": _without_titles(components),
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": f"An API key, such as `{BRAND}_sk_test_…`. Test keys see only "
+                    "the sandbox.",
+                }
+            },
+        },
+    }
+
+
+def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.operation,
+        "summary": route.summary,
+        "description": (route.handler.__doc__ or "").strip(),
+        "tags": [route.tag],
+        "parameters": [
+            *([_parameter(route.parameter, "path")] if route.parameter else []),
+            *(_parameter(p, "query") for p in route.query),
+        ],
+        "responses": _responses(route, names),
+        "security": [],
+    }
+    if route.scope is not None:
+        operation["security"] = [{"key": []}]
+        operation["description"] += f"\n\nNeeds the scope `{route.scope}`."
+    if route.operation == "getNotice":
+        operation["parameters"].append(_header("If-None-Match", "An `ETag` you have."))
+    if route.request is not None:
+        operation["parameters"].append(
+            _header(
+                "Idempotency-Key",
+                "Makes a retry safe: for 24 hours the same key and body get the first answer "
+                "again, byte for byte, with `Idempotent-Replayed: true`.",
+                minLength=1,
+                maxLength=255,
+                pattern="^[!-~]+$",
+            )
+        )
+        operation["requestBody"] = {
+            "required": True,
+            "content": _content(names[route.request], route.request_examples),
+        }
+    return operation
+
+
+def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
+    request_id = {
+        "X-Request-Id": {
+            "description": "Name it when you report a problem.",
+            "schema": {"type": "string"},
+        }
+    }
+    responses: dict[str, Any] = {
+        "200": {
+            "description": "Done.",
+            "headers": dict(request_id),
+            "content": _content(names[route.answer], route.answer_examples),
+        }
+    }
+    if route.operation == "getNotice":
+        responses["200"]["headers"]["ETag"] = {
+            "description": "Strong: the same words have the same tag.",
+            "schema": {"type": "string"},
+        }
+        responses["304"] = {"description": "You have it already.", "headers": dict(request_id)}
+    by_status: dict[int, list[type[Refusal]]] = {}
+    for error in (*route.errors, *((MethodNotAllowed,) if route.scope else ())):
+        by_status.setdefault(STATUS[error], []).append(error)
+    for status in sorted(by_status):
+        errors = by_status[status]
+        responses[str(status)] = {
+            "description": " ".join(f"`{error.code}`: {_line(error)}" for error in errors),
+            "headers": request_id | _error_headers(errors),
+            "content": _content(
+                "ErrorBody",
+                {e.code: {"error": {"code": e.code, "message": _line(e)}} for e in errors},
+            ),
+        }
+    return responses
+
+
+def _error_headers(errors: Sequence[type[Refusal]]) -> dict[str, Any]:
+    text = {"schema": {"type": "string"}}
+    headers: dict[str, Any] = {"Link": text | {"description": "The code's explanation."}}
+    if all(issubclass(error, Retryable) for error in errors):
+        headers["Retry-After"] = {
+            "description": "Seconds to wait.",
+            "schema": {"type": "integer", "minimum": 1},
+        }
+    if any(e in {Unauthorized, InvalidApiKey, Forbidden} for e in errors):
+        headers["WWW-Authenticate"] = dict(text)
+    if RateLimited in errors:
+        headers["RateLimit"] = headers["RateLimit-Policy"] = dict(text)
+    if MethodNotAllowed in errors:
+        headers["Allow"] = dict(text)
+    return headers
+
+
+def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": place,
+        "required": place == "path",
+        "description": parameter.description,
+        "schema": dict(parameter.schema),
+        "example": parameter.example,
+    }
+
+
+def _header(name: str, description: str, **schema: object) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", **schema},
+    }
+
+
+def _content(name: str, examples: Any) -> dict[str, Any]:  # noqa: ANN401 - any mapping of JSON
+    return {
+        "application/json": {
+            "schema": {"$ref": _REF.format(name=name)},
+            "examples": {label: {"value": value} for label, value in examples.items()},
+        }
+    }
+
+
+def _name_of(kind: Any) -> str:  # noqa: ANN401 - a type, or a generic alias
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template="{name}")
+    return str(schema["$ref"])
+
+
+def _without_titles(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Titles repeat the names of the types."""
+    if isinstance(value, dict):
+        return {
+            key: _without_titles(item)
+            for key, item in value.items()
+            if key != "title" or not isinstance(item, str)
+        }
+    return [_without_titles(item) for item in value] if isinstance(value, list) else value
+
+
+def _line(error: type[Refusal]) -> str:
+    return (error.__doc__ or "").partition("\n")[0]

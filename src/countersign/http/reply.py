@@ -1,0 +1,101 @@
+"""What a handler gets, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from countersign.domain.idempotency import IdempotencyEntry
+from countersign.domain.key import Principal
+from countersign.errors import InvalidRequest
+
+T = TypeVar("T")
+
+Header: TypeAlias = tuple[bytes, bytes]
+
+JSON: Final[Header] = (b"content-type", b"application/json; charset=utf-8")
+NO_STORE: Final[Header] = (b"cache-control", b"no-store")
+PERSONAL: Final = (JSON, NO_STORE)
+REPLAYED: Final[Header] = (b"idempotent-replayed", b"true")
+
+encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
+
+
+class Reply(NamedTuple):
+    """An answer."""
+
+    body: bytes
+    headers: tuple[Header, ...] = PERSONAL
+    status: int = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """A request that has passed authentication, limits and size, on its way to a handler.
+
+    `principal` is None on the routes that need no key.
+    """
+
+    method: str
+    path: str
+    parameter: str
+    query_string: bytes
+    headers: dict[bytes, bytes]
+    raw_headers: list[Header]
+    peer: str | None
+    principal_: Principal | None = None
+    body: bytes = b""
+    entry: Callable[[bytes], IdempotencyEntry] | None = None
+    """Makes the kept answer from the body of the answer; None without an Idempotency-Key."""
+    query: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def principal(self) -> Principal:
+        """Who is asking, on a route that needs a key."""
+        assert self.principal_ is not None  # noqa: S101 - the route table says so
+        return self.principal_
+
+    def remembering(self, render: Callable[[T], bytes]) -> Callable[[T], IdempotencyEntry] | None:
+        """What a service calls inside its transaction to keep the answer it leads to."""
+        entry = self.entry
+        if entry is None:
+            return None
+        return lambda outcome: entry(render(outcome))
+
+
+def parse_query(query_string: bytes, allowed: tuple[str, ...]) -> dict[str, str]:
+    """The query parameters by name.
+
+    Raises:
+        InvalidRequest: one is unknown, repeated, or not UTF-8 without U+0000.
+    """
+    try:
+        pairs = parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            encoding="utf-8",
+            errors="strict",
+            max_num_fields=50,
+        )
+    except ValueError:
+        msg = "The query string is not well formed."
+        raise InvalidRequest(msg) from None
+    query: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in allowed:
+            known = ", ".join(allowed) or "none"
+            msg = f"There is no query parameter {name[:64]!a} here; there are: {known}."
+            raise InvalidRequest(msg)
+        if name in query:
+            msg = f"The query parameter {name} is there twice."
+            raise InvalidRequest(msg)
+        if "\x00" in value:
+            msg = f"The query parameter {name} holds U+0000, which is not accepted."
+            raise InvalidRequest(msg)
+        query[name] = value
+    return query

@@ -1,0 +1,301 @@
+"""The route table: routing, keys and scopes, schemas and the OpenAPI document come from it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from countersign.bootstrap import Deployment
+from countersign.domain.key import Scope
+from countersign.errors import (
+    EmptyInitials,
+    Forbidden,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    InitialsCountMismatch,
+    InternalError,
+    InvalidApiKey,
+    InvalidRequest,
+    ModeMismatch,
+    NotFound,
+    NoticeNotFound,
+    NoticeNotInForce,
+    NoticeNotReviewed,
+    NoticeVersionMismatch,
+    Overloaded,
+    PayloadTooLarge,
+    ProviderSessionNotFound,
+    ProviderUnavailable,
+    RateLimited,
+    Refusal,
+    StorageUnavailable,
+    Unauthorized,
+    UnsupportedMediaType,
+    VerificationNotConfigured,
+)
+from countersign.http import examples, schemas
+from countersign.http.handlers import acknowledgments, buyers, notices, operations
+from countersign.http.handlers.paging import LIMIT_DEFAULT, LIMIT_MAX
+from countersign.http.reply import Call, Reply
+
+Handler: TypeAlias = Callable[[Deployment, Call], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter in the path or the query, for the OpenAPI document."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    example: str | int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One operation. A path has at most one `{parameter}`, a whole segment of it."""
+
+    method: str
+    path: str
+    handler: Handler
+    operation: str = ""
+    summary: str = ""
+    tag: str = ""
+    scope: Scope | None = None
+    """What the key must be allowed; None: no key is needed."""
+    parameter: Parameter | None = None
+    query: tuple[Parameter, ...] = ()
+    request: type | None = None
+    answer: Any = None
+    refusals: tuple[type[Refusal], ...] = ()
+    request_examples: Mapping[str, Any] = field(default_factory=dict)
+    answer_examples: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> tuple[type[Refusal], ...]:
+        """Every refusal that this operation can answer with."""
+        found: list[type[Refusal]] = []
+        if self.query or self.request:
+            found.append(InvalidRequest)
+        if self.scope is not None:
+            found += [Unauthorized, InvalidApiKey, Forbidden, RateLimited, Overloaded]
+        if self.request is not None:
+            found += [
+                PayloadTooLarge,
+                UnsupportedMediaType,
+                IdempotencyKeyReused,
+                IdempotencyInProgress,
+            ]
+        found += [*self.refusals, StorageUnavailable, InternalError]
+        return tuple(dict.fromkeys(found))
+
+
+_NOTICE_ID: Final = Parameter(
+    name="notice_id",
+    description="Identifier of the notice.",
+    schema={"type": "string"},
+    example="ab1263",
+)
+_CBID: Final = Parameter(
+    name="cbid",
+    description="The buyer identifier.",
+    schema={"type": "string"},
+    example=examples.CBID,
+)
+_ACK_ID: Final = Parameter(
+    name="ack_id",
+    description="Identifier of the acknowledgment.",
+    schema={"type": "string"},
+    example=examples.ACK_ID,
+)
+_LIMIT: Final = Parameter(
+    name="limit",
+    description="How many to give at most.",
+    schema={"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
+    example=LIMIT_DEFAULT,
+)
+
+
+def _after(what: str, example: str) -> Parameter:
+    return Parameter(
+        name="after",
+        description=f"The `next_cursor` of the page before: {what}.",
+        schema={"type": "string"},
+        example=example,
+    )
+
+
+def _opaque(name: str, description: str, example: str) -> Parameter:
+    schema = {"type": "string", "maxLength": 255}
+    return Parameter(name=name, description=description, schema=schema, example=example)
+
+
+def _instant(name: str, description: str) -> Parameter:
+    schema = {"type": "string", "format": "date-time"}
+    example = "2026-11-20T00:00:00Z"
+    return Parameter(name=name, description=description, schema=schema, example=example)
+
+
+API_ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        method="GET",
+        path="/v1/notices",
+        handler=notices.list_notices,
+        operation="listNotices",
+        summary="List the notices",
+        tag="Notices",
+        scope=Scope.NOTICES_READ,
+        query=(_LIMIT, _after("the id of its last notice", "ab1263")),
+        answer=schemas.Page[schemas.NoticeSummary],
+        answer_examples={"one notice": examples.NOTICES},
+    ),
+    Route(
+        method="GET",
+        path="/v1/notices/{notice_id}",
+        handler=notices.get_notice,
+        operation="getNotice",
+        summary="Get the notice to show",
+        tag="Notices",
+        scope=Scope.NOTICES_READ,
+        parameter=_NOTICE_ID,
+        query=(
+            Parameter(
+                name="version",
+                description="An older version; left out, the one in force for the key's mode.",
+                schema={"type": "string"},
+                example="2026-01-01-incomplete",
+            ),
+        ),
+        answer=schemas.Notice,
+        refusals=(NoticeNotFound, NoticeNotReviewed, NoticeNotInForce),
+        answer_examples={"AB 1263": examples.NOTICE},
+    ),
+    Route(
+        method="GET",
+        path="/v1/notices/{notice_id}/versions",
+        handler=notices.list_versions,
+        operation="listNoticeVersions",
+        summary="List the versions of a notice, newest first",
+        tag="Notices",
+        scope=Scope.NOTICES_READ,
+        parameter=_NOTICE_ID,
+        query=(_LIMIT, _after("its last version", "2026-01-01-incomplete")),
+        answer=schemas.Page[schemas.NoticeVersion],
+        refusals=(NoticeNotFound,),
+        answer_examples={"one version": examples.VERSIONS},
+    ),
+    Route(
+        method="POST",
+        path="/v1/notices/{notice_id}/acknowledge",
+        handler=acknowledgments.acknowledge,
+        operation="acknowledgeNotice",
+        summary="Store a buyer's initials on every line",
+        tag="Acknowledgments",
+        scope=Scope.ACKS_CREATE,
+        parameter=_NOTICE_ID,
+        request=schemas.AcknowledgmentRequest,
+        answer=schemas.AcknowledgmentReceipt,
+        refusals=(
+            NoticeNotFound,
+            NoticeNotReviewed,
+            NoticeNotInForce,
+            NoticeVersionMismatch,
+            InitialsCountMismatch,
+            EmptyInitials,
+        ),
+        request_examples={"all fields": examples.ACKNOWLEDGE, "shortest": examples.ACKNOWLEDGE_MIN},
+        answer_examples={"stored": examples.RECEIPT},
+    ),
+    Route(
+        method="GET",
+        path="/v1/acknowledgments",
+        handler=acknowledgments.list_acknowledgments,
+        operation="listAcknowledgments",
+        summary="Find acknowledgments, newest first",
+        tag="Acknowledgments",
+        scope=Scope.ACKS_READ,
+        query=(
+            _opaque("session_id", "Only those of this checkout session.", "cs_8f14e45f"),
+            _opaque("cbid", "Only those of this buyer identifier.", examples.CBID),
+            _opaque("notice_id", "Only those of this notice.", "ab1263"),
+            _instant("accepted_after", "Only those accepted at or after this time."),
+            _instant("accepted_before", "Only those accepted before this time."),
+            _LIMIT,
+            _after("the id of its last acknowledgment", examples.ACK_ID),
+        ),
+        answer=schemas.Page[schemas.Acknowledgment],
+        answer_examples={"last page": examples.ACKNOWLEDGMENTS},
+    ),
+    Route(
+        method="GET",
+        path="/v1/acknowledgments/{ack_id}",
+        handler=acknowledgments.get_acknowledgment,
+        operation="getAcknowledgment",
+        summary="Read one acknowledgment back",
+        tag="Acknowledgments",
+        scope=Scope.ACKS_READ,
+        parameter=_ACK_ID,
+        answer=schemas.Acknowledgment,
+        refusals=(NotFound,),
+        answer_examples={"stored": examples.ACKNOWLEDGMENT},
+    ),
+    Route(
+        method="POST",
+        path="/v1/buyers/verify",
+        handler=buyers.verify,
+        operation="verifyBuyer",
+        summary="Judge an identity session, and issue or refresh a cbid",
+        tag="Buyers",
+        scope=Scope.BUYERS_VERIFY,
+        request=schemas.BuyerVerificationRequest,
+        answer=schemas.BuyerVerification,
+        refusals=(
+            ModeMismatch,
+            VerificationNotConfigured,
+            ProviderSessionNotFound,
+            ProviderUnavailable,
+        ),
+        request_examples={"sandbox": examples.VERIFY},
+        answer_examples={"verified": examples.VERIFIED, "too young": examples.UNDERAGE},
+    ),
+    Route(
+        method="GET",
+        path="/v1/buyers/{cbid}/status",
+        handler=buyers.get_status,
+        operation="getBuyerStatus",
+        summary="Is this buyer known and verified?",
+        tag="Buyers",
+        scope=Scope.BUYERS_READ,
+        parameter=_CBID,
+        answer=schemas.BuyerStatusAnswer,
+        refusals=(NotFound,),
+        answer_examples={"verified": examples.STATUS},
+    ),
+    Route(
+        method="GET",
+        path="/healthz",
+        handler=operations.health,
+        operation="getHealth",
+        summary="Does the process answer?",
+        tag="Operations",
+        answer=schemas.Health,
+        answer_examples={"ok": {"status": "ok"}},
+    ),
+    Route(
+        method="GET",
+        path="/readyz",
+        handler=operations.readiness,
+        operation="getReadiness",
+        summary="Can the process do its work?",
+        tag="Operations",
+        answer=schemas.Readiness,
+        answer_examples={"ready": {"status": "ready", "checks": {"database": "ok"}}},
+    ),
+)
+"""The operations of the OpenAPI document."""
+
+SITE_ROUTES: Final[tuple[Route, ...]] = (
+    Route(method="GET", path="/.well-known/security.txt", handler=operations.security_txt),
+)
+"""Addresses beside the API; `documents.py` adds the pages that are made from the table itself."""

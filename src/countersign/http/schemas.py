@@ -1,0 +1,271 @@
+"""Bodies of requests and answers: the types that validate are the types that are documented."""
+
+from typing import Annotated, Generic, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX, Capture, VersionSource
+from countersign.domain.buyer import BuyerStatus, Reason
+from countersign.domain.initials import INITIALS_LENGTH_MAX
+from countersign.domain.notice import NoticeStatus
+from countersign.domain.origin import USER_AGENT_LENGTH_MAX, Source
+from countersign.domain.postal_code import ZIP_PATTERN
+
+T = TypeVar("T")
+
+Opaque = Annotated[str, Meta(max_length=OPAQUE_LENGTH_MAX)]
+Timestamp = Annotated[
+    str,
+    Meta(
+        description="RFC 3339, UTC, to the second.",
+        examples=["2026-11-20T21:31:00Z"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+
+
+class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of all request bodies: unknown fields are refused."""
+
+
+# --- requests -----------------------------------------------------------------------------------
+
+
+class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
+    """The buyer's initials on every line of a notice."""
+
+    initials_per_line: Annotated[
+        list[Annotated[str, Meta(max_length=INITIALS_LENGTH_MAX)]],
+        Meta(description="One element per bullet of the notice, in order; none may be blank."),
+    ]
+    session_id: Annotated[Opaque, Meta(description="Your checkout session.")] | None = None
+    cbid: Annotated[Opaque, Meta(description="The buyer identifier.")] | None = None
+    ip: (
+        Annotated[
+            str,
+            Meta(
+                max_length=OPAQUE_LENGTH_MAX,
+                description="The buyer's IPv4 or IPv6 address. Left out: taken from the request.",
+            ),
+        ]
+        | None
+    ) = None
+    user_agent: (
+        Annotated[
+            str,
+            Meta(
+                max_length=USER_AGENT_LENGTH_MAX,
+                description="The buyer's browser. Left out: the `User-Agent` of the request.",
+            ),
+        ]
+        | None
+    ) = None
+    notice_version: (
+        Annotated[
+            Opaque,
+            Meta(description="The version that was shown; refused if it is not in force now."),
+        ]
+        | None
+    ) = None
+
+
+class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
+    """A finished session at an identity provider, to be judged."""
+
+    provider_identity_session_id: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=OPAQUE_LENGTH_MAX,
+                description="The session at the identity provider. Required with a live key.",
+            ),
+        ]
+        | None
+    ) = None
+    shipping_zip: (
+        Annotated[
+            str,
+            Meta(
+                pattern=ZIP_PATTERN,
+                max_length=10,
+                description="Where the order ships to: ZIP or ZIP+4. Required with a live key.",
+            ),
+        ]
+        | None
+    ) = None
+    test_mode: (
+        Annotated[bool, Meta(description="Must be true with a test key, and only then.")] | None
+    ) = None
+    subject_reference: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=OPAQUE_LENGTH_MAX,
+                description="Your reference for the buyer; must equal the session's own.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """A notice, ready to be shown. Show every bullet in full; each is initialed by itself."""
+
+    notice_id: str
+    version: str
+    title: str
+    heading: str
+    bullets: Annotated[
+        list[str], Meta(description="The lines to initial; their number is that of the initials.")
+    ]
+    attestation_text: str
+    source_law: str
+    source_bill: str
+
+
+class NoticeSummary(Struct, frozen=True, kw_only=True):
+    """A notice of the registry, as keys of this mode meet it."""
+
+    notice_id: str
+    title: str
+    jurisdiction: str
+    language: str
+    version: Annotated[str | None, Meta(description="The version in force; null: there is none.")]
+    versions: Annotated[int, Meta(description="How many versions were published.")]
+
+
+class NoticeVersion(Struct, frozen=True, kw_only=True):
+    """A published version and where it stands for keys of this mode."""
+
+    notice_id: str
+    version: str
+    status: NoticeStatus
+    digest: Annotated[str, Meta(description="Hex SHA-256 of the published bytes.")]
+    lines: Annotated[int, Meta(description="How many bullets there are to initial.")]
+    effective_from: Annotated[str, Meta(extra_json_schema={"format": "date"})]
+    published_at: Timestamp
+    reviewed_at: Timestamp | None
+    reviewed_against: Annotated[
+        str | None, Meta(description="The official text it was compared with; null: no one has.")
+    ]
+    source_url: str
+    editorial: Annotated[
+        list[str], Meta(description="Fields that are the operator's wording, not the law's.")
+    ]
+    text_gaps: Annotated[list[str], Meta(description="What is known to be missing in the text.")]
+
+
+class AcknowledgmentReceipt(Struct, frozen=True, kw_only=True):
+    """The stored acknowledgment's identifier, and what was acknowledged."""
+
+    ack_id: str
+    notice_id: str
+    notice_version: str
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """Where the record stands in the transparency log."""
+
+    status: Annotated[
+        str,
+        Meta(
+            description="`pending` until the record is in a log; this release keeps none yet.",
+            extra_json_schema={"enum": ["pending", "sealed"]},
+        ),
+    ]
+    log: str | None
+    index: int | None
+
+
+class Acknowledgment(Struct, frozen=True, kw_only=True):
+    """A stored acknowledgment. What is null was not given, or has been erased."""
+
+    ack_id: str
+    livemode: bool
+    notice_id: str
+    notice_version: str
+    notice_version_source: VersionSource
+    notice_digest: str
+    initials_per_line: list[str] | None
+    session_id: str | None
+    cbid: str | None
+    ip: str | None
+    ip_source: Source | None
+    peer_ip: Annotated[str | None, Meta(description="The address of the connection.")]
+    user_agent: str | None
+    user_agent_source: Source | None
+    user_agent_truncated: Annotated[
+        bool | None, Meta(description="Whether a longer header was cut to 1,024 characters.")
+    ]
+    capture: Capture
+    accepted_at: Timestamp
+    evidence: Evidence
+    erased_at: Timestamp | None
+
+
+class BuyerVerification(Struct, frozen=True, kw_only=True):
+    """What this verification came to. A positive answer is `status: verified` and nothing else."""
+
+    cbid: str
+    status: BuyerStatus
+    expires_at: Timestamp | None
+    message: str
+    reasons: (
+        Annotated[list[Reason], Meta(description="Why not; there only where there is a reason.")]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
+
+
+class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
+    """What is known of a buyer now."""
+
+    cbid: str
+    status: BuyerStatus
+    verified_at: Timestamp | None
+    expires_at: Timestamp | None
+    reasons: (
+        Annotated[
+            list[Reason],
+            Meta(description="Why this account may not rely on it; there only where it may not."),
+        ]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
+
+
+class Page(Struct, Generic[T], frozen=True, kw_only=True):
+    """A page of a list. `next_cursor` goes into `after`; null means that this is the last page."""
+
+    data: list[T]
+    next_cursor: str | None
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """The process answers."""
+
+    status: str
+
+
+class Readiness(Struct, frozen=True, kw_only=True):
+    """The process can do its work: each thing it depends on, by name."""
+
+    status: str
+    checks: dict[str, str]
+
+
+class ErrorDetail(Struct, frozen=True, kw_only=True):
+    """What went wrong: a stable code for programs, a message for people."""
+
+    code: str
+    message: str
+
+
+class ErrorBody(Struct, frozen=True, kw_only=True):
+    """The body of every failure."""
+
+    error: ErrorDetail

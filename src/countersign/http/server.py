@@ -1,0 +1,90 @@
+"""Serving the application: one process, one event loop, until a signal says stop."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from granian.constants import HTTPModes, Interfaces
+from granian.server.embed import Server
+
+from countersign.bootstrap import Deployment, refuse_changed_notices
+from countersign.errors import OperatorError
+from countersign.http.app import App
+from countersign.http.metrics import serve_metrics
+
+_BACKLOG: Final = 1024
+_SWITCH_INTERVAL_SECONDS: Final = 0.0005
+
+
+class AddressInUse(OperatorError):
+    """The address to listen on is taken."""
+
+    code = "address_in_use"
+
+
+async def serve(deployment: Deployment, ready: Callable[[], None] | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; requests under way are finished.
+
+    Args:
+        deployment: what to serve.
+        ready: called once, when the server is about to accept connections.
+
+    Raises:
+        AddressInUse: the host and port are taken, or those of the metrics.
+        NoticeFileChanged: the file of a published notice version holds other words now.
+    """
+    settings = deployment.settings
+    await refuse_changed_notices(deployment)
+    refuse_taken(settings.host, settings.port)
+    # The storage threads hold the interpreter for microseconds at a time; with the default of
+    # 5 ms the event loop would wait for them far longer than their work takes.
+    sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    app = App(deployment)
+    if settings.metrics_port is not None:
+        refuse_taken(settings.host, settings.metrics_port)
+        serve_metrics(app.metrics, settings.host, settings.metrics_port)
+    server = Server(
+        app,
+        address=settings.host,
+        port=settings.port,
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=_BACKLOG,
+        log_enabled=False,
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.signal_handler_interrupt)
+    tidying = asyncio.create_task(deployment.housekeeping.run())
+    try:
+        if ready is not None:
+            loop.call_soon(ready)
+        await server.serve()
+    finally:
+        tidying.cancel()
+
+
+def refuse_taken(host: str, port: int) -> None:
+    """Find out beforehand: the server itself would share the port with another one in silence.
+
+    Raises:
+        AddressInUse: something listens there already.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used: {error}"
+            msg = (
+                f"{host} port {port} {why}. Set COUNTERSIGN_PORT (or the metrics port) to another."
+            )
+            raise AddressInUse(msg) from error

@@ -1,0 +1,1 @@
+"""The notice files that this release ships; `init` publishes them."""

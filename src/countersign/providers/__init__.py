@@ -1,0 +1,1 @@
+"""Identity providers. This release has the sandbox only."""

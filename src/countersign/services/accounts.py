@@ -1,0 +1,182 @@
+"""Accounts and keys, as an operator handles them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from countersign.domain.account import Account, checked_account_name
+from countersign.domain.instant import from_ns
+from countersign.domain.key import (
+    ENTROPY_BYTES,
+    VENDOR_SCOPES,
+    ApiKey,
+    KeyKind,
+    Scope,
+    compose_key,
+    key_hint,
+)
+from countersign.domain.mode import Mode
+from countersign.errors import KeyNotUsable, UnknownAccount, UnknownKey
+from countersign.ids import timed_id
+from countersign.ports import AccountStore, Clock, Entropy, KeyStore
+from countersign.services.secrets import DeploymentSecret
+
+REVOCATION_LAG_SECONDS: Final = 5
+"""How long a revoked key may still work on a running server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A key just made. `token` is the key itself: it is shown now and never again."""
+
+    key: ApiKey
+    token: str
+
+    def __repr__(self) -> str:
+        return f"NewKey({self.key.hint})"
+
+
+class Accounts:
+    """Making and finding accounts."""
+
+    def __init__(self, store: AccountStore, clock: Clock, entropy: Entropy) -> None:
+        self._store = store
+        self._clock = clock
+        self._entropy = entropy
+
+    async def create(self, name: str) -> Account:
+        """A new account.
+
+        Raises:
+            InvalidArgument: the name is not usable.
+            AccountExists: the name is taken.
+        """
+        time_ns = self._clock.time_ns()
+        account = Account(
+            id=timed_id("acct", time_ns, self._entropy(8)),
+            name=checked_account_name(name),
+            created_at=from_ns(time_ns),
+        )
+        await self._store.add(account)
+        return account
+
+    async def get(self, id_or_name: str) -> Account:
+        """The account with this id or name.
+
+        Raises:
+            UnknownAccount: there is none.
+        """
+        account = await self._store.get(id_or_name)
+        if account is None:
+            msg = f"There is no account {id_or_name!r}; `countersign accounts list` shows them."
+            raise UnknownAccount(msg)
+        return account
+
+    async def list(self) -> Sequence[Account]:
+        """All accounts, oldest first."""
+        return await self._store.list()
+
+
+class Keys:
+    """Making, rotating and revoking keys."""
+
+    def __init__(
+        self, store: KeyStore, secret: DeploymentSecret, clock: Clock, entropy: Entropy
+    ) -> None:
+        self._store = store
+        self._secret = secret
+        self._clock = clock
+        self._entropy = entropy
+
+    async def create(
+        self,
+        account: Account,
+        mode: Mode,
+        scopes: frozenset[Scope] | None = None,
+        lifetime: timedelta | None = None,
+    ) -> NewKey:
+        """A new key; it works at once. Without scopes: all that a vendor's server needs."""
+        kind = KeyKind.SECRET if scopes is None else KeyKind.RESTRICTED
+        new = self._compose(account.id, mode, kind, scopes or VENDOR_SCOPES, lifetime, None)
+        await self._store.add(new.key, self._secret.key_digest(new.token))
+        return new
+
+    async def rotate(self, key_id: str, overlap: timedelta) -> NewKey:
+        """A successor with the same powers; the old key works on until the overlap is over.
+
+        The successor lives as long as the old key was made to live, counted from now.
+
+        Raises:
+            UnknownKey: there is no such key.
+            KeyNotUsable: the old key no longer works, so there is nothing to hand over.
+        """
+        old = await self.get(key_id)
+        now = from_ns(self._clock.time_ns())
+        if not old.works_at(now):
+            msg = f"The key {key_id} is revoked or expired; make a new one instead."
+            raise KeyNotUsable(msg)
+        lifetime = None if old.expires_at is None else old.expires_at - old.created_at
+        new = self._compose(old.account_id, old.mode, old.kind, old.scopes, lifetime, old.id)
+        await self._store.rotate(new.key, self._secret.key_digest(new.token), now + overlap)
+        return new
+
+    async def revoke(self, key_id: str) -> ApiKey:
+        """Make a key stop working, within REVOCATION_LAG_SECONDS on running servers.
+
+        Raises:
+            UnknownKey: there is no such key.
+        """
+        key = await self.get(key_id)
+        now = from_ns(self._clock.time_ns())
+        await self._store.revoke(key.id, now)
+        return replace(key, revoked_at=key.revoked_at or now)
+
+    async def get(self, key_id: str) -> ApiKey:
+        """The key with this id.
+
+        Raises:
+            UnknownKey: there is none.
+        """
+        key = await self._store.get(key_id)
+        if key is None:
+            msg = f"There is no key {key_id!r}; `countersign keys list` shows their ids."
+            raise UnknownKey(msg)
+        return key
+
+    async def list(self, account: Account | None) -> Sequence[ApiKey]:
+        """The keys of one account or of all, oldest first."""
+        return await self._store.list(None if account is None else account.id)
+
+    def now(self) -> datetime:
+        """The time by which keys are judged."""
+        return from_ns(self._clock.time_ns())
+
+    def _compose(
+        self,
+        account_id: str,
+        mode: Mode,
+        kind: KeyKind,
+        scopes: frozenset[Scope],
+        lifetime: timedelta | None,
+        replaces: str | None,
+    ) -> NewKey:
+        time_ns = self._clock.time_ns()
+        now = from_ns(time_ns)
+        token = compose_key(kind, mode, self._entropy(ENTROPY_BYTES))
+        key = ApiKey(
+            id=timed_id("key", time_ns, self._entropy(8)),
+            account_id=account_id,
+            mode=mode,
+            kind=kind,
+            scopes=scopes,
+            hint=key_hint(token),
+            created_at=now,
+            expires_at=None if lifetime is None else now + lifetime,
+            revoked_at=None,
+            last_used_at=None,
+            replaces=replaces,
+        )
+        return NewKey(key=key, token=token)

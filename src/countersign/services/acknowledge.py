@@ -1,0 +1,160 @@
+"""Acknowledge a notice: judge the initials, write the record, keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from countersign.domain.acknowledgment import (
+    Capture,
+    NewAcknowledgment,
+    Receipt,
+    VersionSource,
+)
+from countersign.domain.idempotency import IdempotencyEntry
+from countersign.domain.initials import check_initials
+from countersign.domain.instant import from_ns, rfc3339_ms
+from countersign.domain.key import Principal
+from countersign.domain.notice import NoticeVersion
+from countersign.domain.origin import Origin
+from countersign.errors import NoticeVersionMismatch
+from countersign.evidence.record import Subject, bullet_digests, entropy_needed, make_record
+from countersign.ids import ACKNOWLEDGMENT, timed_id
+from countersign.ports import AcknowledgmentStore, Clock, Entropy
+from countersign.services.secrets import DeploymentSecret
+
+SESSION_FIELD: Final = "session_id"
+CBID_FIELD: Final = "cbid"
+_ID_ENTROPY: Final = 8
+_PERSONAL_FIELDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What a caller submits for one notice."""
+
+    initials_per_line: Sequence[str]
+    session_id: str | None
+    cbid: str | None
+    notice_version: str | None
+    origin: Origin
+
+
+class Acknowledge:
+    """The act of acknowledging."""
+
+    def __init__(
+        self,
+        store: AcknowledgmentStore,
+        secret: DeploymentSecret,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._store = store
+        self._secret = secret
+        self._clock = clock
+        self._entropy = entropy
+        self._bullets: dict[str, msgspec.Raw] = {}
+
+    async def __call__(
+        self,
+        principal: Principal,
+        notice: NoticeVersion,
+        submission: Submission,
+        remember: Callable[[Receipt], IdempotencyEntry] | None = None,
+    ) -> Receipt:
+        """Store an acknowledgment of this notice version; durable when this returns.
+
+        Raises:
+            NoticeVersionMismatch: `notice_version` was given and is not this version.
+            InitialsCountMismatch, EmptyInitials: see `check_initials`.
+        """
+        content = notice.content
+        shown = submission.notice_version
+        if shown is not None and shown != content.version:
+            msg = f"The version in force is {content.version}, not {shown}."
+            raise NoticeVersionMismatch(msg)
+        check_initials(submission.initials_per_line, len(content.bullets))
+
+        time_ns = self._clock.time_ns()
+        entropy = self._entropy(_ID_ENTROPY + entropy_needed(_PERSONAL_FIELDS))
+        accepted_at = from_ns(time_ns)
+        receipt = Receipt(
+            timed_id(ACKNOWLEDGMENT, time_ns, entropy[:_ID_ENTROPY]), content.id, content.version
+        )
+        record = make_record(
+            Subject(
+                id=receipt.ack_id,
+                account=principal.account_id,
+                mode=principal.mode,
+                notice_id=content.id,
+                notice_version=content.version,
+                notice_digest=notice.digest,
+                notice_version_source=VersionSource.ASSUMED
+                if shown is None
+                else VersionSource.ASSERTED,
+                bullets=self._bullet_digests(notice),
+                capture=Capture.VENDOR_API,
+                credential=principal.credential,
+                accepted_at=rfc3339_ms(accepted_at),
+            ),
+            _personal(submission),
+            entropy[_ID_ENTROPY:],
+        )
+        await self._store.add(
+            NewAcknowledgment(
+                receipt=receipt,
+                account_id=principal.account_id,
+                mode=principal.mode,
+                accepted_at=accepted_at,
+                record=record.body,
+                record_digest=record.digest,
+                disclosures=tuple(d.encoded for d in record.disclosures),
+                session_index=self._index(principal, SESSION_FIELD, submission.session_id),
+                cbid_index=self._index(principal, CBID_FIELD, submission.cbid),
+                remember=remember,
+            )
+        )
+        return receipt
+
+    def _index(self, principal: Principal, field: str, value: str | None) -> bytes | None:
+        if value is None:
+            return None
+        return self._secret.blind_index(principal.account_id, field, value)
+
+    def _bullet_digests(self, notice: NoticeVersion) -> msgspec.Raw:
+        known = self._bullets.get(notice.digest)
+        if known is None:
+            known = bullet_digests([(bullet.id, bullet.text) for bullet in notice.content.bullets])
+            self._bullets[notice.digest] = known
+        return known
+
+
+def _personal(submission: Submission) -> tuple[tuple[str, object], ...]:
+    """The personal fields of a record, each one disclosure; see spec/evidence-format.md."""
+    origin = submission.origin
+    return (
+        ("initials_per_line", submission.initials_per_line),
+        (SESSION_FIELD, submission.session_id),
+        (CBID_FIELD, submission.cbid),
+        (
+            "ip",
+            {
+                "ip": origin.ip,
+                "source": origin.ip_source,
+                "peer_ip": origin.peer_ip,
+                "forwarded": origin.forwarded,
+            },
+        ),
+        (
+            "user_agent",
+            {
+                "user_agent": origin.user_agent,
+                "source": origin.user_agent_source,
+                "truncated": origin.user_agent_truncated,
+            },
+        ),
+    )

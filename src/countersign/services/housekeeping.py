@@ -1,0 +1,45 @@
+"""Housekeeping: what has served its time is deleted, a little at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from countersign.domain.buyer import ZIP_WINDOW
+from countersign.domain.instant import from_ns
+from countersign.errors import CountersignError
+from countersign.ports import Clock, HousekeepingStore
+
+PERIOD_SECONDS: Final = 600.0
+CHUNK: Final = 1000
+
+_log = structlog.get_logger("countersign.housekeeping")
+
+
+class Housekeeping:
+    """Deletes expired kept answers and ZIP attempts that no longer count."""
+
+    def __init__(self, store: HousekeepingStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def tidy(self) -> int:
+        """Delete all that has served its time, in chunks; gives the number of rows."""
+        now = from_ns(self._clock.time_ns())
+        deleted = 0
+        while True:
+            rows = await self._store.delete_expired(now, now - ZIP_WINDOW, CHUNK)
+            deleted += rows
+            if rows < CHUNK:
+                return deleted
+
+    async def run(self) -> None:
+        """Tidy now and then, until cancelled."""
+        while True:
+            try:
+                await self.tidy()
+            except CountersignError as error:
+                _log.warning("housekeeping_postponed", code=error.code)
+            await asyncio.sleep(PERIOD_SECONDS)

@@ -1,0 +1,114 @@
+"""The deployment's secret key, and what is derived from it.
+
+One file of 32 random bytes (base64) is the root. Each use has a key of its own by HKDF-SHA-256
+(RFC 5869), so that none of them says anything about another.
+"""
+
+import hmac
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from hashlib import sha256
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from countersign.errors import WrongSecretKey
+
+SECRET_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+_FORMAT: Final = b"\x01"
+_INDEX_BYTES: Final = 16
+
+
+class DeploymentSecret:
+    """Keyed hashes, blind indexes and encryption under keys derived from one secret."""
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != SECRET_BYTES:
+            msg = f"the secret has {SECRET_BYTES} bytes"
+            raise ValueError(msg)
+        self._secret = secret
+        self._key_pepper = self._derive("api key pepper")
+        self._index_key = self._derive("blind index")
+        self._slot_key = self._derive("idempotency slot")
+        self._answer_keys: dict[int, AESGCM] = {}
+
+    def __repr__(self) -> str:
+        return "DeploymentSecret(…)"
+
+    @classmethod
+    def from_text(cls, text: str) -> "DeploymentSecret":
+        """Read the content of a secret key file.
+
+        Raises:
+            WrongSecretKey: it is not the base64 of 32 bytes.
+        """
+        try:
+            return cls(b64decode(text.strip(), validate=True))
+        except (Base64Error, ValueError) as error:
+            msg = "The secret key file does not hold the base64 of 32 bytes."
+            raise WrongSecretKey(msg) from error
+
+    @staticmethod
+    def new_text(entropy: bytes) -> str:
+        """The content of a new secret key file, from 32 random bytes."""
+        return b64encode(entropy).decode("ascii") + "\n"
+
+    def check_value(self) -> bytes:
+        """What the database keeps to recognise this secret by."""
+        return self._derive("check value")
+
+    def key_digest(self, token: str) -> bytes:
+        """The keyed hash under which an API key is kept."""
+        return hmac.digest(self._key_pepper, token.encode(), "sha256")
+
+    def blind_index(self, account_id: str, field: str, value: str) -> bytes:
+        """16 bytes by which rows with this value can be found, and by no one without the key."""
+        message = b"\x00".join((account_id.encode(), field.encode(), value.encode()))
+        return hmac.digest(self._index_key, message, "sha256")[:_INDEX_BYTES]
+
+    def idempotency_slot(self, *parts: str) -> bytes:
+        """The keyed hash of what an idempotency key belongs to."""
+        message = b"".join(len(p := part.encode()).to_bytes(4, "big") + p for part in parts)
+        return hmac.digest(self._slot_key, message, "sha256")
+
+    def fingerprint(self, body: bytes) -> bytes:
+        """The keyed hash of a request body; a plain one could be guessed for short initials."""
+        return hmac.digest(self._slot_key, sha256(body).digest(), "sha256")
+
+    def seal_answer(self, answer: bytes, slot: bytes, day: int, nonce: bytes) -> bytes:
+        """Encrypt a kept answer (AES-256-GCM); `nonce` is 12 random bytes.
+
+        The key is that of the day, so that random nonces stay far below GCM's limit of 2^32.
+        """
+        header = _FORMAT + day.to_bytes(4, "big")
+        return header + nonce + self._answer_key(day).encrypt(nonce, answer, header + slot)
+
+    def open_answer(self, sealed: bytes, slot: bytes) -> bytes:
+        """Decrypt a kept answer.
+
+        Raises:
+            WrongSecretKey: it was not encrypted under this secret, for this slot.
+        """
+        header, nonce, text = sealed[:5], sealed[5 : 5 + _NONCE_BYTES], sealed[5 + _NONCE_BYTES :]
+        key = self._answer_key(int.from_bytes(header[1:], "big"))
+        try:
+            return key.decrypt(nonce, text, header + slot)
+        except (InvalidTag, ValueError) as error:
+            msg = "A kept answer does not open with this secret key."
+            raise WrongSecretKey(msg) from error
+
+    def _answer_key(self, day: int) -> AESGCM:
+        key = self._answer_keys.get(day)
+        if key is None:
+            key = AESGCM(self._derive(f"idempotency answer {day}"))
+            self._answer_keys = {d: k for d, k in self._answer_keys.items() if d >= day - 2}
+            self._answer_keys[day] = key
+        return key
+
+    def _derive(self, purpose: str) -> bytes:
+        info = f"countersign/v1/{purpose}".encode()
+        return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self._secret)

@@ -1,0 +1,170 @@
+"""Verify a buyer, and tell what is known of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from countersign.domain.buyer import (
+    Attempt,
+    Buyer,
+    Standing,
+    after_attempt,
+    first_verification,
+    standing,
+    status_at,
+)
+from countersign.domain.idempotency import IdempotencyEntry
+from countersign.domain.instant import from_ns
+from countersign.domain.key import Principal
+from countersign.domain.mode import Mode
+from countersign.domain.postal_code import zip5
+from countersign.domain.verification import NewVerification
+from countersign.errors import InvalidRequest, ModeMismatch, NotFound, VerificationNotConfigured
+from countersign.ids import BUYER, SANDBOX_BUYER, is_id, timed_id
+from countersign.ports import BuyerStore, Clock, Entropy, Sandbox
+from countersign.services.secrets import DeploymentSecret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationRequest:
+    """What a checkout sends; formats are checked already."""
+
+    provider_identity_session_id: str | None
+    shipping_zip: str | None
+    test_mode: bool
+    subject_reference: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the caller of *verify* gets: this attempt's status, the buyer's cbid and expiry."""
+
+    cbid: str
+    standing: Standing
+
+
+class VerifyBuyer:
+    """The act of verifying."""
+
+    def __init__(
+        self,
+        store: BuyerStore,
+        sandbox: Sandbox,
+        secret: DeploymentSecret,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._store = store
+        self._sandbox = sandbox
+        self._secret = secret
+        self._clock = clock
+        self._entropy = entropy
+
+    async def __call__(
+        self,
+        principal: Principal,
+        request: VerificationRequest,
+        remember: Callable[[Outcome], IdempotencyEntry] | None = None,
+    ) -> Outcome:
+        """Issue or refresh a cbid; durable when this returns.
+
+        Raises:
+            ModeMismatch: `test_mode` does not go with the key.
+            InvalidRequest: a live request lacks a field that it needs.
+            VerificationNotConfigured: the account has no identity provider.
+            ProviderSessionNotFound, ProviderUnavailable: as the provider answered.
+            RateLimited: too many ZIP codes tried for one buyer.
+        """
+        if request.test_mode != (principal.mode is Mode.TEST):
+            raise ModeMismatch(
+                "A test key needs test_mode: true."
+                if principal.mode is Mode.TEST
+                else "test_mode: true needs a test key."
+            )
+        if principal.mode is Mode.LIVE:
+            for name in ("provider_identity_session_id", "shipping_zip"):
+                if getattr(request, name) is None:
+                    msg = f"A required field is missing - at `$.{name}`."
+                    raise InvalidRequest(msg)
+            raise VerificationNotConfigured
+        return await self._simulate(principal, request, remember)
+
+    async def _simulate(
+        self,
+        principal: Principal,
+        request: VerificationRequest,
+        remember: Callable[[Outcome], IdempotencyEntry] | None,
+    ) -> Outcome:
+        time_ns = self._clock.time_ns()
+        now = from_ns(time_ns)
+        account_id, session_id = principal.account_id, request.provider_identity_session_id
+        attempts = self._sandbox.play(session_id, now)
+        cbid = self._sandbox.cbid(account_id, session_id, request.shipping_zip)
+
+        def decide(known: Buyer | None) -> Buyer:
+            """The first call settles a sandbox buyer: a session is judged once."""
+            return known or _played(cbid, account_id, attempts)
+
+        def outcome(buyer: Buyer) -> Outcome:
+            told = Standing(
+                status=status_at(buyer, now),
+                verified_at=buyer.verified_at,
+                expires_at=buyer.expires_at,
+                reasons=buyer.reasons,
+            )
+            return Outcome(cbid=buyer.cbid, standing=told)
+
+        buyer = await self._store.verify(
+            NewVerification(
+                id=timed_id("ver", time_ns, self._entropy(8)),
+                account_id=account_id,
+                mode=principal.mode,
+                provider=self._sandbox.name,
+                cbid=cbid,
+                attempt=attempts[-1],
+                simulated=True,
+                subject_index=self._index(account_id, "provider_session", session_id),
+                zip_index=self._index(
+                    account_id, "zip", request.shipping_zip and zip5(request.shipping_zip)
+                ),
+                at=now,
+                decide=decide,
+                remember=None if remember is None else lambda buyer: remember(outcome(buyer)),
+            )
+        )
+        return outcome(buyer)
+
+    def _index(self, account_id: str, field: str, value: str | None) -> bytes | None:
+        return None if value is None else self._secret.blind_index(account_id, field, value)
+
+
+class BuyerStatusQuery:
+    """Telling what is known of a buyer."""
+
+    def __init__(self, store: BuyerStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def __call__(self, principal: Principal, cbid: str) -> Standing:
+        """The buyer's standing for the asking account.
+
+        Raises:
+            NotFound: no buyer of this mode has this identifier.
+        """
+        buyer = None
+        if is_id(SANDBOX_BUYER if principal.mode is Mode.TEST else BUYER, cbid):
+            buyer = await self._store.get(principal.mode, cbid)
+        if buyer is None:
+            msg = "The buyer identifier was not found."
+            raise NotFound(msg)
+        return standing(buyer, principal.account_id, from_ns(self._clock.time_ns()))
+
+
+def _played(cbid: str, account_id: str, attempts: tuple[Attempt, ...]) -> Buyer:
+    buyer = first_verification(
+        cbid=cbid, account_id=account_id, mode=Mode.TEST, simulated=True, attempt=attempts[0]
+    )
+    for attempt in attempts[1:]:
+        buyer = after_attempt(buyer, attempt)
+    return buyer

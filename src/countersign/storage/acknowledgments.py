@@ -1,0 +1,143 @@
+"""Acknowledgments in the database: the record, its disclosures, and the kept answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select
+
+from countersign.domain.acknowledgment import (
+    AcknowledgmentQuery,
+    NewAcknowledgment,
+    StoredAcknowledgment,
+)
+from countersign.domain.instant import to_ms
+from countersign.domain.mode import Mode
+from countersign.errors import CountersignError
+from countersign.evidence.record import ACKNOWLEDGMENT
+from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
+from countersign.ids import earliest_id
+from countersign.storage.batching import each
+from countersign.storage.database import Database
+from countersign.storage.idempotency import keep_answers
+from countersign.storage.tables import disclosures, records
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(tuple[str, ...]).decode
+
+_INSERT_RECORD: Final = insert(records)
+_INSERT_DISCLOSURES: Final = insert(disclosures)
+_SELECT: Final = (
+    select(records.c.id, records.c.mode, records.c.at, records.c.body, disclosures.c.payload)
+    .select_from(records.outerjoin(disclosures, disclosures.c.record_id == records.c.id))
+    .where(records.c.type == ACKNOWLEDGMENT)
+)
+_SELECT_ONE: Final = _SELECT.where(
+    records.c.id == bindparam("id"),
+    records.c.account_id == bindparam("account_id"),
+    records.c.mode == bindparam("mode"),
+)
+
+
+class Acknowledgments:
+    """See `ports.AcknowledgmentStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, new: NewAcknowledgment) -> None:
+        """Write the record, its disclosures and the kept answer: all of them, or none."""
+        await self._database.write(_add, new)
+
+    async def get(self, account_id: str, mode: Mode, ack_id: str) -> StoredAcknowledgment | None:
+        """One acknowledgment of this account and mode."""
+        return await self._database.read(_get, (account_id, mode, ack_id))
+
+    async def find(self, query: AcknowledgmentQuery) -> Sequence[StoredAcknowledgment]:
+        """Newest first, at most `query.limit`."""
+        return await self._database.read(_find, query)
+
+
+def _add(
+    connection: Connection, items: Sequence[NewAcknowledgment]
+) -> Sequence[CountersignError | None]:
+    connection.execute(
+        _INSERT_RECORD,
+        [
+            {
+                "id": new.receipt.ack_id,
+                "account_id": new.account_id,
+                "mode": new.mode,
+                "type": ACKNOWLEDGMENT,
+                "notice_id": new.receipt.notice_id,
+                "at": new.accepted_at,
+                "digest": new.record_digest,
+                "body": new.record,
+            }
+            for new in items
+        ],
+    )
+    connection.execute(
+        _INSERT_DISCLOSURES,
+        [
+            {
+                "record_id": new.receipt.ack_id,
+                "account_id": new.account_id,
+                "mode": new.mode,
+                "session_index": new.session_index,
+                "cbid_index": new.cbid_index,
+                "payload": _encode(new.disclosures),
+            }
+            for new in items
+        ],
+    )
+    keep_answers(connection, [new.remember(new.receipt) for new in items if new.remember])
+    return [None] * len(items)
+
+
+@each
+def _get(connection: Connection, item: tuple[str, Mode, str]) -> StoredAcknowledgment | None:
+    account_id, mode, ack_id = item
+    row = connection.execute(
+        _SELECT_ONE, {"id": ack_id, "account_id": account_id, "mode": mode}
+    ).one_or_none()
+    return _from_row(row) if row is not None else None
+
+
+@each
+def _find(connection: Connection, query: AcknowledgmentQuery) -> Sequence[StoredAcknowledgment]:
+    return [_from_row(row) for row in connection.execute(_find_statement(query))]
+
+
+def _find_statement(query: AcknowledgmentQuery) -> Select[Any]:
+    statement = _SELECT.where(
+        records.c.account_id == query.account_id, records.c.mode == query.mode
+    )
+    if query.session_index is not None:
+        statement = statement.where(disclosures.c.session_index == query.session_index)
+    if query.cbid_index is not None:
+        statement = statement.where(disclosures.c.cbid_index == query.cbid_index)
+    if query.notice_id is not None:
+        statement = statement.where(records.c.notice_id == query.notice_id)
+    # Identifiers begin with the millisecond of acceptance, so a range of times is one of ids.
+    if query.accepted_after is not None:
+        earliest = earliest_id(ID_PREFIX, to_ms(query.accepted_after))
+        statement = statement.where(records.c.id >= earliest)
+    if query.accepted_before is not None:
+        end = earliest_id(ID_PREFIX, to_ms(query.accepted_before))
+        statement = statement.where(records.c.id < end)
+    if query.older_than is not None:
+        statement = statement.where(records.c.id < query.older_than)
+    return statement.order_by(records.c.id.desc()).limit(query.limit)
+
+
+def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
+    return StoredAcknowledgment(
+        ack_id=row.id,
+        mode=Mode(row.mode),
+        accepted_at=row.at,
+        record=row.body,
+        disclosures=_decode(row.payload) if row.payload is not None else None,
+    )

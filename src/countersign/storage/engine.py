@@ -1,0 +1,199 @@
+"""What truly differs between the two engines: opening them, their triggers, their error words."""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+
+from countersign.errors import (
+    CountersignError,
+    IdempotencyInProgress,
+    InternalError,
+    InvalidConfiguration,
+    Overloaded,
+    StorageUnavailable,
+    UnsupportedSqlite,
+)
+
+SQLITE_VERSION_MIN: Final = (3, 51, 3)
+"""Older ones have the WAL-reset bug, which can corrupt a database (sqlite.org/wal.html)."""
+
+SQLITE_FILE: Final = "countersign.db"
+_BUSY_TIMEOUT_MS: Final = 5000
+_RETRY_AFTER_SECONDS: Final = 2
+
+
+class Purpose(Enum):
+    """What a connection is for."""
+
+    WRITE = "write"
+    READ = "read"
+
+
+def database_url(configured: str | None, data_dir: Path) -> URL:
+    """The SQLAlchemy URL: the embedded default, or PostgreSQL through psycopg 3.
+
+    Raises:
+        InvalidConfiguration: the URL is for neither.
+    """
+    if configured is None:
+        return URL.create("sqlite", database=str(data_dir / SQLITE_FILE))
+    try:
+        url = make_url(configured)
+    except ArgumentError as error:
+        msg = "COUNTERSIGN_DATABASE_URL is not a URL such as postgresql://user@host/name."
+        raise InvalidConfiguration(msg) from error
+    if url.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
+        return url.set(drivername="postgresql+psycopg")
+    msg = (
+        "COUNTERSIGN_DATABASE_URL must begin with postgresql://; leave it out for the embedded "
+        "SQLite database in COUNTERSIGN_DATA_DIR."
+    )
+    raise InvalidConfiguration(msg)
+
+
+def open_engine(url: URL, purpose: Purpose) -> Engine:
+    """An engine for one purpose; nothing is connected yet.
+
+    Raises:
+        UnsupportedSqlite: no SQLite that is new enough was found.
+    """
+    if url.get_backend_name() == "sqlite":
+        return _open_sqlite(url, purpose)
+    options: dict[str, Any] = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
+    if purpose is Purpose.READ:
+        options["isolation_level"] = "AUTOCOMMIT"
+    return create_engine(url, connect_args={"connect_timeout": 5}, **options)
+
+
+def sqlite_module() -> ModuleType:
+    """A DBAPI module over a SQLite that is new enough.
+
+    Raises:
+        UnsupportedSqlite: with what to install.
+    """
+    if sqlite3.sqlite_version_info >= SQLITE_VERSION_MIN:
+        return sqlite3
+    try:
+        found = importlib.import_module("pysqlite3")
+    except ImportError:
+        wanted = ".".join(map(str, SQLITE_VERSION_MIN))
+        msg = (
+            f"SQLite {wanted} or newer is needed: version {sqlite3.sqlite_version}, which this "
+            "Python carries, can corrupt a database in WAL mode. Install the `pysqlite3` package "
+            "(x86-64 Linux), use a Python with a newer SQLite, or set COUNTERSIGN_DATABASE_URL "
+            "to a PostgreSQL database."
+        )
+        raise UnsupportedSqlite(msg) from None
+    return found
+
+
+def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
+    engine = create_engine(
+        url,
+        module=sqlite_module(),
+        # The driver must not open transactions by itself: writes begin IMMEDIATE below.
+        connect_args={"isolation_level": None, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: object) -> None:  # noqa: ANN401 - a DBAPI connection
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        # Without it, INSERT OR REPLACE deletes rows behind the back of the delete triggers.
+        cursor.execute("PRAGMA recursive_triggers=ON")
+        cursor.execute("PRAGMA cache_size=-65536")
+        cursor.execute("PRAGMA mmap_size=268435456")
+        if purpose is Purpose.READ:
+            cursor.execute("PRAGMA query_only=ON")
+        cursor.close()
+
+    if purpose is Purpose.WRITE:
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: Any) -> None:  # noqa: ANN401 - SQLAlchemy's signature
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def append_only_ddl(dialect: str, table: str, key: Sequence[str]) -> list[str]:
+    """Statements that make the database itself refuse to change or delete rows of this table.
+
+    `key` names the columns of its primary key.
+    """
+    if dialect != "sqlite":
+        return _postgresql_append_only(table)
+    refuse = f"SELECT RAISE(ABORT, '{table} is append-only')"
+    same = " AND ".join(f"{column} = NEW.{column}" for column in key)
+    return [
+        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN {refuse}; END",
+        f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} BEGIN {refuse}; END",
+        # For connections that did not set recursive_triggers: REPLACE is refused before it acts.
+        f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} "
+        f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {same}) BEGIN {refuse}; END",
+    ]
+
+
+def _postgresql_append_only(table: str) -> list[str]:
+    function = f"{table}_append_only"
+    return [
+        f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{table} is append-only'; END $$",
+        f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} "
+        f"FOR EACH ROW EXECUTE FUNCTION {function}()",
+        f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION {function}()",
+        f"REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM PUBLIC",
+    ]
+
+
+def is_violation(error: BaseException, constraint: str) -> bool:
+    """Whether the error is the violation of this constraint.
+
+    PostgreSQL gives the constraint's name, SQLite `table.column` of a unique one.
+    """
+    return isinstance(error, IntegrityError) and constraint in str(error.orig)
+
+
+def translate(error: BaseException) -> CountersignError:
+    """The refusal that a caller sees for an error of the driver."""
+    if isinstance(error, CountersignError):
+        return error
+    if is_violation(error, "pk_idempotency_keys") or is_violation(error, "idempotency_keys.slot"):
+        return IdempotencyInProgress()
+    if isinstance(error, OperationalError) and _is_busy(error):
+        return Overloaded(retry_after=_RETRY_AFTER_SECONDS)
+    if isinstance(error, DBAPIError) and (error.connection_invalidated or _is_away(error)):
+        return StorageUnavailable(retry_after=_RETRY_AFTER_SECONDS)
+    return InternalError()
+
+
+def _is_busy(error: OperationalError) -> bool:
+    return getattr(error.orig, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _is_away(error: DBAPIError) -> bool:
+    """The disk or the server is out of reach; the statement itself was not at fault."""
+    name = getattr(error.orig, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")):
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    # Without a state the server was not reached; classes 08 connection, 53 resources, 57 shutdown.
+    return not name and isinstance(error, OperationalError) and _server_state(state)
+
+
+def _server_state(state: str | None) -> bool:
+    return state is None or state[:2] in {"08", "53", "57"}

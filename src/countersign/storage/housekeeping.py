@@ -1,0 +1,43 @@
+"""Deleting what has served its time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, select, tuple_
+
+from countersign.storage.batching import each
+from countersign.storage.database import Database
+from countersign.storage.tables import idempotency_keys, zip_attempts
+
+
+class Housekeeping:
+    """See `ports.HousekeepingStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def delete_expired(self, now: datetime, zips_before: datetime, limit: int) -> int:
+        """Delete at most `limit` rows of each kind; gives the larger of the two numbers."""
+        return await self._database.write(_delete_expired, (now, zips_before, limit))
+
+
+@each
+def _delete_expired(connection: Connection, item: tuple[datetime, datetime, int]) -> int:
+    now, zips_before, limit = item
+    answers = (
+        select(idempotency_keys.c.slot).where(idempotency_keys.c.expires_at <= now).limit(limit)
+    )
+    key = (
+        zip_attempts.c.account_id,
+        zip_attempts.c.mode,
+        zip_attempts.c.subject_index,
+        zip_attempts.c.zip_index,
+    )
+    zips = select(*key).where(zip_attempts.c.at <= zips_before).limit(limit)
+    return max(
+        connection.execute(
+            delete(idempotency_keys).where(idempotency_keys.c.slot.in_(answers))
+        ).rowcount,
+        connection.execute(delete(zip_attempts).where(tuple_(*key).in_(zips))).rowcount,
+    )

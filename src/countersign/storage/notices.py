@@ -1,0 +1,126 @@
+"""Published notice versions and their lifecycle in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from countersign.domain.notice import LifecycleEvent, NoticeEvent, PublishedVersion
+from countersign.errors import CountersignError, NoticeVersionConflict, UnknownNotice
+from countersign.storage.batching import each
+from countersign.storage.database import Database
+from countersign.storage.tables import notice_events, notice_versions
+
+_decode_details: Final = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class Notices:
+    """See `ports.NoticeStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def revision(self) -> int:
+        """A number that grows with every lifecycle event."""
+        return await self._database.read(_revision, None)
+
+    async def versions(self) -> Sequence[PublishedVersion]:
+        """Every published version with its events, oldest first."""
+        return await self._database.read(_versions, None)
+
+    async def publish(self, body: bytes, digest: str, published: NoticeEvent) -> None:
+        """Write a version and its `published` event, or raise NoticeVersionConflict."""
+        await self._database.write(_publish, (body, digest, published))
+
+    async def add_event(self, event: NoticeEvent) -> None:
+        """Append a lifecycle event, or raise UnknownNotice."""
+        await self._database.write(_add_event, event)
+
+
+@each
+def _revision(connection: Connection, _: None) -> int:
+    return connection.execute(select(func.count()).select_from(notice_events)).scalar_one()
+
+
+@each
+def _versions(connection: Connection, _: None) -> Sequence[PublishedVersion]:
+    events: dict[tuple[str, str], list[NoticeEvent]] = {}
+    for row in connection.execute(select(notice_events).order_by(notice_events.c.id)):
+        events.setdefault((row.notice_id, row.version), []).append(_event(row))
+    bodies = {
+        (row.notice_id, row.version): row for row in connection.execute(select(notice_versions))
+    }
+    # A version without events was published after the events were read: it is seen next time.
+    return [
+        PublishedVersion(body=bodies[key].body, digest=bodies[key].digest, events=tuple(own))
+        for key, own in events.items()
+        if key in bodies
+    ]
+
+
+def _publish(
+    connection: Connection, items: Sequence[tuple[bytes, str, NoticeEvent]]
+) -> Sequence[CountersignError | None]:
+    outcomes: list[CountersignError | None] = []
+    for body, digest, published in items:
+        try:
+            with connection.begin_nested():
+                connection.execute(
+                    insert(notice_versions),
+                    {
+                        "notice_id": published.notice_id,
+                        "version": published.version,
+                        "digest": digest,
+                        "body": body,
+                    },
+                )
+                connection.execute(insert(notice_events), _event_row(published))
+        except IntegrityError:
+            outcomes.append(
+                NoticeVersionConflict(
+                    f"{published.notice_id} version {published.version} is published already."
+                )
+            )
+        else:
+            outcomes.append(None)
+    return outcomes
+
+
+@each
+def _add_event(connection: Connection, event: NoticeEvent) -> CountersignError | None:
+    known = connection.execute(
+        select(notice_versions.c.version).where(
+            notice_versions.c.notice_id == event.notice_id,
+            notice_versions.c.version == event.version,
+        )
+    ).one_or_none()
+    if known is None or event.type is LifecycleEvent.PUBLISHED:
+        return UnknownNotice(f"There is no version {event.version} of {event.notice_id}.")
+    connection.execute(insert(notice_events), _event_row(event))
+    return None
+
+
+def _event_row(event: NoticeEvent) -> dict[str, object]:
+    return {
+        "id": event.id,
+        "notice_id": event.notice_id,
+        "version": event.version,
+        "type": event.type,
+        "at": event.at,
+        "details": msgspec.json.encode(event.details).decode(),
+    }
+
+
+def _event(row: Row[Any]) -> NoticeEvent:
+    return NoticeEvent(
+        id=row.id,
+        notice_id=row.notice_id,
+        version=row.version,
+        type=LifecycleEvent(row.type),
+        at=row.at,
+        details=_decode_details(row.details),
+    )

