@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test lint bench lock clean
+.PHONY: help setup run test lint bench openapi docs lock clean
 MAKEFLAGS += --no-builtin-rules
 
 # Another interpreter: make setup PYTHON=python3.13
@@ -38,6 +38,13 @@ lint: $(VENV)/.dev $(VENV)/.bench ## Check formatting, lint rules and types
 
 bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench $(BENCH_ARGS)
+
+openapi: $(VENV)/.runtime ## Write spec/openapi.json anew from the route table
+	$(BIN)/python -m countersign.http.openapi > spec/openapi.json.new
+	mv spec/openapi.json.new spec/openapi.json
+
+docs: $(VENV)/.dev ## Write anew what the pages in docs/ take from the code
+	$(BIN)/python -m tests.docs.generated
 
 # The files are compiled for every supported Python and platform at once, each
 # with the pins of the one before it, so that all of them fit into one .venv.

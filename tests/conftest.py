@@ -6,16 +6,25 @@ set: then leaving out anything is a failure, so that a green run means that
 everything ran.
 """
 
+import itertools
 import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
+from hypothesis import settings
 
 from tests.support import postgres
+from tests.support.service import Deployment, Server, running_server
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
+_numbers = itertools.count(1)
 SHARED = Path(__file__).parents[2] / "shared"
+
+# No deadlines: how long one example takes says more about the machine than about the code.
+settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
+settings.load_profile("default")
 
 
 def _missing_postgres() -> str | None:
@@ -84,3 +93,42 @@ def postgres_server() -> Iterator[postgres.PostgresServer]:
 def postgres_url(postgres_server: postgres.PostgresServer) -> str:
     """Give the URL of a new, empty database."""
     return postgres.fresh_database(postgres_server)
+
+
+@pytest.fixture(
+    scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def deployment(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Deployment:
+    """Give an initialised deployment, shared by the session: once on each engine.
+
+    Tests that change what others may see (notices, restarts) make one of their own.
+    """
+    settings = {}
+    if request.param == "postgres":
+        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
+        settings["DATABASE_URL"] = postgres.fresh_database(server)
+    made = Deployment(data_dir=tmp_path_factory.mktemp(request.param) / "data", settings=settings)
+    made.run("init")
+    return made
+
+
+@pytest.fixture(scope="session")
+def server(deployment: Deployment) -> Iterator[Server]:
+    """Run one server for the session on each engine; the rate limit is off."""
+    with running_server(deployment) as running:
+        yield running
+
+
+@pytest.fixture
+def account(deployment: Deployment) -> str:
+    """Make an account for this test alone; gives its id."""
+    return deployment.account(f"account {next(_numbers)}")
+
+
+@pytest.fixture
+def client(server: Server, deployment: Deployment, account: str) -> Iterator[httpx2.Client]:
+    """Give a client with a test key of this test's own account."""
+    with server.client(deployment.key(account)) as made:
+        yield made

@@ -14,7 +14,7 @@ from typing import Final
 
 from countersign import notices as shipped_notices
 from countersign.config import Settings
-from countersign.errors import NotInitialised, WrongSecretKey
+from countersign.errors import WrongSecretKey
 from countersign.ports import Clock, Entropy
 from countersign.providers.sandbox import Sandbox
 from countersign.services.accounts import Accounts, Keys
@@ -46,6 +46,36 @@ class SystemClock:
 
     time_ns = staticmethod(time.time_ns)
     monotonic = staticmethod(time.monotonic)
+
+
+class SystemEntropy:
+    """The operating system's random bytes, drawn in one go for many uses. See `ports.Entropy`.
+
+    A draw is a system call during which other threads run; on the hot path, waiting for one's turn
+    again costs far more than the bytes.
+    """
+
+    _DRAW: Final = 16 * 1024
+
+    def __init__(self) -> None:
+        self._pool = b""
+        self._used = 0
+        # A child process must not give out the same bytes as its parent.
+        os.register_at_fork(after_in_child=self._forget)
+
+    def __call__(self, number: int) -> bytes:
+        """That many bytes, each given out once."""
+        end = self._used + number
+        if end > len(self._pool):
+            if number > self._DRAW:
+                return os.urandom(number)
+            self._pool, self._used, end = os.urandom(self._DRAW), 0, number
+        given = self._pool[self._used : end]
+        self._used = end
+        return given
+
+    def _forget(self) -> None:
+        self._pool, self._used = b"", 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +126,7 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> list[
 
 @asynccontextmanager
 async def open_deployment(
-    settings: Settings, *, clock: Clock | None = None, entropy: Entropy = os.urandom
+    settings: Settings, *, clock: Clock | None = None, entropy: Entropy | None = None
 ) -> AsyncIterator[Deployment]:
     """Open an initialised deployment.
 
@@ -105,10 +135,8 @@ async def open_deployment(
         WrongSecretKey: the secret key file is not that of the database.
         StorageUnavailable: the database cannot be reached.
     """
-    clock = clock or SystemClock()
+    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
     url = database_url(settings.database_url, settings.data_dir)
-    if settings.database_url is None and not Path(url.database or "").exists():
-        raise NotInitialised
     schema.check(url)
     secret = _read_secret(settings.secret_key_file)
     _check_secret(secret, schema.stored_value(url, _CHECK_VALUE, secret.check_value()))
@@ -143,11 +171,16 @@ async def refuse_changed_notices(deployment: Deployment) -> None:
     files = {_SHIPPED + name: data for name, data in shipped_notice_files().items()}
     for source in await deployment.publish_notices.sources():
         if not source.startswith(_SHIPPED):
-            try:
-                files[source] = Path(source).read_bytes()
-            except OSError:
-                continue  # the file is gone; what it said is in the database
+            files[source] = _read_if_there(source)
     await deployment.publish_notices.refuse_changed(files)
+
+
+def _read_if_there(place: str) -> bytes:
+    """The file's bytes; none where it is gone, for what it said is in the database."""
+    try:
+        return Path(place).read_bytes() if Path(place).is_file() else b""
+    except OSError:
+        return b""
 
 
 def shipped_notice_files() -> dict[str, bytes]:

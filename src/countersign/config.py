@@ -198,7 +198,7 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "workers": Setting(_workers, "1", "1", "Server processes. Must be 1 in this release."),
 }
-"""Every setting, in the order of the documentation. docs/configuration.md is checked against them."""
+"""Every setting, in the order of docs/configuration.md, which is checked against this table."""
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -210,7 +210,8 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     mistakes: list[str] = []
     given = _from_file(environment.get(FILE_VARIABLE), mistakes)
     for name, text in environment.items():
-        if name.startswith(PREFIX) and name != FILE_VARIABLE:
+        # An empty variable is one that is not set: that is how compose files leave one out.
+        if name.startswith(PREFIX) and name != FILE_VARIABLE and text:
             given[name.removeprefix(PREFIX).lower()] = (name, text)
     values: dict[str, Any] = {}
     for key, setting in SETTINGS.items():
@@ -248,7 +249,7 @@ def _from_file(path: str | None, mistakes: list[str]) -> dict[str, _Given]:
         return {}
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         mistakes.append(f"{FILE_VARIABLE}: {path} cannot be read: {error}")
         return {}
     given: dict[str, _Given] = {}

@@ -11,10 +11,13 @@ from typing import Final
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 LENGTH: Final = 26
 _PAIRS: Final = tuple(a + b for a in ALPHABET for b in ALPHABET)
+_TRIPLES: Final = tuple(a + b for a in _PAIRS for b in ALPHABET)
 _MAX: Final = (1 << 128) - 1
+_LOW_60_BITS: Final = (1 << 60) - 1
 _MAX_MS: Final = (1 << 48) - 1
 _VALUE: Final = {character: value for value, character in enumerate(ALPHABET)}
-_BODY: Final = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}\Z")
+_BODY_PATTERN: Final = "[0-7][0-9a-hjkmnp-tv-z]{25}"
+_BODY: Final = re.compile(_BODY_PATTERN + r"\Z")
 
 ACKNOWLEDGMENT: Final = "ack"
 BUYER: Final = "cbid"
@@ -26,8 +29,13 @@ def base32(value: int) -> str:
     if not 0 <= value <= _MAX:
         msg = f"not an unsigned 128-bit integer: {value}"
         raise ValueError(msg)
-    pairs = _PAIRS
-    return "".join([pairs[(value >> shift) & 1023] for shift in range(120, -1, -10)])
+    high, low = value >> 60, value & _LOW_60_BITS
+    of = _TRIPLES  # 15 bits at a time, and the first 8 bits as two characters
+    return (
+        f"{_PAIRS[high >> 60]}{of[(high >> 45) & 32767]}{of[(high >> 30) & 32767]}"
+        f"{of[(high >> 15) & 32767]}{of[high & 32767]}{of[low >> 45]}{of[(low >> 30) & 32767]}"
+        f"{of[(low >> 15) & 32767]}{of[low & 32767]}"
+    )
 
 
 def uuid7(time_ns: int, entropy: bytes) -> int:
@@ -59,3 +67,8 @@ def made_at_ms(identifier: str) -> int:
 def is_id(prefix: str, text: str) -> bool:
     """Whether the text has the form of an identifier with this prefix."""
     return text.startswith(prefix + "_") and _BODY.match(text, len(prefix) + 1) is not None
+
+
+def id_pattern(prefix: str) -> str:
+    """The form of an identifier with this prefix, as a JSON Schema (ECMA 262) pattern."""
+    return f"^{prefix}_{_BODY_PATTERN}$"

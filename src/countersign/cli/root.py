@@ -1,5 +1,7 @@
 """The command group."""
 
+import os
+
 import click
 
 from countersign import __version__
@@ -18,6 +20,8 @@ def main() -> None:
     Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
     Answers go to standard output, words for people to standard error.
     """
+    # Databases, secrets and locks are nobody else's business.
+    os.umask(0o077)
     log_to_standard_error()
 
 

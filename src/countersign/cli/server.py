@@ -7,7 +7,6 @@ import shlex
 from contextlib import nullcontext
 
 import click
-import uvloop
 
 from countersign.bootstrap import Deployment, initialise, open_deployment, shipped_notice_files
 from countersign.cli.support import command, say, show
@@ -15,9 +14,7 @@ from countersign.config import Settings, load_settings, unknown_variables
 from countersign.domain.key import KeyKind
 from countersign.domain.mode import Mode
 from countersign.domain.notice_file import parse_notice_file
-from countersign.errors import UnknownAccount
-from countersign.http.server import refuse_taken
-from countersign.http.server import serve as serve_http
+from countersign.errors import NotInitialised, UnknownAccount
 from countersign.lock import only_server
 
 _DEMO_ACCOUNT = "demo"
@@ -51,6 +48,8 @@ def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server's answer is its 
 @command
 def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
     """Try it out: init, a demo account with a test key, a curl line that works, and serve."""
+    from countersign.http.server import refuse_taken  # noqa: PLC0415 - see _serve
+
     settings = load_settings()
     refuse_taken(settings.host, settings.port)
     asyncio.run(initialise(settings))
@@ -58,9 +57,16 @@ def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
 
 
 def _serve(settings: Settings, *, demo: bool) -> None:
+    # These take long to import, and the other commands do without them.
+    import uvloop  # noqa: PLC0415
+
+    from countersign.http.server import serve as serve_http  # noqa: PLC0415
+
     for name in unknown_variables():
         say(f"warning: {name} is not a setting of this release and has no effect.")
     embedded = settings.database_url is None
+    if embedded and not settings.data_dir.is_dir():
+        raise NotInitialised
     lock = only_server(settings.data_dir) if embedded else nullcontext()
 
     async def run() -> None:
@@ -69,10 +75,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
                 await _greet(deployment)
             await serve_http(deployment, lambda: say(f"Countersign serves {settings.public_url}"))
 
-    if settings.data_dir.is_dir():
-        with lock:
-            uvloop.run(run())
-    else:
+    with lock:
         uvloop.run(run())
 
 

@@ -101,7 +101,7 @@ class Duration(click.ParamType[timedelta]):
 
     def convert(
         self,
-        value: Any,
+        value: Any,  # noqa: ANN401 - click's signature
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> timedelta:

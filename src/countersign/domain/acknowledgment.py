@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+import msgspec
+
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.mode import Mode
 
@@ -31,8 +33,7 @@ class VersionSource(StrEnum):
     ASSUMED = "assumed"
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True):
     """What the caller of *acknowledge* gets."""
 
     ack_id: str
@@ -40,8 +41,7 @@ class Receipt:
     notice_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewAcknowledgment:
+class NewAcknowledgment(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one acknowledgment writes, in one transaction.
 
     The blind indexes are keyed hashes by which an acknowledgment can be found; they stand beside

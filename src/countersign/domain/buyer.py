@@ -5,10 +5,13 @@ A failed attempt never takes it away: the answer to *verify* tells of the attemp
 *status* of the buyer.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from countersign.domain.mode import Mode
 
@@ -51,8 +54,7 @@ class Attempt:
     reasons: tuple[Reason, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Buyer:
+class Buyer(Struct, frozen=True, kw_only=True):
     """A buyer as stored. `account_id` is the account whose verification counts for it."""
 
     cbid: str
@@ -65,8 +67,7 @@ class Buyer:
     simulated: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """What an account is told about a buyer at one time."""
 
     status: BuyerStatus

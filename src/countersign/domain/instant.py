@@ -32,12 +32,21 @@ def to_ms(instant: datetime) -> int:
 
 def rfc3339(instant: datetime) -> str:
     """`2026-11-20T21:31:00Z`: the form of every time in the API (cut to the second)."""
-    return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return _in_utc(instant).isoformat(timespec="seconds")[:-6] + "Z"
 
 
 def rfc3339_ms(instant: datetime) -> str:
     """`2026-11-20T21:31:00.123Z`: the form of a time in a record."""
-    return instant.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return _in_utc(instant).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def _in_utc(instant: datetime) -> datetime:
+    if instant.tzinfo is UTC:
+        return instant
+    if instant.tzinfo is None:
+        msg = "a time without a zone"
+        raise TypeError(msg)
+    return instant.astimezone(UTC)
 
 
 def parse_rfc3339(text: str) -> datetime:

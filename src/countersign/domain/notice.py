@@ -149,7 +149,7 @@ def version_in_force(versions: Iterable[NoticeVersion], mode: Mode, now: datetim
     effective = [v for v in known if v.removal is None and v.effective_at <= now]
     eligible = [v for v in effective if mode is Mode.TEST or v.review is not None]
     if eligible:
-        return max(eligible, key=lambda v: (v.effective_at, v.published_at))
+        return max(eligible, key=lambda v: (v.effective_at, v.events[0].id))
     if mode is Mode.LIVE and (effective or all(v.review is None for v in known)):
         raise NoticeNotReviewed
     raise NoticeNotInForce

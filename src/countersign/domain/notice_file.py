@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -9,7 +10,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from countersign.domain.initials import is_blank
-from countersign.domain.notice import NoticeContent
+from countersign.domain.notice import Bullet, NoticeContent
 from countersign.errors import InvalidNoticeFile
 from countersign.evidence.canonical import EvidenceError, checked_canonical_json
 
@@ -39,22 +40,18 @@ def parse_notice_file(data: bytes) -> NoticeContent:
     except UnicodeDecodeError as error:
         msg = "The notice file is not UTF-8."
         raise InvalidNoticeFile(msg) from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         msg = f"The notice file is not valid TOML: {error}"
         raise InvalidNoticeFile(msg) from error
     effective = table.get("effective_from")
     if isinstance(effective, date) and not isinstance(effective, datetime):
         table["effective_from"] = effective.isoformat()
     mistakes = _missing_or_unknown(table)
-    try:
-        checked_canonical_json(table)
-        content = msgspec.convert(table, NoticeContent)
-    except (EvidenceError, msgspec.ValidationError) as error:
-        raise InvalidNoticeFile("\n".join(mistakes or [str(error)])) from error
-    mistakes += _content_mistakes(content)
+    values = _values(table, mistakes)
+    mistakes += _content_mistakes(values)
     if mistakes:
         raise InvalidNoticeFile("\n".join(mistakes))
-    return content
+    return NoticeContent(**values)
 
 
 def effective_at(content: NoticeContent, zone: ZoneInfo) -> datetime:
@@ -71,31 +68,76 @@ def _missing_or_unknown(table: dict[str, Any]) -> list[str]:
     ]
 
 
-def _content_mistakes(content: NoticeContent) -> list[str]:
-    mistakes = [f"{name}: empty" for name in _WORDED if is_blank(getattr(content, name))]
-    if not _ID.match(content.id):
-        mistakes.append("id: lower-case letters, digits, - and _ only, at most 64")
-    if not _VERSION.match(content.version):
-        mistakes.append("version: letters, digits, '.', - and _ only, at most 64")
+def _values(table: dict[str, Any], mistakes: list[str]) -> dict[str, Any]:
+    """The members of the right type by name; what is wrong with the others goes into `mistakes`."""
+    values: dict[str, Any] = {}
+    for field in msgspec.structs.fields(NoticeContent):
+        if field.name not in table:
+            continue
+        given = table[field.name]
+        try:
+            checked_canonical_json({field.name: given})
+            values[field.name] = msgspec.convert(given, field.type)
+        except EvidenceError as error:
+            mistakes.append(str(error).removeprefix("$."))
+        except msgspec.ValidationError as error:
+            lines = given if field.name == "bullets" and isinstance(given, list) else ()
+            mistakes += _line_mistakes(lines) or [f"{field.name}: {error}"]
+    return values
+
+
+def _is_day(text: str) -> bool:
     try:
-        if content.effective_from != date.fromisoformat(content.effective_from).isoformat():
-            raise ValueError
+        return text == date.fromisoformat(text).isoformat()
     except ValueError:
-        mistakes.append("effective_from: not a date such as 2026-01-01")
-    if not content.bullets:
-        mistakes.append("bullets: at least one line is needed")
-    ids = [bullet.id for bullet in content.bullets]
-    for bullet in content.bullets:
+        return False
+
+
+_FORMS: Final[tuple[tuple[str, Callable[[str], object], str], ...]] = (
+    ("id", _ID.match, "lower-case letters, digits, - and _ only, at most 64"),
+    ("version", _VERSION.match, "letters, digits, '.', - and _ only, at most 64"),
+    ("effective_from", _is_day, "not a date such as 2026-01-01"),
+)
+
+
+def _line_mistakes(lines: Iterable[object]) -> list[str]:
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            msgspec.convert(line, Bullet)
+        except msgspec.ValidationError as error:
+            found.append(f"bullets: line {number}: {error}")
+    return found
+
+
+def _content_mistakes(values: Mapping[str, Any]) -> list[str]:
+    mistakes = [f"{n}: empty" for n in _WORDED if n in values and is_blank(values[n])]
+    mistakes += [
+        f"{name}: {form}"
+        for name, is_right, form in _FORMS
+        if name in values and not is_right(values[name])
+    ]
+    if "bullets" in values:
+        mistakes += _bullet_mistakes(values["bullets"])
+    years = values.get("retention_years")
+    if years is not None and not 1 <= years <= _RETENTION_YEARS_MAX:
+        mistakes.append(f"retention_years: 1 to {_RETENTION_YEARS_MAX}")
+    names = {f.name for f in msgspec.structs.fields(NoticeContent)}
+    return mistakes + [
+        f"editorial: no field is called {n!r}"
+        for n in values.get("editorial", ())
+        if n not in names
+    ]
+
+
+def _bullet_mistakes(bullets: Sequence[Bullet]) -> list[str]:
+    mistakes = [] if bullets else ["bullets: at least one line is needed"]
+    for bullet in bullets:
         if not _VERSION.match(bullet.id):
             mistakes.append(f"bullets: not a valid id: {bullet.id!r}")
         if is_blank(bullet.text):
             mistakes.append(f"bullets: the text of {bullet.id!r} is empty")
-    mistakes += [f"bullets: {i!r} is there twice" for i in sorted(set(ids)) if ids.count(i) > 1]
-    years = content.retention_years
-    if years is not None and not 1 <= years <= _RETENTION_YEARS_MAX:
-        mistakes.append(f"retention_years: 1 to {_RETENTION_YEARS_MAX}")
-    names = {f.name for f in msgspec.structs.fields(NoticeContent)}
-    mistakes += [
-        f"editorial: no field is called {n!r}" for n in content.editorial if n not in names
+    ids = [bullet.id for bullet in bullets]
+    return mistakes + [
+        f"bullets: {i!r} is there twice" for i in sorted(set(ids)) if ids.count(i) > 1
     ]
-    return mistakes

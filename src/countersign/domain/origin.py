@@ -5,16 +5,21 @@ caller's assertion. It is kept whole, next to the address taken from it and the 
 connection.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
+
+import msgspec
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
 USER_AGENT_LENGTH_MAX: Final = 1024
 HEADER_LENGTH_MAX: Final = 1024
+
+_BYTE: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_DOTTED_QUAD: Final = re.compile(rf"{_BYTE}\.{_BYTE}\.{_BYTE}\.{_BYTE}\Z")
 
 
 class Source(StrEnum):
@@ -25,15 +30,14 @@ class Source(StrEnum):
     CONNECTION = "connection"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """IP address and user agent of an acknowledgment; None is a fact that is missing."""
 
     ip: str | None
     ip_source: Source | None
     peer_ip: str | None
     forwarded: str | None
-    """The forwarding header as it was sent, when the address was taken from it."""
+    """The forwarding header as it was sent (cut), unless the body gave the address."""
     user_agent: str | None
     user_agent_source: Source | None
     user_agent_truncated: bool
@@ -45,6 +49,8 @@ def normalised_ip(text: str) -> str:
     Raises:
         ValueError: the text is not an IP address (a zone index is not part of one).
     """
+    if _DOTTED_QUAD.match(text):
+        return text  # canonical already, and the commonest
     address = ip_address(text)
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:

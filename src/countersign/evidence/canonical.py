@@ -39,11 +39,7 @@ def _check(value: object, path: str) -> None:
     if value is None or isinstance(value, bool):
         return
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            msg = f"{path}: a lone surrogate cannot be encoded"
-            raise EvidenceError(msg) from error
+        _check_text(value, path)
     elif isinstance(value, int):
         if abs(value) >= _LARGEST:
             msg = f"{path}: an integer must be below 2^53 in magnitude"
@@ -60,3 +56,11 @@ def _check(value: object, path: str) -> None:
     else:
         msg = f"{path}: {type(value).__name__} is not allowed in evidence"
         raise EvidenceError(msg)
+
+
+def _check_text(value: str, path: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        msg = f"{path}: a lone surrogate cannot be encoded"
+        raise EvidenceError(msg) from error

@@ -4,13 +4,14 @@ The record holds only digests. Deleting the disclosure erases the field; the rec
 proof about it, stays valid.
 """
 
-from base64 import urlsafe_b64encode
+from binascii import b2a_base64
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 import msgspec
 
 SALT_BYTES: Final = 16
+_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -25,11 +26,11 @@ class Disclosure(NamedTuple):
 
 def b64url(data: bytes) -> str:
     """base64url without padding (RFC 4648 §5)."""
-    return urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+    return b2a_base64(data, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
 
 
 def disclose(salt: bytes, name: str, value: object) -> Disclosure:
     """Make the disclosure of one field. `salt` is 16 random bytes, used once."""
-    encoded = urlsafe_b64encode(_encode((b64url(salt), name, value))).rstrip(b"=")
-    digest = b64url(sha256(encoded).digest())
-    return Disclosure(encoded.decode("ascii"), digest)
+    text = b2a_base64(_encode((b64url(salt), name, value)), newline=False)
+    encoded = text.translate(_URL_SAFE).rstrip(b"=")
+    return Disclosure(encoded.decode("ascii"), b64url(sha256(encoded).digest()))

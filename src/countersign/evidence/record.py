@@ -20,17 +20,17 @@ ACKNOWLEDGMENT: Final = "acknowledgment"
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """What an acknowledgment record says openly; nothing in it is personal."""
 
-    id: str
+    accepted_at: str
     account: str
-    mode: str
-    notice_id: str
-    notice_version: str
-    notice_digest: str
-    notice_version_source: str
     bullets: msgspec.Raw
     capture: str
     credential: str
-    accepted_at: str
+    id: str
+    mode: str
+    notice_digest: str
+    notice_id: str
+    notice_version: str
+    notice_version_source: str
 
 
 class SealedRecord(NamedTuple):
@@ -41,12 +41,28 @@ class SealedRecord(NamedTuple):
     disclosures: tuple[Disclosure, ...]
 
 
-class _Record(Subject, frozen=True, kw_only=True):
-    v: int
-    type: str
-    nonce: str
+class _Record(msgspec.Struct, frozen=True, kw_only=True):
+    """The members in the order of their names, so that writing them needs no sorting."""
+
     sd: list[str] = msgspec.field(name="_sd")
-    sd_alg: str = msgspec.field(name="_sd_alg", default="sha-256")
+    sd_alg: str = msgspec.field(name="_sd_alg")
+    accepted_at: str
+    account: str
+    bullets: msgspec.Raw
+    capture: str
+    credential: str
+    id: str
+    mode: str
+    nonce: str
+    notice_digest: str
+    notice_id: str
+    notice_version: str
+    notice_version_source: str
+    type: str
+    v: int
+
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 def entropy_needed(fields: int) -> int:
@@ -83,23 +99,24 @@ def make_record(
             range(SALT_BYTES, len(entropy), SALT_BYTES), personal, strict=True
         )
     )
-    body = canonical_json(
+    body = _encode(
         _Record(
-            v=VERSION,
-            type=ACKNOWLEDGMENT,
-            id=subject.id,
+            sd=sorted([disclosure.digest for disclosure in disclosures]),
+            sd_alg="sha-256",
+            accepted_at=subject.accepted_at,
             account=subject.account,
-            mode=subject.mode,
-            notice_id=subject.notice_id,
-            notice_version=subject.notice_version,
-            notice_digest=subject.notice_digest,
-            notice_version_source=subject.notice_version_source,
             bullets=subject.bullets,
             capture=subject.capture,
             credential=subject.credential,
-            accepted_at=subject.accepted_at,
+            id=subject.id,
+            mode=subject.mode,
             nonce=b64url(entropy[:SALT_BYTES]),
-            sd=sorted(d.digest for d in disclosures),
+            notice_digest=subject.notice_digest,
+            notice_id=subject.notice_id,
+            notice_version=subject.notice_version,
+            notice_version_source=subject.notice_version_source,
+            type=ACKNOWLEDGMENT,
+            v=VERSION,
         )
     )
     return SealedRecord(body, sha256(body).digest(), disclosures)

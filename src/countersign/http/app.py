@@ -242,7 +242,7 @@ async def _turn_away(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": 1000})
 
 
-class _Unexpected(Exception):  # noqa: N818 - a label for a traceback
+class _Unexpected(Exception):
     """An error of ours, by the name of its type."""
 
 

@@ -14,10 +14,9 @@ from countersign.errors import InvalidRequest
 
 T = TypeVar("T")
 
-_UNKNOWN: Final = re.compile(
-    r"Object contains unknown field `(.*)`(?: - at `\$(.*)`)?\Z", re.DOTALL
-)
-_MISSING: Final = re.compile(r"Object missing required field `(.*)`(?: - at `\$(.*)`)?\Z")
+_WHERE: Final = r"`(.*?)`(?: - at `\$([A-Za-z0-9_.\[\]]*)`)?\Z"
+_UNKNOWN: Final = re.compile("Object contains unknown field " + _WHERE, re.DOTALL)
+_MISSING: Final = re.compile("Object missing required field " + _WHERE)
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 
 
@@ -42,8 +41,8 @@ def parse_body(body: bytes, schema: type[T]) -> T:
     except RecursionError:
         msg = "The body is nested too deeply."
         raise InvalidRequest(msg) from None
-    except ValueError as error:
-        msg = f"The body is not valid JSON: {error}."
+    except ValueError:
+        msg = "The body holds a number that is too long."
         raise InvalidRequest(msg) from None
     try:
         return msgspec.convert(value, schema)
@@ -64,15 +63,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                msg = f"the key {path_to('$', key)} is there twice"
-                raise ValueError(msg)
+                msg = f"The key {json.dumps(key[:64])} is there twice in one object."
+                raise InvalidRequest(msg)
             seen.add(key)
     return members
 
 
 def _no_constant(name: str) -> None:
-    msg = f"{name} is not a JSON value"
-    raise ValueError(msg)
+    msg = f"The body is not valid JSON: {name} is not a JSON value."
+    raise InvalidRequest(msg)
 
 
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

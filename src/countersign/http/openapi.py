@@ -1,8 +1,14 @@
-"""The OpenAPI 3.1 document, made from the route table; `spec/openapi.json` is committed."""
+"""The OpenAPI 3.1 document, made from the route table.
+
+`make openapi` writes it to `spec/openapi.json`, which is committed.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Sequence
+from inspect import cleandoc
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +26,7 @@ from countersign.errors import (
 )
 from countersign.http import schemas
 from countersign.http.errors import STATUS
-from countersign.http.routes import Parameter, Route
+from countersign.http.routes import API_ROUTES, Parameter, Route
 
 _REF: Final = "#/components/schemas/{name}"
 _DESCRIPTION: Final = """\
@@ -69,11 +75,16 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
+def openapi_text() -> str:
+    """The document of this release, as it is committed."""
+    return json.dumps(openapi_document(API_ROUTES), ensure_ascii=False, indent=2) + "\n"
+
+
 def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.operation,
         "summary": route.summary,
-        "description": (route.handler.__doc__ or "").strip(),
+        "description": cleandoc(route.handler.__doc__ or ""),
         "tags": [route.tag],
         "parameters": [
             *([_parameter(route.parameter, "path")] if route.parameter else []),
@@ -106,33 +117,35 @@ def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
 
 
 def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
-    request_id = {
-        "X-Request-Id": {
-            "description": "Name it when you report a problem.",
-            "schema": {"type": "string"},
-        }
+    always = {
+        "X-Request-Id": _answer_header("Name it when you report a problem."),
     }
-    responses: dict[str, Any] = {
-        "200": {
-            "description": "Done.",
-            "headers": dict(request_id),
-            "content": _content(names[route.answer], route.answer_examples),
-        }
+    success: dict[str, Any] = {
+        "description": "Done.",
+        "headers": always | _success_headers(route),
+        "content": _content(names[route.answer], route.answer_examples),
     }
+    if route.links:
+        success["links"] = {
+            operation: {
+                "operationId": operation,
+                "parameters": {
+                    name: f"$response.body#{pointer}" for name, pointer in parameters.items()
+                },
+            }
+            for operation, parameters in route.links.items()
+        }
+    responses = {"200": success}
     if route.operation == "getNotice":
-        responses["200"]["headers"]["ETag"] = {
-            "description": "Strong: the same words have the same tag.",
-            "schema": {"type": "string"},
-        }
-        responses["304"] = {"description": "You have it already.", "headers": dict(request_id)}
+        responses["304"] = {"description": "You have it already.", "headers": success["headers"]}
     by_status: dict[int, list[type[Refusal]]] = {}
-    for error in (*route.errors, *((MethodNotAllowed,) if route.scope else ())):
+    for error in route.errors:
         by_status.setdefault(STATUS[error], []).append(error)
     for status in sorted(by_status):
         errors = by_status[status]
         responses[str(status)] = {
             "description": " ".join(f"`{error.code}`: {_line(error)}" for error in errors),
-            "headers": request_id | _error_headers(errors),
+            "headers": always | _error_headers(errors),
             "content": _content(
                 "ErrorBody",
                 {e.code: {"error": {"code": e.code, "message": _line(e)}} for e in errors},
@@ -141,21 +154,54 @@ def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     return responses
 
 
-def _error_headers(errors: Sequence[type[Refusal]]) -> dict[str, Any]:
-    text = {"schema": {"type": "string"}}
-    headers: dict[str, Any] = {"Link": text | {"description": "The code's explanation."}}
-    if all(issubclass(error, Retryable) for error in errors):
-        headers["Retry-After"] = {
-            "description": "Seconds to wait.",
-            "schema": {"type": "integer", "minimum": 1},
-        }
-    if any(e in {Unauthorized, InvalidApiKey, Forbidden} for e in errors):
-        headers["WWW-Authenticate"] = dict(text)
-    if RateLimited in errors:
-        headers["RateLimit"] = headers["RateLimit-Policy"] = dict(text)
-    if MethodNotAllowed in errors:
-        headers["Allow"] = dict(text)
+def _success_headers(route: Route) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if route.operation == "getNotice":
+        headers["ETag"] = _answer_header("Strong: the same words have the same tag.")
+    if route.request is not None:
+        headers["Idempotent-Replayed"] = _answer_header(
+            "There when this is the first answer to the Idempotency-Key again.",
+            required=False,
+            const="true",
+        )
+    if route.scope is not None:
+        headers |= _rate_limit_headers()
     return headers
+
+
+def _error_headers(errors: Sequence[type[Refusal]]) -> dict[str, Any]:
+    headers: dict[str, Any] = {"Link": _answer_header("The code's explanation.")}
+    retryable = [issubclass(error, Retryable) for error in errors]
+    if any(retryable):
+        headers["Retry-After"] = _answer_header(
+            "Seconds to wait.", required=all(retryable), type="integer", minimum=1
+        )
+    challenged = [e in {Unauthorized, InvalidApiKey, Forbidden} for e in errors]
+    if any(challenged):
+        headers["WWW-Authenticate"] = _answer_header(
+            "What is wrong with the key (RFC 6750).", required=all(challenged)
+        )
+    if RateLimited in errors:
+        headers |= _rate_limit_headers()
+    if MethodNotAllowed in errors:
+        headers["Allow"] = _answer_header("The methods that this address takes.")
+    return headers
+
+
+def _rate_limit_headers() -> dict[str, Any]:
+    """Headers that are there unless the operator turned the limit off."""
+    return {
+        "RateLimit": _answer_header("What is left of the key's rate.", required=False),
+        "RateLimit-Policy": _answer_header("The key's rate.", required=False),
+    }
+
+
+def _answer_header(description: str, *, required: bool = True, **schema: object) -> dict[str, Any]:
+    return {
+        "description": description,
+        "required": required,
+        "schema": {"type": "string", **schema},
+    }
 
 
 def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
@@ -194,10 +240,12 @@ def _name_of(kind: Any) -> str:  # noqa: ANN401 - a type, or a generic alias
 
 
 def _without_titles(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Titles repeat the names of the types."""
+    """Titles repeat the names of the types; descriptions come indented as in the source."""
     if isinstance(value, dict):
         return {
-            key: _without_titles(item)
+            key: cleandoc(item)
+            if key == "description" and isinstance(item, str)
+            else _without_titles(item)
             for key, item in value.items()
             if key != "title" or not isinstance(item, str)
         }
@@ -206,3 +254,7 @@ def _without_titles(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 def _line(error: type[Refusal]) -> str:
     return (error.__doc__ or "").partition("\n")[0]
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(openapi_text().encode())

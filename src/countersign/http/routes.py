@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from countersign.bootstrap import Deployment
+from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX
 from countersign.domain.key import Scope
 from countersign.errors import (
     EmptyInitials,
@@ -17,6 +18,7 @@ from countersign.errors import (
     InternalError,
     InvalidApiKey,
     InvalidRequest,
+    MethodNotAllowed,
     ModeMismatch,
     NotFound,
     NoticeNotFound,
@@ -38,6 +40,7 @@ from countersign.http import examples, schemas
 from countersign.http.handlers import acknowledgments, buyers, notices, operations
 from countersign.http.handlers.paging import LIMIT_DEFAULT, LIMIT_MAX
 from countersign.http.reply import Call, Reply
+from countersign.ids import ACKNOWLEDGMENT, id_pattern
 
 Handler: TypeAlias = Callable[[Deployment, Call], Awaitable[Reply]]
 
@@ -71,15 +74,16 @@ class Route:
     refusals: tuple[type[Refusal], ...] = ()
     request_examples: Mapping[str, Any] = field(default_factory=dict)
     answer_examples: Mapping[str, Any] = field(default_factory=dict)
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What an answer leads to: operation → parameter → member of the answer, a JSON pointer."""
 
     @property
     def errors(self) -> tuple[type[Refusal], ...]:
         """Every refusal that this operation can answer with."""
-        found: list[type[Refusal]] = []
-        if self.query or self.request:
-            found.append(InvalidRequest)
+        found: list[type[Refusal]] = [MethodNotAllowed]
         if self.scope is not None:
-            found += [Unauthorized, InvalidApiKey, Forbidden, RateLimited, Overloaded]
+            found += [InvalidRequest, Unauthorized, InvalidApiKey, Forbidden]
+            found += [RateLimited, Overloaded, StorageUnavailable]
         if self.request is not None:
             found += [
                 PayloadTooLarge,
@@ -87,7 +91,7 @@ class Route:
                 IdempotencyKeyReused,
                 IdempotencyInProgress,
             ]
-        found += [*self.refusals, StorageUnavailable, InternalError]
+        found += [*self.refusals, InternalError]
         return tuple(dict.fromkeys(found))
 
 
@@ -117,17 +121,17 @@ _LIMIT: Final = Parameter(
 )
 
 
-def _after(what: str, example: str) -> Parameter:
+def _after(what: str, example: str, pattern: str = schemas.NO_NUL) -> Parameter:
     return Parameter(
         name="after",
         description=f"The `next_cursor` of the page before: {what}.",
-        schema={"type": "string"},
+        schema={"type": "string", "pattern": pattern},
         example=example,
     )
 
 
 def _opaque(name: str, description: str, example: str) -> Parameter:
-    schema = {"type": "string", "maxLength": 255}
+    schema = {"type": "string", "maxLength": OPAQUE_LENGTH_MAX, "pattern": schemas.NO_NUL}
     return Parameter(name=name, description=description, schema=schema, example=example)
 
 
@@ -163,13 +167,17 @@ API_ROUTES: Final[tuple[Route, ...]] = (
             Parameter(
                 name="version",
                 description="An older version; left out, the one in force for the key's mode.",
-                schema={"type": "string"},
+                schema={"type": "string", "pattern": schemas.NO_NUL},
                 example="2026-01-01-incomplete",
             ),
         ),
         answer=schemas.Notice,
         refusals=(NoticeNotFound, NoticeNotReviewed, NoticeNotInForce),
         answer_examples={"AB 1263": examples.NOTICE},
+        links={
+            "acknowledgeNotice": {"notice_id": "/notice_id"},
+            "listNoticeVersions": {"notice_id": "/notice_id"},
+        },
     ),
     Route(
         method="GET",
@@ -206,6 +214,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         ),
         request_examples={"all fields": examples.ACKNOWLEDGE, "shortest": examples.ACKNOWLEDGE_MIN},
         answer_examples={"stored": examples.RECEIPT},
+        links={"getAcknowledgment": {"ack_id": "/ack_id"}},
     ),
     Route(
         method="GET",
@@ -222,7 +231,9 @@ API_ROUTES: Final[tuple[Route, ...]] = (
             _instant("accepted_after", "Only those accepted at or after this time."),
             _instant("accepted_before", "Only those accepted before this time."),
             _LIMIT,
-            _after("the id of its last acknowledgment", examples.ACK_ID),
+            _after(
+                "the id of its last acknowledgment", examples.ACK_ID, id_pattern(ACKNOWLEDGMENT)
+            ),
         ),
         answer=schemas.Page[schemas.Acknowledgment],
         answer_examples={"last page": examples.ACKNOWLEDGMENTS},
@@ -258,6 +269,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         ),
         request_examples={"sandbox": examples.VERIFY},
         answer_examples={"verified": examples.VERIFIED, "too young": examples.UNDERAGE},
+        links={"getBuyerStatus": {"cbid": "/cbid"}},
     ),
     Route(
         method="GET",
@@ -290,6 +302,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         summary="Can the process do its work?",
         tag="Operations",
         answer=schemas.Readiness,
+        refusals=(StorageUnavailable,),
         answer_examples={"ready": {"status": "ready", "checks": {"database": "ok"}}},
     ),
 )

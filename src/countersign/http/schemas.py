@@ -1,6 +1,6 @@
 """Bodies of requests and answers: the types that validate are the types that are documented."""
 
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -14,7 +14,17 @@ from countersign.domain.postal_code import ZIP_PATTERN
 
 T = TypeVar("T")
 
-Opaque = Annotated[str, Meta(max_length=OPAQUE_LENGTH_MAX)]
+NO_NUL: Final = r"^[^\u0000]*$"
+"""Any text but U+0000, as a JSON Schema (ECMA 262) pattern."""
+
+# Reading the body refuses U+0000 everywhere; the schemas only tell of it.
+_STORABLE: Final = {"pattern": NO_NUL}
+_ADDRESS: Final = {
+    "anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}]
+}
+
+Opaque = Annotated[str, Meta(max_length=OPAQUE_LENGTH_MAX, extra_json_schema=_STORABLE)]
+Reference = Annotated[Opaque, Meta(min_length=1)]
 Timestamp = Annotated[
     str,
     Meta(
@@ -36,7 +46,7 @@ class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
     """The buyer's initials on every line of a notice."""
 
     initials_per_line: Annotated[
-        list[Annotated[str, Meta(max_length=INITIALS_LENGTH_MAX)]],
+        list[Annotated[str, Meta(max_length=INITIALS_LENGTH_MAX, extra_json_schema=_STORABLE)]],
         Meta(description="One element per bullet of the notice, in order; none may be blank."),
     ]
     session_id: Annotated[Opaque, Meta(description="Your checkout session.")] | None = None
@@ -47,6 +57,7 @@ class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
             Meta(
                 max_length=OPAQUE_LENGTH_MAX,
                 description="The buyer's IPv4 or IPv6 address. Left out: taken from the request.",
+                extra_json_schema=_ADDRESS,
             ),
         ]
         | None
@@ -57,6 +68,7 @@ class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
             Meta(
                 max_length=USER_AGENT_LENGTH_MAX,
                 description="The buyer's browser. Left out: the `User-Agent` of the request.",
+                extra_json_schema=_STORABLE,
             ),
         ]
         | None
@@ -75,12 +87,8 @@ class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
 
     provider_identity_session_id: (
         Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=OPAQUE_LENGTH_MAX,
-                description="The session at the identity provider. Required with a live key.",
-            ),
+            Reference,
+            Meta(description="The session at the identity provider. Required with a live key."),
         ]
         | None
     ) = None
@@ -100,12 +108,8 @@ class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
     ) = None
     subject_reference: (
         Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=OPAQUE_LENGTH_MAX,
-                description="Your reference for the buyer; must equal the session's own.",
-            ),
+            Reference,
+            Meta(description="Your reference for the buyer; must equal the session's own."),
         ]
         | None
     ) = None

@@ -100,7 +100,15 @@ class Keys:
     ) -> NewKey:
         """A new key; it works at once. Without scopes: all that a vendor's server needs."""
         kind = KeyKind.SECRET if scopes is None else KeyKind.RESTRICTED
-        new = self._compose(account.id, mode, kind, scopes or VENDOR_SCOPES, lifetime, None)
+        powers = VENDOR_SCOPES if scopes is None else scopes
+        new = self._compose(
+            account_id=account.id,
+            mode=mode,
+            kind=kind,
+            scopes=powers,
+            lifetime=lifetime,
+            replaces=None,
+        )
         await self._store.add(new.key, self._secret.key_digest(new.token))
         return new
 
@@ -119,7 +127,14 @@ class Keys:
             msg = f"The key {key_id} is revoked or expired; make a new one instead."
             raise KeyNotUsable(msg)
         lifetime = None if old.expires_at is None else old.expires_at - old.created_at
-        new = self._compose(old.account_id, old.mode, old.kind, old.scopes, lifetime, old.id)
+        new = self._compose(
+            account_id=old.account_id,
+            mode=old.mode,
+            kind=old.kind,
+            scopes=old.scopes,
+            lifetime=lifetime,
+            replaces=old.id,
+        )
         await self._store.rotate(new.key, self._secret.key_digest(new.token), now + overlap)
         return new
 
@@ -156,6 +171,7 @@ class Keys:
 
     def _compose(
         self,
+        *,
         account_id: str,
         mode: Mode,
         kind: KeyKind,

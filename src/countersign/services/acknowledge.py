@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -32,8 +31,7 @@ _ID_ENTROPY: Final = 8
 _PERSONAL_FIELDS: Final = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller submits for one notice."""
 
     initials_per_line: Sequence[str]

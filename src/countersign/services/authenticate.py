@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from countersign.domain.instant import from_ns
+from countersign.domain.instant import from_ns, to_ms
 from countersign.domain.key import ApiKey, Principal, well_formed
 from countersign.errors import InvalidApiKey
 from countersign.ports import Clock, Entropy, KeyStore
@@ -78,7 +78,7 @@ class Authenticate:
             scopes=key.scopes,
             credential=key.kind.credential,
         )
-        expires_ns = None if key.expires_at is None else int(key.expires_at.timestamp() * 1e9)
+        expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
         self._known[place] = _Known(principal, began, expires_ns)
         if _unused_lately(key, now):
             await self._store.touch(key.id, now)

@@ -59,20 +59,18 @@ class PublishNotices:
         content = parse_notice_file(file)
         body = published_bytes(content)
         digest = notice_digest(body)
-        for stored in await self._store.versions():
-            first = stored.events[0]
-            if (first.notice_id, first.version) == (content.id, content.version):
-                if stored.digest == digest:
-                    return Publication(content=content, digest=digest, new=False)
-                msg = (
-                    f"{content.id} version {content.version} is published with other words, and "
-                    "what is published never changes. Give the new words a new version."
-                )
-                raise NoticeVersionConflict(msg)
+        if await self._is_published(content, digest):
+            return Publication(content=content, digest=digest, new=False)
         event = self._event(
             content.id, content.version, LifecycleEvent.PUBLISHED, {SOURCE_DETAIL: source}
         )
-        await self._store.publish(body, digest, event)
+        try:
+            await self._store.publish(body, digest, event)
+        except NoticeVersionConflict:
+            # Another command published this version in the meantime: perhaps the same words.
+            if not await self._is_published(content, digest):
+                raise
+            return Publication(content=content, digest=digest, new=False)
         return Publication(content=content, digest=digest, new=True)
 
     async def review(self, notice_id: str, version: str, by: str, against: str) -> NoticeEvent:
@@ -143,6 +141,24 @@ class PublishNotices:
         if changed:
             advice = "Restore the file, or give the new words a new version and publish that."
             raise NoticeFileChanged("\n".join([*changed, advice]))
+
+    async def _is_published(self, content: NoticeContent, digest: str) -> bool:
+        """Whether this version is published with these words.
+
+        Raises:
+            NoticeVersionConflict: it is published with other words.
+        """
+        for stored in await self._store.versions():
+            first = stored.events[0]
+            if (first.notice_id, first.version) == (content.id, content.version):
+                if stored.digest == digest:
+                    return True
+                msg = (
+                    f"{content.id} version {content.version} is published with other words, and "
+                    "what is published never changes. Give the new words a new version."
+                )
+                raise NoticeVersionConflict(msg)
+        return False
 
     async def _append(
         self, notice_id: str, version: str, kind: LifecycleEvent, details: dict[str, str]

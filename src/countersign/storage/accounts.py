@@ -44,7 +44,7 @@ class Accounts:
 
     async def list(self) -> Sequence[Account]:
         """All accounts, oldest first."""
-        return await self._database.read(_list_accounts, None)
+        return await self._database.scan(_list_accounts, None)
 
 
 class Keys:
@@ -67,7 +67,7 @@ class Keys:
 
     async def list(self, account_id: str | None) -> Sequence[ApiKey]:
         """The keys of one account or of all, oldest first."""
-        return await self._database.read(_list_keys, account_id)
+        return await self._database.scan(_list_keys, account_id)
 
     async def rotate(self, successor: ApiKey, digest: bytes, old_expires_at: datetime) -> None:
         """Write the successor and let the old key expire, in one transaction."""

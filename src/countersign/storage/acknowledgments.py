@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, bindparam, insert, select
+from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from countersign.domain.acknowledgment import (
     AcknowledgmentQuery,
@@ -20,6 +20,7 @@ from countersign.evidence.record import ACKNOWLEDGMENT
 from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import earliest_id
 from countersign.storage.batching import each
+from countersign.storage.bulk import BulkInsert
 from countersign.storage.database import Database
 from countersign.storage.idempotency import keep_answers
 from countersign.storage.tables import disclosures, records
@@ -27,8 +28,12 @@ from countersign.storage.tables import disclosures, records
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 
-_INSERT_RECORD: Final = insert(records)
-_INSERT_DISCLOSURES: Final = insert(disclosures)
+_insert_records: Final = BulkInsert(
+    records, "id", "account_id", "mode", "type", "notice_id", "at", "digest", "body"
+)
+_insert_disclosures: Final = BulkInsert(
+    disclosures, "record_id", "account_id", "mode", "session_index", "cbid_index", "payload"
+)
 _SELECT: Final = (
     select(records.c.id, records.c.mode, records.c.at, records.c.body, disclosures.c.payload)
     .select_from(records.outerjoin(disclosures, disclosures.c.record_id == records.c.id))
@@ -57,39 +62,39 @@ class Acknowledgments:
 
     async def find(self, query: AcknowledgmentQuery) -> Sequence[StoredAcknowledgment]:
         """Newest first, at most `query.limit`."""
-        return await self._database.read(_find, query)
+        return await self._database.scan(_find, query)
 
 
 def _add(
     connection: Connection, items: Sequence[NewAcknowledgment]
 ) -> Sequence[CountersignError | None]:
-    connection.execute(
-        _INSERT_RECORD,
+    _insert_records(
+        connection,
         [
-            {
-                "id": new.receipt.ack_id,
-                "account_id": new.account_id,
-                "mode": new.mode,
-                "type": ACKNOWLEDGMENT,
-                "notice_id": new.receipt.notice_id,
-                "at": new.accepted_at,
-                "digest": new.record_digest,
-                "body": new.record,
-            }
+            (
+                new.receipt.ack_id,
+                new.account_id,
+                new.mode.value,
+                ACKNOWLEDGMENT,
+                new.receipt.notice_id,
+                to_ms(new.accepted_at),
+                new.record_digest,
+                new.record,
+            )
             for new in items
         ],
     )
-    connection.execute(
-        _INSERT_DISCLOSURES,
+    _insert_disclosures(
+        connection,
         [
-            {
-                "record_id": new.receipt.ack_id,
-                "account_id": new.account_id,
-                "mode": new.mode,
-                "session_index": new.session_index,
-                "cbid_index": new.cbid_index,
-                "payload": _encode(new.disclosures),
-            }
+            (
+                new.receipt.ack_id,
+                new.account_id,
+                new.mode.value,
+                new.session_index,
+                new.cbid_index,
+                _encode(new.disclosures),
+            )
             for new in items
         ],
     )

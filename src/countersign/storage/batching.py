@@ -1,16 +1,19 @@
-"""Batchers: concurrent calls on the event loop become one transaction on a thread.
+"""Batchers: concurrent calls on the event loop become one transaction or one query.
 
-A caller awaits its own result. While the thread is busy with one batch, the calls that arrive
-form the next: under load the cost of a commit is shared, and a lone call waits for nobody.
+A caller awaits its own outcome. The calls that arrive while one batch is being worked on form the
+next: under load the cost of a commit is shared, and a lone call waits for nobody. Why there are
+three kinds, and which engine uses which, is told in docs/decisions/0011.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -26,11 +29,16 @@ An outcome that is a CountersignError refuses that item alone. An act that raise
 for any of them.
 """
 
-Call: TypeAlias = "tuple[Act[Any, Any], Any, asyncio.Future[Any]]"
-Runner: TypeAlias = "Callable[[Sequence[tuple[Act[Any, Any], Any]]], Sequence[object]]"
+Call: TypeAlias = tuple[Act[Any, Any], Any]
+Outcomes: TypeAlias = Sequence[object]
+"""One per call: its result, or the exception that it ended with."""
+
+_Waiting: TypeAlias = "tuple[Act[Any, Any], Any, asyncio.Future[Any]]"
 
 _BATCH_MAX: Final = 512
+_LINGER_MAX: Final = 64
 _PENDING_MAX: Final = 10_000
+_RETRY_SECONDS: Final = 0.005
 
 
 def each(work: Callable[[Connection, T], R | CountersignError]) -> Act[T, R]:
@@ -42,27 +50,19 @@ def each(work: Callable[[Connection, T], R | CountersignError]) -> Act[T, R]:
     return act
 
 
-class Batcher:
-    """Collects calls and hands them, a batch at a time, to `run` on a thread of its own.
+class Batcher(ABC):
+    """Collects calls; how a batch is worked on is up to the kind."""
 
-    `run` gives one outcome per call: its result, or the exception it ended with.
-    """
-
-    def __init__(self, name: str, run: Runner, *, pending_max: int = _PENDING_MAX) -> None:
-        self._run = run
-        self._pending_max = pending_max
-        self._queue: deque[Call] = deque()
-        self._wake = threading.Semaphore(0)
-        self._closing = False
+    def __init__(self) -> None:
+        self._queue: deque[_Waiting] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._closing = False
         self.batches = 0
         self.calls = 0
 
     def start(self) -> None:
         """Begin; called on the event loop that the calls will come from."""
         self._loop = asyncio.get_running_loop()
-        self._thread.start()
 
     @property
     def pending(self) -> int:
@@ -77,45 +77,185 @@ class Batcher:
             CountersignError: the act's refusal of this item.
         """
         loop = self._loop
-        if loop is None or self._closing or len(self._queue) >= self._pending_max:
+        if loop is None or self._closing or len(self._queue) >= _PENDING_MAX:
             raise Overloaded
         future: asyncio.Future[Any] = loop.create_future()
         self._queue.append((act, item, future))
-        self._wake.release()
+        self._wake(loop)
         return cast("R", await future)
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what is waiting, and take no more."""
+
+    @abstractmethod
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        """There is a call in the queue."""
+
+    def _linger(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None], seen: int) -> None:
+        """Go on when a whole turn of the loop has brought no further call.
+
+        Under load the requests of many connections arrive turn by turn; a batch of two of them
+        costs almost as much as one of thirty. A lone call waits for two turns, some microseconds.
+        """
+        waiting = len(self._queue)
+        if seen < waiting < _LINGER_MAX:
+            loop.call_soon(self._linger, loop, then, waiting)
+        else:
+            then()
+
+    def _take(self) -> list[_Waiting]:
+        queue = self._queue
+        return [queue.popleft() for _ in range(min(len(queue), _BATCH_MAX))]
+
+    def _deliver(self, batch: Sequence[_Waiting], outcomes: Outcomes) -> None:
+        self.batches += 1
+        self.calls += len(batch)
+        for (_, _, future), outcome in zip(batch, outcomes, strict=True):
+            if future.done():
+                continue
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+
+class ThreadBatcher(Batcher):
+    """Works on batches in a thread of its own: for what may take long, or waits for a network."""
+
+    def __init__(self, name: str, run: Callable[[Sequence[Call]], Outcomes]) -> None:
+        super().__init__()
+        self._run = run
+        self._awake = threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin, and start the thread."""
+        super().start()
+        self._thread.start()
 
     async def close(self) -> None:
         """Finish what is waiting, then end the thread."""
         if self._loop is None:
             return
         self._closing = True
-        self._wake.release()
+        self._awake.release()
         await asyncio.to_thread(self._thread.join)
 
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: ARG002 - the thread has it
+        self._awake.release()
+
     def _work(self) -> None:
-        queue, loop = self._queue, self._loop
+        loop = self._loop
         assert loop is not None  # noqa: S101 - start() sets it before the thread begins
         while True:
-            self._wake.acquire()
-            batch: list[Call] = []
-            while queue and len(batch) < _BATCH_MAX:
-                batch.append(queue.popleft())
+            self._awake.acquire()
+            batch = self._take()
             if batch:
                 outcomes = self._run([(act, item) for act, item, _ in batch])
-                self.batches += 1
-                self.calls += len(batch)
-                loop.call_soon_threadsafe(_deliver, batch, outcomes)
-            if self._closing and not queue:
+                loop.call_soon_threadsafe(self._deliver, batch, outcomes)
+            if self._closing and not self._queue:
                 return
             for _ in range(len(batch) - 1):
-                self._wake.acquire(blocking=False)
+                self._awake.acquire(blocking=False)
 
 
-def _deliver(batch: Sequence[Call], outcomes: Sequence[object]) -> None:
-    for (_, _, future), outcome in zip(batch, outcomes, strict=True):
-        if future.done():
-            continue
-        if isinstance(outcome, BaseException):
-            future.set_exception(outcome)
+class LoopBatcher(Batcher):
+    """Works on a batch on the event loop itself: for short look-ups in an embedded database."""
+
+    def __init__(self, run: Callable[[Sequence[Call]], Outcomes]) -> None:
+        super().__init__()
+        self._run = run
+        self._scheduled = False
+
+    async def close(self) -> None:
+        """Finish what is waiting."""
+        self._closing = True
+        while self._queue:
+            self._flush()
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            loop.call_soon(self._linger, loop, self._flush, 0)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        batch = self._take()
+        if batch:
+            self._deliver(batch, self._run([(act, item) for act, item, _ in batch]))
+        if self._queue and self._loop is not None:
+            self._wake(self._loop)
+
+
+class Transactor(Protocol):
+    """Does a transaction in two steps, so that the second can wait for the disk elsewhere."""
+
+    def prepare(self, calls: Sequence[Call]) -> Outcomes | None:
+        """Begin, and do the calls; None if another process is writing: try again later."""
+        ...
+
+    def commit(self, calls: Sequence[Call], outcomes: Outcomes) -> Outcomes:
+        """End the transaction; the outcomes, or what became of them. Runs in a thread."""
+        ...
+
+    def give_up(self, calls: Sequence[Call]) -> Outcomes:
+        """The outcomes when another process would not stop writing."""
+        ...
+
+
+class CommitBatcher(Batcher):
+    """Does the statements on the event loop, and only waits for the disk in a thread.
+
+    Statements are short, but a thread that does them one by one has to win the interpreter's lock
+    back after each; a commit is one call that may take long.
+    """
+
+    def __init__(self, name: str, transactor: Transactor, patience_seconds: float) -> None:
+        super().__init__()
+        self._transactor = transactor
+        self._patience = patience_seconds
+        self._busy = False
+        self._idle = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    async def close(self) -> None:
+        """Finish what is waiting, then end the thread."""
+        self._closing = True
+        while self._busy or self._queue:
+            self._idle.clear()
+            await self._idle.wait()
+        self._thread.shutdown()
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not self._busy:
+            self._busy = True
+            loop.call_soon(self._linger, loop, self._next, 0)
+
+    def _next(self) -> None:
+        batch = self._take()
+        if batch:
+            self._begin(batch, 0.0)
         else:
-            future.set_result(outcome)
+            self._busy = False
+            self._idle.set()
+
+    def _begin(self, batch: Sequence[_Waiting], waited: float) -> None:
+        loop = self._loop
+        assert loop is not None  # noqa: S101 - calls come after start()
+        calls = [(act, item) for act, item, _ in batch]
+        outcomes = self._transactor.prepare(calls)
+        if outcomes is None and waited < self._patience:
+            loop.call_later(_RETRY_SECONDS, self._begin, batch, waited + _RETRY_SECONDS)
+        elif outcomes is None:
+            self._deliver(batch, self._transactor.give_up(calls))
+            self._next()
+        else:
+            ended = loop.run_in_executor(self._thread, self._transactor.commit, calls, outcomes)
+            ended.add_done_callback(lambda future: self._ended(batch, future))
+
+    def _ended(self, batch: Sequence[_Waiting], future: asyncio.Future[Outcomes]) -> None:
+        self._deliver(batch, future.result())
+        loop = self._loop
+        assert loop is not None  # noqa: S101 - calls come after start()
+        loop.call_soon(self._linger, loop, self._next, 0)

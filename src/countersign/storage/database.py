@@ -1,95 +1,196 @@
-"""The database as the stores see it: `read` and `write`, each behind a batcher."""
+"""The database as the stores see it: `write`, `read` and `scan`, each behind a batcher."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final, Self, TypeVar
 
 import structlog
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import URL, Connection, Engine, RootTransaction
 from sqlalchemy.exc import IntegrityError
 
-from countersign.errors import CountersignError, InternalError
-from countersign.storage.batching import Act, Batcher
-from countersign.storage.engine import Purpose, open_engine, translate
+from countersign.errors import CountersignError, InternalError, Overloaded
+from countersign.storage.batching import (
+    Act,
+    Batcher,
+    Call,
+    CommitBatcher,
+    LoopBatcher,
+    Outcomes,
+    ThreadBatcher,
+)
+from countersign.storage.engine import (
+    BUSY_TIMEOUT_SECONDS,
+    Purpose,
+    is_embedded,
+    open_engine,
+    translate,
+    without_busy_timeout,
+)
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_log = structlog.get_logger("countersign.storage")
-_Calls = Sequence[tuple[Act[Any, Any], Any]]
+_log: Final = structlog.get_logger("countersign.storage")
 
 
 class Database:
-    """One database, with a thread for writing and one for reading."""
+    """One database behind three batchers; which kind each is depends on the engine."""
 
     def __init__(self, url: URL) -> None:
         self.url = url
-        self._engines = {purpose: open_engine(url, purpose) for purpose in Purpose}
-        self._writer = Batcher("countersign-writer", self._writes)
-        self._reader = Batcher("countersign-reader", self._reads)
+        self._writing = open_engine(url, Purpose.WRITE)
+        self._reading = open_engine(url, Purpose.READ)
+        self._write: Batcher
+        self._read: Batcher
+        if is_embedded(url):
+            embedded = _Embedded(self._writing)
+            self._write = CommitBatcher("countersign-commit", embedded, BUSY_TIMEOUT_SECONDS)
+            self._read = LoopBatcher(_Asking(self._reading))
+        else:
+            self._write = ThreadBatcher("countersign-write", self._change)
+            self._read = ThreadBatcher("countersign-read", self._ask)
+        self._scan = ThreadBatcher("countersign-scan", self._ask)
+        self._batchers = {"write": self._write, "read": self._read, "scan": self._scan}
 
-    async def __aenter__(self) -> Database:
-        self._writer.start()
-        self._reader.start()
+    async def __aenter__(self) -> Self:
+        for batcher in self._batchers.values():
+            batcher.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._writer.close()
-        await self._reader.close()
-        for engine in self._engines.values():
-            engine.dispose()
+        for batcher in self._batchers.values():
+            await batcher.close()
+        self._writing.dispose()
+        self._reading.dispose()
 
     async def write(self, act: Act[T, R], item: T) -> R:
         """Do this in a transaction shared with others; it is durable when this returns."""
-        return await self._writer.call(act, item)
+        return await self._write.call(act, item)
 
     async def read(self, act: Act[T, R], item: T) -> R:
-        """Ask this in a query shared with others."""
-        return await self._reader.call(act, item)
+        """Look something up by its key, in a query shared with others."""
+        return await self._read.call(act, item)
+
+    async def scan(self, act: Act[T, R], item: T) -> R:
+        """Ask for something that may take long, such as a list."""
+        return await self._scan.call(act, item)
 
     def batches(self) -> dict[str, tuple[int, int, int]]:
-        """By name: batches run, calls in them, and calls waiting now."""
-        return {
-            name: (batcher.batches, batcher.calls, batcher.pending)
-            for name, batcher in (("write", self._writer), ("read", self._reader))
-        }
+        """By name: batches done, calls in them, and calls waiting now."""
+        return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
 
-    def _reads(self, calls: _Calls) -> Sequence[object]:
+    def _ask(self, calls: Sequence[Call]) -> Outcomes:
         try:
-            with self._engines[Purpose.READ].connect() as connection:
+            with self._reading.connect() as connection:
                 return _run(connection, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
             return [_refusal(error)] * len(calls)
 
-    def _writes(self, calls: _Calls) -> Sequence[object]:
-        engine = self._engines[Purpose.WRITE]
+    def _change(self, calls: Sequence[Call]) -> Outcomes:
         try:
-            return _transact(engine, calls)
-        except IntegrityError:
-            # One of them spoils the batch, which was rolled back, or another server has just
-            # written the same row: each gets a transaction of its own, which sees that row.
-            return [_alone(engine, call) for call in calls]
+            return _transact(self._writing, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            refusal = _refusal(error)
-            if len(calls) == 1 or not isinstance(refusal, InternalError):
-                return [refusal] * len(calls)
-        return [_alone(engine, call) for call in calls]
+            return _apart(self._writing, calls, error)
 
 
-def _alone(engine: Engine, call: tuple[Act[Any, Any], Any]) -> object:
+class _Asking:
+    """Look-ups in the embedded database, on a connection of their own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+
+    def __call__(self, calls: Sequence[Call]) -> Outcomes:
+        """The outcomes; each query sees what was committed before it."""
+        try:
+            if self._connection is None:
+                self._connection = self._engine.connect()
+            return _run(self._connection, calls)
+        except Exception as error:  # noqa: BLE001 - every caller gets its answer
+            _discard(self._connection)
+            self._connection = None
+            return [_refusal(error)] * len(calls)
+
+
+class _Embedded:
+    """Transactions on the embedded database. See `batching.Transactor`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+        self._transaction: RootTransaction | None = None
+        self._failure: Exception | None = None
+
+    def prepare(self, calls: Sequence[Call]) -> Outcomes | None:
+        """Begin, and do the calls; a failure is told by `commit`."""
+        self._failure = None
+        try:
+            if self._connection is None:
+                self._connection = without_busy_timeout(self._engine.connect())
+            self._transaction = self._connection.begin()
+            return _run(self._connection, calls)
+        except Exception as error:  # noqa: BLE001 - every caller gets its answer
+            self._undo()
+            if isinstance(translate(error), Overloaded):
+                return None
+            self._failure = error
+            return []
+
+    def commit(self, calls: Sequence[Call], outcomes: Outcomes) -> Outcomes:
+        """Commit; after a failure, give each call a transaction of its own."""
+        if self._failure is None and self._transaction is not None:
+            try:
+                self._transaction.commit()
+                return outcomes
+            except Exception as error:  # noqa: BLE001 - every caller gets its answer
+                self._undo()
+                self._failure = error
+        assert self._failure is not None  # noqa: S101 - prepare() began, or failed
+        return _apart(self._engine, calls, self._failure)
+
+    def give_up(self, calls: Sequence[Call]) -> Outcomes:
+        """Another process holds the write lock and does not let go."""
+        return [Overloaded(retry_after=int(BUSY_TIMEOUT_SECONDS))] * len(calls)
+
+    def _undo(self) -> None:
+        """Roll back by leaving the connection: whatever state it is in, the next one is clean."""
+        connection, self._connection, self._transaction = self._connection, None, None
+        _discard(connection)
+
+
+def _discard(connection: Connection | None) -> None:
+    if connection is not None:
+        connection.invalidate()
+        connection.close()
+
+
+def _apart(engine: Engine, calls: Sequence[Call], error: Exception) -> Outcomes:
+    """What to answer after a batch failed and was rolled back.
+
+    A fault of the database is everybody's. Otherwise one call spoils the batch, or another server
+    has just written the same row: each gets a transaction of its own, which sees that row.
+    """
+    if not isinstance(error, IntegrityError):
+        refusal = _refusal(error)
+        if len(calls) == 1 or not isinstance(refusal, InternalError):
+            return [refusal] * len(calls)
+    return [_alone(engine, call) for call in calls]
+
+
+def _alone(engine: Engine, call: Call) -> object:
     try:
         return _transact(engine, [call])[0]
     except Exception as error:  # noqa: BLE001 - the caller gets its answer
         return _refusal(error)
 
 
-def _transact(engine: Engine, calls: _Calls) -> Sequence[object]:
+def _transact(engine: Engine, calls: Sequence[Call]) -> Outcomes:
     with engine.connect() as connection, connection.begin():
         return _run(connection, calls)
 
 
-def _run(connection: Connection, calls: _Calls) -> Sequence[object]:
+def _run(connection: Connection, calls: Sequence[Call]) -> Outcomes:
     """Do the calls of each act together, and put the outcomes in the order of the calls."""
     places: dict[Act[Any, Any], list[int]] = {}
     for place, (act, _) in enumerate(calls):
@@ -113,7 +214,6 @@ def _refusal(error: Exception) -> CountersignError:
             kind=type(error).__name__,
             cause=type(origin).__name__ if origin is not None else None,
             state=getattr(origin, "sqlstate", None) or getattr(origin, "sqlite_errorname", None),
-            constraint=isinstance(error, IntegrityError),
             answered=refusal.code,
         )
     return refusal

@@ -1,16 +1,15 @@
-"""What truly differs between the two engines: opening them, their triggers, their error words."""
+"""What truly differs between the two engines: opening them, and the words of their errors."""
 
 from __future__ import annotations
 
 import importlib
 import sqlite3
-from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 
@@ -28,7 +27,8 @@ SQLITE_VERSION_MIN: Final = (3, 51, 3)
 """Older ones have the WAL-reset bug, which can corrupt a database (sqlite.org/wal.html)."""
 
 SQLITE_FILE: Final = "countersign.db"
-_BUSY_TIMEOUT_MS: Final = 5000
+BUSY_TIMEOUT_SECONDS: Final = 5.0
+"""How long to wait for another process that is writing to the embedded database."""
 _RETRY_AFTER_SECONDS: Final = 2
 
 
@@ -61,13 +61,27 @@ def database_url(configured: str | None, data_dir: Path) -> URL:
     raise InvalidConfiguration(msg)
 
 
+def is_embedded(url: URL) -> bool:
+    """Whether the database is the embedded one."""
+    return url.get_backend_name() == "sqlite"
+
+
+def without_busy_timeout(connection: Connection) -> Connection:
+    """The same connection of the embedded database, which now never waits for a lock."""
+    # Past SQLAlchemy, which would begin a transaction first, and wait for the lock while doing so.
+    cursor = connection.connection.cursor()
+    cursor.execute("PRAGMA busy_timeout=0")
+    cursor.close()
+    return connection
+
+
 def open_engine(url: URL, purpose: Purpose) -> Engine:
     """An engine for one purpose; nothing is connected yet.
 
     Raises:
         UnsupportedSqlite: no SQLite that is new enough was found.
     """
-    if url.get_backend_name() == "sqlite":
+    if is_embedded(url):
         return _open_sqlite(url, purpose)
     options: dict[str, Any] = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
     if purpose is Purpose.READ:
@@ -81,26 +95,28 @@ def sqlite_module() -> ModuleType:
     Raises:
         UnsupportedSqlite: with what to install.
     """
-    if sqlite3.sqlite_version_info >= SQLITE_VERSION_MIN:
-        return sqlite3
-    try:
-        found = importlib.import_module("pysqlite3")
-    except ImportError:
-        wanted = ".".join(map(str, SQLITE_VERSION_MIN))
-        msg = (
-            f"SQLite {wanted} or newer is needed: version {sqlite3.sqlite_version}, which this "
-            "Python carries, can corrupt a database in WAL mode. Install the `pysqlite3` package "
-            "(x86-64 Linux), use a Python with a newer SQLite, or set COUNTERSIGN_DATABASE_URL "
-            "to a PostgreSQL database."
-        )
-        raise UnsupportedSqlite(msg) from None
-    return found
+    for name in ("sqlite3", "pysqlite3"):
+        try:
+            found = importlib.import_module(name)
+        except ImportError:
+            continue
+        if found.sqlite_version_info >= SQLITE_VERSION_MIN:
+            return found
+    wanted = ".".join(map(str, SQLITE_VERSION_MIN))
+    msg = (
+        f"SQLite {wanted} or newer is needed: version {sqlite3.sqlite_version}, which this "
+        "Python carries, can corrupt a database in WAL mode. Install the `pysqlite3` package "
+        "(0.6 or newer; x86-64 Linux, macOS on ARM), use a Python with a newer SQLite, or set "
+        "COUNTERSIGN_DATABASE_URL to a PostgreSQL database."
+    )
+    raise UnsupportedSqlite(msg)
 
 
 def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
     engine = create_engine(
         url,
         module=sqlite_module(),
+        isolation_level="AUTOCOMMIT" if purpose is Purpose.READ else None,
         # The driver must not open transactions by itself: writes begin IMMEDIATE below.
         connect_args={"isolation_level": None, "check_same_thread": False},
     )
@@ -108,7 +124,7 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: object) -> None:  # noqa: ANN401 - a DBAPI connection
         cursor = connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
+        cursor.execute(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_SECONDS * 1000)}")
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
@@ -127,37 +143,6 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
-
-
-def append_only_ddl(dialect: str, table: str, key: Sequence[str]) -> list[str]:
-    """Statements that make the database itself refuse to change or delete rows of this table.
-
-    `key` names the columns of its primary key.
-    """
-    if dialect != "sqlite":
-        return _postgresql_append_only(table)
-    refuse = f"SELECT RAISE(ABORT, '{table} is append-only')"
-    same = " AND ".join(f"{column} = NEW.{column}" for column in key)
-    return [
-        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN {refuse}; END",
-        f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} BEGIN {refuse}; END",
-        # For connections that did not set recursive_triggers: REPLACE is refused before it acts.
-        f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} "
-        f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {same}) BEGIN {refuse}; END",
-    ]
-
-
-def _postgresql_append_only(table: str) -> list[str]:
-    function = f"{table}_append_only"
-    return [
-        f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{table} is append-only'; END $$",
-        f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} "
-        f"FOR EACH ROW EXECUTE FUNCTION {function}()",
-        f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
-        f"FOR EACH STATEMENT EXECUTE FUNCTION {function}()",
-        f"REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM PUBLIC",
-    ]
 
 
 def is_violation(error: BaseException, constraint: str) -> bool:

@@ -30,7 +30,7 @@ class Notices:
 
     async def versions(self) -> Sequence[PublishedVersion]:
         """Every published version with its events, oldest first."""
-        return await self._database.read(_versions, None)
+        return await self._database.scan(_versions, None)
 
     async def publish(self, body: bytes, digest: str, published: NoticeEvent) -> None:
         """Write a version and its `published` event, or raise NoticeVersionConflict."""

@@ -7,18 +7,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Select, insert, select, text
+from sqlalchemy import (
+    URL,
+    Column,
+    Connection,
+    MetaData,
+    Select,
+    String,
+    Table,
+    insert,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.exc import OperationalError
 
 from countersign.errors import NotInitialised, SchemaMismatch, StorageUnavailable
-from countersign.storage.engine import Purpose, open_engine
+from countersign.storage.engine import Purpose, is_embedded, open_engine
 from countersign.storage.tables import deployment
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_VERSIONS: Final = Table("alembic_version", MetaData(), Column("version_num", String(32)))
 _ADVISORY_LOCK: Final = 0x636F756E746572
 
 
@@ -29,12 +38,17 @@ def upgrade(url: URL) -> None:
         SchemaMismatch: the database belongs to a newer release.
         StorageUnavailable: the database cannot be reached.
     """
-    with _connection(url) as connection, connection.begin():
+    # Alembic takes as long to import as everything else together; only this needs it.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
+    with _connection(url, Purpose.WRITE) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
             # Two `init` at once: the second waits, then finds nothing to do.
             connection.execute(text("SELECT pg_advisory_xact_lock(:k)"), {"k": _ADVISORY_LOCK})
         _refuse_unknown(connection)
-        config = _config()
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
@@ -47,23 +61,29 @@ def check(url: URL) -> None:
         SchemaMismatch: it is older or newer than this release.
         StorageUnavailable: it cannot be reached.
     """
-    with _connection(url) as connection:
+    if is_embedded(url) and not Path(url.database or "").exists():
+        raise NotInitialised
+    with _connection(url, Purpose.READ) as connection:
         current = _refuse_unknown(connection)
         if current is None:
             raise NotInitialised
-        if current != ScriptDirectory.from_config(_config()).get_current_head():
+        if current != _revisions()[-1]:
             raise SchemaMismatch
 
 
 def has_value(url: URL, name: str) -> bool:
     """Whether the deployment has a value under this name."""
-    with _connection(url) as connection:
+    with _connection(url, Purpose.READ) as connection:
         return connection.execute(_value(name)).scalar_one_or_none() is not None
 
 
 def stored_value(url: URL, name: str, value: bytes) -> bytes:
     """The deployment's value under this name; it becomes `value` if there is none yet."""
-    with _connection(url) as connection, connection.begin():
+    with _connection(url, Purpose.READ) as connection:
+        found = connection.execute(_value(name)).scalar_one_or_none()
+    if found is not None:
+        return found
+    with _connection(url, Purpose.WRITE) as connection, connection.begin():
         found = connection.execute(_value(name)).scalar_one_or_none()
         if found is None:
             connection.execute(insert(deployment), {"name": name, "value": value})
@@ -76,24 +96,26 @@ def _value(name: str) -> Select[bytes]:
 
 
 def _refuse_unknown(connection: Connection) -> str | None:
-    current = MigrationContext.configure(connection).get_current_revision()
-    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-    if current is not None and current not in known:
+    """The database's revision, or None if it has none, unless it is one from the future."""
+    if not inspect(connection).has_table(_VERSIONS.name):
+        return None
+    current = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
+    if current is not None and current not in _revisions():
         msg = "This database was written by a newer release of Countersign: install that release."
         raise SchemaMismatch(msg)
     return current
 
 
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    return config
+def _revisions() -> list[str]:
+    """This release's revisions, oldest first: they are what the files' names begin with."""
+    files = (_MIGRATIONS / "versions").glob("[0-9]*_*.py")
+    return sorted(file.name.partition("_")[0] for file in files)
 
 
 @contextmanager
-def _connection(url: URL) -> Iterator[Connection]:
-    """A writing connection of its own, closed at the end."""
-    engine = open_engine(url, Purpose.WRITE)
+def _connection(url: URL, purpose: Purpose) -> Iterator[Connection]:
+    """A connection of its own, closed at the end."""
+    engine = open_engine(url, purpose)
     try:
         with engine.connect() as connection:
             yield connection

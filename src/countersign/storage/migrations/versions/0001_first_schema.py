@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from countersign.storage.engine import append_only_ddl
+from countersign.storage.append_only import append_only_ddl
 
 revision = "0001"
 down_revision = None

@@ -1,0 +1,1 @@
+"""Side-by-side load measurements of Countersign; run with ``python -m bench``."""

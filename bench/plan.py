@@ -1,0 +1,79 @@
+"""The operations that are measured: what is sent, and to whom."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+NOTICE_ID: Final = "ab1263"
+BUYERS: Final = 1000
+USER_AGENT: Final = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/140.0.0.0 Safari/537.36"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A running server as its callers see it."""
+
+    port: int
+    key: str
+    cbids: tuple[str, ...]
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: a path and, for a POST, its body."""
+
+    path: str
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that callers do."""
+
+    name: str
+    method: str
+    calls: Callable[[Endpoint], list[Call]]
+
+
+def _notice(_endpoint: Endpoint) -> list[Call]:
+    return [Call(f"/v1/notices/{NOTICE_ID}")]
+
+
+def _status(endpoint: Endpoint) -> list[Call]:
+    return [Call(f"/v1/buyers/{cbid}/status") for cbid in endpoint.cbids]
+
+
+def _acknowledge(endpoint: Endpoint) -> list[Call]:
+    return [
+        Call(f"/v1/notices/{NOTICE_ID}/acknowledge", _acknowledgment(number, cbid, endpoint.lines))
+        for number, cbid in enumerate(endpoint.cbids)
+    ]
+
+
+def _acknowledgment(number: int, cbid: str, lines: int) -> str:
+    body = {
+        "initials_per_line": ["JD"] * lines,
+        "session_id": f"checkout_{number:06}",
+        "cbid": cbid,
+        "ip": "203.0.113.7",
+        "user_agent": USER_AGENT,
+    }
+    return json.dumps(body, separators=(",", ":"))
+
+
+OPERATIONS: Final = MappingProxyType(
+    {
+        operation.name: operation
+        for operation in (
+            Operation("notice", "GET", _notice),
+            Operation("status", "GET", _status),
+            Operation("acknowledge", "POST", _acknowledge),
+        )
+    }
+)

@@ -1,0 +1,280 @@
+"""Make the vectors of the record format from their inputs: `python spec/vectors/make_vectors.py`.
+
+Reads `record/good/*/input.json`, and writes beside each what the service makes of it, and
+`record/broken/*.json`. Clock and randomness come from the input, so a run changes nothing unless
+the format has changed; and a format that is published does not change, it gets a new version.
+"""
+
+# ruff: noqa: INP001, T201 - a script beside the files that it makes
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from countersign.domain.acknowledgment import NewAcknowledgment
+from countersign.domain.key import KeyKind, Principal
+from countersign.domain.mode import Mode
+from countersign.domain.notice import NoticeContent, NoticeVersion, notice_digest, published_bytes
+from countersign.domain.origin import Origin, Source
+from countersign.services.acknowledge import Acknowledge, Submission
+from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
+
+ROOT = Path(__file__).parent / "record"
+
+
+@dataclass
+class _Given:
+    """Clock, randomness and store in one: all that the service asks for from outside."""
+
+    time_ns_: int
+    entropy: bytes
+    stored: list[NewAcknowledgment] = field(default_factory=list)
+
+    def time_ns(self) -> int:
+        return self.time_ns_
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def draw(self, size: int) -> bytes:
+        if size > len(self.entropy):
+            msg = "the input gives too little entropy"
+            raise ValueError(msg)
+        drawn, self.entropy = self.entropy[:size], self.entropy[size:]
+        return drawn
+
+    async def add(self, new: NewAcknowledgment) -> None:
+        self.stored.append(new)
+
+    async def get(self, *_: object) -> None:
+        raise NotImplementedError
+
+    async def find(self, *_: object) -> list[Any]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the service makes of one acknowledgment."""
+
+    notice: bytes
+    record: bytes
+    disclosures: list[str]
+
+    def files(self) -> dict[str, bytes]:
+        """The files of a good vector."""
+        digest = sha256(self.record)
+        return {
+            "notice.json": self.notice,
+            "record.json": self.record,
+            "disclosures.json": _pretty(self.disclosures),
+            "digests.json": _pretty(
+                {
+                    "notice_sha256_hex": sha256(self.notice).hexdigest(),
+                    "record_sha256_base64": b64encode(digest.digest()).decode(),
+                    "record_sha256_hex": digest.hexdigest(),
+                }
+            ),
+        }
+
+
+def make(given: dict[str, Any]) -> Made:
+    """Run the service on one input."""
+    world = _Given(given["time_ns"], bytes.fromhex(given["entropy_hex"]))
+    content = msgspec.convert(given["notice"], NoticeContent)
+    body = published_bytes(content)
+    notice = NoticeVersion(
+        content=content,
+        body=body,
+        digest=notice_digest(body),
+        effective_at=datetime(2026, 1, 1, tzinfo=UTC),
+        events=(),
+    )
+    principal = Principal(
+        key_id="key_of_the_vectors",
+        account_id=given["account"],
+        mode=Mode(given["mode"]),
+        scopes=frozenset(),
+        credential=KeyKind(given["key_kind"]).credential,
+    )
+    origin = dict(given["origin"])
+    for name in ("ip_source", "user_agent_source"):
+        origin[name] = None if origin[name] is None else Source(origin[name])
+    submission = Submission(
+        initials_per_line=given["initials_per_line"],
+        session_id=given["session_id"],
+        cbid=given["cbid"],
+        notice_version=given["notice_version"],
+        origin=Origin(**origin),
+    )
+    secret = DeploymentSecret(bytes(SECRET_BYTES))
+    asyncio.run(Acknowledge(world, secret, world, world.draw)(principal, notice, submission))
+    (stored,) = world.stored
+    return Made(body, stored.record, list(stored.disclosures))
+
+
+# --- broken on purpose --------------------------------------------------------------------------
+
+
+def _with_bit(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def _redisclosed(made: Made, number: int, change: Callable[[list[Any]], None]) -> list[str]:
+    """The disclosures with the content of one of them changed and encoded again."""
+    encoded = made.disclosures[number]
+    content = json.loads(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+    change(content)
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    again = urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+    return [again if n == number else d for n, d in enumerate(made.disclosures)]
+
+
+def _set(place: int, value: object) -> Callable[[list[Any]], None]:
+    def change(content: list[Any]) -> None:
+        content[place] = value
+
+    return change
+
+
+def _reordered(record: bytes) -> bytes:
+    members = json.loads(record)
+    return json.dumps(
+        dict(reversed(members.items())), ensure_ascii=False, separators=(",", ":")
+    ).encode()
+
+
+def _spaced(record: bytes) -> bytes:
+    return json.dumps(json.loads(record), ensure_ascii=False).encode()
+
+
+def _value(made: Made, number: int) -> Any:  # noqa: ANN401 - any JSON
+    encoded = made.disclosures[number]
+    return json.loads(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))[2]
+
+
+RECORD = "record_digest_mismatch"
+NOTICE = "notice_digest_mismatch"
+BULLETS = "bullet_digest_mismatch"
+UNBOUND = "disclosure_not_bound"
+REPEATED = "disclosure_repeated"
+
+
+def broken(made: Made) -> dict[str, dict[str, Any]]:
+    """What can happen to evidence, by name: what was changed, and what has to be noticed."""
+    record, shown, notice = made.record, made.disclosures, made.notice
+    members = json.loads(record)
+    other_line = notice.replace(b"more than three", b"more than four")
+    other_salt = urlsafe_b64encode(bytes(16)).rstrip(b"=").decode()
+
+    def case(
+        change: str,
+        *findings: str,
+        record: bytes = record,
+        disclosures: list[str] = shown,
+        notice: bytes = notice,
+    ) -> dict[str, Any]:
+        return {
+            "change": change,
+            "disclosures": disclosures,
+            "findings": sorted(findings),
+            "notice_base64": b64encode(notice).decode(),
+            "record_base64": b64encode(record).decode(),
+            "record_sha256_hex": sha256(made.record).hexdigest(),
+        }
+
+    return {
+        "record-one-bit": case(
+            "one bit of the time in the record",
+            RECORD,
+            record=_with_bit(record, record.index(members["accepted_at"].encode()) + 18),
+        ),
+        "record-reordered": case(
+            "the same members in another order", RECORD, record=_reordered(record)
+        ),
+        "record-white-space": case(
+            "the same members with white space", RECORD, record=_spaced(record)
+        ),
+        "record-newline": case("a newline at the end", RECORD, record=record + b"\n"),
+        "record-other-mode": case(
+            "test evidence passed off as live",
+            RECORD,
+            record=record.replace(b'"mode":"test"', b'"mode":"live"'),
+        ),
+        "notice-one-bit": case(
+            "one bit of the notice's title",
+            NOTICE,
+            notice=_with_bit(notice, notice.index(b'"title":"') + 9),
+        ),
+        "notice-other-words": case(
+            "other words on the first line of the notice", NOTICE, BULLETS, notice=other_line
+        ),
+        "disclosure-other-initials": case(
+            "other initials on the last line",
+            UNBOUND,
+            disclosures=_redisclosed(made, 0, _set(2, [*_value(made, 0)[:-1], "XX"])),
+        ),
+        "disclosure-other-salt": case(
+            "the right value under another salt",
+            UNBOUND,
+            disclosures=_redisclosed(made, 1, _set(0, other_salt)),
+        ),
+        "disclosure-other-name": case(
+            "the session identifier passed off as the cbid",
+            UNBOUND,
+            disclosures=_redisclosed(made, 1, _set(1, "cbid"))[:2],
+        ),
+        "disclosure-padded": case(
+            "base64url with padding: the same content in other characters",
+            UNBOUND,
+            disclosures=[shown[0] + "=", *shown[1:]],
+        ),
+        "disclosure-repeated": case(
+            "a disclosure shown twice", REPEATED, disclosures=[*shown, shown[0]]
+        ),
+    }
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def _pretty(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=isinstance(value, dict))
+    return text.encode() + b"\n"
+
+
+def generated_files() -> dict[str, bytes]:
+    """Every file that is made from the inputs, by its path under `record/`."""
+    files: dict[str, bytes] = {}
+    made: dict[str, Made] = {}
+    for given in sorted((ROOT / "good").glob("*/input.json")):
+        name = given.parent.name
+        made[name] = make(json.loads(given.read_bytes()))
+        files |= {f"good/{name}/{file}": data for file, data in made[name].files().items()}
+    for name, case in broken(made["full"]).items():
+        files[f"broken/{name}.json"] = _pretty(case)
+    return files
+
+
+def main() -> None:
+    """Write the files, and say which of them changed."""
+    for name, data in generated_files().items():
+        path = ROOT / name
+        if not path.exists() or path.read_bytes() != data:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            print(f"written: {name}")
+
+
+if __name__ == "__main__":
+    main()

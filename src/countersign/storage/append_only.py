@@ -1,0 +1,43 @@
+"""Append-only tables: the database itself refuses to change or delete their rows."""
+
+from collections.abc import Sequence
+from typing import Final
+
+_SQLITE: Final = (
+    "CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN {refuse}; END",
+    "CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} BEGIN {refuse}; END",
+    # For connections that did not set recursive_triggers: REPLACE is refused before it acts,
+    # whether it would hit a row by its key or by its hidden rowid (-1 where none is given).
+    (
+        "CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table}"
+        " WHEN EXISTS (SELECT 1 FROM {table} WHERE {same})"
+        " OR EXISTS (SELECT 1 FROM {table} WHERE rowid = NEW.rowid) BEGIN {refuse}; END"
+    ),
+)
+
+_POSTGRESQL: Final = (
+    (
+        "CREATE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION '{table} is append-only'; END $$"
+    ),
+    (
+        "CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table}"
+        " FOR EACH ROW EXECUTE FUNCTION {table}_append_only()"
+    ),
+    (
+        "CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table}"
+        " FOR EACH STATEMENT EXECUTE FUNCTION {table}_append_only()"
+    ),
+    # Also for sessions that set session_replication_role, where triggers are silent otherwise.
+    "ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_no_change",
+    "ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_no_truncate",
+    "REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM PUBLIC",
+)
+
+
+def append_only_ddl(dialect: str, table: str, key: Sequence[str]) -> list[str]:
+    """Statements that make this table append-only; `key` names the columns of its primary key."""
+    refuse = f"SELECT RAISE(ABORT, '{table} is append-only')"
+    same = " AND ".join(f"{column} = NEW.{column}" for column in key)
+    templates = _SQLITE if dialect == "sqlite" else _POSTGRESQL
+    return [template.format(table=table, refuse=refuse, same=same) for template in templates]

@@ -1,0 +1,82 @@
+"""Looking into the database for anything that is only half there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Row, Table, select
+
+from countersign.evidence.disclosure import b64url
+from countersign.services.secrets import DeploymentSecret
+from countersign.storage.engine import Purpose, database_url, open_engine
+from countersign.storage.tables import (
+    buyers,
+    disclosures,
+    idempotency_keys,
+    records,
+    verifications,
+    zip_attempts,
+)
+from tests.support.service import Deployment
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in the database, found to be consistent."""
+
+    ack_ids: frozenset[str]
+    cbids: frozenset[str]
+    kept_answers: int
+
+
+def inspect(deployment: Deployment) -> Contents:
+    """Give what is stored; every act of the load was sent with an Idempotency-Key."""
+    rows = _read(deployment, records, disclosures, buyers, verifications, zip_attempts)
+    secret = DeploymentSecret.from_text((deployment.data_dir / "secret.key").read_text())
+
+    # Each record has its disclosures, and each disclosure its record.
+    disclosed = {row.record_id: row for row in rows[disclosures]}
+    assert {row.id for row in rows[records]} == set(disclosed)
+    for record in rows[records]:
+        assert sha256(record.body).digest() == record.digest
+        row = disclosed[record.id]
+        assert (row.account_id, row.mode) == (record.account_id, record.mode)
+        digests = [b64url(sha256(d.encode()).digest()) for d in json.loads(row.payload)]
+        assert sorted(digests) == json.loads(record.body)["_sd"]
+
+    # Each buyer has its verification, which counted its ZIP code.
+    verified = Counter(row.cbid for row in rows[verifications])
+    assert verified == Counter(row.cbid for row in rows[buyers])
+    counted = Counter((row.subject_index, row.zip_index) for row in rows[verifications])
+    assert counted == Counter((row.subject_index, row.zip_index) for row in rows[zip_attempts])
+
+    # Each kept answer has its act, and each act its kept answer.
+    kept = [
+        json.loads(secret.open_answer(row.response, row.slot)) for row in rows[idempotency_keys]
+    ]
+    ack_ids = frozenset(row.id for row in rows[records])
+    cbids = frozenset(row.cbid for row in rows[buyers])
+    assert Counter(k["ack_id"] for k in kept if "ack_id" in k) == Counter(ack_ids)
+    assert {k["cbid"] for k in kept if "cbid" in k} == cbids
+    return Contents(ack_ids, cbids, len(kept))
+
+
+def _read(deployment: Deployment, *tables: Table) -> dict[Table, Sequence[Row[Any]]]:
+    """Read whole tables at one point in time."""
+    url = database_url(deployment.settings.get("DATABASE_URL"), deployment.data_dir)
+    engine = open_engine(url, Purpose.WRITE)
+    if url.get_backend_name() == "postgresql":
+        engine = engine.execution_options(isolation_level="REPEATABLE READ")
+    try:
+        with engine.connect() as connection:
+            return {
+                table: connection.execute(select(table)).all()
+                for table in (*tables, idempotency_keys)
+            }
+    finally:
+        engine.dispose()

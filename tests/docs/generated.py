@@ -1,0 +1,90 @@
+"""What the documentation takes from the code. `make docs` writes it; the tests compare.
+
+python -m tests.docs.generated
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.testing import CliRunner
+
+from countersign.cli import main as command_line
+from countersign.config import PREFIX, SETTINGS
+
+DOCS = Path(__file__).parents[2] / "docs"
+CLI = DOCS / "cli.md"
+CONFIGURATION = DOCS / "configuration.md"
+BEGIN, END = "<!-- settings begin -->", "<!-- settings end -->"
+WIDTH = 80
+
+_CLI_HEAD = """\
+# Commands
+
+<!-- Made from the code by `make docs`: change the help texts there, not here. -->
+
+In a checkout the command is `.venv/bin/countersign`. Answers for programs (an id, a key, a digest)
+go to standard output, words for people to standard error; `--json` gives all of it as JSON. The
+exit status is 0, or 1 with `error (code): message`, or 2 for a mistake in the command itself.
+Commands work beside a running server. What cannot be undone is asked about first; `--yes` answers.
+"""
+
+
+def cli_page() -> str:
+    """docs/cli.md: the help of every command."""
+    parts = [_CLI_HEAD]
+    for words, _ in every_command(command_line, ("countersign",)):
+        parts.append(f"## {' '.join(words)}\n\n```text\n{help_of(words)}```\n")
+    return "\n".join(parts)
+
+
+def every_command(
+    command: click.Command, words: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """This command and all below it, each with the words that call it."""
+    yield words, command
+    if isinstance(command, click.Group):
+        for name, child in sorted(command.commands.items()):
+            yield from every_command(child, (*words, name))
+
+
+def help_of(words: tuple[str, ...]) -> str:
+    """What `… --help` prints on a terminal of 80 columns."""
+    result = CliRunner().invoke(
+        command_line, [*words[1:], "--help"], prog_name="countersign", terminal_width=WIDTH
+    )
+    return result.output
+
+
+def configuration_table() -> str:
+    """The part of docs/configuration.md between the two marks."""
+    parts = []
+    for name, setting in SETTINGS.items():
+        default = "none" if setting.default is None else f"`{setting.default}`"
+        if setting.default == "":
+            default = "empty"
+        parts.append(
+            f"## {PREFIX}{name.upper()}\n\n{setting.meaning}\n\n"
+            f"- Default: {default}\n- Example: `{setting.example}`\n"
+        )
+    return "\n".join(parts)
+
+
+def configuration_page(page: str) -> str:
+    """The page with its generated part made anew."""
+    head, _, rest = page.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n\n{configuration_table()}\n{END}{tail}"
+
+
+def write() -> None:
+    """Write the pages."""
+    CLI.write_text(cli_page(), encoding="utf-8")
+    page = configuration_page(CONFIGURATION.read_text(encoding="utf-8"))
+    CONFIGURATION.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,127 @@
+"""The pages that are made from the code are what the code says now; `make docs` renews them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from countersign.cli import main as command_line
+from countersign.config import FILE_VARIABLE, PREFIX, SETTINGS, Setting, load_settings
+from tests.docs import generated
+from tests.docs.markdown import ROOT, Block, every_page, read
+
+CONFIGURATION = read(generated.CONFIGURATION)
+
+
+def test_cli_md_shows_the_help_of_every_command() -> None:
+    """A changed help text has to be brought into the page: `make docs`."""
+    assert generated.CLI.read_text(encoding="utf-8") == generated.cli_page()
+
+
+def test_the_shown_help_is_what_the_installed_command_prints() -> None:
+    """The page is made inside one process; the command itself prints the same."""
+    words = ("countersign", "keys", "create")
+    done = subprocess.run(
+        [Path(sys.prefix, "bin", words[0]), *words[1:], "--help"],
+        # click leaves two columns free where it looks for the width itself.
+        env=os.environ | {"COLUMNS": str(generated.WIDTH + 2)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout == generated.help_of(words)
+
+
+def test_configuration_md_shows_every_setting() -> None:
+    """A changed setting has to be brought into the page: `make docs`."""
+    page = generated.CONFIGURATION.read_text(encoding="utf-8")
+    assert page == generated.configuration_page(page)
+
+
+@pytest.mark.parametrize(("name", "setting"), SETTINGS.items(), ids=list(SETTINGS))
+def test_the_example_of_a_setting_is_accepted(name: str, setting: Setting) -> None:
+    """Whoever copies an example gets a server that starts."""
+    loaded = load_settings({PREFIX + name.upper(): setting.example})
+    assert getattr(loaded, name) == setting.read(setting.example)
+
+
+def test_the_settings_file_that_is_shown_is_accepted(tmp_path: Path) -> None:
+    """It is read, and its values arrive."""
+    (block,) = [block for block in CONFIGURATION.blocks if block.language == "toml"]
+    file = tmp_path / "countersign.toml"
+    file.write_text(block.text, encoding="utf-8")
+    settings = load_settings({FILE_VARIABLE: str(file)})
+    assert (settings.metrics_port, settings.public_url) == (
+        9090,
+        "https://countersign.example.com",
+    )
+
+
+def _command_lines() -> list[tuple[str, list[str]]]:
+    """Every `countersign …` of the code blocks, with the place where it stands."""
+    found = []
+    for block in _blocks():
+        for line in block.text.replace("\\\n", " ").splitlines():
+            if line.lstrip().startswith("#") or "countersign" not in line:
+                continue
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            calls = [
+                number
+                for number, word in enumerate(words)
+                if Path(word).name == "countersign" and words[number + 1 : number + 2]
+            ]
+            found += [(str(block), words[number + 1 :]) for number in calls]
+    return [(place, words) for place, words in found if words[0] in command_line.commands]
+
+
+def _blocks() -> list[Block]:
+    return [
+        block
+        for path in every_page()
+        for block in read(path).blocks
+        if block.language in {"bash", "console", "ini"}
+    ]
+
+
+@pytest.mark.parametrize(("place", "words"), _command_lines(), ids=lambda value: str(value)[:60])
+def test_a_documented_command_exists_with_its_options(place: str, words: list[str]) -> None:
+    """No page shows a command or an option that there is not."""
+    command: click.Command = command_line
+    left = list(words)
+    while isinstance(command, click.Group):
+        assert left, f"{place}: {words} is not a whole command"
+        assert left[0] in command.commands, f"{place}: there is no command {left[0]}"
+        command = command.commands[left.pop(0)]
+    options = {option for parameter in command.params for option in parameter.opts}
+    unknown = {word for word in left if word.startswith("--")} - options
+    assert not unknown, f"{place}: {words}"
+
+
+def test_a_documented_setting_exists() -> None:
+    """No page names a COUNTERSIGN_ variable that has no meaning."""
+    known = {PREFIX + name.upper() for name in SETTINGS} | {
+        FILE_VARIABLE,
+        # Of the example and of the tests, and the mistakes that a decision is about.
+        "COUNTERSIGN_API_KEY",
+        "COUNTERSIGN_BASE_URL",
+        "COUNTERSIGN_TESTS_REQUIRE_ALL",
+        "COUNTERSIGN_PROT",
+        "COUNTERSIGN_SERVICE_HOST",
+    }
+    files = [*every_page(), ROOT / "Containerfile", ROOT / "examples" / "quickstart.py"]
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        named = {word.rstrip("_") for word in _variables(text)}
+        assert named <= known, f"{path}: {named - known}"
+
+
+def _variables(text: str) -> set[str]:
+    words = "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
+    return {word for word in words if word.startswith(PREFIX) and word != PREFIX}

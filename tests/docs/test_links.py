@@ -1,0 +1,54 @@
+"""Every relative link of every page leads to a file that exists, and to a heading in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.docs.markdown import ROOT, every_page, read
+
+PAGES = every_page()
+
+
+def test_there_are_pages_to_check() -> None:
+    """The list is not empty by mistake."""
+    assert {ROOT / "README.md", ROOT / "docs" / "operate.md"} <= set(PAGES)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_relative_link_resolves(path: Path) -> None:
+    """Neither the file nor the heading may be missing."""
+    for link in read(path).links:
+        place, _, anchor = link.partition("#")
+        if ":" in place:
+            continue
+        target = path if not place else (path.parent / unquote(place)).resolve()
+        assert target.exists(), f"{path}: {link}"
+        assert target.is_relative_to(ROOT), f"{path}: {link} leads out of the repository"
+        if anchor:
+            assert target.suffix == ".md", f"{path}: {link}"
+            assert anchor in read(target).anchors, f"{path}: {link}"
+
+
+@pytest.mark.parametrize("folder", ["docs", "docs/decisions"])
+def test_every_page_is_in_its_index(folder: str) -> None:
+    """A page that no index names is not found."""
+    index = ROOT / folder / "README.md"
+    named = {(index.parent / link.partition("#")[0]).resolve() for link in read(index).links}
+    missing = {path for path in index.parent.glob("*.md") if path != index} - named
+    assert not missing
+
+
+def test_decisions_are_numbered_once_each() -> None:
+    """A number names one decision, the file and its heading alike."""
+    files = sorted(
+        path for path in (ROOT / "docs" / "decisions").glob("*.md") if path.stem != "README"
+    )
+    numbers = [path.stem[:4] for path in files]
+    assert numbers == [f"{n:04}" for n in range(1, len(files) + 1)]
+    for path, number in zip(files, numbers, strict=True):
+        assert path.read_text(encoding="utf-8").startswith(f"# {number} "), path
+        for part in ("**Context.**", "Options", "**Choice"):
+            assert part in path.read_text(encoding="utf-8"), f"{path}: {part}"

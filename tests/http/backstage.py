@@ -1,0 +1,236 @@
+"""What operators and database administrators do beside a running server.
+
+The services are the ones behind the command line, called in this process: starting a command for
+every account and key would take longer than the tests themselves. What a vendor sees is always
+asked over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import ssl
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import httpx2
+from sqlalchemy import Connection, text
+
+from countersign import bootstrap
+from countersign.config import load_settings
+from countersign.domain.key import Scope
+from countersign.domain.mode import Mode
+from countersign.services.registry import STALENESS_SECONDS
+from countersign.storage.engine import Purpose, database_url, open_engine
+from tests.support import postgres
+from tests.support.service import Deployment, Server
+
+T = TypeVar("T")
+
+_numbers = itertools.count(1)
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Nothing is encrypted on the loopback; loading certificates would take longer than a test."""
+
+
+def make_client(server: Server, key: str | None = None, **headers: str) -> httpx2.Client:
+    """Make a client that sends this key."""
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    return httpx2.Client(base_url=server.url, headers=headers, timeout=30.0, verify=_NO_TLS)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key just made."""
+
+    id: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """An account with a client for each mode."""
+
+    account_id: str
+    test: httpx2.Client
+    live: httpx2.Client
+
+    def client(self, mode: str) -> httpx2.Client:
+        return self.live if mode == "live" else self.test
+
+
+class Operator:
+    """The operator of a deployment, who is its database administrator too."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        settings = load_settings(deployment.environment)
+        self._runner = asyncio.Runner()
+        self._opened = bootstrap.open_deployment(settings)
+        self._engine = open_engine(
+            database_url(settings.database_url, settings.data_dir), Purpose.WRITE
+        )
+
+    def __enter__(self) -> Self:
+        self._services = self._runner.run(self._opened.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._opened.__aexit__(None, None, None))
+        self._runner.close()
+        self._engine.dispose()
+
+    def account(self) -> str:
+        """Make an account; gives its id."""
+        name = f"vendor {next(_numbers)}"
+
+        async def work(opened: bootstrap.Deployment) -> str:
+            return (await opened.accounts.create(name)).id
+
+        return self._do(work)
+
+    def key(
+        self,
+        account_id: str,
+        mode: str = "test",
+        *,
+        scopes: Sequence[Scope] | None = None,
+        lifetime: timedelta | None = None,
+    ) -> Key:
+        return self.keys(account_id, [(mode, scopes)], lifetime=lifetime)[0]
+
+    def keys(
+        self,
+        account_id: str,
+        wanted: Sequence[tuple[str, Sequence[Scope] | None]],
+        *,
+        lifetime: timedelta | None = None,
+    ) -> list[Key]:
+        """Make keys with these modes and scopes; without scopes: what a vendor's server needs."""
+
+        async def work(opened: bootstrap.Deployment) -> list[Key]:
+            account = await opened.accounts.get(account_id)
+            made = [
+                await opened.keys.create(
+                    account, Mode(mode), frozenset(scopes) if scopes else None, lifetime
+                )
+                for mode, scopes in wanted
+            ]
+            return [Key(new.key.id, new.token) for new in made]
+
+        return self._do(work)
+
+    def rotate(self, key_id: str, overlap: timedelta) -> Key:
+        async def work(opened: bootstrap.Deployment) -> Key:
+            new = await opened.keys.rotate(key_id, overlap)
+            return Key(new.key.id, new.token)
+
+        return self._do(work)
+
+    def revoke(self, key_id: str) -> None:
+        async def work(opened: bootstrap.Deployment) -> None:
+            await opened.keys.revoke(key_id)
+
+        self._do(work)
+
+    def publish(self, *files: str, reviewed: bool = True) -> None:
+        """Publish the notices in these TOML texts, and sign them off unless told not to."""
+
+        async def work(opened: bootstrap.Deployment) -> None:
+            for file in files:
+                content = (await opened.publish_notices.publish(file.encode(), "")).content
+                if reviewed:
+                    await opened.publish_notices.review(
+                        content.id, content.version, "A. Reader", "https://law.example/text"
+                    )
+
+        self._do(work)
+        time.sleep(STALENESS_SECONDS)
+
+    def withdraw(self, notice_id: str, version: str, *, enjoined: bool = False) -> None:
+        async def work(opened: bootstrap.Deployment) -> None:
+            await opened.publish_notices.withdraw(notice_id, version, "a test", enjoined=enjoined)
+
+        self._do(work)
+        time.sleep(STALENESS_SECONDS)
+
+    @contextmanager
+    def vendor(self, server: Server) -> Iterator[Vendor]:
+        """Make an account with a test and a live key, and clients of this server for them."""
+        name = f"vendor {next(_numbers)}"
+
+        async def work(opened: bootstrap.Deployment) -> tuple[str, list[str]]:
+            account = await opened.accounts.create(name)
+            made = [await opened.keys.create(account, mode) for mode in (Mode.TEST, Mode.LIVE)]
+            return account.id, [new.token for new in made]
+
+        account_id, tokens = self._do(work)
+        with ExitStack() as stack:
+            clients = [stack.enter_context(make_client(server, token)) for token in tokens]
+            yield Vendor(account_id, *clients)
+
+    def execute(self, statement: str, **values: object) -> int:
+        """Change the database behind the service's back; gives the number of rows."""
+        with self.transaction() as connection:
+            return connection.execute(text(statement), values).rowcount
+
+    def rows(self, query: str, **values: object) -> Sequence[Mapping[Any, Any]]:
+        """Look into the database."""
+        with self.transaction() as connection:
+            return connection.execute(text(query), values).mappings().all()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A writing transaction: on SQLite it keeps every other writer waiting."""
+        with self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def acts_held(self) -> Iterator[None]:
+        """No act with an Idempotency-Key is committed inside this block; reading goes on."""
+        with self.transaction() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("LOCK TABLE idempotency_keys IN EXCLUSIVE MODE"))
+            yield
+
+    def _do(self, work: Callable[[bootstrap.Deployment], Coroutine[Any, Any, T]]) -> T:
+        return self._runner.run(work(self._services))
+
+
+def another_deployment(
+    data_dir: Path, postgres_server: postgres.PostgresServer | None = None, **settings: str
+) -> Deployment:
+    """An initialised deployment: on SQLite, or on a fresh database of this PostgreSQL."""
+    if postgres_server is not None:
+        settings["DATABASE_URL"] = postgres.fresh_database(postgres_server)
+    made = Deployment(data_dir=data_dir, settings=settings)
+    asyncio.run(bootstrap.initialise(load_settings(made.environment)))
+    return made
+
+
+def notice_file(
+    notice_id: str, version: str, *, lines: int = 3, effective_from: str = "2020-01-01"
+) -> str:
+    """A notice file; its words name the notice and the version."""
+    words = f"{notice_id} {version}"
+    bullets = "".join(
+        f'[[bullets]]\nid = "line-{n}"\ntext = "Line {n} of {words}."\n'
+        for n in range(1, lines + 1)
+    )
+    return f"""\
+id = "{notice_id}"
+version = "{version}"
+title = "Title of {words}"
+heading = "Heading of {words}"
+attestation_text = "I have read {words}."
+source_law = "Law of {words}"
+source_bill = "Bill of {words}"
+jurisdiction = "US-XX"
+language = "en"
+effective_from = {effective_from}
+source_url = "https://law.example/{notice_id}"
+{bullets}"""

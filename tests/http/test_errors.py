@@ -1,0 +1,158 @@
+"""Failures: every code is met, and all of them have one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import pytest
+
+from countersign.errors import Refusal, Retryable
+from countersign.http.errors import STATUS
+from tests.http import wire
+from tests.http.backstage import Operator, another_deployment, make_client
+from tests.http.conftest import PUBLIC_URL, Configured
+from tests.http.failures import (
+    Caller,
+    Failure,
+    configured_failures,
+    faults,
+    make_caller,
+    ordinary_failures,
+)
+from tests.http.test_pages import Page
+from tests.http.trouble import Trouble, disconnect, overload
+from tests.support import postgres
+from tests.support.service import Server
+
+# The database that does not answer is a PostgreSQL.
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture(scope="session")
+def overloaded(tmp_path_factory: pytest.TempPathFactory) -> Trouble:
+    """Bring a SQLite deployment into trouble."""
+    return overload(another_deployment(tmp_path_factory.mktemp("overloaded") / "data"))
+
+
+@pytest.fixture(scope="session")
+def disconnected(
+    postgres_server: postgres.PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Trouble:
+    """Bring a PostgreSQL deployment into trouble."""
+    place = tmp_path_factory.mktemp("disconnected") / "data"
+    return disconnect(another_deployment(place, postgres_server), postgres_server)
+
+
+@pytest.fixture(scope="module")
+def failures(
+    server: Server,
+    operator: Operator,
+    configured: Configured,
+    overloaded: Trouble,
+    disconnected: Trouble,
+) -> list[Failure]:
+    """Give every failure there is."""
+    shared = make_caller(operator, server.url)
+    limited = make_caller(configured.operator, configured.server.url, PUBLIC_URL)
+    return list(
+        chain(
+            ordinary_failures(shared),
+            configured_failures(limited),
+            overloaded.failures,
+            disconnected.failures,
+        )
+    )
+
+
+@pytest.mark.parametrize("error", STATUS, ids=lambda error: error.code)
+def test_every_code_of_the_catalogue_can_be_met(
+    failures: list[Failure], error: type[Refusal]
+) -> None:
+    met = f'{{"error":{{"code":"{error.code}",'.encode()
+    assert [f.label for f in failures if f.answer.body.startswith(met)]
+
+
+def test_every_failure_has_the_one_shape(failures: list[Failure], server: Server) -> None:
+    """The body, its type, and every header that is due; the framework's own failures included."""
+    with make_client(server) as client:
+        anchors = set(Page(client.get("/docs/errors").text).ids)
+    found = [
+        f"{failure.label}: {fault}" for failure in failures for fault in faults(failure, anchors)
+    ]
+    assert found == []
+    assert len(failures) > 200
+
+
+def test_every_failure_has_a_request_id_of_its_own(failures: list[Failure]) -> None:
+    found = [failure.answer.headers["X-Request-Id"] for failure in failures]
+    assert len(set(found)) == len(found)
+
+
+def test_a_message_quotes_no_secret(failures: list[Failure]) -> None:
+    for failure in failures:
+        assert b"csign_sk_" not in failure.answer.body, failure.label
+        assert b"SELECT" not in failure.answer.body, failure.label
+        assert b"Traceback" not in failure.answer.body, failure.label
+
+
+def test_every_refusal_has_a_status_and_advice() -> None:
+    """What the table lacks would be a bare 500."""
+
+    def below(kind: type[Refusal]) -> Iterator[type[Refusal]]:
+        for one in kind.__subclasses__():
+            yield one
+            yield from below(one)
+
+    assert set(below(Refusal)) - {Retryable} == set(STATUS)
+    codes = [error.code for error in STATUS]
+    assert len(set(codes)) == len(codes)
+    assert all(error.remedy for error in STATUS)
+
+
+def test_an_overloaded_service_still_reads(overloaded: Trouble) -> None:
+    assert [answer.status for answer in overloaded.anyway] == [200, 200]
+
+
+def test_what_was_refused_as_overloaded_was_not_stored(overloaded: Trouble) -> None:
+    """A retry acts, and once."""
+    retried, listed = overloaded.after
+    assert retried.status == 200
+    assert "Idempotent-Replayed" not in retried.headers
+    assert listed.body.count(b'"ack_id"') == 1
+
+
+def test_the_process_answers_while_its_database_does_not(disconnected: Trouble) -> None:
+    assert [answer.status for answer in disconnected.anyway] == [200, 200]
+
+
+def test_the_service_goes_on_once_its_database_is_back(disconnected: Trouble) -> None:
+    """Without a restart, and with the very first request."""
+    assert {answer.status for answer in disconnected.after} == {200}
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        b"GET /v1/notices/a b HTTP/1.1",
+        b"GET /v1/notices/<script> HTTP/1.1",
+        b"GET /v1/notices/\xff HTTP/1.1",
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1",
+        b"GET",
+        b"\x16\x03\x01\x02\x00",
+    ],
+)
+def test_what_is_no_http_request_is_turned_away_by_the_parser(
+    caller: Caller, request_line: bytes
+) -> None:
+    """It never becomes a request, so there is nothing to answer in JSON; the server goes on."""
+    answer = wire.send(caller.url, request_line + b"\r\nHost: countersign\r\n\r\n")
+    assert answer.status in {400, 414}
+    assert answer.body == b""
+    assert caller.send("/healthz", key=None).status == 200
+
+
+@pytest.fixture
+def caller(operator: Operator, server: Server) -> Caller:
+    """Give someone who asks the shared server."""
+    return make_caller(operator, server.url)

@@ -1,0 +1,273 @@
+"""Two accounts, two modes: nothing crosses but the status of a buyer, in the same mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import httpx2
+import pytest
+from sqlalchemy import insert
+
+from countersign.http.app import route_table
+from countersign.ids import BUYER, timed_id
+from countersign.storage.tables import buyers
+from tests.http.backstage import make_client
+from tests.http.calls import acknowledge, refusal, verify
+from tests.http.conftest import LIVE_NOTICE, Configured
+
+LINES = ["A", "B", "C"]
+WHO = [(account, mode) for account in ("first", "second") for mode in ("test", "live")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Party:
+    """One account in one mode, and what it has stored; `secrets` are words of its own."""
+
+    account: str
+    mode: str
+    client: httpx2.Client
+    ack_id: str
+    cbid: str
+    session_id: str
+    secrets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """All four parties, and someone without a key."""
+
+    parties: tuple[Party, ...]
+    stranger: httpx2.Client
+
+    def pairs(self) -> Iterator[tuple[Party, Party]]:
+        """Each party as the owner, with each of the others."""
+        for owner in self.parties:
+            for other in self.parties:
+                if other is not owner:
+                    yield owner, other
+
+
+@pytest.fixture(scope="module")
+def stage(configured: Configured) -> Iterator[Stage]:
+    """Give two accounts, each with something stored in both modes."""
+    with ExitStack() as stack:
+        vendors = {
+            name: stack.enter_context(configured.operator.vendor(configured.server))
+            for name in ("first", "second")
+        }
+        parties = tuple(
+            _party(configured, name, mode, vendors[name].account_id, vendors[name].client(mode))
+            for name, mode in WHO
+        )
+        yield Stage(parties, stack.enter_context(make_client(configured.server)))
+
+
+def _party(
+    configured: Configured, name: str, mode: str, account_id: str, client: httpx2.Client
+) -> Party:
+    mark = f"{name}-{mode}"
+    cbid = (
+        verify(client, provider_identity_session_id=mark).json()["cbid"]
+        if mode == "test"
+        else _verified_live(configured, account_id)
+    )
+    session_id = f"session-of-{mark}"
+    secrets = (session_id, f"browser-of-{mark}", f"I-{mark}")
+    answer = acknowledge(
+        client,
+        notice_id=LIVE_NOTICE,
+        initials_per_line=[secrets[2]] * len(LINES),
+        session_id=session_id,
+        cbid=cbid,
+        user_agent=secrets[1],
+    )
+    assert answer.status_code == 200, answer.text
+    return Party(
+        account=name,
+        mode=mode,
+        client=client,
+        ack_id=answer.json()["ack_id"],
+        cbid=cbid,
+        session_id=session_id,
+        secrets=(*secrets, answer.json()["ack_id"]),
+    )
+
+
+def _verified_live(configured: Configured, account_id: str) -> str:
+    """Write a live buyer whom this account has verified: no provider can be asked yet."""
+    cbid = timed_id(BUYER, 10**18, account_id[-8:].encode())
+    with configured.operator.transaction() as connection:
+        connection.execute(
+            insert(buyers),
+            {
+                "cbid": cbid,
+                "account_id": account_id,
+                "mode": "live",
+                "status": "verified",
+                "reasons": "[]",
+                "verified_at": datetime(2020, 1, 1, tzinfo=UTC),
+                "expires_at": datetime(2999, 1, 1, tzinfo=UTC),
+                "simulated": False,
+            },
+        )
+    return cbid
+
+
+def nothing_of(owner: Party, answer: httpx2.Response) -> None:
+    """No word of the owner is in an answer to another."""
+    said = answer.text + str(answer.headers)
+    assert not [secret for secret in owner.secrets if secret in said], answer.request.url
+
+
+def notices_are_the_same_for_every_account(path: str) -> Callable[[Stage], None]:
+    def check(stage: Stage) -> None:
+        for mode in ("test", "live"):
+            answers = {p.client.get(path).content for p in stage.parties if p.mode == mode}
+            assert len(answers) == 1
+        for owner, other in stage.pairs():
+            nothing_of(owner, other.client.get(path))
+
+    return check
+
+
+def an_acknowledgment_is_not_replayed_to_another(stage: Stage) -> None:
+    """The same idempotency key and body, sent by all four: four acknowledgments."""
+    answers = [
+        acknowledge(
+            party.client,
+            notice_id=LIVE_NOTICE,
+            initials_per_line=LINES,
+            headers={"Idempotency-Key": "isolation"},
+        )
+        for party in stage.parties
+    ]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["ack_id"] for answer in answers}) == len(stage.parties)
+    assert not any("Idempotent-Replayed" in answer.headers for answer in answers)
+
+
+def lists_hold_only_ones_own(stage: Stage) -> None:
+    path = "/v1/acknowledgments"
+    for owner in stage.parties:
+        assert owner.ack_id in owner.client.get(path).text
+    for owner, other in stage.pairs():
+        nothing_of(owner, other.client.get(path, params={"limit": "100"}))
+        for query in (
+            {"session_id": owner.session_id},
+            {"cbid": owner.cbid},
+            {"session_id": owner.session_id, "notice_id": LIVE_NOTICE},
+        ):
+            assert other.client.get(path, params=query).json()["data"] == []
+        # A cursor is a place in time, so another's says where to go on, and nothing else.
+        nothing_of(owner, other.client.get(path, params={"after": owner.ack_id}))
+
+
+def an_acknowledgment_is_read_by_its_owner_alone(stage: Stage) -> None:
+    """To all others it does not exist: the same answer as for one that never was."""
+    for owner, other in stage.pairs():
+        path = f"/v1/acknowledgments/{owner.ack_id}"
+        assert owner.client.get(path).json()["session_id"] == owner.session_id
+        answer = other.client.get(path)
+        assert refusal(answer) == (404, "not_found")
+        never = other.client.get("/v1/acknowledgments/ack_00000000000000000000000000")
+        assert answer.content == never.content
+        nothing_of(owner, answer)
+
+
+def a_verification_is_an_accounts_own(stage: Stage) -> None:
+    """The same session elsewhere is another buyer; guesses of a ZIP count for each by itself."""
+    first, second = (p for p in stage.parties if p.mode == "test")
+    fields = {"provider_identity_session_id": "a-session-of-both"}
+    for code in ("10001", "10002", "10003", "10004", "10005"):
+        assert verify(first.client, shipping_zip=code, **fields).status_code == 200
+    assert verify(first.client, shipping_zip="10006", **fields).status_code == 429
+    theirs = verify(second.client, shipping_zip="10006", **fields)
+    assert theirs.status_code == 200
+    found = {
+        verify(party.client, shipping_zip="10001", **fields).json()["cbid"]
+        for party in (first, second)
+    }
+    assert len(found) == 2
+    live = [p.client for p in stage.parties if p.mode == "live"]
+    assert [refusal(verify(client))[1] for client in live] == ["mode_mismatch"] * 2
+
+
+def the_status_of_a_buyer_crosses_accounts_and_not_modes(stage: Stage) -> None:
+    for owner in stage.parties:
+        path = f"/v1/buyers/{owner.cbid}/status"
+        own = owner.client.get(path).json()
+        assert own["status"] == "verified"
+        for other in stage.parties:
+            answer = other.client.get(path)
+            if other.mode != owner.mode:
+                assert refusal(answer) == (404, "not_found")
+            elif other is not owner and owner.mode == "test":
+                # A simulated verification never counts outside its own account.
+                assert answer.json() == {
+                    "cbid": owner.cbid,
+                    "status": "requires_input",
+                    "verified_at": None,
+                    "expires_at": None,
+                    "reasons": ["simulated_elsewhere"],
+                }
+            else:
+                assert answer.json() == own
+            if other is not owner:
+                nothing_of(owner, answer)
+
+
+def it_is_the_same_for_everyone(path: str) -> Callable[[Stage], None]:
+    def check(stage: Stage) -> None:
+        clients = [stage.stranger, *(party.client for party in stage.parties)]
+        answers = [client.get(path) for client in clients]
+        assert len({(answer.status_code, answer.content) for answer in answers}) == 1
+        for party in stage.parties:
+            nothing_of(party, answers[0])
+
+    return check
+
+
+CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
+    ("GET", "/v1/notices"): notices_are_the_same_for_every_account("/v1/notices"),
+    ("GET", "/v1/notices/{notice_id}"): notices_are_the_same_for_every_account(
+        f"/v1/notices/{LIVE_NOTICE}"
+    ),
+    ("GET", "/v1/notices/{notice_id}/versions"): notices_are_the_same_for_every_account(
+        "/v1/notices/amended/versions"
+    ),
+    (
+        "POST",
+        "/v1/notices/{notice_id}/acknowledge",
+    ): an_acknowledgment_is_not_replayed_to_another,
+    ("GET", "/v1/acknowledgments"): lists_hold_only_ones_own,
+    ("GET", "/v1/acknowledgments/{ack_id}"): an_acknowledgment_is_read_by_its_owner_alone,
+    ("POST", "/v1/buyers/verify"): a_verification_is_an_accounts_own,
+    ("GET", "/v1/buyers/{cbid}/status"): the_status_of_a_buyer_crosses_accounts_and_not_modes,
+    ("GET", "/healthz"): it_is_the_same_for_everyone("/healthz"),
+    ("GET", "/readyz"): it_is_the_same_for_everyone("/readyz"),
+    ("GET", "/.well-known/security.txt"): it_is_the_same_for_everyone("/.well-known/security.txt"),
+    ("GET", "/openapi.json"): it_is_the_same_for_everyone("/openapi.json"),
+    ("GET", "/docs"): it_is_the_same_for_everyone("/docs"),
+    ("GET", "/docs/errors"): it_is_the_same_for_everyone("/docs/errors"),
+}
+"""What isolation means on each route."""
+
+
+def test_every_route_was_considered() -> None:
+    """A new route fails here until someone has said what isolation means on it."""
+    assert set(CONSIDERED) == {(route.method, route.path) for route in route_table()}
+
+
+@pytest.mark.parametrize("route", CONSIDERED, ids=" ".join)
+def test_nothing_crosses_but_the_status_of_a_buyer(stage: Stage, route: tuple[str, str]) -> None:
+    CONSIDERED[route](stage)
+
+
+def test_the_words_of_one_party_are_found_in_its_own_answers(stage: Stage) -> None:
+    """The marks by which a leak would be seen are truly there."""
+    for party in stage.parties:
+        text = party.client.get(f"/v1/acknowledgments/{party.ack_id}").text
+        assert all(secret in text for secret in party.secrets)

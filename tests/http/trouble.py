@@ -1,0 +1,92 @@
+"""Deployments that are broken on purpose, from outside: for one use, then thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from psycopg import sql
+from sqlalchemy import make_url
+
+from tests.http import wire
+from tests.http.backstage import Operator
+from tests.http.failures import ACKNOWLEDGE, INITIALED, NOTICE, VERIFY, Failure, make_caller
+from tests.support import postgres
+from tests.support.service import Deployment, running_server
+
+SANDBOX = b'{"test_mode":true}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """What was answered in trouble, and after it."""
+
+    failures: list[Failure]
+    anyway: list[wire.Answer]
+    """Answers to requests that the trouble must not touch."""
+    after: list[wire.Answer]
+    """Answers to the refused requests, once the trouble is over."""
+
+
+def overload(deployment: Deployment) -> Trouble:
+    """Hold the write lock of SQLite for longer than a writer waits; then drop a table."""
+    with running_server(deployment) as server, Operator(deployment) as operator:
+        caller = make_caller(operator, server.url)
+        caller.send(NOTICE)
+        with operator.transaction():
+            answer = caller.post(ACKNOWLEDGE, INITIALED, idempotency_key=b"patient")
+            anyway = [caller.send(NOTICE), caller.send("/readyz", key=None)]
+        refused = caller.failure("write lock held", "overloaded", answer, b"POST")
+        after = [caller.post(ACKNOWLEDGE, INITIALED, idempotency_key=b"patient")]
+        after.append(caller.send("/v1/acknowledgments"))
+        broken = _drop_a_table(operator, server.url)
+        return Trouble(failures=[refused, broken], anyway=anyway, after=after)
+
+
+def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Trouble:
+    """End every connection to the database and refuse new ones, for a while; then drop a table."""
+    database = make_url(deployment.settings["DATABASE_URL"]).database
+    assert database is not None
+    with running_server(deployment) as server, Operator(deployment) as operator:
+        caller = make_caller(operator, server.url)
+        caller.post(VERIFY, SANDBOX)
+        with _out_of_reach(engine, database):
+            failures = [
+                caller.failure(target, "storage_unavailable", caller.send(target))
+                for target in ("/v1/acknowledgments", "/v1/notices", "/readyz")
+            ]
+            answer = caller.post(VERIFY, SANDBOX)
+            failures.append(caller.failure(VERIFY, "storage_unavailable", answer, b"POST"))
+            anyway = [caller.send(target, key=None) for target in ("/healthz", "/docs/errors")]
+        after = [
+            caller.send("/v1/acknowledgments"),
+            caller.send("/v1/notices"),
+            caller.send("/readyz"),
+            caller.post(VERIFY, SANDBOX),
+        ]
+        failures.append(_drop_a_table(operator, server.url))
+        return Trouble(failures=failures, anyway=anyway, after=after)
+
+
+def _drop_a_table(operator: Operator, url: str) -> Failure:
+    caller = make_caller(operator, url)
+    operator.execute("DROP TABLE verifications")
+    answer = caller.post(VERIFY, SANDBOX)
+    return caller.failure("table gone", "internal_error", answer, b"POST")
+
+
+@contextmanager
+def _out_of_reach(engine: postgres.PostgresServer, database: str) -> Iterator[None]:
+    name = sql.Identifier(database)
+    with engine.connect() as connection:
+        allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+        connection.execute(allow.format(name, sql.SQL("false")))
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s",
+            (database,),
+        )
+        try:
+            yield
+        finally:
+            connection.execute(allow.format(name, sql.SQL("true")))

@@ -1,0 +1,188 @@
+"""Real answers keep to the document: a walk through every operation and every status of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+
+from tests.support.document import Document, committed_document
+from tests.support.service import Deployment, Server, running_server
+
+NOTICE = "/v1/notices/ab1263"
+ACKNOWLEDGE = f"{NOTICE}/acknowledge"
+VERIFY = "/v1/buyers/verify"
+INITIALS: dict[str, Any] = {"initials_per_line": ["JD"] * 4}
+SANDBOX: dict[str, Any] = {"test_mode": True, "shipping_zip": "94111"}
+UNKNOWN_KEY = "csign_sk_test_unknown"
+# Statuses that need trouble inside the service, or more requests than the rate limit lets through.
+TROUBLE = {429, 500, 503}
+
+
+class Exchange(NamedTuple):
+    """A request and its answer."""
+
+    method: str
+    url: str
+    answer: httpx2.Response
+
+
+class Walk:
+    """Sends requests, and keeps what was answered."""
+
+    def __init__(self, client: httpx2.Client) -> None:
+        self._client = client
+        self.exchanges: list[Exchange] = []
+
+    def __call__(
+        self,
+        key: str | None,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **request: Any,  # noqa: ANN401 - as in httpx
+    ) -> httpx2.Response:
+        """Send a request with this key."""
+        sent = {"Authorization": f"Bearer {key}"} if key else {}
+        answer = self._client.request(method, url, headers=sent | dict(headers or {}), **request)
+        self.exchanges.append(Exchange(method, url, answer))
+        return answer
+
+
+def test_every_answer_of_a_walk_through_all_operations_is_in_the_document(
+    server: Server, deployment: Deployment, account: str
+) -> None:
+    document = Document(committed_document())
+    with server.client() as client:
+        walk = Walk(client)
+        walk_through(walk, document, deployment, account)
+
+    faults = [
+        f"{e.method} {e.url} {e.answer.status_code}: {fault}"
+        for e in walk.exchanges
+        for fault in document.answer_faults(e.method, e.url, e.answer)
+    ]
+    assert faults == []
+
+    seen: dict[str, set[int]] = defaultdict(set)
+    for exchange in walk.exchanges:
+        operation = document.operation(exchange.method, exchange.url)
+        seen[operation.id].add(exchange.answer.status_code)
+    for operation in document.operations():
+        listed = {int(status) for status in operation.definition["responses"]}
+        assert listed - TROUBLE <= seen[operation.id], operation.id
+
+
+def test_an_answer_at_the_rate_limit_is_in_the_document(tmp_path: Path) -> None:
+    document = Document(committed_document())
+    own = Deployment(data_dir=tmp_path / "data")
+    own.run("init")
+    with running_server(own, RATE_LIMIT="1/60") as limited, limited.client() as client:
+        walk = Walk(client)
+        key = own.key(own.account("limited"))
+        walk(key, "GET", "/v1/notices")
+        for operation in document.operations():
+            if operation.definition["security"]:
+                url = operation.path.replace("{", "").replace("}", "")
+                assert walk(key, operation.method, url).status_code == 429
+    for exchange in walk.exchanges:
+        assert "RateLimit-Policy" in exchange.answer.headers
+        assert document.answer_faults(*exchange) == []
+
+
+def walk_through(walk: Walk, document: Document, deployment: Deployment, account: str) -> None:
+    """Every operation, with every kind of request that it answers in a way of its own."""
+    key = deployment.key(account)
+    narrow = deployment.key(account, "test", "--scope", "events:read")
+    live = deployment.key(account, "live")
+
+    receipt = walk(key, "POST", ACKNOWLEDGE, json=INITIALS).json()
+    buyer = walk(key, "POST", VERIFY, json=SANDBOX).json()
+    urls = {
+        "listNotices": "/v1/notices",
+        "getNotice": NOTICE,
+        "listNoticeVersions": f"{NOTICE}/versions",
+        "acknowledgeNotice": ACKNOWLEDGE,
+        "listAcknowledgments": "/v1/acknowledgments",
+        "getAcknowledgment": f"/v1/acknowledgments/{receipt['ack_id']}",
+        "verifyBuyer": VERIFY,
+        "getBuyerStatus": f"/v1/buyers/{buyer['cbid']}/status",
+        "getHealth": "/healthz",
+        "getReadiness": "/readyz",
+    }
+    for operation in document.operations():
+        url = urls[operation.id]
+        if operation.method == "GET":
+            walk(key, "GET", url)
+            walk(key, "DELETE", url)
+        else:
+            walk(key, "PUT", url)
+        if operation.definition["security"]:
+            walk(None, operation.method, url)
+            walk(UNKNOWN_KEY, operation.method, url)
+            walk(narrow, operation.method, url)
+            walk(key, operation.method, url + "?unheard_of=1", json=INITIALS)
+
+    for method, url, request in REQUESTS:
+        walk(key, method, url, **request)
+    walk(key, "GET", NOTICE, headers={"If-None-Match": "*"})
+    for method, url in [("GET", NOTICE), ("POST", ACKNOWLEDGE), ("POST", VERIFY)]:
+        walk(live, method, url, json=SANDBOX)
+    walk(live, "POST", VERIFY, json={"provider_identity_session_id": "s", "shipping_zip": "94111"})
+    for url, body in [(ACKNOWLEDGE, INITIALS), (VERIFY, SANDBOX)]:
+        for sent in (body, body, body | {"x": 1}):
+            walk(key, "POST", url, json=sent, headers={"Idempotency-Key": "one"})
+    for session in sandbox_sessions():
+        walk(key, "POST", VERIFY, json=SANDBOX | {"provider_identity_session_id": session})
+        found = walk.exchanges[-1].answer.json()
+        if "cbid" in found:
+            walk(key, "GET", f"/v1/buyers/{found['cbid']}/status")
+
+
+def sandbox_sessions() -> Iterator[str]:
+    """The session ids that play a part in the sandbox."""
+    yield from (f"test_{part}" for part in PARTS)
+
+
+PARTS = (
+    "pending",
+    "requires_input",
+    "failed",
+    "underage",
+    "zip_mismatch",
+    "expired",
+    "revoked",
+    "session_not_found",
+    "provider_unavailable",
+)
+LARGE: Mapping[str, Any] = {
+    "content": b" " * 65_537,
+    "headers": {"Content-Type": "application/json"},
+}
+REQUESTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+    ("GET", "/v1/notices/unknown", {}),
+    ("GET", "/v1/notices/ab1263?version=unknown", {}),
+    ("GET", "/v1/notices/unknown/versions", {}),
+    ("GET", "/v1/notices?limit=0", {}),
+    ("GET", f"{NOTICE}/versions?after=unknown", {}),
+    ("POST", "/v1/notices/unknown/acknowledge", {"json": INITIALS}),
+    ("POST", ACKNOWLEDGE, {"json": INITIALS | {"notice_version": "older"}}),
+    ("POST", ACKNOWLEDGE, {"json": {"initials_per_line": ["JD"]}}),
+    ("POST", ACKNOWLEDGE, {"json": {"initials_per_line": ["JD", " ", "JD", "JD"]}}),
+    ("POST", ACKNOWLEDGE, {"json": INITIALS | {"ip": "localhost"}}),
+    ("POST", ACKNOWLEDGE, {"content": b"{}", "headers": {"Content-Type": "text/plain"}}),
+    ("POST", ACKNOWLEDGE, LARGE),
+    ("GET", "/v1/acknowledgments?limit=1&cbid=%00", {}),
+    ("GET", "/v1/acknowledgments?limit=1", {}),
+    ("GET", "/v1/acknowledgments?accepted_after=yesterday", {}),
+    ("GET", "/v1/acknowledgments/unknown", {}),
+    ("POST", VERIFY, {"json": {}}),
+    ("POST", VERIFY, {"json": {"test_mode": True, "shipping_zip": "9411"}}),
+    ("POST", VERIFY, {"content": b"{}"}),
+    ("POST", VERIFY, LARGE),
+    ("GET", "/v1/buyers/unknown/status", {}),
+)

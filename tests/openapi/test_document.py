@@ -1,0 +1,209 @@
+"""The OpenAPI document: committed as generated, valid, with an example of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import jsonschema_rs
+import pytest
+from schemathesis.specs.openapi.definitions import OPENAPI_31
+
+from countersign.errors import Refusal, Retryable
+from countersign.http.app import route_table
+from countersign.http.errors import STATUS
+from countersign.http.openapi import openapi_text
+from tests.support.document import COMMITTED, JSON, Document, Operation, committed_document
+
+DOCUMENT = committed_document()
+OPERATIONS = list(Document(DOCUMENT).operations())
+each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.id)
+
+
+def test_the_committed_document_is_the_one_that_the_route_table_makes() -> None:
+    assert COMMITTED.read_text(encoding="utf-8") == openapi_text(), "run `make openapi`"
+
+
+@pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
+def test_the_server_serves_the_committed_document(client: httpx2.Client) -> None:
+    assert client.get("/openapi.json").json() == DOCUMENT
+
+
+def test_the_document_is_valid_openapi_3_1() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    jsonschema_rs.Draft202012Validator(OPENAPI_31).validate(DOCUMENT)
+
+
+def test_every_schema_in_the_document_is_valid_json_schema() -> None:
+    schemas = [*DOCUMENT["components"]["schemas"].values(), *_members(DOCUMENT["paths"], "schema")]
+    assert len(schemas) > 100
+    for schema in schemas:
+        jsonschema_rs.meta.validate({"$schema": DIALECT, **schema})
+
+
+def test_every_reference_in_the_document_leads_somewhere() -> None:
+    references = list(_members(DOCUMENT, "$ref"))
+    assert references
+    for reference in references:
+        place: Any = DOCUMENT
+        for step in reference.removeprefix("#/").split("/"):
+            place = place[step]
+
+
+def test_every_component_schema_is_used() -> None:
+    used = {reference.rpartition("/")[2] for reference in _members(DOCUMENT, "$ref")}
+    assert used == set(DOCUMENT["components"]["schemas"])
+
+
+def test_operation_names_are_unique_and_links_lead_to_them() -> None:
+    names = [operation.id for operation in OPERATIONS]
+    assert len(set(names)) == len(names)
+    links = [link for links in _members(DOCUMENT["paths"], "links") for link in links.values()]
+    assert links
+    by_name = {operation.id: operation for operation in OPERATIONS}
+    for link in links:
+        parameters = by_name[link["operationId"]].definition["parameters"]
+        assert set(link["parameters"]) <= {parameter["name"] for parameter in parameters}
+
+
+@each_operation
+def test_the_parameters_in_a_path_are_those_that_its_operation_declares(
+    operation: Operation,
+) -> None:
+    declared = [p["name"] for p in operation.definition["parameters"] if p["in"] == "path"]
+    assert declared == [s[1:-1] for s in operation.path.split("/") if s.startswith("{")]
+
+
+@each_operation
+def test_the_document_asks_for_a_key_where_the_server_does(operation: Operation) -> None:
+    (route,) = (r for r in route_table() if (r.method, r.path) == operation[:2])
+    assert bool(operation.definition["security"]) == (route.scope is not None)
+    if route.scope:
+        assert f"`{route.scope}`" in operation.definition["description"]
+
+
+@each_operation
+def test_every_example_of_an_operation_fits_its_schema(operation: Operation) -> None:
+    document = Document(DOCUMENT)
+    contents = [answer.get("content", {}) for answer in operation.definition["responses"].values()]
+    contents.append(operation.definition.get("requestBody", {}).get("content", {}))
+    for content in contents:
+        for media in content.values():
+            assert set(content) == {JSON}
+            assert media["examples"]
+            for label, example in media["examples"].items():
+                assert document.faults(media["schema"], example["value"]) == [], label
+    for parameter in operation.definition["parameters"]:
+        if "example" in parameter:
+            assert document.faults(parameter["schema"], parameter["example"]) == [], parameter
+
+
+@each_operation
+def test_every_operation_has_an_example_of_its_request_its_answer_and_each_of_its_errors(
+    operation: Operation,
+) -> None:
+    definition = operation.definition
+    if operation.method == "POST":
+        assert definition["requestBody"]["content"][JSON]["examples"]
+    assert definition["responses"]["200"]["content"][JSON]["examples"]
+    assert all("example" in p for p in definition["parameters"] if p["in"] in {"path", "query"})
+    for status, answer in definition["responses"].items():
+        if int(status) < 400:
+            continue
+        examples = answer["content"][JSON]["examples"]
+        assert examples
+        for code, example in examples.items():
+            assert example["value"]["error"]["code"] == code
+            assert f"`{code}`" in answer["description"]
+
+
+def test_every_error_code_of_the_catalogue_is_listed_under_its_status() -> None:
+    """And no other code is."""
+    listed = {
+        (code, int(status))
+        for operation in OPERATIONS
+        for status, answer in operation.definition["responses"].items()
+        if int(status) >= 400
+        for code in answer["content"][JSON]["examples"]
+    }
+    assert listed == {(error.code, status) for error, status in STATUS.items()}
+
+
+def test_the_catalogue_has_every_refusal_there_is() -> None:
+    assert set(STATUS) == set(_leaves(Refusal))
+
+
+@each_operation
+def test_answers_that_may_be_retried_say_when(operation: Operation) -> None:
+    retryable = {error.code for error in STATUS if issubclass(error, Retryable)}
+    for status, answer in operation.definition["responses"].items():
+        if int(status) < 400:
+            continue
+        header = answer["headers"].get("Retry-After")
+        codes = set(answer["content"][JSON]["examples"])
+        assert (header is not None) == bool(codes & retryable)
+        if header:
+            assert header["required"] == (codes <= retryable)
+
+
+@each_operation
+def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
+    operation: Operation,
+) -> None:
+    """The gates that every request passes, by what the operation needs."""
+    expected = {"method_not_allowed", "internal_error"}
+    if operation.definition["security"]:
+        expected |= {"unauthorized", "invalid_api_key", "forbidden", "rate_limited"}
+        expected |= {"invalid_request", "overloaded", "storage_unavailable"}
+    if operation.method == "POST":
+        expected |= {"payload_too_large", "unsupported_media_type"}
+        expected |= {"idempotency_key_reused", "idempotency_in_progress"}
+    assert operation.codes - expected == OWN_CODES.get(operation.id, set())
+    assert expected <= operation.codes
+
+
+# The codes of what an operation itself does.
+OWN_CODES = {
+    "getNotice": {"notice_not_found", "notice_not_reviewed", "notice_not_in_force"},
+    "listNoticeVersions": {"notice_not_found"},
+    "acknowledgeNotice": {
+        "notice_not_found",
+        "notice_not_reviewed",
+        "notice_not_in_force",
+        "notice_version_mismatch",
+        "initials_count_mismatch",
+        "empty_initials",
+    },
+    "getAcknowledgment": {"not_found"},
+    "verifyBuyer": {
+        "mode_mismatch",
+        "verification_not_configured",
+        "provider_session_not_found",
+        "provider_unavailable",
+    },
+    "getBuyerStatus": {"not_found"},
+    "getReadiness": {"storage_unavailable"},
+}
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def _members(value: object, name: str) -> Iterator[Any]:
+    """Every member with this name, at any depth; what examples hold is data, not document."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == name:
+                yield item
+            elif key not in {"examples", "example"}:
+                yield from _members(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _members(item, name)
+
+
+def _leaves(kind: type[Refusal]) -> Iterator[type[Refusal]]:
+    children = kind.__subclasses__()
+    if not children:
+        yield kind
+    for child in children:
+        yield from _leaves(child)

@@ -1,0 +1,59 @@
+"""Keeping a database busy from outside, so that many calls end up in one batch."""
+
+import asyncio
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import URL, create_engine
+
+from countersign.storage.accounts import Accounts
+from countersign.storage.database import Database
+from countersign.storage.engine import sqlite_module
+from tests.storage import items
+
+WAIT_SECONDS_MAX = 5.0
+
+
+@contextmanager
+def other_writer(url: URL) -> Iterator[None]:
+    """Another process is writing: nobody else can until the block ends."""
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, module=sqlite_module(), connect_args={"isolation_level": None})
+        begin = "BEGIN IMMEDIATE"
+    else:
+        engine = create_engine(url)
+        begin = "LOCK TABLE accounts, api_keys, records, buyers IN EXCLUSIVE MODE"
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(begin)
+            yield
+            connection.rollback()
+    finally:
+        engine.dispose()
+
+
+async def in_one_batch(database: Database, calls: Sequence[Awaitable[Any]]) -> list[Any]:
+    """Give what each call ended with, a result or an exception, when all share one transaction.
+
+    While another process writes, a first call occupies the writer, and these pile up behind it.
+    """
+    with other_writer(database.url):
+        occupier = asyncio.ensure_future(Accounts(database).add(items.account()))
+        await asyncio.sleep(0)  # now it is in the queue
+        await _until_waiting(database, 0)
+        waiting = [asyncio.ensure_future(call) for call in calls]
+        await asyncio.sleep(0)
+        await _until_waiting(database, len(calls))
+        batches_before = database.batches()["write"][0]
+    await occupier
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert database.batches()["write"][0] == batches_before + 2, "they were not one batch"
+    return outcomes
+
+
+async def _until_waiting(database: Database, number: int) -> None:
+    """Wait until this many writes wait for the next batch."""
+    async with asyncio.timeout(WAIT_SECONDS_MAX):
+        while database.batches()["write"][2] != number:  # noqa: ASYNC110 - it tells only who asks
+            await asyncio.sleep(0.001)

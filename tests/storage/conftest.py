@@ -1,0 +1,113 @@
+"""An open `Database` on an empty, migrated database: every test runs on each engine."""
+
+import asyncio
+import shutil
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import URL, make_url
+
+from countersign.storage import schema
+from countersign.storage.database import Database
+from countersign.storage.engine import SQLITE_FILE, database_url
+from countersign.storage.tables import metadata
+from tests.support import postgres
+
+T = TypeVar("T")
+
+
+class Run(Protocol):
+    """Runs a coroutine to its end, always on the same event loop."""
+
+    def __call__(self, work: Coroutine[Any, Any, T], /) -> T: ...
+
+
+POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
+
+# For what only one engine can do; where nothing is said, a test runs on both.
+on_sqlite = pytest.mark.parametrize("engine_name", ["sqlite"], indirect=True)
+on_postgres = pytest.mark.parametrize("engine_name", [POSTGRES], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Migrate one database; the tests get copies, which cost much less."""
+    url = database_url(None, tmp_path_factory.mktemp("template"))
+    schema.upgrade(url)
+    return Path(url.database or "")
+
+
+@pytest.fixture(scope="session")
+def postgres_shared(postgres_server: postgres.PostgresServer) -> URL:
+    """Migrate one database, which is emptied for each test: making one takes far longer."""
+    url = make_url(postgres.fresh_database(postgres_server))
+    schema.upgrade(url)
+    return url
+
+
+@pytest.fixture(params=["sqlite", POSTGRES])
+def engine_name(request: pytest.FixtureRequest) -> str:
+    """Give each engine in turn."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def empty_url(engine_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    """Give the URL of a database of this test alone, in which no migration has run."""
+    if engine_name == "sqlite":
+        folder = tmp_path / "empty"
+        folder.mkdir()
+        return database_url(None, folder)
+    return database_url(request.getfixturevalue("postgres_url"), tmp_path)
+
+
+@pytest.fixture
+def url(engine_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    """Give the URL of an empty, migrated database; the schema in it must stay as it is."""
+    if engine_name == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / SQLITE_FILE)
+        return database_url(None, tmp_path)
+    shared: URL = request.getfixturevalue("postgres_shared")
+    server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
+    with server.connect(shared.database or "") as connection, connection.transaction():
+        _empty(connection)
+    return shared
+
+
+def _empty(connection: psycopg.Connection) -> None:
+    """Delete every row: as a superuser, and with the triggers off that would refuse it."""
+    triggers = connection.execute(
+        "SELECT tgrelid::regclass::text, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal"
+    ).fetchall()
+    switch = sql.SQL("ALTER TABLE {} {} TRIGGER {}")
+    for table, trigger, _ in triggers:
+        words = sql.Identifier(table), sql.SQL("DISABLE"), sql.Identifier(trigger)
+        connection.execute(switch.format(*words))
+    for emptied in reversed(metadata.sorted_tables):
+        connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(emptied.name)))
+    for table, trigger, mode in triggers:
+        on = sql.SQL("ENABLE ALWAYS" if mode == "A" else "ENABLE")
+        connection.execute(switch.format(sql.Identifier(table), on, sql.Identifier(trigger)))
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Give the event loop of the test."""
+    with asyncio.Runner() as runner:
+        yield runner.run
+
+
+@pytest.fixture
+def database(url: URL, run: Run) -> Iterator[Database]:
+    """Give the open database."""
+    opened = Database(url)
+    run(opened.__aenter__())
+    try:
+        yield opened
+    finally:
+        run(opened.__aexit__(None, None, None))

@@ -1,0 +1,161 @@
+"""Made-up things to store: whole, distinct, and made of plain values."""
+
+import itertools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from countersign.domain.account import Account
+from countersign.domain.acknowledgment import AcknowledgmentQuery, NewAcknowledgment, Receipt
+from countersign.domain.buyer import VALIDITY, Attempt, Buyer, BuyerStatus, first_verification
+from countersign.domain.idempotency import LIFETIME, IdempotencyEntry
+from countersign.domain.key import VENDOR_SCOPES, ApiKey, KeyKind
+from countersign.domain.mode import Mode
+from countersign.domain.notice import LifecycleEvent, NoticeEvent
+from countersign.domain.verification import NewVerification
+from countersign.ids import timed_id
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+_numbers = itertools.count(1)
+
+
+def identifier(prefix: str, at: datetime = NOON) -> str:
+    """Make an identifier that no other item has; those made later sort later."""
+    time_ns = int(at.timestamp()) * 10**9
+    return timed_id(prefix, time_ns, next(_numbers).to_bytes(8, "big"))
+
+
+def some_bytes(length: int = 32) -> bytes:
+    """Give bytes that no other item has, with zero and non-ASCII bytes among them."""
+    return (b"\x00\xff" + sha256(next(_numbers).to_bytes(8, "big")).digest() * 8)[:length]
+
+
+def account(name: str | None = None) -> Account:
+    return Account(id=identifier("acct"), name=name or f"Vendor №{next(_numbers)}", created_at=NOON)
+
+
+def api_key(owner: Account, mode: Mode = Mode.TEST, **different: object) -> ApiKey:
+    fields: dict[str, Any] = {
+        "id": identifier("key"),
+        "account_id": owner.id,
+        "mode": mode,
+        "kind": KeyKind.SECRET,
+        "scopes": VENDOR_SCOPES,
+        "hint": f"csign_sk_{mode}_…Ab3d",
+        "created_at": NOON,
+        "expires_at": None,
+        "revoked_at": None,
+        "last_used_at": None,
+        "replaces": None,
+    }
+    return ApiKey(**fields | different)
+
+
+def idempotency_entry(
+    owner: Account, mode: Mode = Mode.TEST, *, slot: bytes | None = None, at: datetime = NOON
+) -> IdempotencyEntry:
+    return IdempotencyEntry(
+        slot=slot or some_bytes(),
+        account_id=owner.id,
+        mode=mode,
+        fingerprint=some_bytes(),
+        response=some_bytes(90),
+        created_at=at,
+        expires_at=at + LIFETIME,
+    )
+
+
+def acknowledgment(
+    owner: Account,
+    mode: Mode = Mode.TEST,
+    *,
+    at: datetime = NOON,
+    ack_id: str | None = None,
+    notice_id: str = "a-notice",
+    session_index: bytes | None = None,
+    cbid_index: bytes | None = None,
+    keep: IdempotencyEntry | None = None,
+) -> NewAcknowledgment:
+    record = b'{"type":"acknowledgment","x":"' + some_bytes(40).hex().encode() + b'"}'
+    return NewAcknowledgment(
+        receipt=Receipt(ack_id or identifier("ack", at), notice_id, "1"),
+        account_id=owner.id,
+        mode=mode,
+        accepted_at=at,
+        record=record,
+        record_digest=sha256(record).digest(),
+        disclosures=("WyJzYWx0Il0", "WyLDqSJd"),
+        session_index=session_index,
+        cbid_index=cbid_index,
+        remember=None if keep is None else lambda _: keep,
+    )
+
+
+def everything(owner: Account, mode: Mode = Mode.TEST, **different: object) -> AcknowledgmentQuery:
+    """Ask for all acknowledgments of an account and mode, unless narrowed down."""
+    fields: dict[str, Any] = {
+        "account_id": owner.id,
+        "mode": mode,
+        "session_index": None,
+        "cbid_index": None,
+        "notice_id": None,
+        "accepted_after": None,
+        "accepted_before": None,
+        "older_than": None,
+        "limit": 100,
+    }
+    return AcknowledgmentQuery(**fields | different)
+
+
+def verification(
+    owner: Account,
+    cbid: str,
+    mode: Mode = Mode.TEST,
+    *,
+    status: BuyerStatus = BuyerStatus.VERIFIED,
+    at: datetime = NOON,
+    subject_index: bytes | None = None,
+    zip_index: bytes | None = None,
+    decide: Callable[[Buyer | None], Buyer] | None = None,
+    keep: IdempotencyEntry | None = None,
+) -> NewVerification:
+    expires_at = at + VALIDITY if status is BuyerStatus.VERIFIED else None
+    attempt = Attempt(status=status, at=at, expires_at=expires_at)
+
+    def first_call_settles(known: Buyer | None) -> Buyer:
+        return known or first_verification(
+            cbid=cbid, account_id=owner.id, mode=mode, simulated=True, attempt=attempt
+        )
+
+    return NewVerification(
+        id=identifier("ver"),
+        account_id=owner.id,
+        mode=mode,
+        provider="sandbox",
+        cbid=cbid,
+        attempt=attempt,
+        simulated=True,
+        subject_index=subject_index,
+        zip_index=zip_index,
+        at=at,
+        decide=decide or first_call_settles,
+        remember=None if keep is None else lambda _: keep,
+    )
+
+
+def notice_event(
+    notice_id: str,
+    version: str = "1",
+    kind: LifecycleEvent = LifecycleEvent.PUBLISHED,
+    at: datetime = NOON,
+) -> NoticeEvent:
+    return NoticeEvent(
+        id=identifier("nev", at),
+        notice_id=notice_id,
+        version=version,
+        type=kind,
+        at=at,
+        details={"by": "Ünï Cödé", "against": "https://example.com/law"},
+    )

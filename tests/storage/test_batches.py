@@ -1,0 +1,212 @@
+"""Many calls share a transaction, and each gets its own outcome."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from sqlalchemy import Connection, text
+
+from countersign.domain.buyer import ZIPS_PER_DAY
+from countersign.domain.mode import Mode
+from countersign.errors import AccountExists, IdempotencyInProgress, InternalError, RateLimited
+from countersign.storage.accounts import Accounts, Keys
+from countersign.storage.acknowledgments import Acknowledgments
+from countersign.storage.buyers import Buyers
+from countersign.storage.database import Database
+from countersign.storage.idempotency import IdempotencyKeys
+from tests.storage import items
+from tests.storage.busy import in_one_batch
+from tests.storage.conftest import Run
+
+pytestmark = pytest.mark.contract
+
+
+def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
+    database: Database, run: Run
+) -> None:
+    accounts = [items.account() for _ in range(20)]
+    # The helper itself checks that there was one batch.
+    outcomes = run(in_one_batch(database, [Accounts(database).add(a) for a in accounts]))
+    assert outcomes == [None] * 20
+    assert set(accounts) < set(run(Accounts(database).list()))
+
+
+def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> None:
+    owner = items.account()
+    accounts, keys = Accounts(database), Keys(database)
+    acknowledgments, buyers = Acknowledgments(database), Buyers(database)
+    run(accounts.add(owner))
+    twice = items.acknowledgment(owner)
+    slot = items.idempotency_entry(owner)
+    run(acknowledgments.add(twice))
+    run(acknowledgments.add(items.acknowledgment(owner, keep=slot)))
+
+    good = [items.acknowledgment(owner) for _ in range(3)]
+    good_account, good_key = items.account(), items.api_key(owner)
+    outcomes = run(
+        in_one_batch(
+            database,
+            [
+                acknowledgments.add(good[0]),
+                acknowledgments.add(twice),  # its id is there already
+                accounts.add(good_account),
+                accounts.add(items.account(owner.name)),  # its name is taken
+                acknowledgments.add(good[1]),
+                acknowledgments.add(items.acknowledgment(items.account())),  # no such account
+                acknowledgments.add(items.acknowledgment(owner, keep=slot)),  # its slot is taken
+                keys.add(good_key, b"digest"),
+                buyers.verify(items.verification(owner, "cbid_test_1")),
+                acknowledgments.add(good[2]),
+            ],
+        )
+    )
+    assert [type(outcome).__name__ for outcome in outcomes] == [
+        "NoneType",
+        InternalError.__name__,
+        "NoneType",
+        AccountExists.__name__,
+        "NoneType",
+        InternalError.__name__,
+        IdempotencyInProgress.__name__,
+        "NoneType",
+        "Buyer",
+        "NoneType",
+    ]
+    stored = {found.ack_id for found in run(acknowledgments.find(items.everything(owner)))}
+    assert stored >= {new.receipt.ack_id for new in good}
+    assert len(stored) == 5
+    assert run(accounts.get(good_account.id)) == good_account
+    assert run(keys.get(good_key.id)) == good_key
+    assert run(buyers.get(Mode.TEST, "cbid_test_1")) == outcomes[8]
+
+
+def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
+    database: Database, run: Run
+) -> None:
+    owner = items.account()
+    run(Accounts(database).add(owner))
+    acknowledgments = Acknowledgments(database)
+    ack_id = items.identifier("ack")
+    outcomes = run(
+        in_one_batch(
+            database,
+            [
+                acknowledgments.add(items.acknowledgment(owner)),
+                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id)),
+                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id)),
+                acknowledgments.add(items.acknowledgment(owner)),
+            ],
+        )
+    )
+    assert [type(outcome) for outcome in outcomes] == [type(None)] * 2 + [
+        InternalError,
+        type(None),
+    ]
+    assert len(run(acknowledgments.find(items.everything(owner)))) == 3
+
+
+def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
+    database: Database, run: Run
+) -> None:
+    owner = items.account()
+    run(Accounts(database).add(owner))
+    acknowledgments, buyers = Acknowledgments(database), Buyers(database)
+    entry = items.idempotency_entry(owner)
+    first = items.acknowledgment(owner, keep=entry)
+    outcomes = run(
+        in_one_batch(
+            database,
+            [
+                acknowledgments.add(first),
+                acknowledgments.add(items.acknowledgment(owner, keep=entry)),
+                buyers.verify(items.verification(owner, "cbid_test_1", keep=entry)),
+            ],
+        )
+    )
+    assert [type(outcome) for outcome in outcomes] == [
+        type(None),
+        IdempotencyInProgress,
+        IdempotencyInProgress,
+    ]
+    found = run(acknowledgments.find(items.everything(owner)))
+    assert [acknowledgment.ack_id for acknowledgment in found] == [first.receipt.ack_id]
+    assert run(buyers.get(Mode.TEST, "cbid_test_1")) is None
+    assert run(IdempotencyKeys(database).get(owner.id, Mode.TEST, entry.slot)) == entry
+
+
+def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) -> None:
+    owner = items.account()
+    run(Accounts(database).add(owner))
+    buyers = Buyers(database)
+    outcomes = run(
+        in_one_batch(
+            database,
+            [
+                buyers.verify(
+                    items.verification(
+                        owner, f"cbid_test_{n}", subject_index=b"subject", zip_index=b"zip %d" % n
+                    )
+                )
+                for n in range(ZIPS_PER_DAY + 2)
+            ],
+        )
+    )
+    refused = [isinstance(outcome, RateLimited) for outcome in outcomes]
+    assert refused == [False] * ZIPS_PER_DAY + [True] * 2
+    assert run(buyers.get(Mode.TEST, f"cbid_test_{ZIPS_PER_DAY}")) is None
+
+
+def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
+    database: Database, run: Run
+) -> None:
+    def broken(connection: Connection, numbers: Sequence[int]) -> Sequence[int]:
+        return [1 // number for number in numbers]
+
+    def misspelt(connection: Connection, numbers: Sequence[int]) -> Sequence[int]:
+        connection.execute(text("SELEKT 1"))
+        return numbers
+
+    account = items.account()
+    outcomes = run(
+        in_one_batch(
+            database,
+            [
+                database.write(broken, 1),
+                database.write(broken, 0),
+                database.write(misspelt, 1),
+                Accounts(database).add(account),
+            ],
+        )
+    )
+    assert outcomes[0] == 1
+    assert [type(outcome) for outcome in outcomes[1:3]] == [InternalError, InternalError]
+    assert outcomes[3] is None
+    assert run(Accounts(database).get(account.id)) == account
+
+
+def test_reads_that_share_a_query_get_their_own_answers(database: Database, run: Run) -> None:
+    owner, stranger = items.account(), items.account()
+    keys, buyers, slots = Keys(database), Buyers(database), IdempotencyKeys(database)
+    entry = items.idempotency_entry(owner)
+    made = [(items.api_key(owner), items.some_bytes()) for _ in range(10)]
+
+    async def ask() -> None:
+        for account in (owner, stranger):
+            await Accounts(database).add(account)
+        await asyncio.gather(*(keys.add(key, digest) for key, digest in made))
+        one = await buyers.verify(items.verification(owner, "cbid_test_1"))
+        two = await buyers.verify(items.verification(owner, "cbid_test_2", keep=entry))
+        answers = await asyncio.gather(
+            *(keys.by_digest(digest) for _, digest in made),
+            *(keys.by_digest(digest) for _, digest in made),
+            keys.by_digest(b"unknown"),
+            buyers.get(Mode.TEST, "cbid_test_2"),
+            buyers.get(Mode.TEST, "cbid_test_1"),
+            buyers.get(Mode.TEST, "cbid_test_3"),
+            slots.get(owner.id, Mode.TEST, entry.slot),
+            slots.get(stranger.id, Mode.TEST, entry.slot),
+        )
+        expected = [*(key for key, _ in made), *(key for key, _ in made), None]
+        assert answers == [*expected, two, one, None, entry, None]
+
+    run(ask())

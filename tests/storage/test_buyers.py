@@ -1,0 +1,195 @@
+"""The store of buyers: verifications, what they make of a buyer, and the count of ZIP codes."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Connection, func, select
+
+from countersign.domain.account import Account
+from countersign.domain.buyer import (
+    ZIP_WINDOW,
+    ZIPS_PER_DAY,
+    Buyer,
+    BuyerStatus,
+    Reason,
+)
+from countersign.domain.mode import Mode
+from countersign.errors import IdempotencyInProgress, RateLimited
+from countersign.storage.accounts import Accounts
+from countersign.storage.batching import each
+from countersign.storage.buyers import Buyers
+from countersign.storage.database import Database
+from countersign.storage.idempotency import IdempotencyKeys
+from countersign.storage.tables import verifications
+from tests.storage import items
+from tests.storage.conftest import Run
+
+pytestmark = pytest.mark.contract
+CBID = "cbid_test_1"
+
+
+@each
+def verifications_of(connection: Connection, cbid: str) -> int:
+    rows = select(func.count()).select_from(verifications).where(verifications.c.cbid == cbid)
+    return connection.execute(rows).scalar_one()
+
+
+def buyer(owner: Account, status: BuyerStatus, *reasons: Reason, mode: Mode = Mode.TEST) -> Buyer:
+    known = status is not BuyerStatus.PENDING
+    return Buyer(
+        cbid=CBID,
+        account_id=owner.id,
+        mode=mode,
+        status=status,
+        reasons=reasons,
+        verified_at=items.NOON if known else None,
+        expires_at=items.NOON + items.SECOND if known else None,
+        simulated=status is not BuyerStatus.VERIFIED,
+    )
+
+
+@pytest.mark.parametrize("status", list(BuyerStatus))
+def test_a_buyer_is_read_back_as_it_was_decided(
+    database: Database, run: Run, status: BuyerStatus
+) -> None:
+    owner, store = items.account(), Buyers(database)
+    run(Accounts(database).add(owner))
+    reasons = tuple(Reason) if status is BuyerStatus.FAILED else ()
+    decided = buyer(owner, status, *reasons, mode=Mode.LIVE)
+    entry = items.idempotency_entry(owner, Mode.LIVE)
+    new = items.verification(owner, CBID, Mode.LIVE, decide=lambda _: decided, keep=entry)
+    assert run(store.verify(new)) == decided
+    assert run(store.get(Mode.LIVE, CBID)) == decided
+    assert run(IdempotencyKeys(database).get(owner.id, Mode.LIVE, entry.slot)) == entry
+    assert run(database.read(verifications_of, CBID)) == 1
+
+
+def test_a_buyer_is_found_in_its_own_mode_only(database: Database, run: Run) -> None:
+    owner, store = items.account(), Buyers(database)
+    run(Accounts(database).add(owner))
+    run(store.verify(items.verification(owner, CBID, Mode.TEST)))
+    assert run(store.get(Mode.TEST, CBID)) is not None
+    assert run(store.get(Mode.LIVE, CBID)) is None
+    assert run(store.get(Mode.TEST, "cbid_test_unknown")) is None
+
+
+def test_a_later_verification_is_decided_from_the_stored_buyer(
+    database: Database, run: Run
+) -> None:
+    owner, store = items.account(), Buyers(database)
+    run(Accounts(database).add(owner))
+    first = run(store.verify(items.verification(owner, CBID, status=BuyerStatus.PENDING)))
+    seen: list[Buyer | None] = []
+
+    def decide(known: Buyer | None) -> Buyer:
+        seen.append(known)
+        return buyer(owner, BuyerStatus.FAILED, Reason.ZIP_MISMATCH)
+
+    second = run(store.verify(items.verification(owner, CBID, decide=decide)))
+    assert seen == [first]
+    assert run(store.get(Mode.TEST, CBID)) == second
+    assert second.reasons == (Reason.ZIP_MISMATCH,)
+    assert run(database.read(verifications_of, CBID)) == 2
+
+
+def test_a_verification_that_changes_nothing_writes_nothing(database: Database, run: Run) -> None:
+    owner, store = items.account(), Buyers(database)
+    run(Accounts(database).add(owner))
+    first = run(store.verify(items.verification(owner, CBID)))
+    again = items.verification(owner, CBID, at=items.NOON + items.SECOND)
+    assert run(store.verify(again)) == first
+    assert run(database.read(verifications_of, CBID)) == 1
+
+
+def test_a_verification_whose_answer_cannot_be_kept_is_not_stored(
+    database: Database, run: Run
+) -> None:
+    owner, store = items.account(), Buyers(database)
+    run(Accounts(database).add(owner))
+    entry = items.idempotency_entry(owner)
+    run(store.verify(items.verification(owner, CBID, keep=entry)))
+    with pytest.raises(IdempotencyInProgress):
+        run(store.verify(items.verification(owner, "cbid_test_2", keep=entry)))
+    assert run(store.get(Mode.TEST, "cbid_test_2")) is None
+    assert run(database.read(verifications_of, "cbid_test_2")) == 0
+
+
+class Guesser:
+    """Tries ZIP codes for buyers, one verification each."""
+
+    def __init__(self, run: Run, database: Database) -> None:
+        self._run = run
+        self._store = Buyers(database)
+        self.accounts = [items.account(), items.account()]
+        for account in self.accounts:
+            run(Accounts(database).add(account))
+
+    def tries(
+        self,
+        zip_index: bytes,
+        *,
+        subject: bytes | None = b"subject",
+        account: int = 0,
+        mode: Mode = Mode.TEST,
+        after: timedelta = timedelta(),
+    ) -> bool:
+        """Whether this ZIP code was let through."""
+        new = items.verification(
+            self.accounts[account],
+            items.identifier("cbid_test"),
+            mode,
+            subject_index=subject,
+            zip_index=zip_index,
+            at=items.NOON + after,
+        )
+        try:
+            self._run(self._store.verify(new))
+        except RateLimited:
+            return False
+        return True
+
+
+@pytest.fixture
+def guesser(run: Run, database: Database) -> Guesser:
+    return Guesser(run, database)
+
+
+def test_a_sixth_zip_code_for_one_buyer_is_refused(guesser: Guesser) -> None:
+    zips = [b"zip %d" % n for n in range(ZIPS_PER_DAY + 1)]
+    assert [guesser.tries(z) for z in zips] == [True] * ZIPS_PER_DAY + [False]
+    # Those that were tried may be tried again; nothing else may.
+    assert [guesser.tries(z) for z in zips] == [True] * ZIPS_PER_DAY + [False]
+
+
+def test_zip_codes_are_counted_per_account_mode_and_buyer(guesser: Guesser) -> None:
+    for n in range(ZIPS_PER_DAY):
+        assert guesser.tries(b"zip %d" % n)
+    assert not guesser.tries(b"one more")
+    assert guesser.tries(b"one more", subject=b"another buyer")
+    assert guesser.tries(b"one more", account=1)
+    assert guesser.tries(b"one more", mode=Mode.LIVE)
+    assert guesser.tries(b"one more", subject=None)
+
+
+def test_a_zip_code_stops_counting_after_a_day(guesser: Guesser) -> None:
+    for n in range(ZIPS_PER_DAY):
+        assert guesser.tries(b"zip %d" % n, after=n * items.SECOND)
+    assert not guesser.tries(b"one more", after=ZIP_WINDOW - items.SECOND)
+    assert guesser.tries(b"one more", after=ZIP_WINDOW)
+    assert not guesser.tries(b"and another", after=ZIP_WINDOW)
+
+
+def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database: Database) -> None:
+    for n in range(ZIPS_PER_DAY):
+        assert guesser.tries(b"zip %d" % n)
+    entry = items.idempotency_entry(guesser.accounts[0])
+    new = items.verification(
+        guesser.accounts[0], CBID, subject_index=b"subject", zip_index=b"one more", keep=entry
+    )
+    with pytest.raises(RateLimited) as refusal:
+        run(Buyers(database).verify(new))
+    # The first ZIP code was tried at the same moment: it stops counting a day later.
+    assert 0 <= refusal.value.retry_after - ZIP_WINDOW.total_seconds() <= 1
+    assert run(Buyers(database).get(Mode.TEST, CBID)) is None
+    found = run(IdempotencyKeys(database).get(entry.account_id, entry.mode, entry.slot))
+    assert found is None

@@ -1,0 +1,340 @@
+"""How the engines are opened, what becomes of their errors, and several writers at once."""
+
+import asyncio
+import sqlite3
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL, Connection, text
+
+from countersign.bootstrap import initialise, open_deployment
+from countersign.config import load_settings
+from countersign.domain.mode import Mode
+from countersign.errors import (
+    CountersignError,
+    IdempotencyInProgress,
+    InternalError,
+    InvalidConfiguration,
+    NoticeNotFound,
+    Overloaded,
+    StorageUnavailable,
+    UnsupportedSqlite,
+)
+from countersign.storage import schema
+from countersign.storage.accounts import Accounts
+from countersign.storage.acknowledgments import Acknowledgments
+from countersign.storage.batching import each
+from countersign.storage.buyers import Buyers
+from countersign.storage.database import Database
+from countersign.storage.engine import database_url, sqlite_module
+from countersign.storage.tables import records
+from tests.storage import items
+from tests.storage.busy import other_writer
+from tests.storage.conftest import Run, on_postgres, on_sqlite
+
+pytestmark = pytest.mark.contract
+
+
+@each
+def pragmas(connection: Connection, names: Sequence[str]) -> dict[str, object]:
+    return {
+        name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one_or_none() for name in names
+    }
+
+
+# --- opening -------------------------------------------------------------------------------------
+
+
+@on_sqlite
+def test_the_connections_of_a_deployment_are_durable_and_strict(
+    engine_name: str, run: Run, tmp_path: Path
+) -> None:
+    settings = load_settings({"COUNTERSIGN_DATA_DIR": str(tmp_path)})
+    wanted = {
+        "journal_mode": "wal",
+        "synchronous": 2,  # FULL
+        "foreign_keys": 1,
+        "recursive_triggers": 1,
+    }
+
+    async def look() -> None:
+        await initialise(settings)
+        async with open_deployment(settings) as deployment:
+            database = deployment.database
+            for ask in (database.write, database.read, database.scan):
+                assert await ask(pragmas, list(wanted)) == wanted
+            assert await database.read(pragmas, ["query_only"]) == {"query_only": 1}
+            assert await database.scan(pragmas, ["query_only"]) == {"query_only": 1}
+
+    run(look())
+
+
+@pytest.mark.parametrize("pysqlite3", [None, "too old"])
+def test_a_sqlite_that_is_too_old_is_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pysqlite3: str | None
+) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
+    # None in sys.modules: the import fails, as where the package is not installed.
+    monkeypatch.setitem(sys.modules, "pysqlite3", sqlite3 if pysqlite3 else None)
+    with pytest.raises(UnsupportedSqlite) as refusal:
+        schema.upgrade(database_url(None, tmp_path))
+    for word in ("3.51.3", "pysqlite3", "COUNTERSIGN_DATABASE_URL"):
+        assert word in refusal.value.message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sqlite_that_is_new_enough_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
+    assert sqlite_module() is sqlite3
+
+
+def test_the_sqlite_in_use_is_new_enough() -> None:
+    assert sqlite_module().sqlite_version_info >= (3, 51, 3)
+
+
+@pytest.mark.parametrize("url", ["mysql://db/name", "sqlite:///elsewhere.db", "not a url", ""])
+def test_only_postgresql_can_be_configured_as_a_url(url: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="COUNTERSIGN_DATABASE_URL"):
+        database_url(url, tmp_path)
+
+
+def test_a_url_with_several_hosts_is_kept_whole(tmp_path: Path) -> None:
+    given = "postgresql://me@db1,db2:5433/name?target_session_attrs=read-write"
+    url = database_url(given, tmp_path)
+    assert url.render_as_string() == given.replace("postgresql:", "postgresql+psycopg:")
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def test_errors_become_refusals_that_tell_what_to_do(database: Database, run: Run) -> None:
+    def refuse(connection: Connection, numbers: Sequence[int]) -> Sequence[CountersignError]:
+        raise NoticeNotFound
+
+    def misspelt(connection: Connection, numbers: Sequence[int]) -> Sequence[int]:
+        connection.execute(text("SELEKT 1"))
+        return numbers
+
+    for ask in (database.write, database.read, database.scan):
+        with pytest.raises(NoticeNotFound):
+            run(ask(refuse, 1))
+        with pytest.raises(InternalError) as refusal:
+            run(ask(misspelt, 1))
+        # What the driver says may quote a row.
+        assert "SELEKT" not in refusal.value.message
+        assert run(ask(each(lambda _, number: number), 7)) == 7
+
+
+@on_sqlite
+def test_a_read_cannot_write(database: Database, run: Run) -> None:
+    @each
+    def write(connection: Connection, _: None) -> None:
+        connection.execute(text("DELETE FROM zip_attempts"))
+
+    owner = items.account()
+    run(Accounts(database).add(owner))
+    for ask in (database.read, database.scan):
+        with pytest.raises(CountersignError):
+            run(ask(write, None))
+
+
+@on_sqlite
+def test_a_full_disk_is_unavailable_storage_and_nothing_half_written(
+    database: Database, run: Run
+) -> None:
+    owner = items.account()
+    run(Accounts(database).add(owner))
+
+    @each
+    def fill(connection: Connection, _: None) -> None:
+        connection.exec_driver_sql("PRAGMA max_page_count=1")
+        connection.execute(
+            records.insert(),
+            {
+                "id": "ack_1",
+                "account_id": owner.id,
+                "mode": Mode.TEST,
+                "type": "acknowledgment",
+                "at": items.NOON,
+                "digest": b"",
+                "body": b"x" * 1_000_000,
+            },
+        )
+
+    with pytest.raises(StorageUnavailable) as refusal:
+        run(database.write(fill, None))
+    assert refusal.value.retry_after >= 1
+    assert run(Acknowledgments(database).find(items.everything(owner))) == []
+    run(Acknowledgments(database).add(items.acknowledgment(owner)))
+
+
+@on_sqlite
+def test_a_missing_directory_is_unavailable_storage(
+    engine_name: str, run: Run, tmp_path: Path
+) -> None:
+    assert_unavailable(database_url(None, tmp_path / "missing"), run)
+
+
+@on_postgres
+def test_a_server_out_of_reach_is_unavailable_storage(
+    engine_name: str, run: Run, tmp_path: Path
+) -> None:
+    assert_unavailable(database_url(f"postgresql:///name?host={tmp_path}", tmp_path), run)
+
+
+def assert_unavailable(url: URL, run: Run) -> None:
+    async def ask() -> None:
+        async with Database(url) as database:
+            with pytest.raises(StorageUnavailable):
+                await Accounts(database).add(items.account())
+            with pytest.raises(StorageUnavailable):
+                await Accounts(database).get("x")
+            with pytest.raises(StorageUnavailable):
+                await Accounts(database).list()
+
+    run(ask())
+    with pytest.raises(StorageUnavailable, match="cannot be used"):
+        schema.check(url)
+
+
+@on_postgres
+def test_a_connection_that_breaks_is_unavailable_storage_and_then_replaced(
+    database: Database, run: Run
+) -> None:
+    @each
+    def break_off(connection: Connection, _: None) -> None:
+        connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    owner = items.account()
+    for ask in (database.write, database.read, database.scan):
+        with pytest.raises(StorageUnavailable):
+            run(ask(break_off, None))
+    run(Accounts(database).add(owner))
+    assert run(Accounts(database).get(owner.id)) == owner
+    assert run(Accounts(database).list()) == [owner]
+
+
+# --- several writers -----------------------------------------------------------------------------
+
+
+@on_sqlite
+def test_a_writer_waits_for_another_process_without_stopping_the_rest(
+    database: Database, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # If SQLite itself waited for the lock, on the loop, this test would hang.
+    monkeypatch.setattr("countersign.storage.engine.BUSY_TIMEOUT_SECONDS", 3600.0)
+
+    async def both() -> None:
+        account = items.account()
+        with other_writer(database.url):
+            waiting = asyncio.ensure_future(Accounts(database).add(account))
+            for _ in range(3):
+                await asyncio.sleep(0.01)
+                assert await Accounts(database).list() == []
+                assert await Buyers(database).get(Mode.TEST, "cbid_test_1") is None
+            assert not waiting.done()
+        await waiting
+        assert await Accounts(database).list() == [account]
+
+    run(both())
+
+
+@on_sqlite
+def test_a_writer_gives_up_when_another_process_does_not_stop_writing(
+    url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("countersign.storage.database.BUSY_TIMEOUT_SECONDS", 0.05)
+
+    async def write() -> None:
+        async with Database(url) as database:
+            with other_writer(url), pytest.raises(Overloaded):
+                await Accounts(database).add(items.account())
+            await Accounts(database).add(items.account())
+
+    run(write())
+
+
+def test_two_servers_write_at_once_and_all_of_it_is_there(url: URL, run: Run) -> None:
+    owner = items.account()
+    made = [[items.acknowledgment(owner) for _ in range(40)] for _ in range(2)]
+
+    async def write() -> None:
+        async with Database(url) as one, Database(url) as two:
+            await Accounts(one).add(owner)
+            await asyncio.gather(
+                *(Acknowledgments(one).add(new) for new in made[0]),
+                *(Acknowledgments(two).add(new) for new in made[1]),
+            )
+            for database in (one, two):
+                found = await Acknowledgments(database).find(items.everything(owner))
+                ids = [new.receipt.ack_id for new in made[0] + made[1]]
+                assert sorted(f.ack_id for f in found) == sorted(ids)
+
+    run(write())
+
+
+def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> None:
+    owner = items.account()
+
+    async def write() -> None:
+        async with Database(url) as one, Database(url) as two:
+            await Accounts(one).add(owner)
+            for n in range(10):
+                results = await asyncio.gather(
+                    *(
+                        Buyers(database).verify(
+                            items.verification(
+                                owner, f"cbid_test_{n}", at=items.NOON + m * items.SECOND
+                            )
+                        )
+                        for database in (one, two)
+                        for m in range(3)
+                    )
+                )
+                assert len({buyer.verified_at for buyer in results}) == 1
+                assert await Buyers(one).get(Mode.TEST, f"cbid_test_{n}") == results[0]
+
+    run(write())
+
+
+def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run: Run) -> None:
+    owner = items.account()
+
+    async def write() -> None:
+        async with Database(url) as one, Database(url) as two:
+            await Accounts(one).add(owner)
+            for n in range(1, 11):
+                entry = items.idempotency_entry(owner)
+                outcomes = await asyncio.gather(
+                    *(
+                        Acknowledgments(database).add(items.acknowledgment(owner, keep=entry))
+                        for database in (one, two)
+                    ),
+                    return_exceptions=True,
+                )
+                assert sorted(type(outcome).__name__ for outcome in outcomes) == [
+                    IdempotencyInProgress.__name__,
+                    "NoneType",
+                ]
+                found = await Acknowledgments(one).find(items.everything(owner))
+                assert len(found) == n
+
+    run(write())
+
+
+def test_what_is_waiting_is_finished_before_the_database_closes(url: URL, run: Run) -> None:
+    accounts = [items.account() for _ in range(5)]
+
+    async def write() -> None:
+        async with Database(url) as database:
+            waiting = [asyncio.ensure_future(Accounts(database).add(a)) for a in accounts]
+            await asyncio.sleep(0)
+        assert await asyncio.gather(*waiting) == [None] * 5
+        with pytest.raises(Overloaded):
+            await Accounts(database).add(items.account())
+        async with Database(url) as again:
+            assert await Accounts(again).list() == accounts
+
+    run(write())

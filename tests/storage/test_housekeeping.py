@@ -1,0 +1,86 @@
+"""Kept answers are looked up by slot, and housekeeping deletes what has served its time."""
+
+import pytest
+from sqlalchemy import Connection, func, select
+
+from countersign.domain.buyer import ZIP_WINDOW
+from countersign.domain.idempotency import LIFETIME
+from countersign.domain.mode import Mode
+from countersign.storage.accounts import Accounts
+from countersign.storage.acknowledgments import Acknowledgments
+from countersign.storage.batching import each
+from countersign.storage.buyers import Buyers
+from countersign.storage.database import Database
+from countersign.storage.housekeeping import Housekeeping
+from countersign.storage.idempotency import IdempotencyKeys
+from countersign.storage.tables import buyers, disclosures, records, verifications, zip_attempts
+from tests.storage import items
+from tests.storage.conftest import Run
+
+pytestmark = pytest.mark.contract
+
+
+@each
+def counts(connection: Connection, _: None) -> dict[str, int]:
+    tables = (records, disclosures, buyers, verifications, zip_attempts)
+    return {
+        table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+        for table in tables
+    }
+
+
+def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
+    database: Database, run: Run
+) -> None:
+    owner, stranger, store = items.account(), items.account(), IdempotencyKeys(database)
+    for account in (owner, stranger):
+        run(Accounts(database).add(account))
+    entry = items.idempotency_entry(owner, Mode.LIVE)
+    run(Acknowledgments(database).add(items.acknowledgment(owner, Mode.LIVE, keep=entry)))
+    assert run(store.get(owner.id, Mode.LIVE, entry.slot)) == entry
+    assert run(store.get(owner.id, Mode.TEST, entry.slot)) is None
+    assert run(store.get(stranger.id, Mode.LIVE, entry.slot)) is None
+    assert run(store.get(owner.id, Mode.LIVE, items.some_bytes())) is None
+
+
+def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: Run) -> None:
+    owner, now = items.account(), items.NOON + 30 * ZIP_WINDOW
+    run(Accounts(database).add(owner))
+    expired = items.idempotency_entry(owner, at=now - LIFETIME)
+    fresh = items.idempotency_entry(owner, at=now - LIFETIME + items.SECOND)
+    for entry in (expired, fresh):
+        run(Acknowledgments(database).add(items.acknowledgment(owner, keep=entry)))
+    for n, at in enumerate((now - ZIP_WINDOW, now - ZIP_WINDOW + items.SECOND)):
+        new = items.verification(
+            owner, f"cbid_test_{n}", at=at, subject_index=b"subject", zip_index=b"zip %d" % n
+        )
+        run(Buyers(database).verify(new))
+
+    assert run(Housekeeping(database).delete_expired(now, now - ZIP_WINDOW, 100)) == 1
+    slots = IdempotencyKeys(database)
+    assert run(slots.get(owner.id, Mode.TEST, expired.slot)) is None
+    assert run(slots.get(owner.id, Mode.TEST, fresh.slot)) == fresh
+    # Acts stay for ever; only the count of ZIP codes goes.
+    assert run(database.read(counts, None)) == {
+        "records": 2,
+        "disclosures": 2,
+        "buyers": 2,
+        "verifications": 2,
+        "zip_attempts": 1,
+    }
+    assert run(Housekeeping(database).delete_expired(now, now - ZIP_WINDOW, 100)) == 0
+
+
+def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -> None:
+    owner, store = items.account(), Housekeeping(database)
+    run(Accounts(database).add(owner))
+    for n in range(5):
+        keep = items.idempotency_entry(owner)
+        new = items.verification(
+            owner, f"cbid_test_{n}", subject_index=b"subject", zip_index=b"zip %d" % n, keep=keep
+        )
+        run(Buyers(database).verify(new))
+    later = items.NOON + LIFETIME + ZIP_WINDOW
+    deleted = [run(store.delete_expired(later, later, 2)) for _ in range(4)]
+    assert deleted == [2, 2, 1, 0]
+    assert run(database.read(counts, None))["zip_attempts"] == 0

@@ -1,0 +1,152 @@
+"""The schema: what the migrations make is what the code expects, and nothing else is served."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Engine, inspect, text
+from sqlalchemy.exc import IntegrityError
+
+from countersign.errors import NotInitialised, SchemaMismatch
+from countersign.storage import schema
+from countersign.storage.engine import Purpose, open_engine
+from countersign.storage.tables import metadata
+
+pytestmark = pytest.mark.contract
+
+NEXT_REVISION = """
+from alembic import op
+
+revision = "9000"
+down_revision = "{head}"
+
+
+def upgrade():
+    op.execute("CREATE TABLE of_the_next_release (id INTEGER)")
+    op.execute("{then}")
+"""
+
+
+def everything_in(engine: Engine) -> dict[str, Any]:
+    """Reflect columns with their types, keys, constraints and indexes of each table."""
+    found = inspect(engine)
+
+    def told(parts: list[Any]) -> list[str]:
+        return sorted(repr(sorted((k, str(v)) for k, v in part.items())) for part in parts)
+
+    return {
+        table: {
+            "columns": told(found.get_columns(table)),
+            "primary key": told([found.get_pk_constraint(table)]),
+            "foreign keys": told(found.get_foreign_keys(table)),
+            "unique": told(found.get_unique_constraints(table)),
+            "checks": told(found.get_check_constraints(table)),
+            "indexes": told(found.get_indexes(table)),
+        }
+        for table in found.get_table_names()
+        if table != "alembic_version"
+    }
+
+
+def set_revision(url: URL, revision: str) -> None:
+    engine = open_engine(url, Purpose.WRITE)
+    with engine.begin() as connection:
+        statement = text("UPDATE alembic_version SET version_num = :revision")
+        connection.execute(statement, {"revision": revision})
+    engine.dispose()
+
+
+@pytest.fixture
+def migrated_url(empty_url: URL) -> URL:
+    """Give a migrated database whose schema may be changed."""
+    schema.upgrade(empty_url)
+    return empty_url
+
+
+def test_alembic_finds_nothing_to_migrate(url: URL) -> None:
+    engine = open_engine(url, Purpose.WRITE)
+    options = {"compare_type": True, "compare_server_default": True}
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, metadata) == []
+    engine.dispose()
+
+
+def test_the_migrated_tables_are_those_in_the_code(url: URL, empty_url: URL) -> None:
+    """Also what alembic does not compare, such as CHECK constraints."""
+    migrated, made = (open_engine(u, Purpose.WRITE) for u in (url, empty_url))
+    with made.begin() as connection:
+        metadata.create_all(connection)
+    assert everything_in(migrated) == everything_in(made)
+    migrated.dispose()
+    made.dispose()
+
+
+def test_upgrading_twice_is_harmless(url: URL) -> None:
+    engine = open_engine(url, Purpose.WRITE)
+    before = everything_in(engine)
+    schema.stored_value(url, "a name", b"a value")
+    schema.upgrade(url)
+    assert everything_in(engine) == before
+    assert schema.stored_value(url, "a name", b"another") == b"a value"
+    schema.check(url)
+    engine.dispose()
+
+
+def test_a_database_without_a_schema_is_not_initialised(empty_url: URL) -> None:
+    with pytest.raises(NotInitialised, match="countersign init"):
+        schema.check(empty_url)
+    schema.upgrade(empty_url)
+    schema.check(empty_url)
+
+
+def test_a_revision_of_a_newer_release_is_refused(migrated_url: URL) -> None:
+    set_revision(migrated_url, "9999")
+    for use in (schema.check, schema.upgrade):
+        with pytest.raises(SchemaMismatch, match="newer release"):
+            use(migrated_url)
+
+
+def add_migration(monkeypatch: pytest.MonkeyPatch, folder: Path, then: str) -> None:
+    """Become the next release, which has one migration more."""
+    migrations = folder / "migrations of the next release"
+    shutil.copytree(schema._MIGRATIONS, migrations)
+    source = NEXT_REVISION.format(head=schema._revisions()[-1], then=then)
+    (migrations / "versions" / "9000_next.py").write_text(source)
+    monkeypatch.setattr(schema, "_MIGRATIONS", migrations)
+
+
+def test_the_files_are_named_after_their_revisions_in_their_order() -> None:
+    walked = ScriptDirectory(str(schema._MIGRATIONS)).walk_revisions()
+    assert [script.revision for script in walked] == schema._revisions()[::-1]
+
+
+def test_an_older_revision_is_refused_until_it_is_upgraded(
+    migrated_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as next_release:
+        add_migration(next_release, tmp_path, "SELECT 1")
+        with pytest.raises(SchemaMismatch, match="countersign init"):
+            schema.check(migrated_url)
+        schema.upgrade(migrated_url)
+        schema.check(migrated_url)
+    with pytest.raises(SchemaMismatch, match="newer release"):
+        schema.check(migrated_url)
+
+
+def test_a_failed_migration_leaves_nothing_behind(
+    migrated_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine(migrated_url, Purpose.WRITE)
+    before = everything_in(engine)
+    with monkeypatch.context() as next_release:
+        add_migration(next_release, tmp_path, "INSERT INTO accounts (id) VALUES ('no name')")
+        with pytest.raises(IntegrityError):
+            schema.upgrade(migrated_url)
+    assert everything_in(engine) == before
+    schema.check(migrated_url)
+    engine.dispose()

@@ -1,0 +1,159 @@
+"""Append-only tables refuse every change by the database itself, whoever is connected."""
+
+# Statements are put together from the names in our own tables.
+# ruff: noqa: S608
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, TypeAlias
+
+import psycopg
+import pytest
+from sqlalchemy import URL, Table
+
+from countersign.storage.accounts import Accounts
+from countersign.storage.acknowledgments import Acknowledgments
+from countersign.storage.database import Database
+from countersign.storage.engine import sqlite_module
+from countersign.storage.notices import Notices
+from countersign.storage.tables import PROTECTED, metadata
+from tests.storage import items
+from tests.storage.conftest import Run, on_postgres, on_sqlite
+
+pytestmark = pytest.mark.contract
+
+Execute: TypeAlias = Callable[[str], list[Any]]
+
+
+@contextmanager
+def foreign_connection(url: URL) -> Iterator[Execute]:
+    """Connect as some other program would: the bare driver, none of our settings."""
+    if url.get_backend_name() == "sqlite":
+        with closing(sqlite_module().connect(url.database, isolation_level=None)) as sqlite:
+            # SQLite's default, and what lets REPLACE slip past the triggers on DELETE.
+            assert sqlite.execute("PRAGMA recursive_triggers").fetchone() == (0,)
+            yield lambda statement: list(sqlite.execute(statement).fetchall())
+        return
+    where = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(where, autocommit=True) as connection:
+
+        def execute(statement: str) -> list[Any]:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+        yield execute
+
+
+@pytest.fixture
+def execute(url: URL, database: Database, run: Run) -> Iterator[Execute]:
+    """Connect to a database with two rows in every protected table."""
+    owner = items.account()
+    run(Accounts(database).add(owner))
+    for number in ("1", "2"):
+        run(Acknowledgments(database).add(items.acknowledgment(owner)))
+        event = items.notice_event("a-notice", number)
+        run(Notices(database).publish(b"{}", "digest", event))
+    with foreign_connection(url) as connected:
+        for name in PROTECTED:
+            assert len(rows(connected, name)) == 2
+        yield connected
+
+
+def rows(execute: Execute, table: str) -> list[Any]:
+    return execute(f"SELECT * FROM {table} ORDER BY 1, 2")
+
+
+def refused(execute: Execute, table: Table, statement: str) -> None:
+    """The statement fails for the right reason, and leaves every row as it was."""
+    before = rows(execute, table.name)
+    with pytest.raises(Exception, match=f"{table.name} is append-only"):
+        execute(statement)
+    assert rows(execute, table.name) == before
+
+
+def copies(table: Table, **different: str) -> str:
+    """SELECT all rows, with other values in some columns."""
+    chosen = ", ".join(different.get(c.name, c.name) for c in table.c)
+    return f"({', '.join(c.name for c in table.c)}) SELECT {chosen} FROM {table.name}"
+
+
+@pytest.fixture(params=PROTECTED)
+def table(request: pytest.FixtureRequest) -> Table:
+    return metadata.tables[request.param]
+
+
+def test_no_column_of_a_row_can_be_updated(execute: Execute, table: Table) -> None:
+    for column in table.c:
+        refused(execute, table, f"UPDATE {table.name} SET {column.name} = {column.name}")
+
+
+def test_rows_cannot_be_deleted(execute: Execute, table: Table) -> None:
+    refused(execute, table, f"DELETE FROM {table.name}")
+
+
+def test_an_insert_cannot_become_an_update(execute: Execute, table: Table) -> None:
+    key = ", ".join(column.name for column in table.primary_key)
+    last = list(table.c)[-1].name
+    # WHERE true: without it SQLite takes ON for the beginning of a join.
+    statement = (
+        f"INSERT INTO {table.name} {copies(table)} WHERE true "
+        f"ON CONFLICT ({key}) DO UPDATE SET {last} = excluded.{last}"
+    )
+    refused(execute, table, statement)
+
+
+@on_sqlite
+@pytest.mark.parametrize("verb", ["INSERT OR REPLACE", "REPLACE", "INSERT OR IGNORE"])
+def test_a_row_cannot_be_replaced(execute: Execute, table: Table, verb: str) -> None:
+    refused(execute, table, f"{verb} INTO {table.name} {copies(table)}")
+
+
+@on_sqlite
+@pytest.mark.parametrize("verb", ["INSERT OR REPLACE", "REPLACE"])
+def test_a_row_cannot_be_replaced_through_its_rowid(
+    execute: Execute, table: Table, verb: str
+) -> None:
+    """A new key, but the hidden rowid of a row that is there: SQLite would delete that one."""
+    key = next(iter(table.primary_key)).name
+    columns, selected = copies(table, **{key: f"'x' || {key}"}).split(" SELECT ")
+    statement = f"{verb} INTO {table.name} (rowid, {columns[1:]} SELECT rowid, {selected}"
+    refused(execute, table, statement)
+
+
+@on_sqlite
+@pytest.mark.parametrize("conflict", ["REPLACE", "IGNORE", "ROLLBACK"])
+def test_an_update_is_refused_whatever_it_says_about_conflicts(
+    execute: Execute, table: Table, conflict: str
+) -> None:
+    last = list(table.c)[-1].name
+    refused(execute, table, f"UPDATE OR {conflict} {table.name} SET {last} = {last}")
+
+
+@on_postgres
+@pytest.mark.parametrize("more", ["", " CASCADE", " RESTART IDENTITY CASCADE"])
+def test_a_table_cannot_be_emptied(execute: Execute, table: Table, more: str) -> None:
+    before = rows(execute, table.name)
+    # Where other tables refer to it, PostgreSQL has a reason of its own to refuse a plain one.
+    with pytest.raises(psycopg.Error, match=r"is append-only|referenced in a foreign key"):
+        execute(f"TRUNCATE {table.name}{more}")
+    assert rows(execute, table.name) == before
+
+
+@on_postgres
+def test_rows_cannot_be_merged_into(execute: Execute, table: Table) -> None:
+    key = " AND ".join(f"a.{column.name} = b.{column.name}" for column in table.primary_key)
+    refused(
+        execute,
+        table,
+        f"MERGE INTO {table.name} a USING {table.name} b ON {key} WHEN MATCHED THEN DELETE",
+    )
+
+
+@on_postgres
+def test_the_refusal_holds_for_a_replicating_session_too(execute: Execute, table: Table) -> None:
+    execute("SET session_replication_role = replica")
+    refused(execute, table, f"DELETE FROM {table.name}")
+
+
+def test_the_protected_tables_are_those_that_hold_evidence() -> None:
+    assert set(PROTECTED) == {"records", "notice_versions", "notice_events"}

@@ -1,0 +1,148 @@
+"""A real Countersign: the command, a started server, and a client that talks to it over a socket.
+
+Nothing in here reaches into the service; a test that uses it sees what a vendor would see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+PREFIX = "COUNTERSIGN_"
+START_SECONDS_MAX = 30.0
+
+
+def free_port() -> int:
+    """Find a port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """The settings of one deployment, and the command run with them."""
+
+    data_dir: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """This process's environment with the deployment's settings and no others."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(PREFIX)}
+        own = {"DATA_DIR": str(self.data_dir)} | dict(self.settings)
+        return inherited | {PREFIX + name: value for name, value in own.items()}
+
+    def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run `countersign ARGUMENTS` to its end."""
+        done = subprocess.run(
+            [sys.executable, "-m", "countersign", *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"countersign {' '.join(arguments)}: {done.stderr}")
+        return done
+
+    def read(self, *arguments: str) -> Any:  # noqa: ANN401 - any JSON
+        """Run a command with --json, and read its answer."""
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+    def account(self, name: str) -> str:
+        """Make an account; gives its id."""
+        return self.run("accounts", "create", name).stdout.strip()
+
+    def key(self, account: str, mode: str = "test", *options: str) -> str:
+        """Make a key; gives the key itself."""
+        made = self.run("keys", "create", "--account", account, "--mode", mode, *options)
+        return made.stdout.strip()
+
+
+@dataclass(kw_only=True)
+class Server:
+    """A started server."""
+
+    deployment: Deployment
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def client(self, key: str | None = None, **headers: str) -> httpx2.Client:
+        """Make a client that sends this key."""
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=30.0)
+
+    def kill(self) -> None:
+        """End the process without warning (SIGKILL)."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def stop(self) -> int:
+        """Ask the process to end (SIGTERM); gives its exit status."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            return self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+
+def start_server(deployment: Deployment, **settings: str) -> Server:
+    """Start a server on a free port, and wait until it answers.
+
+    The rate limit is off unless `RATE_LIMIT` is given.
+    """
+    port = free_port()
+    own = {"RATE_LIMIT": "off"} | dict(deployment.settings) | settings
+    own |= {"HOST": "127.0.0.1", "PORT": str(port)}
+    configured = Deployment(data_dir=deployment.data_dir, settings=own)
+    log = deployment.data_dir.parent / f"server-{port}.log"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "countersign", "serve"],
+            env=configured.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+        )
+    server = Server(deployment=configured, url=f"http://127.0.0.1:{port}", process=process, log=log)
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise AssertionError(f"the server ended: {log.read_text()}")
+        try:
+            if httpx2.get(server.url + "/readyz", timeout=5.0).status_code == httpx2.codes.OK:
+                return server
+        except httpx2.TransportError:
+            time.sleep(0.05)
+    server.kill()
+    raise AssertionError(f"the server did not answer in time: {log.read_text()}")
+
+
+@contextmanager
+def running_server(deployment: Deployment, **settings: str) -> Iterator[Server]:
+    """Run a server; it is stopped at the end."""
+    server = start_server(deployment, **settings)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.stop()

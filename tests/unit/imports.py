@@ -1,0 +1,121 @@
+"""Reads the imports of a source tree, and says which of them break the direction of the house."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# What each part may import besides itself and the standard library: everything that stands
+# before it. `http` is listed before `cli` because the command starts the server.
+_ALLOWED: dict[str, set[str]] = {}
+for _part, _before in (
+    ("countersign", ""),
+    ("errors", ""),
+    ("ids", ""),
+    ("lock", "errors"),
+    ("evidence", "errors ids"),
+    ("domain", "errors ids evidence"),
+    ("config", "errors ids evidence domain"),
+    ("ports", "errors ids evidence domain"),
+    ("services", "errors ids evidence domain ports"),
+    ("providers", "errors ids evidence domain ports"),
+    ("storage", "errors ids evidence domain ports"),
+    ("notices", ""),
+):
+    _ALLOWED[_part] = set(_before.split())
+_INNER = set(_ALLOWED)
+_ALLOWED["bootstrap"] = _INNER
+_ALLOWED["http"] = _INNER | {"bootstrap"}
+_ALLOWED["pages"] = _INNER | {"bootstrap", "http"}
+_ALLOWED["cli"] = _INNER | {"bootstrap", "http", "pages"}
+_ALLOWED["__main__"] = {"cli"}
+
+# Evidence and domain are pure: values in, values out.
+_PURE = {"evidence", "domain"}
+_IMPURE_MODULES = {
+    "asyncio", "concurrent", "fcntl", "getpass", "glob", "http", "io", "logging", "multiprocessing",
+    "os", "pathlib", "platform", "random", "secrets", "select", "shutil", "signal", "socket",
+    "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib", "uuid",
+}  # fmt: skip
+_PURE_THIRD_PARTY = {"msgspec"}
+_IMPURE_CALLS = {"now", "utcnow", "today", "urandom", "token_bytes", "monotonic", "perf_counter"}
+_IMPURE_BUILTINS = {"open", "input", "print", "eval", "exec", "__import__", "breakpoint"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module."""
+
+    line: int
+    module: str
+    relative: bool
+
+
+def wrong_imports(package: Path) -> list[str]:
+    """Every break of the rules under this package's folder, as `path:line: what`."""
+    found: list[str] = []
+    for path in sorted(package.rglob("*.py")):
+        place = path.relative_to(package)
+        part = place.parts[0].removesuffix(".py").replace("__init__", package.name)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for line, what in sorted(_wrong(tree, part, package)):
+            found.append(f"{place}:{line}: {what}")
+    return found
+
+
+def _wrong(tree: ast.Module, part: str, package: Path) -> Iterator[tuple[int, str]]:
+    if part not in _ALLOWED:
+        yield 1, f"{part} has no place in the order of imports"
+        return
+    for found in _imports(tree):
+        names = found.module.split(".")
+        if found.relative:
+            yield found.line, "a relative import"
+        elif names[0] == package.name:
+            other = names[1] if len(names) > 1 else package.name
+            if other not in {part, package.name} and other not in _ALLOWED[part]:
+                yield found.line, f"{part} must not import {other}"
+        elif part in _PURE and not _is_pure(names[0]):
+            yield found.line, f"{part} is pure and must not import {names[0]}"
+    if part in _PURE:
+        yield from _impure_calls(tree, part)
+
+
+def _imports(tree: ast.Module) -> Iterator[Import]:
+    """Every import, wherever it stands: in functions and under TYPE_CHECKING too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(node.lineno, alias.name, relative=False)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            relative = node.level > 0
+            if module == "countersign":
+                # `from countersign import http` imports the part, or a name of the package.
+                for alias in node.names:
+                    dunder = alias.name.startswith("__")
+                    yield Import(
+                        node.lineno, module if dunder else f"{module}.{alias.name}", relative
+                    )
+            else:
+                yield Import(node.lineno, module, relative)
+
+
+def _is_pure(module: str) -> bool:
+    from sys import stdlib_module_names  # noqa: PLC0415
+
+    if module in _PURE_THIRD_PARTY:
+        return True
+    return module in stdlib_module_names and module not in _IMPURE_MODULES
+
+
+def _impure_calls(tree: ast.Module, part: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _IMPURE_CALLS:
+            yield node.lineno, f"{part} is pure and must not call {node.func.attr}()"
+        elif isinstance(node.func, ast.Name) and node.func.id in _IMPURE_BUILTINS:
+            yield node.lineno, f"{part} is pure and must not call {node.func.id}()"

@@ -1,0 +1,244 @@
+"""The states of a buyer: every state against every attempt, and who may rely on them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.domain.buyer import (
+    VALIDITY,
+    Attempt,
+    Buyer,
+    BuyerStatus,
+    Reason,
+    after_attempt,
+    first_verification,
+    standing,
+    status_at,
+)
+from countersign.domain.mode import Mode
+
+S = BuyerStatus
+START = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
+TICK = timedelta(milliseconds=1)
+DAY = timedelta(days=1)
+
+# `expired` is not among them: it is a matter of time, not of an attempt.
+OUTCOMES = [S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.REVOKED]
+STORED = [S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.REVOKED]
+REASONS = {
+    S.REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
+    S.FAILED: (Reason.AGE_BELOW_MINIMUM, Reason.ZIP_MISMATCH),
+}
+
+
+def attempt(status: BuyerStatus, at: datetime = START + DAY) -> Attempt:
+    """An attempt that came to this."""
+    expires = at + VALIDITY if status is S.VERIFIED else None
+    return Attempt(status=status, at=at, expires_at=expires, reasons=REASONS.get(status, ()))
+
+
+def buyer(
+    status: BuyerStatus,
+    *,
+    was_verified: bool = False,
+    simulated: bool = True,
+    ends: bool = True,
+) -> Buyer:
+    """A buyer in this state since START; `expired` is one who was verified long before it."""
+    expired = status is S.EXPIRED
+    verified = status in {S.VERIFIED, S.EXPIRED} or was_verified
+    verified_at = START - 2 * VALIDITY if expired else START
+    return Buyer(
+        cbid="cbid_test_x",
+        account_id="acct_own",
+        mode=Mode.TEST,
+        status=S.VERIFIED if expired else status,
+        reasons=REASONS.get(status, ()),
+        verified_at=verified_at if verified else None,
+        expires_at=verified_at + VALIDITY if verified and ends else None,
+        simulated=simulated,
+    )
+
+
+# Row: the buyer's state when the attempt is made. Column: what the attempt came to.
+# The cell is the state at the time of the attempt, by DESIGN: any state but `revoked` moves by a
+# new verification, and a failed attempt never takes `verified` away.
+MOVES = {
+    S.PENDING: [S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.REVOKED],
+    S.REQUIRES_INPUT: [S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.REVOKED],
+    S.FAILED: [S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.REVOKED],
+    S.VERIFIED: [S.VERIFIED, S.VERIFIED, S.VERIFIED, S.VERIFIED, S.REVOKED],
+    S.EXPIRED: [S.EXPIRED, S.EXPIRED, S.EXPIRED, S.VERIFIED, S.REVOKED],
+    S.REVOKED: [S.REVOKED, S.REVOKED, S.REVOKED, S.REVOKED, S.REVOKED],
+}
+
+
+def test_the_table_of_moves_has_every_state_and_outcome() -> None:
+    """A new state has to be thought through against every outcome."""
+    assert set(MOVES) == set(S)
+    assert set(OUTCOMES) == set(S) - {S.EXPIRED}
+    assert all(len(row) == len(OUTCOMES) for row in MOVES.values())
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("state", S)
+def test_every_state_moves_as_the_table_says(state: BuyerStatus, outcome: BuyerStatus) -> None:
+    """All states by all outcomes."""
+    made = attempt(outcome)
+    before = buyer(state)
+    assert status_at(before, made.at) is state
+    after = after_attempt(before, made)
+    assert status_at(after, made.at) is MOVES[state][OUTCOMES.index(outcome)]
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("state", S)
+def test_an_attempt_changes_neither_identifier_nor_owner(
+    state: BuyerStatus, outcome: BuyerStatus
+) -> None:
+    """A cbid stays one buyer of one account and mode."""
+    before, after = buyer(state), after_attempt(buyer(state), attempt(outcome))
+    assert (after.cbid, after.account_id, after.mode) == (
+        before.cbid,
+        before.account_id,
+        before.mode,
+    )
+    assert after.simulated == before.simulated
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_the_first_attempt_makes_a_buyer_in_the_state_it_came_to(outcome: BuyerStatus) -> None:
+    """There is no state before the first attempt."""
+    made = first_verification(
+        cbid="c", account_id="a", mode=Mode.TEST, simulated=True, attempt=attempt(outcome)
+    )
+    assert made.status is outcome
+    assert made.reasons == REASONS.get(outcome, ())
+    assert (made.verified_at is not None) == (outcome is S.VERIFIED)
+
+
+@pytest.mark.parametrize("outcome", [S.PENDING, S.REQUIRES_INPUT, S.FAILED])
+@pytest.mark.parametrize("state", [S.VERIFIED, S.EXPIRED])
+def test_an_attempt_that_does_not_succeed_leaves_a_verification_untouched(
+    state: BuyerStatus, outcome: BuyerStatus
+) -> None:
+    """Neither status nor times nor reasons move: the answer to *verify* tells of the attempt."""
+    assert after_attempt(buyer(state), attempt(outcome)) == buyer(state)
+
+
+def test_a_new_success_renews_the_times_and_drops_the_reasons() -> None:
+    """A refreshed verification counts from the new attempt."""
+    made = attempt(S.VERIFIED)
+    for state in (S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.EXPIRED):
+        after = after_attempt(buyer(state), made)
+        assert (after.verified_at, after.expires_at) == (made.at, made.expires_at)
+        assert after.reasons == ()
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_revoked_sticks(outcome: BuyerStatus) -> None:
+    """No attempt leads out of `revoked`, and none changes what is kept of the buyer."""
+    revoked = after_attempt(buyer(S.VERIFIED), attempt(S.REVOKED))
+    assert after_attempt(revoked, attempt(outcome)) == revoked
+
+
+def test_a_revocation_keeps_what_was_verified_before() -> None:
+    """Status shows when the buyer had been verified, although it no longer counts."""
+    after = after_attempt(buyer(S.VERIFIED), attempt(S.REVOKED))
+    assert (after.verified_at, after.expires_at) == (START, START + VALIDITY)
+
+
+@given(st.lists(st.sampled_from(OUTCOMES), max_size=12), st.timedeltas(timedelta(0), 3 * VALIDITY))
+def test_verified_is_taken_away_by_nothing_but_time_or_revocation(
+    outcomes: list[BuyerStatus], later: timedelta
+) -> None:
+    """Any history of attempts: what counts is the latest success and whether one revoked."""
+    known = buyer(S.PENDING)
+    at = START
+    for number, outcome in enumerate(outcomes):
+        at = START + number * DAY
+        known = after_attempt(known, attempt(outcome, at))
+    now = at + later
+    successes = [START + n * DAY for n, o in enumerate(outcomes) if o is S.VERIFIED]
+    if S.REVOKED in outcomes:
+        expected = S.REVOKED
+    elif successes:
+        expected = S.VERIFIED if now < successes[-1] + VALIDITY else S.EXPIRED
+    else:
+        expected = ([S.PENDING, *outcomes])[-1]
+    assert status_at(known, now) is expected
+
+
+def test_verified_expires_in_the_very_moment_of_expires_at() -> None:
+    """The last valid moment is the one before."""
+    known = buyer(S.VERIFIED)
+    end = START + VALIDITY
+    assert status_at(known, end - TICK) is S.VERIFIED
+    assert status_at(known, end) is S.EXPIRED
+    assert status_at(known, end + TICK) is S.EXPIRED
+
+
+def test_a_verification_without_an_end_counts_as_expired() -> None:
+    """Unknown is never a pass."""
+    assert status_at(buyer(S.VERIFIED, ends=False), START) is S.EXPIRED
+
+
+@pytest.mark.parametrize("state", [s for s in STORED if s is not S.VERIFIED])
+def test_time_changes_no_other_state(state: BuyerStatus) -> None:
+    """Only `verified` wears off."""
+    for was_verified in (False, True):
+        known = buyer(state, was_verified=was_verified)
+        assert status_at(known, START + 10 * VALIDITY) is state
+
+
+@pytest.mark.parametrize("state", S)
+def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerStatus) -> None:
+    """Others are told that the buyer has to verify, why, and nothing else of the buyer."""
+    told = standing(buyer(state), "acct_other", START)
+    assert told.status is S.REQUIRES_INPUT
+    assert told.reasons == (Reason.SIMULATED_ELSEWHERE,)
+    assert (told.verified_at, told.expires_at) == (None, None)
+
+
+@pytest.mark.parametrize("state", S)
+def test_the_own_account_is_told_how_the_buyer_stands(state: BuyerStatus) -> None:
+    """Status by time, and the times as stored."""
+    known = buyer(state)
+    told = standing(known, "acct_own", START)
+    assert told.status is state
+    assert (told.verified_at, told.expires_at) == (known.verified_at, known.expires_at)
+
+
+@pytest.mark.parametrize("state", S)
+def test_a_real_verification_is_told_to_every_account(state: BuyerStatus) -> None:
+    """Status is the one thing that crosses accounts."""
+    known = buyer(state, simulated=False)
+    assert standing(known, "acct_other", START) == standing(known, "acct_own", START)
+
+
+def test_a_verification_lasts_at_most_twelve_months() -> None:
+    """No statute was found that sets the time; twelve months is the bound by choice."""
+    assert timedelta(0) < VALIDITY <= timedelta(days=366)
+
+
+def test_stable_codes_stay_what_they_are() -> None:
+    """Programs compare with them."""
+    assert [s.value for s in S] == [
+        "pending",
+        "requires_input",
+        "failed",
+        "verified",
+        "expired",
+        "revoked",
+    ]
+    assert [r.value for r in Reason] == [
+        "identity_failed",
+        "identity_requires_input",
+        "age_below_minimum",
+        "zip_mismatch",
+        "simulated_elsewhere",
+    ]

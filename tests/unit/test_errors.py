@@ -1,0 +1,182 @@
+"""Errors: one tree, a stable code and a remedy for each, and one table of statuses."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeVar
+
+import pytest
+
+import countersign
+from countersign import errors
+from countersign.errors import (
+    CountersignError,
+    Forbidden,
+    InternalError,
+    InvalidApiKey,
+    OperatorError,
+    Refusal,
+    Retryable,
+    Unauthorized,
+)
+from countersign.evidence.canonical import EvidenceError
+from countersign.http.errors import STATUS, error_reply
+from countersign.http.routes import API_ROUTES
+
+E = TypeVar("E", bound=BaseException)
+HELP = "https://c.example.com/docs/errors"
+
+
+def below(root: type[E]) -> Iterator[type[E]]:
+    """Every class under this one."""
+    for child in root.__subclasses__():
+        yield child
+        yield from below(child)
+
+
+def make(kind: type[Refusal]) -> Refusal:
+    return Forbidden(scope="acks:read") if kind is Forbidden else kind()
+
+
+# Migrations are run by their own tool, and `__main__` is the command itself.
+NOT_IMPORTED = {"countersign.__main__", "countersign.storage.migrations.env"}
+for _module in pkgutil.walk_packages(countersign.__path__, "countersign."):
+    if _module.name not in NOT_IMPORTED and ".versions." not in _module.name:
+        importlib.import_module(_module.name)
+
+REFUSALS = sorted(set(below(Refusal)) - {Retryable}, key=lambda kind: kind.__name__)
+OPERATOR = sorted(below(OperatorError), key=lambda kind: kind.__name__)
+refusals = pytest.mark.parametrize("kind", REFUSALS, ids=lambda kind: kind.__name__)
+
+
+def test_there_is_one_tree() -> None:
+    """Whatever the service raises on purpose can be caught by its root.
+
+    Two are outside: evidence is a library of its own, whose inputs are plain values, and a label
+    in a log is never caught.
+    """
+    own = {kind for kind in below(Exception) if kind.__module__.startswith("countersign.")}
+    outside = {kind for kind in own if not issubclass(kind, CountersignError)}
+    assert {kind.__name__ for kind in outside} == {EvidenceError.__name__, "_Unexpected"}
+
+
+@refusals
+def test_every_refusal_has_a_code_a_message_and_a_remedy(kind: type[Refusal]) -> None:
+    """Programs read the code, people the message, and the error page shows the remedy."""
+    refusal = make(kind)
+    assert refusal.code.replace("_", "").isalpha()
+    assert refusal.code.islower()
+    assert refusal.message.endswith(".")
+    assert kind.remedy.endswith(".")
+
+
+@refusals
+def test_every_refusal_has_a_status(kind: type[Refusal]) -> None:
+    """What the table lacks would be answered as our own fault."""
+    assert 400 <= STATUS[kind] <= 599
+
+
+def test_the_table_of_statuses_has_refusals_only() -> None:
+    """No leftovers."""
+    assert set(STATUS) == set(REFUSALS)
+
+
+def test_codes_are_unique() -> None:
+    """A code means one thing, to callers and to operators.
+
+    The two sides share one word: `notice_not_found` is the same fact on both.
+    """
+    for kinds in (REFUSALS, OPERATOR):
+        assert [c for c, n in Counter(kind.code for kind in kinds).items() if n > 1] == []
+    shared = {kind.code for kind in REFUSALS} & {kind.code for kind in OPERATOR}
+    assert shared == {"notice_not_found"}
+
+
+@pytest.mark.parametrize("kind", OPERATOR, ids=lambda kind: kind.__name__)
+def test_every_operator_error_has_a_code_of_its_own_and_a_message(
+    kind: type[OperatorError],
+) -> None:
+    """Scripts read the code with --json."""
+    assert "code" in vars(kind)
+    assert kind().message
+
+
+@refusals
+def test_every_failure_has_the_one_body(kind: type[Refusal]) -> None:
+    """Exactly an error with code and message, never to be stored by a cache."""
+    refusal = make(kind)
+    reply = error_reply(refusal, HELP)
+    assert json.loads(reply.body) == {"error": {"code": refusal.code, "message": refusal.message}}
+    headers = dict(reply.headers)
+    assert headers[b"content-type"].startswith(b"application/json")
+    assert headers[b"cache-control"] == b"no-store"
+    assert headers[b"link"] == f'<{HELP}#{refusal.code}>; rel="help"'.encode()
+
+
+@refusals
+def test_a_refusal_that_passes_says_when_to_try_again(kind: type[Refusal]) -> None:
+    """Retry-After exactly where the same request may succeed later."""
+    reply = error_reply(kind(retry_after=7) if issubclass(kind, Retryable) else make(kind), HELP)
+    assert dict(reply.headers).get(b"retry-after") == (
+        b"7" if issubclass(kind, Retryable) else None
+    )
+
+
+def test_statuses_that_ask_for_a_later_retry_are_retryable() -> None:
+    """429 and 503 without Retry-After leave a client guessing."""
+    for kind, status in STATUS.items():
+        assert status not in {429, 503} or issubclass(kind, Retryable)
+
+
+@refusals
+def test_only_a_missing_or_weak_key_is_challenged(kind: type[Refusal]) -> None:
+    """WWW-Authenticate by RFC 6750: bare, invalid_token, insufficient_scope with the scope."""
+    challenge = dict(error_reply(make(kind), HELP).headers).get(b"www-authenticate")
+    realm = b'Bearer realm="countersign"'
+    assert challenge == {
+        Unauthorized: realm,
+        InvalidApiKey: realm + b', error="invalid_token"',
+        Forbidden: realm + b', error="insufficient_scope", scope="acks:read"',
+    }.get(kind)
+
+
+def test_a_refusal_without_a_status_is_our_own_fault() -> None:
+    """It is answered as an internal error, and says nothing of what it was."""
+
+    class Forgotten(Refusal):
+        """A secret reason."""
+
+        code = "forgotten"
+
+    reply = error_reply(Forgotten(), HELP)
+    assert reply.status == 500
+    assert json.loads(reply.body)["error"]["code"] == InternalError.code
+    assert b"secret" not in reply.body
+
+
+def test_the_codes_of_the_specification_are_there() -> None:
+    """Those that clients were promised."""
+    codes = {kind.code for kind in REFUSALS}
+    assert codes >= {
+        "initials_count_mismatch",
+        "empty_initials",
+        "notice_not_found",
+        "not_found",
+    }
+
+
+def test_every_refusal_can_be_met_on_some_route() -> None:
+    """A code that no operation documents would be dead, or a surprise."""
+    documented = {kind for route in API_ROUTES for kind in route.errors}
+    assert {kind for kind in REFUSALS if kind not in documented} == set()
+
+
+def test_the_default_message_is_the_first_line_of_what_the_class_says() -> None:
+    """And a message that was given replaces it."""
+    assert errors.RateLimited().message == "Too many requests."
+    assert errors.RateLimited("At most 5.").message == "At most 5."
+    assert errors.RateLimited().retry_after == 1

@@ -1,0 +1,200 @@
+"""Idempotency: one effect per key, the first answer again, and what else may not happen."""
+
+from __future__ import annotations
+
+import pytest
+
+from countersign.domain.idempotency import LIFETIME, IdempotencyEntry
+from countersign.domain.key import Principal
+from countersign.domain.mode import Mode
+from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
+from countersign.services.idempotency import Idempotency, Slot
+from countersign.services.secrets import DeploymentSecret
+from tests.unit.support import CountedEntropy, HandClock, run
+
+PATH = "/v1/notices/ab1263/acknowledge"
+
+
+class Kept:
+    """Kept answers in memory. See `ports.IdempotencyStore`."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[str, Mode, bytes], IdempotencyEntry] = {}
+
+    async def get(self, account_id: str, mode: Mode, slot: bytes) -> IdempotencyEntry | None:
+        return self.entries.get((account_id, mode, slot))
+
+    def write(self, entry: IdempotencyEntry) -> None:
+        """What the store of the act does inside its transaction."""
+        self.entries[entry.account_id, entry.mode, entry.slot] = entry
+
+
+def principal(account: str = "acct_a", mode: Mode = Mode.TEST) -> Principal:
+    return Principal(
+        key_id="key_1",
+        account_id=account,
+        mode=mode,
+        scopes=frozenset(),
+        credential="secret_key",
+    )
+
+
+class World:
+    """The service over a store in memory and a clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.clock = HandClock()
+        self.kept = Kept()
+        self.service = Idempotency(
+            self.kept, DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
+        )
+
+    def slot(
+        self,
+        body: bytes = b"{}",
+        *,
+        key: str = "k",
+        path: str = PATH,
+        method: str = "POST",
+        of: Principal | None = None,
+    ) -> Slot:
+        return self.service.slot(of or principal(), method, path, key, body)
+
+    def remember(self, slot: Slot, answer: bytes) -> None:
+        self.kept.write(self.service.entry(slot, answer))
+
+    def answer(self, slot: Slot) -> bytes | None:
+        return run(self.service.kept(slot))
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_the_first_answer_is_given_again_byte_for_byte(world: World) -> None:
+    """Not made anew: the same bytes."""
+    answer = b'{"ack_id": "ack_1"}\x00\xff'
+    world.remember(world.slot(), answer)
+    assert world.answer(world.slot()) == answer
+
+
+def test_without_an_answer_there_is_nothing_to_give(world: World) -> None:
+    """Errors are not kept: the next request is judged anew."""
+    with world.service.running(world.slot()):
+        pass
+    assert world.answer(world.slot()) is None
+
+
+def test_another_body_under_the_same_key_is_refused(world: World) -> None:
+    """It is never answered as if it had been done."""
+    world.remember(world.slot(b'{"a":1}'), b"first")
+    with pytest.raises(IdempotencyKeyReused):
+        world.answer(world.slot(b'{"a":2}'))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"key": "K"},
+        {"key": "k "},
+        {"path": "/v1/notices/other/acknowledge"},
+        {"method": "PUT"},
+        {"of": principal("acct_b")},
+        {"of": principal(mode=Mode.LIVE)},
+    ],
+    ids=["key", "longer key", "path", "method", "account", "mode"],
+)
+def test_a_key_counts_for_its_account_mode_method_and_path_only(
+    world: World, other: dict[str, object]
+) -> None:
+    """Two vendors may use the same key, and so may two operations."""
+    world.remember(world.slot(), b"first")
+    assert world.answer(world.slot(**other)) is None  # type: ignore[arg-type] # one of the keywords
+    with world.service.running(world.slot()), world.service.running(world.slot(**other)):  # type: ignore[arg-type] # as above
+        pass
+
+
+def test_answers_are_kept_for_24_hours(world: World) -> None:
+    """Up to the last moment, and not in the next."""
+    world.remember(world.slot(), b"first")
+    world.clock.advance(LIFETIME.total_seconds() - 0.001)
+    assert world.answer(world.slot()) == b"first"
+    world.clock.advance(0.001)
+    assert world.answer(world.slot()) is None
+    assert LIFETIME.total_seconds() == 24 * 3600
+
+
+def test_an_expired_answer_does_not_bind_the_key_to_its_body(world: World) -> None:
+    """After a day the key is new."""
+    world.remember(world.slot(b"old"), b"first")
+    world.clock.advance(LIFETIME.total_seconds())
+    assert world.answer(world.slot(b"new")) is None
+
+
+def test_the_same_request_while_it_runs_is_told_to_wait(world: World) -> None:
+    """With the time to wait, and without a second effect."""
+    with (
+        world.service.running(world.slot()),
+        pytest.raises(IdempotencyInProgress) as caught,
+        world.service.running(world.slot()),
+    ):
+        pass
+    assert caught.value.retry_after >= 1
+
+
+def test_another_body_while_the_first_runs_is_refused(world: World) -> None:
+    """Waiting would not help it."""
+    with (
+        world.service.running(world.slot(b"1")),
+        pytest.raises(IdempotencyKeyReused),
+        world.service.running(world.slot(b"2")),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("failure", [None, RuntimeError])
+def test_a_request_that_is_over_holds_nothing(
+    world: World, failure: type[Exception] | None
+) -> None:
+    """However it ended, the retry is let in; also after a neighbour was refused."""
+    slot = world.slot()
+    if failure is None:
+        with world.service.running(slot):
+            pass
+    else:
+        with pytest.raises(failure), world.service.running(slot):
+            raise failure
+    with world.service.running(slot):
+        pass
+
+
+def test_a_refused_neighbour_does_not_let_go_of_the_first(world: World) -> None:
+    """The third is refused as the second was."""
+    with world.service.running(world.slot()):
+        for _ in range(2):
+            with pytest.raises(IdempotencyInProgress), world.service.running(world.slot()):
+                pass
+
+
+def test_what_is_kept_is_encrypted_and_names_no_key_or_body(world: World) -> None:
+    """The store sees keyed hashes and ciphertext."""
+    entry = world.service.entry(world.slot(b"Zebulon", key="order-17"), b"ack_123")
+    stored = entry.slot + entry.fingerprint + entry.response
+    for secret in (b"Zebulon", b"order-17", b"ack_123"):
+        assert secret not in stored
+
+
+def test_the_same_answer_is_never_encrypted_the_same_way(world: World) -> None:
+    """A fresh nonce each time."""
+    first, second = (world.service.entry(world.slot(), b"answer") for _ in range(2))
+    assert first.response != second.response
+
+
+def test_an_answer_of_yesterday_opens_today(world: World) -> None:
+    """The key of its day is found from the answer itself."""
+    world.remember(world.slot(), b"first")
+    world.clock.advance(LIFETIME.total_seconds() / 2)
+    world.remember(world.slot(key="later"), b"second")
+    assert world.answer(world.slot()) == b"first"
+    assert world.answer(world.slot(key="later")) == b"second"

@@ -1,0 +1,128 @@
+"""Rate limits, by a clock that moves when told."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.config import Rate
+from countersign.errors import RateLimited
+from countersign.http import limits
+from countersign.http.limits import RateLimiter
+from countersign.http.reply import Header
+from tests.unit.support import HandClock
+
+
+def left(headers: tuple[Header, Header]) -> tuple[int, int]:
+    """What the RateLimit header says: requests left, and seconds until there are all again."""
+    name, value = headers[1]
+    assert name == b"ratelimit"
+    label, remaining, seconds = value.decode().split(";")
+    assert label == '"default"'
+    return int(remaining.removeprefix("r=")), int(seconds.removeprefix("t="))
+
+
+def admitted(limiter: RateLimiter, key: str = "key_1") -> bool:
+    try:
+        limiter.admit(key)
+    except RateLimited:
+        return False
+    return True
+
+
+@given(st.integers(1, 50), st.integers(1, 100))
+def test_the_quota_passes_at_once_and_not_one_more(requests: int, seconds: int) -> None:
+    """A burst up to the quota is what the rate allows."""
+    limiter = RateLimiter(Rate(requests, seconds), HandClock())
+    assert [admitted(limiter) for _ in range(requests + 3)] == [True] * requests + [False] * 3
+
+
+@given(
+    st.integers(1, 10),
+    st.integers(1, 20),
+    st.lists(st.integers(0, 16).map(lambda quarter: quarter / 4), min_size=1, max_size=60),
+)
+def test_no_window_lets_through_more_than_the_average_and_one_burst(
+    requests: int, seconds: int, pauses: list[float]
+) -> None:
+    """Whenever requests come: from any request on, at most a full burst plus what time gives."""
+    clock = HandClock(seconds=0.0)
+    limiter = RateLimiter(Rate(requests, seconds), clock)
+    passed = []
+    for pause in pauses:
+        clock.advance(pause)
+        if admitted(limiter):
+            passed.append(clock.seconds)
+    for first, start in enumerate(passed):
+        for count, end in enumerate(passed[first:], 1):
+            assert count <= requests + (end - start) * requests / seconds + 1e-6
+
+
+@given(st.integers(1, 20), st.integers(1, 50), st.integers(0, 200))
+def test_retry_after_is_long_enough_and_whole_seconds(
+    requests: int, seconds: int, tenths: int
+) -> None:
+    """Whoever waits as long as told gets through."""
+    clock = HandClock()
+    limiter = RateLimiter(Rate(requests, seconds), clock)
+    for _ in range(requests):
+        limiter.admit("key_1")
+    clock.advance(tenths / 201 * seconds / requests)
+    with pytest.raises(RateLimited) as refused:
+        limiter.admit("key_1")
+    assert refused.value.retry_after >= 1
+    clock.advance(refused.value.retry_after)
+    assert admitted(limiter)
+
+
+def test_a_refused_request_costs_nothing() -> None:
+    """Hammering does not lengthen the wait."""
+    clock = HandClock()
+    limiter = RateLimiter(Rate(1, 10), clock)
+    limiter.admit("key_1")
+    for _ in range(100):
+        assert not admitted(limiter)
+    clock.advance(10)
+    assert admitted(limiter)
+
+
+def test_keys_do_not_share_their_quota() -> None:
+    """One vendor's load never refuses another's checkout."""
+    limiter = RateLimiter(Rate(1, 60), HandClock())
+    assert admitted(limiter, "key_1")
+    assert admitted(limiter, "key_2")
+    assert not admitted(limiter, "key_1")
+
+
+def test_the_headers_tell_what_is_left() -> None:
+    """A client can slow down before it is refused."""
+    clock = HandClock()
+    limiter = RateLimiter(Rate(4, 8), clock)
+    assert [left(limiter.admit("key_1")) for _ in range(4)] == [(3, 2), (2, 4), (1, 6), (0, 8)]
+    clock.advance(4)
+    assert left(limiter.admit("key_1")) == (1, 6)
+
+
+def test_the_policy_is_told_with_every_answer() -> None:
+    """Quota and window, also when refused."""
+    limiter = RateLimiter(Rate(6000, 60), HandClock())
+    policy = (b"ratelimit-policy", b'"default";q=6000;w=60')
+    assert limiter.admit("key_1")[0] == policy
+    assert limiter.headers_for_refusal(3) == (policy, (b"ratelimit", b'"default";r=0;t=3'))
+
+
+def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded by the keys in use, and forgetting gives nobody a second burst."""
+    monkeypatch.setattr(limits, "_KEYS_MAX", 3)
+    clock = HandClock()
+    limiter = RateLimiter(Rate(1, 10), clock)
+    for key in ("a", "b", "c"):
+        limiter.admit(key)
+    clock.advance(9)
+    limiter.admit("d")
+    assert not admitted(limiter, "c")
+    clock.advance(2)
+    limiter.admit("e")
+    assert set(limiter._arrivals) == {"d", "e"}
+    assert not admitted(limiter, "d")

@@ -1,0 +1,96 @@
+"""The lock on the data directory: one server at a time, and never a lock left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from countersign.errors import DataDirectoryLocked
+from countersign.lock import only_server
+
+HOLD = """
+import sys
+from pathlib import Path
+from countersign.lock import only_server
+with only_server(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_server_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
+    """With the process that holds the lock, the directory, and what to do."""
+    with (
+        only_server(tmp_path),
+        pytest.raises(DataDirectoryLocked) as caught,
+        only_server(tmp_path),
+    ):
+        pass
+    assert f"process {os.getpid()}" in caught.value.message
+    assert str(tmp_path.resolve()) in caught.value.message
+    assert "COUNTERSIGN_DATA_DIR" in caught.value.message
+
+
+def test_being_refused_does_not_break_the_lock(tmp_path: Path) -> None:
+    """The third is refused as the second was."""
+    with only_server(tmp_path):
+        for _ in range(2):
+            with pytest.raises(DataDirectoryLocked), only_server(tmp_path):
+                pass
+
+
+@pytest.mark.parametrize("failure", [None, RuntimeError])
+def test_the_lock_is_let_go_when_the_server_ends(
+    failure: type[Exception] | None, tmp_path: Path
+) -> None:
+    """However it ends."""
+    if failure is None:
+        with only_server(tmp_path):
+            pass
+    else:
+        with pytest.raises(failure), only_server(tmp_path):
+            raise failure
+    with only_server(tmp_path):
+        pass
+
+
+def test_other_directories_are_not_locked(tmp_path: Path) -> None:
+    """Two deployments on one machine."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    with only_server(tmp_path / "a"), only_server(tmp_path / "b"):
+        pass
+
+
+def test_the_lock_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    """Another user of the machine cannot lock the server out."""
+    with only_server(tmp_path):
+        (file,) = tmp_path.iterdir()
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.crash
+def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
+    """Killing it leaves the file, and no lock."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == "held\n"
+        with (
+            pytest.raises(DataDirectoryLocked, match=f"process {holder.pid}"),
+            only_server(tmp_path),
+        ):
+            pass
+        holder.kill()
+        holder.wait(10)
+    assert list(tmp_path.iterdir())
+    with only_server(tmp_path):
+        pass

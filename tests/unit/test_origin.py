@@ -1,0 +1,244 @@
+"""Where an acknowledgment came from: addresses, forwarding headers, user agents."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.domain.origin import (
+    HEADER_LENGTH_MAX,
+    USER_AGENT_LENGTH_MAX,
+    Network,
+    Origin,
+    Source,
+    forwarding_elements,
+    normalised_ip,
+    resolve_origin,
+)
+
+PROXIES = (ip_network("10.0.0.0/8"), ip_network("2001:db8:ffff::/48"))
+IPV4 = st.one_of(
+    st.ip_addresses(v=4).map(str), st.sampled_from(["10.0.0.1", "10.255.0.9", "203.0.113.7"])
+)
+IPV6 = st.one_of(
+    st.ip_addresses(v=6).map(str), st.sampled_from(["2001:db8:ffff::1", "2001:DB8::7"])
+)
+JUNK = st.sampled_from(["", "unknown", "_hidden", "999.1.1.1", "1.2.3", "fe80::1%eth0", "a b"])
+
+
+def resolve(
+    *,
+    body_ip: str | None = None,
+    body_user_agent: str | None = None,
+    forwarded: str | None = None,
+    addresses: Sequence[str] = (),
+    user_agent: str | None = None,
+    peer: str | None = None,
+    trusted: Sequence[Network] = (),
+) -> Origin:
+    """Resolve with nothing given but what a test is about."""
+    return resolve_origin(
+        body_ip=body_ip,
+        body_user_agent=body_user_agent,
+        forwarded=forwarded,
+        forwarded_addresses=addresses,
+        user_agent=user_agent,
+        peer=peer,
+        trusted_proxies=trusted,
+    )
+
+
+def plain_address(element: str) -> str | None:
+    """An element as an address: `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]:80`."""
+    bracketed = re.fullmatch(r"\s*\[([^]]*)\].*", element)
+    with_port = re.fullmatch(r"\s*([^:]*):[^:]*", element)
+    found = bracketed or with_port
+    try:
+        return normalised_ip(found[1] if found else element.strip())
+    except ValueError:
+        return None
+
+
+def claimed_by_the_words_of_the_rule(header: str, trusted: Sequence[Network]) -> str | None:
+    """After removing trusted proxies from the right, the left-most address."""
+    elements = [plain_address(element) for element in header.split(",")]
+    while elements:
+        last = elements[-1]
+        if last is None or not any(ip_address(last) in network for network in trusted):
+            break
+        del elements[-1]
+    return next((address for address in elements if address is not None), None)
+
+
+@st.composite
+def written_addresses(draw: st.DrawFn) -> str:
+    """An address as found in forwarding headers: bare, with a port, in brackets, with spaces."""
+    text = draw(st.one_of(IPV4, IPV6, JUNK))
+    port = draw(st.sampled_from(["", ":443"]))
+    if ":" in text and "%" not in text:
+        text = draw(st.sampled_from([text, f"[{text}]", f"[{text}]{port}"]))
+    elif "." in text:
+        text += port
+    return draw(st.sampled_from(["", " "])) + text + draw(st.sampled_from(["", " "]))
+
+
+@given(st.lists(written_addresses(), min_size=1, max_size=6).map(",".join))
+def test_the_claimed_address_is_the_left_most_beyond_the_trusted_proxies(header: str) -> None:
+    """Whatever the header holds, the rule of the design decides; nothing fails on it."""
+    found = resolve(
+        forwarded=header,
+        addresses=forwarding_elements("x-forwarded-for", header),
+        trusted=PROXIES,
+    )
+    expected = claimed_by_the_words_of_the_rule(header, PROXIES)
+    assert found.ip == expected
+    assert found.ip_source == (None if expected is None else Source.HEADER)
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_no_header_can_make_it_fail(value: str, agent: str) -> None:
+    """A broken header is passed over: it never costs an acknowledgment."""
+    for name in ("x-forwarded-for", "forwarded"):
+        elements = forwarding_elements(name, value)
+        found = resolve(forwarded=value, addresses=elements, user_agent=agent, peer="192.0.2.1")
+        assert found.ip is not None
+        assert ip_address(found.ip) in ip_network(found.ip)
+
+
+@given(st.one_of(IPV4, IPV6))
+def test_an_address_is_kept_in_one_form(text: str) -> None:
+    """Normalising is idempotent, and names the same address to the operating system."""
+    normal = normalised_ip(text)
+    assert normalised_ip(normal) == normal
+    family = socket.AF_INET6 if ":" in normal else socket.AF_INET
+    mapped = text if ":" in normal or ":" not in text else normal
+    assert socket.inet_pton(family, normal) == socket.inet_pton(family, mapped)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("::FFFF:CB00:7107", "203.0.113.7"),
+        ("::1", "::1"),
+        ("255.255.255.255", "255.255.255.255"),
+    ],
+)
+def test_addresses_are_normalised(written: str, kept: str) -> None:
+    """An IPv4 address is IPv4 also when it was carried inside IPv6."""
+    assert normalised_ip(written) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", " ", "203.0.113", "203.0.113.256", "203.0.113.07", "::1%eth0", "fe80::1%1", "[::1]",
+        "203.0.113.7:80", " 203.0.113.7", "203.0.113.7\n", "٢٠٣.0.113.7", "localhost", "1",
+        "0x7f.1", "203.0.113.0/24", ":::",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(text: str) -> None:
+    """In the body only a bare address counts: no port, no zone, no network, no other digits."""
+    with pytest.raises(ValueError, match=r".*"):
+        normalised_ip(text)
+
+
+def test_the_address_of_the_body_wins_over_all_others() -> None:
+    """What the caller says expressly needs no header, and none is kept as if it had been used."""
+    found = resolve(
+        body_ip="203.0.113.7",
+        forwarded="198.51.100.1",
+        addresses=["198.51.100.1"],
+        peer="192.0.2.1",
+    )
+    assert (found.ip, found.ip_source) == ("203.0.113.7", Source.BODY)
+    assert found.forwarded is None
+    assert found.peer_ip == "192.0.2.1"
+
+
+def test_without_a_usable_header_the_address_is_that_of_the_connection() -> None:
+    """The header is kept all the same: it is what the caller sent."""
+    found = resolve(forwarded="unknown, _x", addresses=["unknown", "_x"], peer="192.0.2.1")
+    assert (found.ip, found.ip_source) == ("192.0.2.1", Source.CONNECTION)
+    assert found.forwarded == "unknown, _x"
+
+
+def test_when_all_are_trusted_proxies_the_address_is_that_of_the_connection() -> None:
+    """A request from inside the deployment has no client in its header."""
+    found = resolve(
+        forwarded="10.0.0.1, 10.0.0.2",
+        addresses=["10.0.0.1", "10.0.0.2"],
+        peer="10.0.0.3",
+        trusted=PROXIES,
+    )
+    assert (found.ip, found.ip_source) == ("10.0.0.3", Source.CONNECTION)
+
+
+def test_a_trusted_proxy_on_the_left_is_the_callers_assertion() -> None:
+    """Proxies are removed from the right only."""
+    found = resolve(
+        forwarded="10.9.9.9, 203.0.113.7",
+        addresses=["10.9.9.9", "203.0.113.7"],
+        trusted=PROXIES,
+    )
+    assert found.ip == "10.9.9.9"
+
+
+def test_without_anything_the_facts_are_missing() -> None:
+    """A missing fact is None, not an empty string."""
+    found = resolve()
+    assert found == Origin(
+        ip=None,
+        ip_source=None,
+        peer_ip=None,
+        forwarded=None,
+        user_agent=None,
+        user_agent_source=None,
+        user_agent_truncated=False,
+    )
+
+
+def test_the_header_is_kept_whole_up_to_its_bound() -> None:
+    """A header of any length is no reason to refuse; it is cut."""
+    long = ", ".join(["203.0.113.7"] * 500)
+    found = resolve(forwarded=long, addresses=forwarding_elements("x-forwarded-for", long))
+    assert found.forwarded == long[:HEADER_LENGTH_MAX]
+    assert found.ip == "203.0.113.7"
+
+
+@given(st.lists(st.tuples(st.one_of(IPV4, IPV6), st.booleans()), min_size=1, max_size=5))
+def test_forwarded_is_read_by_rfc_7239(hops: list[tuple[str, bool]]) -> None:
+    """The `for` parameters in order; IPv6 in quotes and brackets; other parameters are passed."""
+    written = [
+        f'by=203.0.113.60;For="[{ip}]:4711";proto=http' if ":" in ip else f"for={ip};by=_p"
+        for ip, _ in hops
+    ]
+    found = resolve(
+        forwarded="x", addresses=forwarding_elements("forwarded", ", ".join(written)), trusted=()
+    )
+    assert found.ip == normalised_ip(hops[0][0])
+
+
+def test_forwarded_without_a_for_parameter_says_nothing() -> None:
+    """`by` is the proxy, not the client."""
+    assert forwarding_elements("forwarded", "by=203.0.113.7; proto=https, host=a") == []
+
+
+@given(st.one_of(st.none(), st.text(max_size=1030)), st.one_of(st.none(), st.text(max_size=1030)))
+def test_the_user_agent_is_that_of_the_body_or_else_of_the_header(
+    body: str | None, header: str | None
+) -> None:
+    """An empty one in the body is an answer too; a long header is cut and marked."""
+    found = resolve(body_user_agent=body, user_agent=header)
+    given_ = body if body is not None else header
+    assert found.user_agent == (None if given_ is None else given_[:USER_AGENT_LENGTH_MAX])
+    source = Source.BODY if body is not None else Source.HEADER if header is not None else None
+    assert found.user_agent_source == source
+    assert found.user_agent_truncated == (given_ is not None and len(given_) > 1024)

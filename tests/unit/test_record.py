@@ -1,0 +1,158 @@
+"""The record: exactly the members of the format, bound to its disclosures, and nothing personal."""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countersign.evidence.record import (
+    SealedRecord,
+    Subject,
+    bullet_digests,
+    entropy_needed,
+    make_record,
+)
+from tests.unit.record_reader import digest_of, disclosed, unpadded
+from tests.unit.support import jcs
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+LINES = st.lists(st.tuples(TEXT, TEXT), max_size=5)
+PERSONAL = st.lists(st.tuples(TEXT, st.one_of(st.none(), TEXT)), max_size=6)
+FORMAT = (Path(__file__).parents[2] / "spec" / "evidence-format.md").read_text(encoding="utf-8")
+
+
+def subject(word: str = "x", lines: list[tuple[str, str]] | None = None) -> Subject:
+    """A subject that says the same everywhere; what it says is not this module's affair."""
+    return Subject(
+        id=f"ack_{word}",
+        account=word,
+        mode="test",
+        notice_id=word,
+        notice_version=word,
+        notice_digest=sha256(word.encode()).hexdigest(),
+        notice_version_source="asserted",
+        bullets=bullet_digests([("A", "Line.")] if lines is None else lines),
+        capture="vendor_api",
+        credential="secret_key",
+        accepted_at="2026-11-20T21:31:00.123Z",
+    )
+
+
+def entropy(fields: int, seed: int = 0) -> bytes:
+    """Bytes of which no 16 are repeated."""
+    return b"".join(sha256(f"{seed} {part}".encode()).digest()[:16] for part in range(fields + 1))
+
+
+def sealed(personal: list[tuple[str, object]], seed: int = 0) -> SealedRecord:
+    return make_record(subject(), personal, entropy(len(personal), seed))
+
+
+@given(TEXT, LINES, PERSONAL)
+@settings(max_examples=60)
+def test_a_record_is_canonical_whatever_is_in_it(
+    word: str, lines: list[tuple[str, str]], personal: list[tuple[str, str | None]]
+) -> None:
+    """The bytes are those that RFC 8785 gives for what they say."""
+    made = make_record(subject(word, lines), personal, entropy(len(personal)))
+    assert made.body == jcs(json.loads(made.body))
+    assert made.digest == sha256(made.body).digest()
+
+
+@given(PERSONAL)
+def test_every_personal_field_is_bound_by_its_digest(
+    personal: list[tuple[str, str | None]],
+) -> None:
+    """In the order given, each with a salt of its own; `_sd` is sorted and says no more."""
+    made = make_record(subject(), personal, entropy(len(personal)))
+    drawn = entropy(len(personal))
+    shown = [disclosed(d.encoded) for d in made.disclosures]
+    assert [(name, value) for _, name, value in shown] == personal
+    assert [salt for salt, _, _ in shown] == [
+        unpadded(drawn[at : at + 16]) for at in range(16, len(drawn), 16)
+    ]
+    digests = [digest_of(d.encoded) for d in made.disclosures]
+    assert json.loads(made.body)["_sd"] == sorted(digests)
+    assert [d.digest for d in made.disclosures] == digests
+
+
+def test_a_record_has_exactly_the_members_of_the_format() -> None:
+    """A member more or less is another version of the format."""
+    section = FORMAT.partition("## 4. The record")[2].partition("\n## 5.")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    documented = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    assert set(json.loads(sealed([]).body)) == documented
+
+
+def test_a_record_says_version_type_and_algorithm() -> None:
+    """A reader knows from the record alone how to read it."""
+    record = json.loads(sealed([]).body)
+    assert (record["v"], record["type"], record["_sd_alg"]) == (1, "acknowledgment", "sha-256")
+
+
+def test_what_the_subject_says_is_what_the_record_says() -> None:
+    """No two members are mixed up."""
+    words = {name: name.upper() for name in Subject.__struct_fields__ if name != "bullets"}
+    made = make_record(Subject(**words, bullets=bullet_digests([])), [], entropy(0))
+    record = json.loads(made.body)
+    assert {name: record[name] for name in words} == words
+
+
+def test_nothing_personal_is_in_the_record() -> None:
+    """Erasing the disclosures erases the person."""
+    made = sealed([("initials_per_line", ["Zebulon"]), ("ip", {"ip": "203.0.113.7"})])
+    assert b"Zebulon" not in made.body
+    assert b"203.0.113.7" not in made.body
+    assert b"initials" not in made.body
+
+
+def test_the_same_act_never_has_the_same_digest_twice() -> None:
+    """The nonce hides what is in a record from someone who can guess it."""
+    first, second = sealed([], seed=1), sealed([], seed=2)
+    assert first.digest != second.digest
+    nonce = json.loads(first.body)["nonce"]
+    assert nonce == unpadded(entropy(0, 1))
+    assert len(nonce) == 22
+
+
+def test_an_unknown_field_is_bound_as_null() -> None:
+    """Its absence can be shown, and the number of digests tells nothing."""
+    unknown, known = sealed([("session_id", None)]), sealed([("session_id", "s")])
+    assert len(json.loads(unknown.body)["_sd"]) == len(json.loads(known.body)["_sd"]) == 1
+    assert disclosed(unknown.disclosures[0].encoded)[2] is None
+
+
+@pytest.mark.parametrize("difference", [-16, -1, 1, 16])
+def test_randomness_that_does_not_fit_is_a_mistake_of_the_program(difference: int) -> None:
+    """A salt is never cut short or used twice in silence."""
+    drawn = (entropy(2) + bytes(16))[: entropy_needed(2) + difference]
+    with pytest.raises(ValueError, match="random bytes"):
+        make_record(subject(), [("a", "1"), ("b", "2")], drawn)
+
+
+def test_the_randomness_needed_is_a_nonce_and_a_salt_for_each_field() -> None:
+    """16 bytes each."""
+    assert [entropy_needed(fields) for fields in (0, 1, 5)] == [16, 32, 96]
+
+
+@given(LINES)
+def test_bullets_are_their_ids_with_the_hex_digest_of_their_text(
+    lines: list[tuple[str, str]],
+) -> None:
+    """In the order of the notice; the digest is over UTF-8, without any normalisation."""
+    assert bytes(bullet_digests(lines)) == jcs(
+        [{"id": id_, "digest": sha256(text.encode()).hexdigest()} for id_, text in lines]
+    )
+
+
+def test_a_line_composed_otherwise_is_another_line() -> None:
+    """é as one code point and as two look alike, and are not the same words."""
+    one, two = bullet_digests([("A", "\u00e9")]), bullet_digests([("A", "e\u0301")])
+    assert isinstance(one, msgspec.Raw)
+    assert bytes(one) != bytes(two)

@@ -1,0 +1,152 @@
+"""Routing: every route is found by its own path, and nothing else is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.bootstrap import Deployment
+from countersign.errors import MethodNotAllowed, NotFound
+from countersign.http.app import route_table
+from countersign.http.reply import Call, Reply
+from countersign.http.router import Router
+from countersign.http.routes import Route
+
+ROUTES = route_table()
+ROUTER = Router(ROUTES)
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", ""]
+SEGMENTS = st.text(max_size=12).filter(lambda text: text != "" and "/" not in text)
+
+
+async def handler(_: Deployment, __: Call) -> Reply:
+    return Reply(b"{}")
+
+
+def routes(*lines: str) -> list[Route]:
+    """Routes from lines such as `GET /v1/things/{id}`."""
+    made = []
+    for line in lines:
+        method, path = line.split()
+        made.append(Route(method=method, path=path, handler=handler))
+    return made
+
+
+def expected(method: str, path: str) -> tuple[Route, str] | None:
+    """By comparing segment by segment with each route, literal ones first."""
+    matches = [m for r in ROUTES if (m := _matches(r, path)) is not None and _takes(r, method)]
+    return min(matches, key=lambda match: "{" in match[0].path, default=None)
+
+
+def _takes(route: Route, method: str) -> bool:
+    return method == route.method or (method == "HEAD" and route.method == "GET")
+
+
+def _matches(route: Route, path: str) -> tuple[Route, str] | None:
+    template, actual = route.path.split("/"), path.split("/")
+    if len(template) != len(actual):
+        return None
+    parameter = ""
+    for wanted, got in zip(template, actual, strict=True):
+        if wanted.startswith("{") and got:
+            parameter = got
+        elif wanted != got:
+            return None
+    return route, parameter
+
+
+def _paths() -> Iterator[tuple[Route, str]]:
+    for route in ROUTES:
+        before, brace, rest = route.path.partition("{")
+        yield route, f"{before}a b.é{rest.partition('}')[2]}" if brace else route.path
+
+
+every_route = pytest.mark.parametrize(
+    ("route", "path"), [pytest.param(r, path, id=f"{r.method} {r.path}") for r, path in _paths()]
+)
+
+
+@every_route
+def test_every_route_of_the_table_is_found_with_its_parameter(route: Route, path: str) -> None:
+    """The one table is what is served."""
+    found, parameter = ROUTER.match(route.method, path)
+    assert found is route
+    assert parameter == ("a b.é" if "{" in route.path else "")
+
+
+@given(
+    st.sampled_from(METHODS),
+    st.one_of(
+        st.lists(
+            st.one_of(
+                SEGMENTS, st.sampled_from(["", *{s for r in ROUTES for s in r.path.split("/")}])
+            ),
+            max_size=6,
+        ).map("/".join),
+        st.builds(
+            lambda route, segment, tail: route.path.replace("{notice_id}", segment) + tail,
+            st.sampled_from(ROUTES),
+            SEGMENTS,
+            st.sampled_from(["", "/", "//", "/x", "?"]),
+        ),
+    ),
+)
+def test_any_path_is_matched_segment_by_segment(method: str, path: str) -> None:
+    """Against a plain comparison with each route; trailing slashes are other paths."""
+    wanted = expected(method, path)
+    if wanted is None:
+        with pytest.raises((NotFound, MethodNotAllowed)):
+            ROUTER.match(method, path)
+    else:
+        assert ROUTER.match(method, path) == wanted
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_path_or_not_found(path: str) -> None:
+    """Matching never fails in another way."""
+    with suppress(NotFound, MethodNotAllowed):
+        ROUTER.match("GET", path)
+
+
+@every_route
+def test_another_method_is_told_those_that_there_are(route: Route, path: str) -> None:
+    """405 with Allow, not 404."""
+    with pytest.raises(MethodNotAllowed):
+        ROUTER.match("BREW", path)
+    allowed = ROUTER.allowed(path).decode().split(", ")
+    assert route.method in allowed
+    assert ("HEAD" in allowed) == ("GET" in allowed)
+    assert allowed == sorted(allowed)
+
+
+def test_a_literal_segment_wins_over_a_parameter() -> None:
+    """Whatever the order of the table."""
+    table = routes("GET /v1/things/{id}", "GET /v1/things/special")
+    for order in (table, table[::-1]):
+        assert Router(order).match("GET", "/v1/things/special") == (table[1], "")
+        assert Router(order).match("GET", "/v1/things/other") == (table[0], "other")
+
+
+def test_methods_of_one_path_are_kept_apart() -> None:
+    """HEAD is GET; POST is not."""
+    table = routes("GET /v1/things/{id}/act", "POST /v1/things/{id}/act")
+    router = Router(table)
+    assert router.match("POST", "/v1/things/7/act") == (table[1], "7")
+    assert router.match("HEAD", "/v1/things/7/act") == (table[0], "7")
+    assert router.allowed("/v1/things/7/act") == b"GET, HEAD, POST"
+
+
+def test_an_empty_parameter_is_not_found() -> None:
+    """`/v1/things/` is not a thing without a name."""
+    router = Router(routes("GET /v1/things/{id}"))
+    with pytest.raises(NotFound, match="not found"):
+        router.match("GET", "/v1/things/")
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    """Names of operations are names of client methods."""
+    names = [route.operation for route in ROUTES if route.operation]
+    assert len(names) == len(set(names))
