@@ -116,7 +116,7 @@ def _become(order: Order) -> NoReturn:
             mode = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT
             os.dup2(os.open(stream, mode), number)
         sys.stdin, sys.stdout, sys.stderr = (
-            io.TextIOWrapper(open(number, mode, closefd=False), encoding="utf-8")  # noqa: PTH123, SIM115 - a descriptor
+            io.TextIOWrapper(open(number, mode, closefd=False), encoding="utf-8")  # noqa: SIM115 - a descriptor
             for number, mode in enumerate(("rb", "wb", "wb"))
         )
         os.chdir(order["directory"])

@@ -18,6 +18,7 @@ from countersign.errors import (
     InternalError,
     InvalidConfiguration,
     NoticeNotFound,
+    NotInitialised,
     Overloaded,
     StorageUnavailable,
     UnsupportedSqlite,
@@ -174,14 +175,20 @@ def test_a_full_disk_is_unavailable_storage_and_nothing_half_written(
 def test_a_missing_directory_is_unavailable_storage(
     engine_name: str, run: Run, tmp_path: Path
 ) -> None:
-    assert_unavailable(database_url(None, tmp_path / "missing"), run)
+    url = database_url(None, tmp_path / "missing")
+    assert_unavailable(url, run)
+    with pytest.raises(NotInitialised, match="countersign init"):
+        schema.check(url)
 
 
 @on_postgres
 def test_a_server_out_of_reach_is_unavailable_storage(
     engine_name: str, run: Run, tmp_path: Path
 ) -> None:
-    assert_unavailable(database_url(f"postgresql:///name?host={tmp_path}", tmp_path), run)
+    url = database_url(f"postgresql:///name?host={tmp_path}", tmp_path)
+    assert_unavailable(url, run)
+    with pytest.raises(StorageUnavailable, match="cannot be used"):
+        schema.check(url)
 
 
 def assert_unavailable(url: URL, run: Run) -> None:
@@ -195,8 +202,6 @@ def assert_unavailable(url: URL, run: Run) -> None:
                 await Accounts(database).list()
 
     run(ask())
-    with pytest.raises(StorageUnavailable, match="cannot be used"):
-        schema.check(url)
 
 
 @on_postgres

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.config import Rate
-from countersign.errors import RateLimited
 from countersign.http import limits
 from countersign.http.limits import RateLimiter
 from countersign.http.reply import Header
@@ -24,11 +23,8 @@ def left(headers: tuple[Header, Header]) -> tuple[int, int]:
 
 
 def admitted(limiter: RateLimiter, key: str = "key_1") -> bool:
-    try:
-        limiter.admit(key)
-    except RateLimited:
-        return False
-    return True
+    wait, _ = limiter.admit(key)
+    return wait == 0
 
 
 @given(st.integers(1, 50), st.integers(1, 100))
@@ -69,10 +65,10 @@ def test_retry_after_is_long_enough_and_whole_seconds(
     for _ in range(requests):
         limiter.admit("key_1")
     clock.advance(tenths / 201 * seconds / requests)
-    with pytest.raises(RateLimited) as refused:
-        limiter.admit("key_1")
-    assert refused.value.retry_after >= 1
-    clock.advance(refused.value.retry_after)
+    wait, headers = limiter.admit("key_1")
+    assert wait >= 1
+    assert left(headers) == (0, wait)
+    clock.advance(wait)
     assert admitted(limiter)
 
 
@@ -99,17 +95,17 @@ def test_the_headers_tell_what_is_left() -> None:
     """A client can slow down before it is refused."""
     clock = HandClock()
     limiter = RateLimiter(Rate(4, 8), clock)
-    assert [left(limiter.admit("key_1")) for _ in range(4)] == [(3, 2), (2, 4), (1, 6), (0, 8)]
+    assert [left(limiter.admit("key_1")[1]) for _ in range(4)] == [(3, 2), (2, 4), (1, 6), (0, 8)]
     clock.advance(4)
-    assert left(limiter.admit("key_1")) == (1, 6)
+    assert left(limiter.admit("key_1")[1]) == (1, 6)
 
 
 def test_the_policy_is_told_with_every_answer() -> None:
     """Quota and window, also when refused."""
-    limiter = RateLimiter(Rate(6000, 60), HandClock())
-    policy = (b"ratelimit-policy", b'"default";q=6000;w=60')
-    assert limiter.admit("key_1")[0] == policy
-    assert limiter.headers_for_refusal(3) == (policy, (b"ratelimit", b'"default";r=0;t=3'))
+    limiter = RateLimiter(Rate(1, 60), HandClock())
+    policy = (b"ratelimit-policy", b'"default";q=1;w=60')
+    assert limiter.admit("key_1")[1][0] == policy
+    assert limiter.admit("key_1") == (60, (policy, (b"ratelimit", b'"default";r=0;t=60')))
 
 
 def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

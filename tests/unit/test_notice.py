@@ -69,7 +69,7 @@ def version_of(facts: Facts) -> NoticeVersion:
     types += [facts.removal] if facts.removal else []
     events = tuple(
         NoticeEvent(
-            id=f"nev_{number}",
+            id=f"nev_{facts.published:02}_{number}",
             notice_id="n",
             version=name,
             type=type_,

@@ -71,43 +71,46 @@ class App:
             return
         request_id = f"{self._process}{next(self._request_ids):x}"
         route: Route | None = None
-        extra: tuple[Header, ...] = ()
+        extra: list[Header] = []
         try:
             route, parameter = self._router.match(scope["method"], scope["path"])
             call = _call(scope, parameter)
-            reply = await self._answer(route, call, receive)
+            reply = await self._answer(route, call, receive, extra)
         except Refusal as refusal:
             reply = self._refused(refusal, request_id, scope)
-            if isinstance(refusal, RateLimited) and self._limiter:
-                extra = self._limiter.headers_for_refusal(refusal.retry_after)
-            elif isinstance(refusal, MethodNotAllowed):
-                extra = ((b"allow", self._router.allowed(scope["path"])),)
+            if isinstance(refusal, MethodNotAllowed):
+                extra.append((b"allow", self._router.allowed(scope["path"])))
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
             _log.error("unexpected_error", request_id=request_id, exc_info=_without_values(error))
             reply = error_reply(InternalError(), self._help)
         self.metrics.count(route.operation if route else "", reply.status)
         await _send(send, scope["method"], reply, extra, request_id)
 
-    async def _answer(self, route: Route, call: Call, receive: Receive) -> Reply:
+    async def _answer(
+        self, route: Route, call: Call, receive: Receive, extra: list[Header]
+    ) -> Reply:
+        """Pass the gates; `extra` gets the headers that also a refusal carries."""
         if route.scope is None:
             return await route.handler(self._deployment, call)
         token = _bearer(call)
         principal = call.principal_ = await self._deployment.authenticate(token)
         if route.scope not in principal.scopes:
             raise Forbidden(scope=route.scope)
-        limits = self._limiter.admit(principal.key_id) if self._limiter else ()
+        if self._limiter:
+            wait, headers = self._limiter.admit(principal.key_id)
+            extra += headers
+            if wait:
+                raise RateLimited(retry_after=wait)
         if route.request is not None:
             call.body = await _read_body(call, receive)
             if not _is_json(call.headers.get(b"content-type", b"")):
                 raise UnsupportedMediaType
             key = call.headers.get(b"idempotency-key")
             if key is not None:
-                reply = await self._once(route, call, _idempotency_key(key))
-                return Reply(reply.body, (*reply.headers, *limits), reply.status)
+                return await self._once(route, call, _idempotency_key(key))
         if call.query_string:
             call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
-        reply = await route.handler(self._deployment, call)
-        return Reply(reply.body, (*reply.headers, *limits), reply.status) if limits else reply
+        return await route.handler(self._deployment, call)
 
     async def _once(self, route: Route, call: Call, key: str) -> Reply:
         idempotency = self._deployment.idempotency
@@ -212,7 +215,7 @@ async def _read_body(call: Call, receive: Receive) -> bytes:
 
 
 async def _send(
-    send: Send, method: str, reply: Reply, extra: tuple[Header, ...], request_id: str
+    send: Send, method: str, reply: Reply, extra: list[Header], request_id: str
 ) -> None:
     headers = [
         *reply.headers,

@@ -6,7 +6,6 @@ import math
 from typing import Final
 
 from countersign.config import Rate
-from countersign.errors import RateLimited
 from countersign.http.reply import Header
 from countersign.ports import Clock
 
@@ -21,7 +20,6 @@ class RateLimiter:
 
     def __init__(self, rate: Rate, clock: Clock) -> None:
         self._clock = clock
-        self._quota = rate.requests
         self._interval = rate.seconds / rate.requests
         self._window = float(rate.seconds)
         self._arrivals: dict[str, float] = {}
@@ -30,28 +28,21 @@ class RateLimiter:
             f'"default";q={rate.requests};w={rate.seconds}'.encode(),
         )
 
-    def admit(self, key_id: str) -> tuple[Header, Header]:
-        """Count one request; gives the headers that tell what is left.
+    def admit(self, key_id: str) -> tuple[int, tuple[Header, Header]]:
+        """Count one request, if there is room for it.
 
-        Raises:
-            RateLimited: there was nothing left; the headers are in `headers_for_refusal`.
+        Gives the seconds to wait (0: it is let through) and the headers that tell what is left.
         """
         now = self._clock.monotonic()
         arrival = max(self._arrivals.get(key_id, now), now) + self._interval
         if arrival - now > self._window + self._interval / 1e6:
             wait = max(1, math.ceil(arrival - now - self._window))
-            raise RateLimited(
-                f"At most {self._quota} requests in {self._window:g} seconds.", retry_after=wait
-            )
+            return wait, (self._policy, self._state(0, wait))
         if len(self._arrivals) >= _KEYS_MAX:
             self._arrivals = {k: a for k, a in self._arrivals.items() if a > now}
         self._arrivals[key_id] = arrival
         left = int((self._window - (arrival - now)) / self._interval)
-        return self._policy, self._state(left, math.ceil(arrival - now))
-
-    def headers_for_refusal(self, retry_after: int) -> tuple[Header, Header]:
-        """The same headers for a request that was not let through."""
-        return self._policy, self._state(0, retry_after)
+        return 0, (self._policy, self._state(left, math.ceil(arrival - now)))
 
     @staticmethod
     def _state(left: int, seconds: int) -> Header:

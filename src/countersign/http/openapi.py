@@ -106,7 +106,7 @@ def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
                 "again, byte for byte, with `Idempotent-Replayed: true`.",
                 minLength=1,
                 maxLength=255,
-                pattern="^[!-~]+$",
+                pattern='^(?!""$)[!-~]+$',
             )
         )
         operation["requestBody"] = {

@@ -43,9 +43,7 @@ def upgrade(url: URL) -> None:
     from alembic.config import Config  # noqa: PLC0415
 
     with _connection(url, Purpose.WRITE) as connection, connection.begin():
-        if connection.dialect.name == "postgresql":
-            # Two `init` at once: the second waits, then finds nothing to do.
-            connection.execute(text("SELECT pg_advisory_xact_lock(:k)"), {"k": _ADVISORY_LOCK})
+        _wait_for_turn(connection)
         _refuse_unknown(connection)
         config = Config()
         config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
@@ -84,6 +82,7 @@ def stored_value(url: URL, name: str, value: bytes) -> bytes:
     if found is not None:
         return found
     with _connection(url, Purpose.WRITE) as connection, connection.begin():
+        _wait_for_turn(connection)
         found = connection.execute(_value(name)).scalar_one_or_none()
         if found is None:
             connection.execute(insert(deployment), {"name": name, "value": value})
@@ -93,6 +92,15 @@ def stored_value(url: URL, name: str, value: bytes) -> bytes:
 
 def _value(name: str) -> Select[bytes]:
     return select(deployment.c.value).where(deployment.c.name == name)
+
+
+def _wait_for_turn(connection: Connection) -> None:
+    """Two `init` at once: the second waits, then finds nothing to do.
+
+    On SQLite it waits already when its transaction begins.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:k)"), {"k": _ADVISORY_LOCK})
 
 
 def _refuse_unknown(connection: Connection) -> str | None:
