@@ -14,7 +14,7 @@ from typing import Final
 
 from countersign import notices as shipped_notices
 from countersign.config import Settings
-from countersign.errors import WrongSecretKey
+from countersign.errors import InvalidConfiguration, WrongSecretKey
 from countersign.ports import Clock, Entropy
 from countersign.providers.sandbox import Sandbox
 from countersign.services.accounts import Accounts, Keys
@@ -105,11 +105,16 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> list[
     Makes the data directory, the schema and the secret key, and publishes the shipped notices.
 
     Raises:
+        InvalidConfiguration: the data directory cannot be made.
         WrongSecretKey: the database was initialised with another secret, or the file is gone.
         SchemaMismatch, StorageUnavailable, UnsupportedSqlite: see `storage.schema`.
         NoticeVersionConflict: a shipped notice has changed.
     """
-    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        msg = f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
+        raise InvalidConfiguration(msg) from error
     url = database_url(settings.database_url, settings.data_dir)
     schema.upgrade(url)
     path = settings.secret_key_file

@@ -63,6 +63,14 @@ class Setting(NamedTuple):
     meaning: str
 
 
+def _database_url(text: str) -> str:
+    # The rest of it is the driver's business; it may hold a password, so it is not repeated.
+    if not text.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        msg = "a URL such as postgresql://user@host/name; leave it out for the embedded database"
+        raise ValueError(msg)
+    return text
+
+
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _PORT_MAX:
         msg = "a port from 1 to 65535"
@@ -143,7 +151,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         "Directory for the embedded database, the secret key and the server lock.",
     ),
     "database_url": Setting(
-        str,
+        _database_url,
         None,
         "postgresql://countersign@db1,db2/countersign?target_session_attrs=read-write",
         "PostgreSQL database. Left out: the embedded SQLite database in the data directory.",
@@ -220,6 +228,8 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             values[key] = None if value is None else setting.read(value)
         except ValueError as error:
             mistakes.append(f"{origin}: expected {error}")
+    if values.get("metrics_port") is not None and values["metrics_port"] == values.get("port"):
+        mistakes.append(f"{PREFIX}METRICS_PORT: expected another port than {PREFIX}PORT")
     if mistakes:
         raise InvalidConfiguration("\n".join(mistakes))
     values["secret_key_file"] = values["secret_key_file"] or values["data_dir"] / "secret.key"

@@ -8,6 +8,7 @@ with the list of their exit statuses.
 """
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -92,7 +93,8 @@ def warm_process() -> Iterator[Warm]:
 
 def main() -> None:
     """Fork a process for each command, until standard input ends."""
-    import countersign.cli  # noqa: F401, PLC0415 - what takes long, once, and not in the tests
+    for name in ("countersign.cli", "countersign.http.server", "alembic.command", "uvloop"):
+        importlib.import_module(name)
 
     for line in sys.stdin:
         children = []

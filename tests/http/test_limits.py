@@ -49,6 +49,12 @@ def test_answers_tell_the_policy_and_what_is_left(rated: httpx2.Client) -> None:
     assert [left(answer) for answer in answers] == [RATE - 1, RATE - 2, RATE - 3]
 
 
+def test_a_request_refused_for_something_else_counts_too(rated: httpx2.Client) -> None:
+    answers = [rated.get("/v1/notices/unknown"), rated.post(PATH, content=b"{", headers=JSON)]
+    assert [answer.status_code for answer in answers] == [404, 400]
+    assert [left(answer) for answer in answers] == [RATE - 1, RATE - 2]
+
+
 def test_a_refused_request_is_told_when_to_come_back(rated: httpx2.Client) -> None:
     while (answer := rated.get("/v1/notices")).status_code == 200:
         pass

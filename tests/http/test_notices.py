@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.http.backstage import Vendor, notice_file
 from tests.http.calls import SHIPPED_NOTICE, acknowledge, initials, refusal
 from tests.http.conftest import LIVE_NOTICE, LIVE_VERSION, Configured
@@ -209,8 +211,11 @@ def test_what_an_operator_does_to_a_notice_counts_on_a_running_server(
     assert refusal(live.get(path)) == (409, "notice_not_in_force")
 
 
-def test_a_reviewed_version_names_the_official_text(configured_vendor: Vendor) -> None:
+def test_a_reviewed_version_names_the_official_text_with_its_times_in_utc(
+    configured_vendor: Vendor,
+) -> None:
     page = configured_vendor.live.get(f"/v1/notices/{LIVE_NOTICE}/versions").json()
     (version,) = page["data"]
     assert version["reviewed_against"] == "https://law.example/1"
-    assert version["reviewed_at"] is not None
+    for name in ("published_at", "reviewed_at"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", version[name])

@@ -95,7 +95,10 @@ def test_the_sqlite_in_use_is_new_enough() -> None:
     assert sqlite_module().sqlite_version_info >= (3, 51, 3)
 
 
-@pytest.mark.parametrize("url", ["mysql://db/name", "sqlite:///elsewhere.db", "not a url", ""])
+@pytest.mark.parametrize(
+    "url",
+    ["mysql://db/name", "sqlite:///elsewhere.db", "not a url", "", "postgresql://db:port/name"],
+)
 def test_only_postgresql_can_be_configured_as_a_url(url: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration, match="COUNTERSIGN_DATABASE_URL"):
         database_url(url, tmp_path)

@@ -8,6 +8,7 @@ connection.
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
 
@@ -133,6 +134,7 @@ def _is_trusted(element: str, trusted: Sequence[Network]) -> bool:
     return any(address in network for network in trusted)
 
 
+@lru_cache(maxsize=1024)
 def _address(element: str) -> str | None:
     """An element without port and brackets, normalised; None if it is not an address."""
     text = element.strip()

@@ -30,6 +30,8 @@ SQLITE_FILE: Final = "countersign.db"
 BUSY_TIMEOUT_SECONDS: Final = 5.0
 """How long to wait for another process that is writing to the embedded database."""
 _RETRY_AFTER_SECONDS: Final = 2
+_CHECKPOINT_PAGES: Final = 8000
+"""32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
 
 
 class Purpose(Enum):
@@ -49,7 +51,7 @@ def database_url(configured: str | None, data_dir: Path) -> URL:
         return URL.create("sqlite", database=str(data_dir / SQLITE_FILE))
     try:
         url = make_url(configured)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         msg = "COUNTERSIGN_DATABASE_URL is not a URL such as postgresql://user@host/name."
         raise InvalidConfiguration(msg) from error
     if url.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
@@ -130,6 +132,7 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
         cursor.execute("PRAGMA foreign_keys=ON")
         # Without it, INSERT OR REPLACE deletes rows behind the back of the delete triggers.
         cursor.execute("PRAGMA recursive_triggers=ON")
+        cursor.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         cursor.execute("PRAGMA cache_size=-65536")
         cursor.execute("PRAGMA mmap_size=268435456")
         if purpose is Purpose.READ:

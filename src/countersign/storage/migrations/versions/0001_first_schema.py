@@ -156,25 +156,14 @@ def upgrade() -> None:
         sa.Column("cbid_index", sa.LargeBinary(), nullable=True),
         sa.Column("payload", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(
-            ["account_id"], ["accounts.id"], name=op.f("fk_disclosures_account_id")
-        ),
-        sa.ForeignKeyConstraint(
             ["record_id"], ["records.id"], name=op.f("fk_disclosures_record_id")
         ),
         sa.CheckConstraint("mode IN ('test', 'live')", name=op.f("ck_disclosures_mode")),
         sa.PrimaryKeyConstraint("record_id", name=op.f("pk_disclosures")),
     )
+    op.create_index(op.f("ix_disclosures_cbid_index"), "disclosures", ["cbid_index"], unique=False)
     op.create_index(
-        "ix_disclosures_cbid",
-        "disclosures",
-        ["account_id", "mode", "cbid_index", "record_id"],
-        unique=False,
-    )
-    op.create_index(
-        "ix_disclosures_session",
-        "disclosures",
-        ["account_id", "mode", "session_index", "record_id"],
-        unique=False,
+        op.f("ix_disclosures_session_index"), "disclosures", ["session_index"], unique=False
     )
     op.create_table(
         "verifications",

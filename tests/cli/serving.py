@@ -1,0 +1,44 @@
+"""Starting things that serve, and waiting for what they say."""
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+WAIT_SECONDS_MAX = 30.0
+
+
+def wait_until(happened: Callable[[], bool], what: str) -> None:
+    """Wait until this is so, or fail by naming it."""
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while not happened():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def running(
+    command: Sequence[str], environment: Mapping[str, str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program for the length of the block; what it says goes into a file."""
+    with (
+        log.open("wb") as sink,
+        subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for(process: subprocess.Popen[bytes], log: Path, words: str) -> str:
+    """Wait until the program says this; gives all that it said."""
+    wait_until(
+        lambda: words in log.read_text() or process.poll() is not None, f"{words!r} in the log"
+    )
+    said = log.read_text()
+    assert words in said, said
+    return said

@@ -1,0 +1,83 @@
+"""The configuration is judged whole, at start: every mistake is reported at once."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.config import SETTINGS
+from tests.cli.conftest import Bench
+
+MISTAKES = {
+    "DATABASE_URL": "mysql://db/name",
+    "HOST": "example.com",
+    "PORT": "70000",
+    "PUBLIC_URL": "countersign.example.com",
+    "TRUSTED_PROXIES": "10.0.0.0/8,everyone",
+    "CLIENT_IP_HEADER": "X Forwarded For",
+    "RATE_LIMIT": "many",
+    "TIME_ZONE": "Mars/Olympus",
+    "METRICS_PORT": "0",
+    "SECURITY_CONTACT": "security@example.com",
+    "WORKERS": "2",
+}
+
+
+@pytest.mark.parametrize("command", [("init",), ("serve",), ("dev",), ("accounts", "list")])
+def test_all_mistakes_in_variables_are_reported_at_once(
+    bench: Bench, command: tuple[str, ...]
+) -> None:
+    said = bench.but(**MISTAKES).refused(*command)
+    assert "invalid_configuration" in said
+    for name in MISTAKES:
+        assert f"COUNTERSIGN_{name}: " in said
+    assert not bench.data_dir.exists()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_mistake_is_found_on_its_own(bench: Bench, name: str) -> None:
+    said = bench.but(**{name: MISTAKES[name]}).refused("init")
+    assert f"COUNTERSIGN_{name}: expected " in said
+    assert said.count("expected") == 1
+
+
+def test_every_setting_that_can_be_wrong_is_tried_here() -> None:
+    # Any text is a path.
+    assert {name.lower() for name in MISTAKES} == set(SETTINGS) - {"data_dir", "secret_key_file"}
+
+
+def test_all_mistakes_in_a_file_are_reported_at_once(bench: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "countersign.toml"
+    file.write_text('port = 70000\nrate_limit = true\nprot = 1\nhost = "example.com"\n')
+    said = bench.but(CONFIG=str(file), WORKERS="many").refused("init")
+    for mistake in ("port: ", "rate_limit: ", "prot: there is no such setting", "host: "):
+        assert f"{file}: {mistake}" in said
+    assert "COUNTERSIGN_WORKERS: " in said
+
+
+@pytest.mark.parametrize("content", ["port = ", "\x00", None])
+def test_a_file_that_cannot_be_read_is_reported(
+    bench: Bench, tmp_path: Path, content: str | None
+) -> None:
+    file = tmp_path / "countersign.toml"
+    if content is not None:
+        file.write_text(content)
+    said = bench.but(CONFIG=str(file), PORT="0").refused("init")
+    assert f"COUNTERSIGN_CONFIG: {file} cannot be read" in said
+    assert "COUNTERSIGN_PORT: " in said
+
+
+def test_settings_come_from_a_file_and_a_variable_wins(bench: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "countersign.toml"
+    lines = (f'data_dir = "{tmp_path / "from the file"}"', 'trusted_proxies = ["10.0.0.0/8"]')
+    file.write_text("\n".join((*lines, "port = 9000")))
+    # The data directory is given twice, and the variable wins.
+    bench.but(CONFIG=str(file)).run("init")
+    assert (bench.data_dir / "countersign.db").exists()
+    bench.but(CONFIG=str(file), DATA_DIR="").run("init")
+    assert (tmp_path / "from the file" / "countersign.db").exists()
+
+
+def test_a_password_in_a_wrong_database_url_is_not_shown(bench: Bench) -> None:
+    said = bench.but(DATABASE_URL="postgres//me:hunter2@db/name").refused("init")
+    assert "COUNTERSIGN_DATABASE_URL" in said
+    assert "hunter2" not in said

@@ -1,0 +1,66 @@
+"""`dev`, which is `make run`: from nothing to a line that works."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+
+from countersign.domain.key import well_formed
+from tests.cli.conftest import Bench
+from tests.cli.serving import running, wait_for
+from tests.support.service import free_port
+
+COMMAND = [sys.executable, "-m", "countersign", "dev"]
+
+
+def run_curl(line: str) -> object:
+    """Run the line as it was printed; where there is no curl, send what it would send."""
+    words = shlex.split(line)
+    if shutil.which("curl"):
+        done = subprocess.run([*words, "-fsS"], capture_output=True, check=True)
+        return json.loads(done.stdout)
+    assert words[:2] == ["curl", "-H"]
+    name, _, value = words[2].partition(": ")
+    return httpx2.get(words[3], headers={name: value}).raise_for_status().json()
+
+
+def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path) -> None:
+    port = free_port()
+    own, log = bench.but(PORT=str(port)), tmp_path / "log"
+    with running(COMMAND, own.environment, log) as process:
+        said = wait_for(process, log, "Countersign serves")
+        (line,) = [line.strip() for line in said.splitlines() if line.strip().startswith("curl ")]
+        (key,) = {k for k in re.findall(r"csign_\w+", said) if well_formed(k)}
+        assert key.startswith("csign_sk_test_")
+        notice = run_curl(line)
+        assert isinstance(notice, dict)
+        assert notice["bullets"]
+        docs = re.search(r"API reference: +(\S+)", said)
+        assert docs is not None
+        assert httpx2.get(docs[1]).status_code == 200
+
+        # Beside it, commands work as in the README, with nothing but the data directory.
+        another = bench.key("demo")
+        headers = {"Authorization": f"Bearer {another}"}
+        url = f"http://127.0.0.1:{port}/v1/notices"
+        assert httpx2.get(url, headers=headers).status_code == 200
+        process.terminate()
+        assert process.wait(20) == 0
+
+    # The second start has no key to show, and says how to get another.
+    with running(COMMAND, own.environment, log) as process:
+        said = wait_for(process, log, "Countersign serves")
+        assert not [k for k in re.findall(r"csign_\w+", said) if well_formed(k)]
+        assert "has a test key already" in said
+        (words,) = re.findall(r"countersign (keys create .*)", said)
+        given = bench.run(*words.split()).stdout.strip()
+        headers = {"Authorization": f"Bearer {given}"}
+        assert httpx2.get(url, headers=headers).status_code == 200
+        assert httpx2.get(url, headers={"Authorization": f"Bearer {key}"}).status_code == 200
+    assert len(bench.read("accounts", "list")) == 1
+    assert len(bench.read("notices", "list")) == 1

@@ -1,0 +1,204 @@
+"""`notices`: check, publish, compare, sign off, withdraw."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Bench
+from tests.cli.notice_files import LINES, write_notice
+
+REVIEW = ("--by", "A. Counsel", "--against", "https://example.com/law")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write_notice(tmp_path / "notice.toml")
+
+
+@pytest.fixture
+def published(initialised: Bench, file: Path) -> Bench:
+    """Give a deployment on which another notice is published."""
+    initialised.run("notices", "publish", str(file))
+    return initialised
+
+
+def state(bench: Bench, version: str = "2026-03") -> tuple[str, str]:
+    """Where a version of the other notice stands for test and for live keys."""
+    (listed,) = [
+        n
+        for n in bench.read("notices", "list")
+        if (n["notice_id"], n["version"]) == ("storage-law", version)
+    ]
+    return listed["test"], listed["live"]
+
+
+def test_the_shipped_notice_is_published_unreviewed_and_says_what_is_missing(
+    initialised: Bench,
+) -> None:
+    (listed,) = initialised.read("notices", "list")
+    assert (listed["test"], listed["live"]) == ("in_force", "not_reviewed")
+    assert listed["text_gaps"]
+    assert [event["type"] for event in listed["events"]] == ["published"]
+
+
+def test_check_gives_the_digest_that_publishing_will_give(initialised: Bench, file: Path) -> None:
+    checked = initialised.run("notices", "check", str(file))
+    digest = checked.stdout.strip()
+    assert len(digest) == 64
+    assert len(initialised.read("notices", "list")) == 1
+    assert initialised.run("notices", "publish", str(file)).stdout.strip() == digest
+    assert initialised.read("notices", "show", "storage-law")["digest"] == digest
+
+
+def test_check_needs_no_deployment(bench: Bench, file: Path) -> None:
+    assert bench.run("notices", "check", str(file)).returncode == 0
+    assert not bench.data_dir.exists()
+
+
+def test_check_names_every_mistake_in_a_file(initialised: Bench, tmp_path: Path) -> None:
+    wrong = write_notice(
+        tmp_path / "wrong.toml", "No Capitals!", effective_from="soon", titel="?", lines=()
+    )
+    said = initialised.refused("notices", "check", str(wrong))
+    for field in ("id:", "effective_from:", "titel:", "bullets:"):
+        assert field in said
+    assert "invalid_notice_file" in initialised.refused("notices", "publish", str(wrong))
+    assert len(initialised.read("notices", "list")) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"id = ", b"[" * 5000])
+def test_a_file_that_holds_no_notice_is_refused(
+    initialised: Bench, tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "broken.toml"
+    file.write_bytes(content)
+    assert "invalid_notice_file" in initialised.refused("notices", "check", str(file))
+
+
+def test_a_missing_file_is_a_mistake_in_the_command(initialised: Bench) -> None:
+    done = initialised.run("notices", "publish", "nowhere.toml", check=False)
+    assert done.returncode == 2
+
+
+def test_publishing_the_same_words_again_is_harmless(
+    published: Bench, file: Path, tmp_path: Path
+) -> None:
+    before = published.read("notices", "list")
+    first = published.read("notices", "publish", str(file))
+    assert first["new"] is False
+    # The same words under other comments and another name are still the same words.
+    copy = tmp_path / "copy.toml"
+    copy.write_text("# a comment\n" + file.read_text())
+    assert published.read("notices", "publish", str(copy)) == first
+    assert published.read("notices", "list") == before
+
+
+def test_a_published_version_cannot_be_published_with_other_words(
+    published: Bench, file: Path
+) -> None:
+    before = published.read("notices", "show", "storage-law")
+    for lines in (LINES[:2], (*LINES[:2], LINES[2] + " ")):
+        write_notice(file, lines=lines)
+        said = published.refused("notices", "publish", str(file))
+        assert "notice_version_conflict" in said
+        assert "new version" in said
+    assert published.read("notices", "show", "storage-law") == before
+
+
+def test_show_tells_the_words_and_the_history(published: Bench) -> None:
+    published.run("notices", "review", "storage-law", "--version", "2026-03", *REVIEW)
+    shown = published.read("notices", "show", "storage-law", "--version", "2026-03")
+    assert [bullet["text"] for bullet in shown["content"]["bullets"]] == list(LINES)
+    assert [event["type"] for event in shown["events"]] == ["published", "reviewed"]
+    details = shown["events"][1]["details"]
+    assert details["by"] == "A. Counsel"
+    assert details["against"] == "https://example.com/law"
+    assert details["digest"] == shown["digest"]
+    text = published.run("notices", "show", "storage-law").stdout
+    for words in (*LINES, shown["digest"], "A. Counsel", "reviewed"):
+        assert words in text
+
+
+def test_diff_compares_versions_and_files(published: Bench, tmp_path: Path) -> None:
+    later = write_notice(tmp_path / "later.toml", version="2027-01", lines=(*LINES[:2], "New."))
+    compared = published.run("notices", "diff", "storage-law", "2026-03", str(later)).stdout
+    assert f"-bullet L3: {LINES[2]}" in compared
+    assert "+bullet L3: New." in compared
+    assert LINES[0] not in compared
+    published.run("notices", "publish", str(later))
+    between = published.read("notices", "diff", "storage-law", "2026-03", "2027-01")
+    assert between["different"] is True
+    same = published.read("notices", "diff", "storage-law", "2026-03", "2026-03")
+    assert same == {"different": False, "diff": []}
+
+
+def test_a_later_version_takes_over(published: Bench, tmp_path: Path) -> None:
+    dates = {"2026-06": "2026-06-01", "2099-01": "2099-01-01"}
+    for version, effective in dates.items():
+        file = tmp_path / f"{version}.toml"
+        write_notice(file, version=version, effective_from=effective)
+        published.run("notices", "publish", str(file))
+    assert state(published) == ("superseded", "not_reviewed")
+    assert state(published, "2026-06") == ("in_force", "not_reviewed")
+    assert state(published, "2099-01") == ("scheduled", "not_reviewed")
+    published.run("notices", "review", "storage-law", "--version", "2026-03", *REVIEW)
+    assert state(published) == ("superseded", "in_force")
+
+
+@pytest.mark.parametrize(
+    ("by", "against"),
+    [("", "https://example.com"), (" ", "https://example.com"), ("me", ""), ("me", "the book")],
+)
+def test_a_review_says_by_whom_and_against_what(published: Bench, by: str, against: str) -> None:
+    arguments = ("--version", "2026-03", "--by", by, "--against", against)
+    assert "invalid_argument" in published.refused("notices", "review", "storage-law", *arguments)
+    assert state(published) == ("in_force", "not_reviewed")
+
+
+@pytest.mark.parametrize("typed", ["", "n\n", "\n"])
+def test_withdrawing_asks_unless_told_not_to(published: Bench, typed: str) -> None:
+    withdraw = ("notices", "withdraw", "storage-law", "--version", "2026-03")
+    assert "for good" in published.refused(*withdraw, typed=typed)
+    assert state(published) == ("in_force", "not_reviewed")
+
+
+@pytest.mark.parametrize(
+    ("options", "typed", "status"),
+    [
+        (("--yes",), "", "withdrawn"),
+        ((), "y\n", "withdrawn"),
+        (("--enjoined", "--yes"), "", "enjoined"),
+    ],
+)
+def test_a_withdrawn_version_is_out_of_force_for_good(
+    published: Bench, file: Path, options: tuple[str, ...], typed: str, status: str
+) -> None:
+    done = published.run(
+        *("notices", "withdraw", "storage-law", "--version", "2026-03", "--reason", "court"),
+        *options,
+        typed=typed,
+    )
+    assert done.stdout.startswith("nev_")
+    assert state(published) == (status, status)
+    last = published.read("notices", "show", "storage-law")["events"][-1]
+    assert (last["type"], last["details"]["reason"]) == (status, "court")
+    published.run("notices", "review", "storage-law", "--version", "2026-03", *REVIEW)
+    published.run("notices", "publish", str(file))
+    assert state(published) == (status, status)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "no-such-law"),
+        ("show", "storage-law", "--version", "1"),
+        ("diff", "storage-law", "2026-03", "1"),
+        ("review", "storage-law", "--version", "1", *REVIEW),
+        ("review", "no-such-law", "--version", "2026-03", *REVIEW),
+        ("withdraw", "storage-law", "--version", "1", "--yes"),
+    ],
+)
+def test_an_unknown_version_is_refused(published: Bench, arguments: tuple[str, ...]) -> None:
+    said = published.refused("notices", *arguments)
+    assert "notice_not_found" in said
+    assert "countersign notices list" in said
