@@ -168,6 +168,7 @@ def test_without_a_usable_header_the_address_is_that_of_the_connection() -> None
     found = resolve(forwarded="unknown, _x", addresses=["unknown", "_x"], peer="192.0.2.1")
     assert (found.ip, found.ip_source) == ("192.0.2.1", Source.CONNECTION)
     assert found.forwarded == "unknown, _x"
+    assert not found.forwarded_truncated
 
 
 def test_when_all_are_trusted_proxies_the_address_is_that_of_the_connection() -> None:
@@ -199,6 +200,7 @@ def test_without_anything_the_facts_are_missing() -> None:
         ip_source=None,
         peer_ip=None,
         forwarded=None,
+        forwarded_truncated=False,
         user_agent=None,
         user_agent_source=None,
         user_agent_truncated=False,
@@ -210,6 +212,7 @@ def test_the_header_is_kept_whole_up_to_its_bound() -> None:
     long = ", ".join(["203.0.113.7"] * 500)
     found = resolve(forwarded=long, addresses=forwarding_elements("x-forwarded-for", long))
     assert found.forwarded == long[:HEADER_LENGTH_MAX]
+    assert found.forwarded_truncated
     assert found.ip == "203.0.113.7"
 
 

@@ -123,6 +123,7 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
                 "source": origin["ip_source"],
                 "peer_ip": origin["peer_ip"],
                 "forwarded": origin["forwarded"],
+                "truncated": origin["forwarded_truncated"],
             },
         ),
         (

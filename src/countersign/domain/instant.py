@@ -35,6 +35,11 @@ def rfc3339(instant: datetime) -> str:
     return _in_utc(instant).isoformat(timespec="seconds")[:-6] + "Z"
 
 
+def to_the_second(instant: datetime | None) -> datetime | None:
+    """The time without its fraction, which is how the API shows it; None stays None."""
+    return None if instant is None else instant.replace(microsecond=0)
+
+
 def rfc3339_ms(instant: datetime) -> str:
     """`2026-11-20T21:31:00.123Z`: the form of a time in a record."""
     return _in_utc(instant).isoformat(timespec="milliseconds")[:-6] + "Z"

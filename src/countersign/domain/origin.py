@@ -39,6 +39,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     peer_ip: str | None
     forwarded: str | None
     """The forwarding header as it was sent (cut), unless the body gave the address."""
+    forwarded_truncated: bool
     user_agent: str | None
     user_agent_source: Source | None
     user_agent_truncated: bool
@@ -88,13 +89,15 @@ def resolve_origin(
     source = Source.BODY if body_ip else Source.HEADER if claimed else None
     if claimed is None and peer_ip is not None:
         claimed, source = peer_ip, Source.CONNECTION
+    header = None if body_ip else forwarded
     agent = body_user_agent if body_user_agent is not None else user_agent
     from_header = body_user_agent is None and agent is not None
     return Origin(
         ip=claimed,
         ip_source=source,
         peer_ip=peer_ip,
-        forwarded=forwarded[:HEADER_LENGTH_MAX] if forwarded and not body_ip else None,
+        forwarded=header[:HEADER_LENGTH_MAX] if header else None,
+        forwarded_truncated=header is not None and len(header) > HEADER_LENGTH_MAX,
         user_agent=agent[:USER_AGENT_LENGTH_MAX] if agent is not None else None,
         user_agent_source=None if agent is None else Source.HEADER if from_header else Source.BODY,
         user_agent_truncated=agent is not None and len(agent) > USER_AGENT_LENGTH_MAX,

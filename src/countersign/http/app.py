@@ -41,6 +41,7 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 BODY_BYTES_MAX: Final = 64 * 1024
 _DRAINED_BYTES_MAX: Final = 1024 * 1024
+_WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 
 _log = structlog.get_logger("countersign.http")
@@ -72,14 +73,17 @@ class App:
         request_id = f"{self._process}{next(self._request_ids):x}"
         route: Route | None = None
         extra: list[Header] = []
+        incoming = _Incoming(receive)
         try:
             route, parameter = self._router.match(scope["method"], scope["path"])
             call = _call(scope, parameter)
-            reply = await self._answer(route, call, receive, extra)
+            reply = await self._answer(route, call, incoming, extra)
         except Refusal as refusal:
             reply = self._refused(refusal, request_id, scope)
             if isinstance(refusal, MethodNotAllowed):
                 extra.append((b"allow", self._router.allowed(scope["path"])))
+            if scope["method"] not in _WITHOUT_BODY:
+                await incoming.drain()
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
             _log.error("unexpected_error", request_id=request_id, exc_info=_without_values(error))
             reply = error_reply(InternalError(), self._help)
@@ -87,7 +91,7 @@ class App:
         await _send(send, scope["method"], reply, extra, request_id)
 
     async def _answer(
-        self, route: Route, call: Call, receive: Receive, extra: list[Header]
+        self, route: Route, call: Call, incoming: _Incoming, extra: list[Header]
     ) -> Reply:
         """Pass the gates; `extra` gets the headers that also a refusal carries."""
         if route.scope is None:
@@ -102,7 +106,7 @@ class App:
             if wait:
                 raise RateLimited(retry_after=wait)
         if route.request is not None:
-            call.body = await _read_body(call, receive)
+            call.body = await incoming.read()
             if not _is_json(call.headers.get(b"content-type", b"")):
                 raise UnsupportedMediaType
             key = call.headers.get(b"idempotency-key")
@@ -181,37 +185,52 @@ def _idempotency_key(value: bytes) -> str:
     return key.decode("ascii")
 
 
-async def _read_body(call: Call, receive: Receive) -> bytes:
-    """The whole body.
+class _Incoming:
+    """The body of a request, which is read at most once."""
 
-    Raises:
-        PayloadTooLarge: it is larger than BODY_BYTES_MAX. What follows is read and dropped, up to
-            a bound, so that the client gets to see the answer.
-    """
-    declared = call.headers.get(b"content-length", b"")
-    if declared.isdigit() and int(declared) > _DRAINED_BYTES_MAX:
-        raise PayloadTooLarge
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        if len(body) > BODY_BYTES_MAX:
-            raise PayloadTooLarge
-        return body
-    parts, size = [body], len(body)
-    while message.get("more_body"):
-        message = await receive()
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._more = True
+
+    async def read(self) -> bytes:
+        """The whole body.
+
+        Raises:
+            PayloadTooLarge: it is larger than BODY_BYTES_MAX.
+            InvalidRequest: the connection ended before it did.
+        """
+        parts: list[bytes] = []
+        size = 0
+        while self._more:
+            part = await self._next()
+            size += len(part)
+            if size > BODY_BYTES_MAX:
+                raise PayloadTooLarge
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def drain(self) -> None:
+        """Read and drop what is left, up to a bound.
+
+        A client that is still sending sees the answer only when it has finished, and a connection
+        on which a body was left unread cannot be used again.
+        """
+        left = _DRAINED_BYTES_MAX
+        try:
+            while self._more and left > 0:
+                left -= len(await self._next())
+        except InvalidRequest:
+            return
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
         if message["type"] == "http.disconnect":
+            self._more = False
             msg = "The request ended before its body did."
             raise InvalidRequest(msg)
-        part = message.get("body", b"")
-        size += len(part)
-        if size > _DRAINED_BYTES_MAX:
-            raise PayloadTooLarge
-        if size <= BODY_BYTES_MAX:
-            parts.append(part)
-    if size > BODY_BYTES_MAX:
-        raise PayloadTooLarge
-    return b"".join(parts)
+        self._more = bool(message.get("more_body"))
+        part: bytes = message.get("body", b"")
+        return part
 
 
 async def _send(

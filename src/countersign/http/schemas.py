@@ -1,5 +1,6 @@
 """Bodies of requests and answers: the types that validate are the types that are documented."""
 
+from datetime import datetime
 from typing import Annotated, Final, Generic, TypeVar
 
 import msgspec
@@ -26,12 +27,8 @@ _ADDRESS: Final = {
 Opaque = Annotated[str, Meta(max_length=OPAQUE_LENGTH_MAX, extra_json_schema=_STORABLE)]
 Reference = Annotated[Opaque, Meta(min_length=1)]
 Timestamp = Annotated[
-    str,
-    Meta(
-        description="RFC 3339, UTC, to the second.",
-        examples=["2026-11-20T21:31:00Z"],
-        extra_json_schema={"format": "date-time"},
-    ),
+    datetime,
+    Meta(description="RFC 3339, UTC, to the second.", examples=["2026-11-20T21:31:00Z"], tz=True),
 ]
 
 

@@ -145,6 +145,7 @@ def _personal(submission: Submission) -> tuple[tuple[str, object], ...]:
                 "source": origin.ip_source,
                 "peer_ip": origin.peer_ip,
                 "forwarded": origin.forwarded,
+                "truncated": origin.forwarded_truncated,
             },
         ),
         (

@@ -20,7 +20,19 @@ from countersign.storage.tables import buyers, verifications, zip_attempts
 _encode_reasons: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 
-_SELECT: Final = select(buyers).where(buyers.c.cbid.in_(bindparam("cbids", expanding=True)))
+_MODES: Final = {mode.value: mode for mode in Mode}
+_STATUSES: Final = {status.value: status for status in BuyerStatus}
+
+_SELECT: Final = select(
+    buyers.c.cbid,
+    buyers.c.account_id,
+    buyers.c.mode,
+    buyers.c.status,
+    buyers.c.reasons,
+    buyers.c.verified_at,
+    buyers.c.expires_at,
+    buyers.c.simulated,
+).where(buyers.c.cbid.in_(bindparam("cbids", expanding=True)))
 _INSERT: Final = insert(buyers)
 _UPDATE: Final = (
     update(buyers)
@@ -65,7 +77,7 @@ def _get(connection: Connection, cbids: Sequence[str]) -> Sequence[Buyer | Count
 
 def _by_cbid(connection: Connection, cbids: Sequence[str]) -> dict[str, Buyer]:
     rows = connection.execute(_SELECT, {"cbids": list(set(cbids))})
-    return {row.cbid: _from_row(row) for row in rows}
+    return {row[0]: _from_row(row) for row in rows}
 
 
 @each
@@ -137,14 +149,15 @@ def _to_row(buyer: Buyer) -> dict[str, object]:
     }
 
 
-def _from_row(row: Row[Any]) -> Buyer:
+def _from_row(row: Row[*tuple[Any, ...]]) -> Buyer:
+    cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated = row
     return Buyer(
-        cbid=row.cbid,
-        account_id=row.account_id,
-        mode=Mode(row.mode),
-        status=BuyerStatus(row.status),
-        reasons=_decode_reasons(row.reasons) if row.reasons != "[]" else (),
-        verified_at=row.verified_at,
-        expires_at=row.expires_at,
-        simulated=row.simulated,
+        cbid=cbid,
+        account_id=account_id,
+        mode=_MODES[mode],
+        status=_STATUSES[status],
+        reasons=_decode_reasons(reasons) if reasons != "[]" else (),
+        verified_at=verified_at,
+        expires_at=expires_at,
+        simulated=simulated,
     )

@@ -28,8 +28,9 @@ SQLITE_VERSION_MIN: Final = (3, 51, 3)
 
 SQLITE_FILE: Final = "countersign.db"
 BUSY_TIMEOUT_SECONDS: Final = 5.0
-"""How long to wait for another process that is writing to the embedded database."""
+"""How long to wait for a lock that another process holds."""
 _RETRY_AFTER_SECONDS: Final = 2
+_LOCK_NOT_AVAILABLE: Final = "55P03"
 _CHECKPOINT_PAGES: Final = 8000
 """32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
 
@@ -88,7 +89,17 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
     options: dict[str, Any] = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
     if purpose is Purpose.READ:
         options["isolation_level"] = "AUTOCOMMIT"
-    return create_engine(url, connect_args={"connect_timeout": 5}, **options)
+    engine = create_engine(url, connect_args={"connect_timeout": 5}, **options)
+
+    @event.listens_for(engine, "connect")
+    def limit_waiting(connection: Any, _record: object) -> None:  # noqa: ANN401 - a DBAPI connection
+        # Only the wait for others' locks has a limit: a commit that is cut off is one whose
+        # outcome nobody knows.
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = '{int(BUSY_TIMEOUT_SECONDS)}s'")
+        connection.commit()
+
+    return engine
 
 
 def sqlite_module() -> ModuleType:
@@ -170,7 +181,9 @@ def translate(error: BaseException) -> CountersignError:
 
 
 def _is_busy(error: OperationalError) -> bool:
-    return getattr(error.orig, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+    name = getattr(error.orig, "sqlite_errorname", "")
+    state = getattr(error.orig, "sqlstate", None)
+    return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or state == _LOCK_NOT_AVAILABLE
 
 
 def _is_away(error: DBAPIError) -> bool:

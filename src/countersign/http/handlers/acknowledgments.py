@@ -7,7 +7,7 @@ from typing import Final
 
 from countersign.bootstrap import Deployment
 from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX, Receipt
-from countersign.domain.instant import parse_rfc3339, rfc3339
+from countersign.domain.instant import parse_rfc3339
 from countersign.domain.mode import Mode
 from countersign.domain.origin import Origin, forwarding_elements, normalised_ip, resolve_origin
 from countersign.errors import InvalidRequest
@@ -151,7 +151,7 @@ def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
         user_agent_source=agent.get("source"),
         user_agent_truncated=agent.get("truncated"),
         capture=view.record.capture,
-        accepted_at=rfc3339(view.accepted_at),
+        accepted_at=view.accepted_at.replace(microsecond=0),
         evidence=_PENDING,
         erased_at=None,
     )

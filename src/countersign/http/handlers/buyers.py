@@ -8,7 +8,7 @@ import msgspec
 
 from countersign.bootstrap import Deployment
 from countersign.domain.buyer import BuyerStatus
-from countersign.domain.instant import rfc3339
+from countersign.domain.instant import to_the_second
 from countersign.domain.postal_code import is_zip
 from countersign.errors import InvalidRequest
 from countersign.http import schemas
@@ -57,8 +57,8 @@ async def get_status(deployment: Deployment, call: Call) -> Reply:
             schemas.BuyerStatusAnswer(
                 cbid=call.parameter,
                 status=standing.status,
-                verified_at=rfc3339(standing.verified_at) if standing.verified_at else None,
-                expires_at=rfc3339(standing.expires_at) if standing.expires_at else None,
+                verified_at=to_the_second(standing.verified_at),
+                expires_at=to_the_second(standing.expires_at),
                 reasons=list(standing.reasons) or msgspec.UNSET,
             )
         )
@@ -71,7 +71,7 @@ def _render(outcome: Outcome) -> bytes:
         schemas.BuyerVerification(
             cbid=outcome.cbid,
             status=standing.status,
-            expires_at=rfc3339(standing.expires_at) if standing.expires_at else None,
+            expires_at=to_the_second(standing.expires_at),
             message=_MESSAGES[standing.status],
             reasons=list(standing.reasons) or msgspec.UNSET,
         )

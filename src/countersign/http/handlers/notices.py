@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Final
 
 from countersign.bootstrap import Deployment
-from countersign.domain.instant import rfc3339
+from countersign.domain.instant import to_the_second
 from countersign.domain.notice import NoticeStatus, NoticeVersion, status_of
 from countersign.errors import InvalidRequest
 from countersign.http import schemas
@@ -119,8 +119,8 @@ def _version(version: NoticeVersion, status: NoticeStatus) -> schemas.NoticeVers
         digest=version.digest,
         lines=len(content.bullets),
         effective_from=content.effective_from,
-        published_at=rfc3339(version.published_at),
-        reviewed_at=rfc3339(review.at) if review else None,
+        published_at=version.published_at.replace(microsecond=0),
+        reviewed_at=to_the_second(review.at) if review else None,
         reviewed_against=review.details.get("against") if review else None,
         source_url=content.source_url,
         editorial=list(content.editorial),
