@@ -14,6 +14,7 @@ from tests.http import wire
 from tests.http.backstage import Vendor, make_client
 from tests.http.calls import SHIPPED_NOTICE, message, refusal
 from tests.http.conftest import RATE, Configured
+from tests.support.service import Server
 
 PATH = f"/v1/notices/{SHIPPED_NOTICE}/acknowledge"
 JSON = {"Content-Type": "application/json"}
@@ -177,3 +178,11 @@ def test_the_address_is_judged_before_the_method(client: httpx2.Client) -> None:
     answer = client.put("/v1/nothing")
     assert refusal(answer) == (404, "not_found")
     assert "not found" in message(answer)
+
+
+def test_a_refused_body_leaves_the_connection_in_use(server: Server) -> None:
+    """Without a key the body is not wanted; the next request on the same connection is answered."""
+    with server.client() as stranger:
+        for _ in range(20):
+            answer = stranger.post(PATH, content=b"x" * 60_000, headers=JSON)
+            assert answer.status_code == 401

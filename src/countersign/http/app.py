@@ -7,6 +7,7 @@ docs/decisions/0002.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from itertools import count
 from typing import Any, Final, TypeAlias
@@ -41,6 +42,8 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 BODY_BYTES_MAX: Final = 64 * 1024
 _DRAINED_BYTES_MAX: Final = 1024 * 1024
+_BODY_SECONDS_MAX: Final = 20
+_DRAIN_SECONDS_MAX: Final = 1
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 
@@ -106,15 +109,13 @@ class App:
             if wait:
                 raise RateLimited(retry_after=wait)
         if route.request is not None:
-            call.body = await incoming.read()
+            call.body = await incoming.read(call.headers.get(b"content-length", b""))
             if not _is_json(call.headers.get(b"content-type", b"")):
                 raise UnsupportedMediaType
             key = call.headers.get(b"idempotency-key")
             if key is not None:
                 return await self._once(route, call, _idempotency_key(key))
-        if call.query_string:
-            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
-        return await route.handler(self._deployment, call)
+        return await self._handle(route, call)
 
     async def _once(self, route: Route, call: Call, key: str) -> Reply:
         idempotency = self._deployment.idempotency
@@ -123,10 +124,13 @@ class App:
             kept = await idempotency.kept(slot)
             if kept is not None:
                 return Reply(kept, (*PERSONAL, REPLAYED))
-            if call.query_string:
-                call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
             call.entry = lambda answer: idempotency.entry(slot, answer)
-            return await route.handler(self._deployment, call)
+            return await self._handle(route, call)
+
+    async def _handle(self, route: Route, call: Call) -> Reply:
+        if call.query_string:
+            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
+        return await route.handler(self._deployment, call)
 
     def _refused(self, refusal: Refusal, request_id: str, scope: Scope) -> Reply:
         reply = error_reply(refusal, self._help)
@@ -186,27 +190,36 @@ def _idempotency_key(value: bytes) -> str:
 
 
 class _Incoming:
-    """The body of a request, which is read at most once."""
+    """The body of a request, which is read at most once, and not for ever."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._more = True
 
-    async def read(self) -> bytes:
-        """The whole body.
+    async def read(self, declared: bytes) -> bytes:
+        """The whole body; `declared` is its Content-Length.
 
         Raises:
             PayloadTooLarge: it is larger than BODY_BYTES_MAX.
-            InvalidRequest: the connection ended before it did.
+            InvalidRequest: the connection, or the time for it, ended before it did.
         """
+        if declared.isdigit() and int(declared[:20]) > BODY_BYTES_MAX:
+            self._more = int(declared[:20]) <= _DRAINED_BYTES_MAX
+            raise PayloadTooLarge
         parts: list[bytes] = []
         size = 0
-        while self._more:
-            part = await self._next()
-            size += len(part)
-            if size > BODY_BYTES_MAX:
-                raise PayloadTooLarge
-            parts.append(part)
+        try:
+            async with asyncio.timeout(_BODY_SECONDS_MAX):
+                while self._more:
+                    part = await self._next()
+                    size += len(part)
+                    if size > BODY_BYTES_MAX:
+                        raise PayloadTooLarge
+                    parts.append(part)
+        except TimeoutError:
+            self._more = False
+            msg = f"The body did not arrive within {_BODY_SECONDS_MAX} seconds."
+            raise InvalidRequest(msg) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def drain(self) -> None:
@@ -217,9 +230,10 @@ class _Incoming:
         """
         left = _DRAINED_BYTES_MAX
         try:
-            while self._more and left > 0:
-                left -= len(await self._next())
-        except InvalidRequest:
+            async with asyncio.timeout(_DRAIN_SECONDS_MAX):
+                while self._more and left > 0:
+                    left -= len(await self._next())
+        except (InvalidRequest, TimeoutError):
             return
 
     async def _next(self) -> bytes:

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from granian.constants import HTTPModes, Interfaces
@@ -20,6 +21,8 @@ from countersign.http.app import App
 from countersign.http.metrics import serve_metrics
 
 _BACKLOG: Final = 1024
+_GRACE_SECONDS: Final = 10.0
+"""How long requests under way may take once the server was told to stop."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 
@@ -31,7 +34,7 @@ class AddressInUse(OperatorError):
 
 
 async def serve(deployment: Deployment, ready: Callable[[], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM; requests under way are finished.
+    """Serve until SIGINT or SIGTERM; requests under way have ten seconds to finish.
 
     Args:
         deployment: what to serve.
@@ -63,13 +66,25 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         log_enabled=False,
     )
     loop = asyncio.get_running_loop()
+    serving = asyncio.create_task(server.serve())
+
+    def stop() -> None:
+        loop.call_soon(server.signal_handler_interrupt)
+        loop.call_later(_GRACE_SECONDS, abandon)
+
+    def abandon() -> None:
+        # The server's own callbacks will find their work cancelled; that is no news.
+        loop.set_exception_handler(lambda *_: None)
+        serving.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, server.signal_handler_interrupt)
+        loop.add_signal_handler(number, stop)
     tidying = asyncio.create_task(deployment.housekeeping.run())
     try:
         if ready is not None:
             loop.call_soon(ready)
-        await server.serve()
+        with suppress(asyncio.CancelledError):
+            await serving
     finally:
         tidying.cancel()
 
