@@ -25,7 +25,7 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
     database: Database, run: Run
 ) -> None:
     accounts = [items.account() for _ in range(20)]
-    # The helper itself checks that there was one batch.
+    # `in_one_batch` checks that there was one batch.
     outcomes = run(in_one_batch(database, [Accounts(database).add(a) for a in accounts]))
     assert outcomes == [None] * 20
     assert set(accounts) < set(run(Accounts(database).list()))

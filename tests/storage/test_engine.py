@@ -3,11 +3,12 @@
 import asyncio
 import sqlite3
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from sqlalchemy import URL, Connection, text
+from sqlalchemy import URL, Connection, Engine, event, func, select, text
 
 from countersign.bootstrap import initialise, open_deployment
 from countersign.config import load_settings
@@ -29,8 +30,8 @@ from countersign.storage.acknowledgments import Acknowledgments
 from countersign.storage.batching import each
 from countersign.storage.buyers import Buyers
 from countersign.storage.database import Database
-from countersign.storage.engine import database_url, sqlite_module
-from countersign.storage.tables import records
+from countersign.storage.engine import Purpose, database_url, open_engine, sqlite_module
+from countersign.storage.tables import records, verifications
 from tests.storage import items
 from tests.storage.busy import other_writer
 from tests.storage.conftest import Run, on_postgres, on_sqlite
@@ -222,6 +223,45 @@ def test_a_connection_that_breaks_is_unavailable_storage_and_then_replaced(
     run(Accounts(database).add(owner))
     assert run(Accounts(database).get(owner.id)) == owner
     assert run(Accounts(database).list()) == [owner]
+
+
+# --- durability ----------------------------------------------------------------------------------
+
+
+def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run) -> None:
+    owner = items.account()
+    engine = open_engine(url, Purpose.READ)
+
+    def slow_disk(_: Connection) -> None:
+        time.sleep(0.05)
+
+    async def write() -> None:
+        async with Database(url) as database:
+            event.listen(database._writing, "commit", slow_disk)
+            await Accounts(database).add(owner)
+            for n in range(3):
+                entry = items.idempotency_entry(owner)
+                acts = [
+                    Acknowledgments(database).add(items.acknowledgment(owner, keep=entry)),
+                    Acknowledgments(database).add(items.acknowledgment(owner)),
+                    Buyers(database).verify(items.verification(owner, f"cbid_test_{n}")),
+                ]
+                for number, act in enumerate(asyncio.as_completed(acts), 1):
+                    await act
+                    # Another connection sees what is committed, and nothing else.
+                    assert committed(engine) >= 3 * n + number
+
+    run(write())
+    engine.dispose()
+
+
+def committed(engine: Engine) -> int:
+    """Count acknowledgments and verifications."""
+    with engine.connect() as connection:
+        return sum(
+            connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in (records, verifications)
+        )
 
 
 # --- several writers -----------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""Append-only tables: the database itself refuses to change or delete their rows."""
+"""Append-only tables: the database itself refuses to change or delete their rows.
+
+Migrations call this, so what it gives never changes once released: what is to be different gets a
+function of its own.
+"""
 
 from collections.abc import Sequence
 from typing import Final
