@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from typing import Final
 
 from countersign import notices as shipped_notices
 from countersign.config import Settings
+from countersign.domain.notice_file import NOTICE_BYTES_MAX
 from countersign.errors import InvalidConfiguration, WrongSecretKey
 from countersign.ports import Clock, Entropy
 from countersign.providers.sandbox import Sandbox
@@ -60,22 +62,25 @@ class SystemEntropy:
     def __init__(self) -> None:
         self._pool = b""
         self._used = 0
+        self._lock = threading.Lock()
         # A child process must not give out the same bytes as its parent.
         os.register_at_fork(after_in_child=self._forget)
 
     def __call__(self, number: int) -> bytes:
         """That many bytes, each given out once."""
-        end = self._used + number
-        if end > len(self._pool):
-            if number > self._DRAW:
-                return os.urandom(number)
-            self._pool, self._used, end = os.urandom(self._DRAW), 0, number
-        given = self._pool[self._used : end]
-        self._used = end
-        return given
+        with self._lock:  # threads of the database draw, too
+            end = self._used + number
+            if end > len(self._pool):
+                if number > self._DRAW:
+                    return os.urandom(number)
+                self._pool, self._used, end = os.urandom(self._DRAW), 0, number
+            given = self._pool[self._used : end]
+            self._used = end
+            return given
 
     def _forget(self) -> None:
         self._pool, self._used = b"", 0
+        self._lock = threading.Lock()  # the parent's may have been held by another thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +188,9 @@ async def refuse_changed_notices(deployment: Deployment) -> None:
 def _read_if_there(place: str) -> bytes:
     """The file's bytes; none where it is gone, for what it said is in the database."""
     try:
-        return Path(place).read_bytes() if Path(place).is_file() else b""
+        file = Path(place)
+        is_notice = file.is_file() and file.stat().st_size <= NOTICE_BYTES_MAX
+        return file.read_bytes() if is_notice else b""
     except OSError:
         return b""
 

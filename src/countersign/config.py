@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from countersign.domain.origin import Network
@@ -21,6 +20,9 @@ PREFIX: Final = "COUNTERSIGN_"
 FILE_VARIABLE: Final = "COUNTERSIGN_CONFIG"
 _PORT_MAX: Final = 65535
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
+_URL: Final = re.compile(
+    r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
+)
 _RATE: Final = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})\Z")
 
 
@@ -89,8 +91,9 @@ def _host(text: str) -> str:
 
 
 def _url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+    # It goes into headers, so only what can do no harm there.
+    match = _URL.match(text)
+    if match is None or int(match[1] or 1) > _PORT_MAX:
         msg = "an address such as https://countersign.example.com"
         raise ValueError(msg)
     return text.rstrip("/")

@@ -25,7 +25,7 @@ from countersign.domain.notice import (
     published_bytes,
     status_of,
 )
-from countersign.domain.notice_file import parse_notice_file
+from countersign.domain.notice_file import NOTICE_BYTES_MAX, parse_notice_file
 from countersign.errors import InvalidNoticeFile, UnknownNotice
 from countersign.services.publish_notices import Publication
 from countersign.services.registry import STALENESS_SECONDS
@@ -144,7 +144,9 @@ def publish(file: Path, *, as_json: bool) -> None:
 def review(notice_id: str, version: str, by: str, against: str, *, as_json: bool) -> None:
     """Sign off that someone compared a version with the official text."""
     event = _review(notice_id, version, by, against)
-    say(f"{notice_id} version {version} is reviewed.")
+    say(f"{notice_id} version {version} is reviewed: live keys are served it while in force.")
+    for gap in _find(notice_id, version).version.content.text_gaps:
+        say(f"  WARNING, the text is incomplete: {gap}")
     _until_servers_know()
     show(_event(event), event.id, as_json=as_json)
 
@@ -218,6 +220,9 @@ def _until_servers_know() -> None:
 
 def _read(file: Path) -> bytes:
     try:
+        if not file.is_file() or file.stat().st_size > NOTICE_BYTES_MAX:
+            msg = f"{file} is not a file of at most {NOTICE_BYTES_MAX} bytes."
+            raise InvalidNoticeFile(msg)
         return file.read_bytes()
     except OSError as error:
         msg = f"{file} cannot be read: {error.strerror}."

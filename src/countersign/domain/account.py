@@ -1,6 +1,7 @@
 """An account is one vendor."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -33,6 +34,11 @@ def checked_account_name(name: str) -> str:
         raise InvalidArgument(msg)
     if not all(c == " " or _PRINTABLE.match(c) for c in stripped):
         msg = "An account name has no control characters or line breaks."
+        raise InvalidArgument(msg)
+    if unicodedata.normalize("NFKC", stripped) != stripped or any(
+        unicodedata.category(character) == "Cf" for character in stripped
+    ):
+        msg = "An account name has no invisible or look-alike (compatibility) characters."
         raise InvalidArgument(msg)
     if stripped.startswith(_ID_PREFIX + "_"):
         msg = f"An account name does not start with {_ID_PREFIX}_: that is how account ids start."

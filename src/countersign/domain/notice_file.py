@@ -16,6 +16,9 @@ from countersign.evidence.canonical import EvidenceError, checked_canonical_json
 
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+NOTICE_BYTES_MAX: Final = 1024 * 1024
+BULLETS_MAX: Final = 200
+"""Initials for more lines would not fit into a request."""
 _RETENTION_YEARS_MAX: Final = 100
 _WORDED: Final = (
     "title",
@@ -131,7 +134,9 @@ def _content_mistakes(values: Mapping[str, Any]) -> list[str]:
 
 
 def _bullet_mistakes(bullets: Sequence[Bullet]) -> list[str]:
-    mistakes = [] if bullets else ["bullets: at least one line is needed"]
+    if not 0 < len(bullets) <= BULLETS_MAX:
+        return [f"bullets: 1 to {BULLETS_MAX} lines are needed"]
+    mistakes = []
     for bullet in bullets:
         if not _VERSION.match(bullet.id):
             mistakes.append(f"bullets: not a valid id: {bullet.id!r}")

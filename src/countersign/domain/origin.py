@@ -104,6 +104,13 @@ def resolve_origin(
     )
 
 
+def readable_part(header: str) -> str:
+    """As much of a forwarding header as is read: its whole elements within HEADER_LENGTH_MAX."""
+    if len(header) <= HEADER_LENGTH_MAX:
+        return header
+    return header[:HEADER_LENGTH_MAX].rpartition(",")[0]
+
+
 def forwarding_elements(header: str, value: str) -> list[str]:
     """The addresses of a forwarding header, left to right.
 

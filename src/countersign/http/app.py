@@ -42,8 +42,10 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 BODY_BYTES_MAX: Final = 64 * 1024
 _DRAINED_BYTES_MAX: Final = 1024 * 1024
+_LOG_SECONDS: Final = 1.0
 _BODY_SECONDS_MAX: Final = 20
 _DRAIN_SECONDS_MAX: Final = 1
+_ONCE: Final = (b"authorization", b"content-type", b"idempotency-key")
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 
@@ -66,6 +68,7 @@ class App:
         self._help = f"{deployment.settings.public_url}/docs/errors"
         self._request_ids = count()
         self._process = f"req_{base32(int.from_bytes(deployment.entropy(8), 'big') << 64)[:14]}"
+        self._logged: dict[str, tuple[float, int]] = {}
         self.metrics = Metrics(deployment.database.batches)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,14 +111,16 @@ class App:
             extra += headers
             if wait:
                 raise RateLimited(retry_after=wait)
+        if call.query_string:
+            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
         if route.request is not None:
             call.body = await incoming.read(call.headers.get(b"content-length", b""))
-            if not _is_json(call.headers.get(b"content-type", b"")):
+            if not _is_json(call.headers.get(b"content-type", b"")) or _is_encoded(call):
                 raise UnsupportedMediaType
             key = call.headers.get(b"idempotency-key")
             if key is not None:
                 return await self._once(route, call, _idempotency_key(key))
-        return await self._handle(route, call)
+        return await route.handler(self._deployment, call)
 
     async def _once(self, route: Route, call: Call, key: str) -> Reply:
         idempotency = self._deployment.idempotency
@@ -125,35 +130,42 @@ class App:
             if kept is not None:
                 return Reply(kept, (*PERSONAL, REPLAYED))
             call.entry = lambda answer: idempotency.entry(slot, answer)
-            return await self._handle(route, call)
-
-    async def _handle(self, route: Route, call: Call) -> Reply:
-        if call.query_string:
-            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
-        return await route.handler(self._deployment, call)
+            return await route.handler(self._deployment, call)
 
     def _refused(self, refusal: Refusal, request_id: str, scope: Scope) -> Reply:
         reply = error_reply(refusal, self._help)
         if reply.status in {401, 403} or reply.status >= 500:
-            _log.warning(
-                "refused",
-                request_id=request_id,
-                code=refusal.code,
-                status=reply.status,
-                method=scope["method"],
-            )
+            self._log_refusal(refusal.code, request_id, scope["method"], reply.status)
         return reply
+
+    def _log_refusal(self, code: str, request_id: str, method: str, status: int) -> None:
+        """A line a second for each code, and how many there were since the last one.
+
+        Otherwise anybody could fill the disk, without a key.
+        """
+        now = self._deployment.clock.monotonic()
+        last, unsaid = self._logged.get(code, (float("-inf"), 0))
+        if now - last < _LOG_SECONDS:
+            self._logged[code] = (last, unsaid + 1)
+            return
+        self._logged[code] = (now, 0)
+        _log.warning(
+            "refused", request_id=request_id, code=code, status=status, method=method, unsaid=unsaid
+        )
 
 
 def _call(scope: Scope, parameter: str) -> Call:
     client = scope.get("client")
     raw_headers = list(scope["headers"])
+    headers = dict(raw_headers)
+    if len(headers) != len(raw_headers):
+        _refuse_repeated(raw_headers)
     return Call(
         method=scope["method"],
         path=scope["path"],
         parameter=parameter,
         query_string=scope["query_string"],
-        headers=dict(raw_headers),
+        headers=headers,
         raw_headers=raw_headers,
         peer=client[0] if client else None,
     )
@@ -174,8 +186,28 @@ def _is_json(content_type: bytes) -> bool:
     media_type, _, parameters = content_type.partition(b";")
     if media_type.strip().lower() != b"application/json":
         return False
-    charset = parameters.strip().lower().replace(b'"', b"")
-    return charset in {b"", b"charset=utf-8", b"charset=utf8"}
+    for parameter in parameters.split(b";"):
+        name, _, value = parameter.strip().lower().partition(b"=")
+        if name == b"charset" and value.strip(b'"') not in {b"utf-8", b"utf8"}:
+            return False
+    return True
+
+
+def _is_encoded(call: Call) -> bool:
+    return call.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity"
+
+
+def _refuse_repeated(headers: list[Header]) -> None:
+    """Whoever is in front may have read the first of two; we would read the last.
+
+    Raises:
+        InvalidRequest: a header of which there can be only one is there twice.
+    """
+    names = [name for name, _ in headers]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            msg = f"The header {name.decode()} is there twice."
+            raise InvalidRequest(msg)
 
 
 def _idempotency_key(value: bytes) -> str:

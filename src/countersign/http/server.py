@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import resource
 import signal
 import socket
 import sys
@@ -13,6 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from countersign.bootstrap import Deployment, refuse_changed_notices
@@ -21,6 +23,10 @@ from countersign.http.app import App
 from countersign.http.metrics import serve_metrics
 
 _BACKLOG: Final = 1024
+_CONNECTIONS_MAX: Final = 10_000
+"""Beyond them, connections wait to be accepted. Idle ones are closed when no header comes."""
+_HEADER_MILLISECONDS_MAX: Final = 10_000
+_HEADER_BYTES_MAX: Final = 128 * 1024
 _GRACE_SECONDS: Final = 10.0
 """How long requests under way may take once the server was told to stop."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
@@ -63,9 +69,14 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         http=HTTPModes.http1,
         websockets=False,
         backlog=_BACKLOG,
+        backpressure=_CONNECTIONS_MAX,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=_HEADER_MILLISECONDS_MAX, max_buffer_size=_HEADER_BYTES_MAX
+        ),
         log_enabled=False,
     )
     loop = asyncio.get_running_loop()
+    _allow_many_connections()
     serving = asyncio.create_task(server.serve())
 
     def stop() -> None:
@@ -87,6 +98,14 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
             await serving
     finally:
         tidying.cancel()
+
+
+def _allow_many_connections() -> None:
+    """Each takes a file descriptor: use as many as the operator allows, not as few as by default."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * _CONNECTIONS_MAX if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, 2 * _CONNECTIONS_MAX), hard))
 
 
 def _calm_the_collector() -> None:

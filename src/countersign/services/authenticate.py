@@ -7,13 +7,15 @@ memory: the cache is keyed by a hash under a key of this process.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from countersign.domain.instant import from_ns, to_ms
 from countersign.domain.key import ApiKey, Principal, well_formed
-from countersign.errors import InvalidApiKey
+from countersign.errors import CountersignError, InvalidApiKey
 from countersign.ports import Clock, Entropy, KeyStore
 from countersign.services.secrets import DeploymentSecret
 
@@ -40,6 +42,7 @@ class Authenticate:
         self._clock = clock
         self._cache_key = entropy(32)
         self._known: dict[bytes, _Known] = {}
+        self._notes: set[asyncio.Task[None]] = set()
 
     async def __call__(self, token: bytes) -> Principal:
         """The principal of a working key.
@@ -81,8 +84,19 @@ class Authenticate:
         expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
         self._known[place] = _Known(principal, began, expires_ns)
         if _unused_lately(key, now):
-            await self._store.touch(key.id, now)
+            self._note_use(key.id, now)
         return principal
+
+    def _note_use(self, key_id: str, now: datetime) -> None:
+        """Beside the request, which bookkeeping can neither delay nor fail."""
+
+        async def note() -> None:
+            with suppress(CountersignError):
+                await self._store.touch(key_id, now)
+
+        task = asyncio.create_task(note())
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
 
 
 def _unused_lately(key: ApiKey, now: datetime) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +26,7 @@ from countersign.errors import (
 from countersign.ids import timed_id
 from countersign.ports import Clock, Entropy, NoticeStore
 
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\.[^\s]+\Z")
 SOURCE_DETAIL: Final = "file"
 
 
@@ -86,10 +88,10 @@ class PublishNotices:
             UnknownNotice: there is no such version.
             InvalidArgument: `by` or `against` is empty, or `against` is no http(s) address.
         """
-        if not by.strip():
-            msg = "Say who reviewed the text: --by WHO."
+        if not by.strip() or not by.isprintable():
+            msg = "Say who reviewed the text, on one line: --by WHO."
             raise InvalidArgument(msg)
-        if not against.startswith(("https://", "http://")):
+        if not _ADDRESS.match(against):
             msg = "Give the address of the official text: --against https://…"
             raise InvalidArgument(msg)
         return await self._append(
@@ -116,8 +118,8 @@ class PublishNotices:
         """Refuse notice files that claim a published version with other words.
 
         Args:
-            files: content by place; a file that holds no notice, or another version, is passed
-                over: it is no longer the file of a published version.
+            files: content by place; nothing for a file that is gone. One that holds another
+                version is passed over: it is no longer the file of a published version.
 
         Raises:
             NoticeFileChanged: with every such file.
@@ -131,6 +133,8 @@ class PublishNotices:
             try:
                 content = parse_notice_file(data)
             except InvalidNoticeFile:
+                if data:
+                    changed.append(f"{place} is no longer a valid notice file.")
                 continue
             published = digests.get((content.id, content.version))
             if published is not None and notice_digest(published_bytes(content)) != published:

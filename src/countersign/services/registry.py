@@ -77,7 +77,7 @@ class Registry:
             (v for v in await self.versions(notice_id) if v.content.version == version), None
         )
         if found is None:
-            msg = f"The notice {notice_id} has no version {version}: not found."
+            msg = f"The notice {notice_id[:64]} has no version {version[:64]}: not found."
             raise NoticeNotFound(msg)
         return found
 

@@ -128,7 +128,8 @@ def _connection(url: URL, purpose: Purpose) -> Iterator[Connection]:
         with engine.connect() as connection:
             yield connection
     except OperationalError as error:
-        place = url.render_as_string(hide_password=True)
+        # Not the whole URL: a password may stand in its query as well.
+        place = url.database if is_embedded(url) else f"{url.host or ''}/{url.database}"
         msg = f"The database {place} cannot be used: {error.orig}"
         raise StorageUnavailable(msg) from error
     finally:

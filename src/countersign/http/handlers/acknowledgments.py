@@ -9,7 +9,13 @@ from countersign.bootstrap import Deployment
 from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX, Receipt
 from countersign.domain.instant import parse_rfc3339
 from countersign.domain.mode import Mode
-from countersign.domain.origin import Origin, forwarding_elements, normalised_ip, resolve_origin
+from countersign.domain.origin import (
+    Origin,
+    forwarding_elements,
+    normalised_ip,
+    readable_part,
+    resolve_origin,
+)
 from countersign.errors import InvalidRequest
 from countersign.http import schemas
 from countersign.http.body import parse_body
@@ -99,7 +105,7 @@ def _origin(deployment: Deployment, call: Call, body: schemas.AcknowledgmentRequ
         lines = [value.decode("latin-1") for key, value in call.raw_headers if key == name]
         if lines:
             forwarded = ", ".join(lines)
-            elements = forwarding_elements(settings.client_ip_header, forwarded)
+            elements = forwarding_elements(settings.client_ip_header, readable_part(forwarded))
     agent = call.headers.get(b"user-agent") if body.user_agent is None else None
     return resolve_origin(
         body_ip=ip,
