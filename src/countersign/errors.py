@@ -312,6 +312,12 @@ class DataDirectoryLocked(OperatorError):
     code = "data_directory_locked"
 
 
+class AddressInUse(OperatorError):
+    """The address to listen on is taken."""
+
+    code = "address_in_use"
+
+
 class UnsupportedSqlite(OperatorError):
     """No SQLite new enough was found."""
 

@@ -105,10 +105,13 @@ def test_only_postgresql_can_be_configured_as_a_url(url: str, tmp_path: Path) ->
         database_url(url, tmp_path)
 
 
-def test_a_url_with_several_hosts_is_kept_whole(tmp_path: Path) -> None:
-    given = "postgresql://me@db1,db2:5433/name?target_session_attrs=read-write"
-    url = database_url(given, tmp_path)
-    assert url.render_as_string() == given.replace("postgresql:", "postgresql+psycopg:")
+def test_every_host_of_a_url_keeps_its_own_port(tmp_path: Path) -> None:
+    """High availability by the driver: the hosts are tried in their order."""
+    query = "target_session_attrs=read-write"
+    url = database_url(f"postgresql://me:pw@db1:5433,db2,[::1]:5434/name?{query}", tmp_path)
+    assert (url.username, url.password, url.database) == ("me", "pw", "name")
+    assert url.query["host"] == ("db1:5433", "db2", "[::1]:5434")
+    assert url.query["target_session_attrs"] == "read-write"
 
 
 # --- errors --------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from countersign.bootstrap import Deployment, refuse_changed_notices
-from countersign.errors import OperatorError
+from countersign.errors import AddressInUse
 from countersign.http.app import App
 from countersign.http.metrics import serve_metrics
 
@@ -31,12 +31,6 @@ _GRACE_SECONDS: Final = 10.0
 """How long requests under way may take once the server was told to stop."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
-
-
-class AddressInUse(OperatorError):
-    """The address to listen on is taken."""
-
-    code = "address_in_use"
 
 
 async def serve(deployment: Deployment, ready: Callable[[], None] | None = None) -> None:
@@ -101,7 +95,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
 
 
 def _allow_many_connections() -> None:
-    """Each takes a file descriptor: use as many as the operator allows, not as few as by default."""
+    """Each takes a file descriptor: use as many as the operator allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * _CONNECTIONS_MAX if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -42,4 +42,6 @@ class Housekeeping:
                 await self.tidy()
             except CountersignError as error:
                 _log.warning("housekeeping_postponed", code=error.code)
+            except Exception as error:  # noqa: BLE001 - the next time may go better
+                _log.error("housekeeping_failed", kind=type(error).__name__)
             await asyncio.sleep(PERIOD_SECONDS)

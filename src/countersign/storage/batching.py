@@ -244,7 +244,11 @@ class CommitBatcher(Batcher):
         loop = self._loop
         assert loop is not None  # noqa: S101 - calls come after start()
         calls = [(act, item) for act, item, _ in batch]
-        outcomes = self._transactor.prepare(calls)
+        try:
+            outcomes = self._transactor.prepare(calls)
+        except Exception as error:  # noqa: BLE001 - whatever happens, the next batch goes on
+            self._fail(batch, error)
+            return
         if outcomes is None and waited < self._patience:
             loop.call_later(_RETRY_SECONDS, self._begin, batch, waited + _RETRY_SECONDS)
         elif outcomes is None:
@@ -255,7 +259,15 @@ class CommitBatcher(Batcher):
             ended.add_done_callback(lambda future: self._ended(batch, future))
 
     def _ended(self, batch: Sequence[_Waiting], future: asyncio.Future[Outcomes]) -> None:
+        error = future.exception()
+        if error is not None:
+            self._fail(batch, error)
+            return
         self._deliver(batch, future.result())
         loop = self._loop
         assert loop is not None  # noqa: S101 - calls come after start()
         loop.call_soon(self._linger, loop, self._next, 0)
+
+    def _fail(self, batch: Sequence[_Waiting], error: BaseException) -> None:
+        self._deliver(batch, [error] * len(batch))
+        self._next()

@@ -9,7 +9,7 @@ import structlog
 from sqlalchemy import URL, Connection, Engine, RootTransaction
 from sqlalchemy.exc import IntegrityError
 
-from countersign.errors import CountersignError, InternalError, Overloaded
+from countersign.errors import CountersignError, InternalError, Overloaded, StorageUnavailable
 from countersign.storage.batching import (
     Act,
     Batcher,
@@ -41,12 +41,14 @@ class Database:
         self.url = url
         self._writing = open_engine(url, Purpose.WRITE)
         self._reading = open_engine(url, Purpose.READ)
+        self._held: tuple[_Embedded, _Asking] | tuple[()] = ()
         self._write: Batcher
         self._read: Batcher
         if is_embedded(url):
-            embedded = _Embedded(self._writing)
-            self._write = CommitBatcher("countersign-commit", embedded, BUSY_TIMEOUT_SECONDS)
-            self._read = LoopBatcher(_Asking(self._reading))
+            transactor, asking = _Embedded(self._writing), _Asking(self._reading)
+            self._held = (transactor, asking)
+            self._write = CommitBatcher("countersign-commit", transactor, BUSY_TIMEOUT_SECONDS)
+            self._read = LoopBatcher(asking)
         else:
             self._write = ThreadBatcher("countersign-write", self._change)
             self._read = ThreadBatcher("countersign-read", self._ask)
@@ -61,6 +63,9 @@ class Database:
     async def __aexit__(self, *_: object) -> None:
         for batcher in self._batchers.values():
             await batcher.close()
+        # With the last connection the embedded database puts its log into the database file.
+        for holder in self._held:
+            holder.close()
         self._writing.dispose()
         self._reading.dispose()
 
@@ -85,12 +90,18 @@ class Database:
             with self._reading.connect() as connection:
                 return _run(connection, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            return [_refusal(error)] * len(calls)
+            refusal = _refusal(error)
+            if isinstance(refusal, StorageUnavailable):
+                self._reading.dispose()
+            return [refusal] * len(calls)
 
     def _change(self, calls: Sequence[Call]) -> Outcomes:
         try:
             return _transact(self._writing, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
+            if isinstance(translate(error), StorageUnavailable):
+                # Its connections may all lead to a server that is gone, or is a standby now.
+                self._writing.dispose()
             return _apart(self._writing, calls, error)
 
 
@@ -112,6 +123,11 @@ class _Asking:
             self._connection = None
             return [_refusal(error)] * len(calls)
 
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
 
 class _Embedded:
     """Transactions on the embedded database. See `batching.Transactor`."""
@@ -131,9 +147,10 @@ class _Embedded:
             self._transaction = self._connection.begin()
             return _run(self._connection, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            self._undo()
-            if isinstance(translate(error), Overloaded):
+            if self._connection is not None and isinstance(translate(error), Overloaded):
+                self._connection.rollback()
                 return None
+            self._undo()
             self._failure = error
             return []
 
@@ -152,6 +169,11 @@ class _Embedded:
     def give_up(self, calls: Sequence[Call]) -> Outcomes:
         """Another process holds the write lock and does not let go."""
         return [Overloaded(retry_after=int(BUSY_TIMEOUT_SECONDS))] * len(calls)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
 
     def _undo(self) -> None:
         """Roll back by leaving the connection: whatever state it is in, the next one is clean."""
@@ -196,7 +218,11 @@ def _run(connection: Connection, calls: Sequence[Call]) -> Outcomes:
     for place, (act, _) in enumerate(calls):
         places.setdefault(act, []).append(place)
     if len(places) == 1:
-        return calls[0][0](connection, [item for _, item in calls])
+        only = calls[0][0](connection, [item for _, item in calls])
+        if len(only) != len(calls):
+            msg = "an act gives one outcome for each item"
+            raise ValueError(msg)
+        return only
     outcomes: list[object] = [None] * len(calls)
     for act, own in places.items():
         for place, outcome in zip(own, act(connection, [calls[p][1] for p in own]), strict=True):

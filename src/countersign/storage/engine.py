@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sqlite3
 from enum import Enum
 from pathlib import Path
@@ -26,11 +27,25 @@ from countersign.errors import (
 SQLITE_VERSION_MIN: Final = (3, 51, 3)
 """Older ones have the WAL-reset bug, which can corrupt a database (sqlite.org/wal.html)."""
 
+_SEVERAL_HOSTS: Final = re.compile(
+    r"([a-z+]+://(?:[^@/?]*@)?)([^/?,]+(?:,[^/?,]+)+)(/[^?]*)?(\?.*)?\Z", re.DOTALL
+)
 SQLITE_FILE: Final = "countersign.db"
 BUSY_TIMEOUT_SECONDS: Final = 5.0
 """How long to wait for a lock that another process holds."""
 _RETRY_AFTER_SECONDS: Final = 2
-_LOCK_NOT_AVAILABLE: Final = "55P03"
+_BUSY_STATES: Final = frozenset({"55P03", "57014", "40001", "40P01"})
+"""PostgreSQL: lock not available, query cancelled (timed out), serialisation failure, deadlock."""
+_READ_ONLY_STATE: Final = "25006"
+_POSTGRESQL_ARGUMENTS: Final = {
+    "connect_timeout": 5,
+    # A server that vanished without a word is noticed within half a minute.
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 _CHECKPOINT_PAGES: Final = 8000
 """32 MB of write-ahead log: a page changed by many commits is copied into the database once."""
 
@@ -51,7 +66,7 @@ def database_url(configured: str | None, data_dir: Path) -> URL:
     if configured is None:
         return URL.create("sqlite", database=str(data_dir / SQLITE_FILE))
     try:
-        url = make_url(configured)
+        url = make_url(_one_host_form(configured))
     except (ArgumentError, ValueError) as error:
         msg = "COUNTERSIGN_DATABASE_URL is not a URL such as postgresql://user@host/name."
         raise InvalidConfiguration(msg) from error
@@ -62,6 +77,16 @@ def database_url(configured: str | None, data_dir: Path) -> URL:
         "SQLite database in COUNTERSIGN_DATA_DIR."
     )
     raise InvalidConfiguration(msg)
+
+
+def _one_host_form(configured: str) -> str:
+    """The same URL with several hosts as parameters, which is how SQLAlchemy takes their ports."""
+    match = _SEVERAL_HOSTS.match(configured)
+    if match is None:
+        return configured
+    before, hosts, after, query = match.groups()
+    parameters = "&".join(f"host={host}" for host in hosts.split(","))
+    return f"{before}{after or '/'}?{parameters}{'&' + query[1:] if query else ''}"
 
 
 def is_embedded(url: URL) -> bool:
@@ -89,14 +114,17 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
     options: dict[str, Any] = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
     if purpose is Purpose.READ:
         options["isolation_level"] = "AUTOCOMMIT"
-    engine = create_engine(url, connect_args={"connect_timeout": 5}, **options)
+    engine = create_engine(url, connect_args=_POSTGRESQL_ARGUMENTS, **options)
 
     @event.listens_for(engine, "connect")
     def limit_waiting(connection: Any, _record: object) -> None:  # noqa: ANN401 - a DBAPI connection
-        # Only the wait for others' locks has a limit: a commit that is cut off is one whose
-        # outcome nobody knows.
+        seconds = int(BUSY_TIMEOUT_SECONDS)
         with connection.cursor() as cursor:
-            cursor.execute(f"SET lock_timeout = '{int(BUSY_TIMEOUT_SECONDS)}s'")
+            cursor.execute(f"SET lock_timeout = '{seconds}s'")
+            # Not where something is written: a commit that is cut off is one whose outcome nobody
+            # knows.
+            if purpose is Purpose.READ:
+                cursor.execute(f"SET statement_timeout = '{seconds}s'")
         connection.commit()
 
     return engine
@@ -183,7 +211,7 @@ def translate(error: BaseException) -> CountersignError:
 def _is_busy(error: OperationalError) -> bool:
     name = getattr(error.orig, "sqlite_errorname", "")
     state = getattr(error.orig, "sqlstate", None)
-    return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or state == _LOCK_NOT_AVAILABLE
+    return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or state in _BUSY_STATES
 
 
 def _is_away(error: DBAPIError) -> bool:
@@ -192,6 +220,8 @@ def _is_away(error: DBAPIError) -> bool:
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")):
         return True
     state = getattr(error.orig, "sqlstate", None)
+    if state == _READ_ONLY_STATE:
+        return True  # a standby, or a primary that has become one
     # Without a state the server was not reached; classes 08 connection, 53 resources, 57 shutdown.
     return not name and isinstance(error, OperationalError) and _server_state(state)
 

@@ -30,7 +30,7 @@ class Notices:
 
     async def versions(self) -> Sequence[PublishedVersion]:
         """Every published version with its events, oldest first."""
-        return await self._database.scan(_versions, None)
+        return await self._database.read(_versions, None)
 
     async def publish(self, body: bytes, digest: str, published: NoticeEvent) -> None:
         """Write a version and its `published` event, or raise NoticeVersionConflict."""
@@ -56,7 +56,12 @@ def _versions(connection: Connection, _: None) -> Sequence[PublishedVersion]:
     }
     # A version without events was published after the events were read: it is seen next time.
     return [
-        PublishedVersion(body=bodies[key].body, digest=bodies[key].digest, events=tuple(own))
+        PublishedVersion(
+            body=bodies[key].body,
+            digest=bodies[key].digest,
+            # Whatever a lagging clock says, publishing came first.
+            events=tuple(sorted(own, key=lambda event: event.type is not LifecycleEvent.PUBLISHED)),
+        )
         for key, own in events.items()
         if key in bodies
     ]

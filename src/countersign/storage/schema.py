@@ -20,7 +20,7 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
 
 from countersign.errors import NotInitialised, SchemaMismatch, StorageUnavailable
 from countersign.storage.engine import Purpose, is_embedded, open_engine
@@ -127,7 +127,10 @@ def _connection(url: URL, purpose: Purpose) -> Iterator[Connection]:
     try:
         with engine.connect() as connection:
             yield connection
-    except OperationalError as error:
+    except DatabaseError as error:
+        # DatabaseError itself: a file that is no database.
+        if type(error) is not DatabaseError and not isinstance(error, OperationalError):
+            raise
         # Not the whole URL: a password may stand in its query as well.
         place = url.database if is_embedded(url) else f"{url.host or ''}/{url.database}"
         msg = f"The database {place} cannot be used: {error.orig}"

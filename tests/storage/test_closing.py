@@ -1,0 +1,41 @@
+"""What is left behind when a database is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from countersign.domain.account import Account
+from countersign.domain.instant import from_ms
+from countersign.storage import schema
+from countersign.storage.accounts import Accounts
+from countersign.storage.database import Database
+from countersign.storage.engine import database_url
+
+
+@pytest.mark.contract
+def test_after_a_clean_end_the_database_file_alone_holds_everything(tmp_path: Path) -> None:
+    """Whoever stops a server and copies the file has all that was answered."""
+    url = database_url(None, tmp_path)
+    schema.upgrade(url)
+    account = Account(id="acct_1", name="Example Arms", created_at=from_ms(0))
+
+    async def write() -> None:
+        async with Database(url) as database:
+            await Accounts(database).add(account)
+            assert await Accounts(database).get("acct_1") == account
+
+    asyncio.run(write())
+    assert not list(tmp_path.glob("*-wal"))
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(tmp_path / "countersign.db", copy)
+
+    async def read() -> Account | None:
+        async with Database(database_url(None, copy)) as database:
+            return await Accounts(database).get("acct_1")
+
+    assert asyncio.run(read()) == account
