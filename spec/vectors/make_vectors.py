@@ -27,9 +27,12 @@ from countersign.domain.mode import Mode
 from countersign.domain.notice import NoticeContent, NoticeVersion, notice_digest, published_bytes
 from countersign.domain.origin import Origin, Source
 from countersign.services.acknowledge import Acknowledge, Submission
+from countersign.services.records import SEAL_ENTROPY
 from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.services.vault import DataKey
 
 ROOT = Path(__file__).parent / "record"
+_KEY = DataKey(bytes(16), bytes(32))
 
 
 @dataclass
@@ -47,11 +50,18 @@ class _Given:
         return 0.0
 
     def draw(self, size: int) -> bytes:
-        if size > len(self.entropy):
-            msg = "the input gives too little entropy"
+        # What encrypts the disclosures at rest is drawn last, and is no part of the format.
+        given = self.entropy + bytes(SEAL_ENTROPY)
+        if size != len(given):
+            msg = "the input gives another amount of entropy"
             raise ValueError(msg)
-        drawn, self.entropy = self.entropy[:size], self.entropy[size:]
-        return drawn
+        return given
+
+    def cached(self, *_: object) -> DataKey:
+        return _KEY
+
+    async def data_key(self, *_: object) -> DataKey:
+        return _KEY
 
     async def add(self, new: NewAcknowledgment) -> None:
         self.stored.append(new)
@@ -118,9 +128,19 @@ def make(given: dict[str, Any]) -> Made:
         origin=Origin(**origin),
     )
     secret = DeploymentSecret(bytes(SECRET_BYTES))
-    asyncio.run(Acknowledge(world, secret, world, world.draw)(principal, notice, submission))
-    (stored,) = world.stored
-    return Made(body, stored.record, list(stored.disclosures))
+    act = Acknowledge(world, secret, world, world, world.draw)  # type: ignore[arg-type]
+    asyncio.run(act(principal, notice, submission))
+    (record,) = (new.record for new in world.stored)
+    assert record.disclosures is not None  # noqa: S101 - an acknowledgment has them
+    payload = _KEY.open(
+        record.disclosures.payload,
+        shred_key=record.disclosures.shred_key,
+        table="disclosures",
+        column="payload",
+        account=principal.account_id,
+        row_id=record.id,
+    )
+    return Made(body, record.body, json.loads(payload))
 
 
 # --- broken on purpose --------------------------------------------------------------------------

@@ -9,14 +9,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from countersign.evidence.errors import EvidenceError
+
 Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 
 _LARGEST: Final = 2**53
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
-
-
-class EvidenceError(ValueError):
-    """The input cannot become evidence, or is not evidence."""
 
 
 def canonical_json(value: object) -> bytes:

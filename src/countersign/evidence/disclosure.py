@@ -4,15 +4,19 @@ The record holds only digests. Deleting the disclosure erases the field; the rec
 proof about it, stays valid.
 """
 
+from base64 import urlsafe_b64decode
 from binascii import b2a_base64
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
+
+from countersign.evidence.errors import EvidenceError
 
 SALT_BYTES: Final = 16
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 _encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(tuple[str, str, Any]).decode
 
 
 class Disclosure(NamedTuple):
@@ -34,3 +38,20 @@ def disclose(salt: bytes, name: str, value: object) -> Disclosure:
     text = b2a_base64(_encode((b64url(salt), name, value)), newline=False)
     encoded = text.translate(_URL_SAFE).rstrip(b"=")
     return Disclosure(encoded.decode("ascii"), b64url(sha256(encoded).digest()))
+
+
+def read_disclosure(encoded: str) -> tuple[str, str, Any]:
+    """Salt, name and value of an encoded disclosure.
+
+    Raises:
+        EvidenceError: it is not base64url of a JSON array [salt, name, value].
+    """
+    msg = "a disclosure is base64url of a JSON array [salt, name, value]"
+    try:
+        data = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+        found = _decode(data)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise EvidenceError(msg) from error
+    if b64url(data) != encoded:
+        raise EvidenceError(msg)
+    return found

@@ -1,16 +1,16 @@
-"""The record of an acknowledgment: the exact bytes that are evidence.
+"""Records: the exact bytes that are evidence, of an acknowledgment or of another fact.
 
 Members and their meaning are those of `spec/evidence-format.md`. The bytes are written once,
 hashed as they are, and never made anew when they are verified.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 import msgspec
 
-from countersign.evidence.canonical import canonical_json
+from countersign.evidence.canonical import Json, canonical_json, checked_canonical_json
 from countersign.evidence.disclosure import SALT_BYTES, Disclosure, b64url, disclose
 
 VERSION: Final = 1
@@ -90,15 +90,7 @@ def make_record(
             the value None, so that its absence can be shown.
         entropy: `entropy_needed(len(personal))` random bytes; 16 for the nonce, 16 for each salt.
     """
-    if len(entropy) != entropy_needed(len(personal)):
-        msg = "wrong number of random bytes"
-        raise ValueError(msg)
-    disclosures = tuple(
-        disclose(entropy[start : start + SALT_BYTES], name, value)
-        for start, (name, value) in zip(
-            range(SALT_BYTES, len(entropy), SALT_BYTES), personal, strict=True
-        )
-    )
+    nonce, disclosures = _hide(personal, entropy)
     body = _encode(
         _Record(
             sd=sorted([disclosure.digest for disclosure in disclosures]),
@@ -110,7 +102,7 @@ def make_record(
             credential=subject.credential,
             id=subject.id,
             mode=subject.mode,
-            nonce=b64url(entropy[:SALT_BYTES]),
+            nonce=nonce,
             notice_digest=subject.notice_digest,
             notice_id=subject.notice_id,
             notice_version=subject.notice_version,
@@ -120,3 +112,39 @@ def make_record(
         )
     )
     return SealedRecord(body, sha256(body).digest(), disclosures)
+
+
+def make_fact(
+    members: Mapping[str, Json], personal: Sequence[tuple[str, object]], entropy: bytes
+) -> SealedRecord:
+    """Write a record of something else: a verification, an erasure, a key rotation.
+
+    Args:
+        members: what the record says openly: `type`, `id`, `mode`, `at` and its own members.
+        personal: as for `make_record`.
+        entropy: `entropy_needed(len(personal))` random bytes.
+    """
+    nonce, disclosures = _hide(personal, entropy)
+    own: dict[str, Json] = {
+        "v": VERSION,
+        "nonce": nonce,
+        "_sd": [*sorted(disclosure.digest for disclosure in disclosures)],
+        "_sd_alg": "sha-256",
+    }
+    body = checked_canonical_json({**members, **own})
+    return SealedRecord(body, sha256(body).digest(), disclosures)
+
+
+def _hide(
+    personal: Sequence[tuple[str, object]], entropy: bytes
+) -> tuple[str, tuple[Disclosure, ...]]:
+    """The nonce, and a disclosure for each personal field."""
+    if len(entropy) != entropy_needed(len(personal)):
+        msg = "wrong number of random bytes"
+        raise ValueError(msg)
+    return b64url(entropy[:SALT_BYTES]), tuple(
+        disclose(entropy[start : start + SALT_BYTES], name, value)
+        for start, (name, value) in zip(
+            range(SALT_BYTES, len(entropy), SALT_BYTES), personal, strict=True
+        )
+    )

@@ -1,0 +1,191 @@
+"""Bundles: one ZIP file with everything that a stranger needs, the same bytes each time.
+
+The container has one form only: no compression, no dates, no extra fields, the files in a fixed
+order. A reader writes what it has read again and compares, so not a byte of it is left to chance.
+"""
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from countersign.evidence.canonical import canonical_json
+from countersign.evidence.errors import EvidenceError
+
+RECORD: Final = "record.json"
+DISCLOSURES: Final = "disclosures.json"
+NOTICE: Final = "notice.json"
+PROOF: Final = "proof.tlog-proof"
+POLICY: Final = "policy.txt"
+CERTIFICATE: Final = "certificate.pdf"
+VERIFY_PY: Final = "verify.py"
+VERIFY_HTML: Final = "verify.html"
+README: Final = "README.txt"
+SUMS: Final = "SHA256SUMS"
+BUNDLE_BYTES_MAX: Final = 16_000_000
+_FILES_MAX: Final = 64
+_TIMESTAMP: Final = re.compile(r"timestamps/[A-Za-z0-9._-]{1,80}\.tsr\Z", re.ASCII)
+_DATE: Final = (1980, 1, 1, 0, 0, 0)
+_MODE: Final = 0o100644
+_UNIX: Final = 3
+_VERSION: Final = 20
+
+GUIDE: Final = b"""Evidence of an acknowledgment. You need not trust whoever gave it to you.
+
+  certificate.pdf    what was shown, initialed and recorded, for people to read
+  verify.html        open it in a browser and give it this ZIP file: nothing is sent anywhere
+  verify.py          python3 verify.py (Python 3.11 or newer, nothing to install), in this folder
+
+Both check against policy.txt, the key that came in this very file. To be independent of whoever
+gave it to you, take the policy from a source that you trust: python3 verify.py --policy FILE
+
+  record.json        the record: its exact bytes are what the log holds the digest of
+  disclosures.json   the personal fields that are shown, each bound to the record by its digest
+  notice.json        the notice as published, bound to the record by its digest
+  proof.tlog-proof   the proof that the log holds the record (c2sp.org/tlog-proof)
+  policy.txt         the keys of the log and its witnesses (c2sp.org/tlog-policy)
+  timestamps/        time-stamps of the checkpoint by others (RFC 3161), if there are any
+  SHA256SUMS         the digests of all these files: sha256sum -c SHA256SUMS
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleContents:
+    """What a bundle holds; `timestamps` are named `timestamps/….tsr`."""
+
+    record: bytes
+    disclosures: tuple[str, ...]
+    notice: bytes
+    proof: bytes
+    policy: bytes
+    timestamps: Mapping[str, bytes] = field(default_factory=dict)
+    certificate: bytes
+    verify_py: bytes
+    verify_html: bytes
+    readme: bytes = GUIDE
+
+
+def write_bundle(contents: BundleContents) -> bytes:
+    """The bytes of the ZIP file."""
+    files = {
+        RECORD: contents.record,
+        DISCLOSURES: canonical_json(list(contents.disclosures)),
+        NOTICE: contents.notice,
+        PROOF: contents.proof,
+        POLICY: contents.policy,
+        **{name: contents.timestamps[name] for name in sorted(contents.timestamps)},
+        CERTIFICATE: contents.certificate,
+        VERIFY_PY: contents.verify_py,
+        VERIFY_HTML: contents.verify_html,
+        README: contents.readme,
+    }
+    return write_container({**files, SUMS: sums(files)})
+
+
+def sums(files: Mapping[str, bytes]) -> bytes:
+    """The content of SHA256SUMS for these files."""
+    return "".join(f"{sha256(data).hexdigest()}  {n}\n" for n, data in files.items()).encode()
+
+
+def write_container(files: Mapping[str, bytes]) -> bytes:
+    """A ZIP file of these files, in their order."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in files.items():
+            info = zipfile.ZipInfo(name, _DATE)
+            info.create_system = _UNIX
+            info.create_version = info.extract_version = _VERSION
+            info.external_attr = _MODE << 16
+            archive.writestr(info, data)
+    return target.getvalue()
+
+
+def read_container(data: bytes) -> dict[str, bytes]:
+    """The files of a ZIP file that `write_container` could have written.
+
+    Raises:
+        EvidenceError: it is none.
+    """
+    if len(data) > BUNDLE_BYTES_MAX:
+        msg = f"a bundle has at most {BUNDLE_BYTES_MAX} bytes"
+        raise EvidenceError(msg)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            # Compressed files could be far larger than the bundle.
+            plain = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+            plain = plain and len(entries) <= _FILES_MAX
+            files = {entry.filename: archive.read(entry) for entry in entries if plain}
+        same = len(files) == len(entries) and write_container(files) == data
+    except Exception as error:  # zipfile lets out many kinds
+        msg = f"not a ZIP file that can be read: {type(error).__name__}"
+        raise EvidenceError(msg) from error
+    if not same:
+        msg = "the ZIP file is not in the one form that bundles have"
+        raise EvidenceError(msg)
+    return files
+
+
+def read_bundle(data: bytes) -> tuple[BundleContents, bytes]:
+    """What a bundle holds, and its SHA256SUMS; no digest is checked yet.
+
+    Raises:
+        EvidenceError: it is not a bundle.
+    """
+    return contents_of(read_container(data))
+
+
+def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
+    """The same from the files themselves.
+
+    Raises:
+        EvidenceError: a file is missing, unknown, or not in its place.
+    """
+    stamps = [name for name in files if name.startswith("timestamps/")]
+    fixed_before = [RECORD, DISCLOSURES, NOTICE, PROOF, POLICY]
+    fixed_after = [CERTIFICATE, VERIFY_PY, VERIFY_HTML, README, SUMS]
+    missing = [name for name in (*fixed_before, *fixed_after) if name not in files]
+    if missing:
+        msg = f"the bundle lacks {missing[0]}"
+        raise EvidenceError(msg)
+    if list(files) != [*fixed_before, *sorted(stamps), *fixed_after]:
+        msg = "the bundle holds other files than it should, or in another order"
+        raise EvidenceError(msg)
+    if not all(_TIMESTAMP.match(name) for name in stamps):
+        msg = "a time-stamp has a name that it cannot have"
+        raise EvidenceError(msg)
+    contents = BundleContents(
+        record=files[RECORD],
+        disclosures=read_disclosures(files[DISCLOSURES]),
+        notice=files[NOTICE],
+        proof=files[PROOF],
+        policy=files[POLICY],
+        timestamps={name: files[name] for name in stamps},
+        certificate=files[CERTIFICATE],
+        verify_py=files[VERIFY_PY],
+        verify_html=files[VERIFY_HTML],
+        readme=files[README],
+    )
+    return contents, files[SUMS]
+
+
+def read_disclosures(data: bytes) -> tuple[str, ...]:
+    """The encoded disclosures in a file.
+
+    Raises:
+        EvidenceError: it is not the canonical JSON of an array of strings.
+    """
+    try:
+        found = msgspec.json.decode(data, type=list[str])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        msg = f"{DISCLOSURES} is not an array of strings"
+        raise EvidenceError(msg) from error
+    if canonical_json(found) != data:
+        msg = f"{DISCLOSURES} is not canonical JSON"
+        raise EvidenceError(msg)
+    return tuple(found)

@@ -1,0 +1,101 @@
+"""What is said inside a bundle: record, disclosures and notice, and that they go together."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from countersign.evidence.canonical import checked_canonical_json
+from countersign.evidence.disclosure import b64url, read_disclosure
+from countersign.evidence.entry import origin_mode
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.record import ACKNOWLEDGMENT, VERSION
+
+RECORD_TYPES: Final = frozenset(
+    {ACKNOWLEDGMENT, "verification", "erasure", "key_rotation", "notice_event", "epoch"}
+)
+
+
+def check_record(record: bytes, origin: str) -> dict[str, Any]:
+    """The members of a record that is in the log of this origin.
+
+    Raises:
+        EvidenceError: it is not canonical, of a kind that is not known, or of another mode.
+    """
+    try:
+        found = msgspec.json.decode(record, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        msg = "the record is not a JSON object"
+        raise EvidenceError(msg) from error
+    if checked_canonical_json(found) != record:
+        msg = "the record is not canonical JSON"
+        raise EvidenceError(msg)
+    version, kind = found.get("v"), found.get("type")
+    known = type(version) is int and version == VERSION and isinstance(kind, str)
+    if not known or kind not in RECORD_TYPES:
+        msg = "a record of a version or type that is not known here"
+        raise EvidenceError(msg)
+    if found.get("mode") != origin_mode(origin):
+        msg = f"a record of mode {found.get('mode')!r} in the log {origin}"
+        raise EvidenceError(msg)
+    if not isinstance(found.get("id"), str) or not _strings(found.get("_sd")):
+        msg = "the record lacks members that every record has"
+        raise EvidenceError(msg)
+    return found
+
+
+def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) -> dict[str, Any]:
+    """What these disclosures show, by name.
+
+    Raises:
+        EvidenceError: one is not bound by the record, or a name is there twice.
+    """
+    shown: dict[str, Any] = {}
+    if record.get("_sd_alg") != "sha-256":
+        msg = "the record names an algorithm that is not known here"
+        raise EvidenceError(msg)
+    for encoded in encoded_ones:
+        digest = b64url(sha256(encoded.encode("utf-8", "surrogatepass")).digest())
+        if digest not in record["_sd"]:
+            msg = "a disclosure is not one of the record's"
+            raise EvidenceError(msg)
+        _, name, value = read_disclosure(encoded)
+        if name in shown:
+            msg = f"{name} is disclosed twice"
+            raise EvidenceError(msg)
+        shown[name] = value
+    return shown
+
+
+class _Bullet(msgspec.Struct):
+    id: str
+    text: str
+
+
+class _Notice(msgspec.Struct):
+    bullets: list[_Bullet]
+
+
+def check_notice(notice: bytes, record: Mapping[str, Any]) -> None:
+    """Check that these are the bytes of the notice, line by line, that a record is about.
+
+    Raises:
+        EvidenceError: they are not.
+    """
+    if sha256(notice).hexdigest() != record.get("notice_digest"):
+        msg = "the notice is not the one that was acknowledged"
+        raise EvidenceError(msg)
+    try:
+        bullets = msgspec.json.decode(notice, type=_Notice).bullets
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        msg = "the notice is not one"
+        raise EvidenceError(msg) from error
+    expected = [{"digest": sha256(b.text.encode()).hexdigest(), "id": b.id} for b in bullets]
+    if expected != record.get("bullets"):
+        msg = "the lines of the notice are not those of the record"
+        raise EvidenceError(msg)
+
+
+def _strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -1,0 +1,53 @@
+"""How the C2SP formats write bytes, hashes and numbers: one way each, and no other is read."""
+
+import binascii
+import re
+from base64 import b64decode, b64encode
+from typing import Final
+
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.tree import HASH_BYTES, SIZE_MAX
+
+_NUMBER: Final = re.compile(r"(?:0|[1-9][0-9]{0,18})\Z", re.ASCII)
+
+
+def strict_base64(text: str) -> bytes:
+    """The bytes of standard base64 (RFC 4648 §4) written in the one canonical way.
+
+    Raises:
+        EvidenceError: it is not.
+    """
+    try:
+        data = b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        msg = "what should be base64 is not"
+        raise EvidenceError(msg) from error
+    if b64encode(data).decode("ascii") != text:
+        msg = "base64 that is not in its canonical form"
+        raise EvidenceError(msg)
+    return data
+
+
+def read_number(text: str) -> int:
+    """A size or index: decimal digits without leading zeros, at most 2^63 - 1.
+
+    Raises:
+        EvidenceError: it is not.
+    """
+    if _NUMBER.match(text) is None or int(text) > SIZE_MAX:
+        msg = "not a number from 0 to 2^63 - 1"
+        raise EvidenceError(msg)
+    return int(text)
+
+
+def read_hash(text: str) -> bytes:
+    """The 32 bytes of a hash in base64.
+
+    Raises:
+        EvidenceError: it is not.
+    """
+    hash_ = strict_base64(text)
+    if len(hash_) != HASH_BYTES:
+        msg = f"a hash has {HASH_BYTES} bytes"
+        raise EvidenceError(msg)
+    return hash_

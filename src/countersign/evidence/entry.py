@@ -1,0 +1,44 @@
+"""Log entries: what the log holds of a record is its digest and nothing else."""
+
+import re
+from binascii import b2a_base64
+from typing import Final
+
+from countersign.evidence.errors import EvidenceError
+
+_ORIGIN: Final = re.compile(
+    r"[A-Za-z0-9._~\[\]:-]+(?:/[A-Za-z0-9._~-]+)*/v1/log/(test|live)/[1-9][0-9]{0,8}\Z", re.ASCII
+)
+_ORIGIN_LENGTH_MAX: Final = 300
+
+
+def log_entry(origin: str, record_digest: bytes) -> bytes:
+    """The entry of a record in the log of this origin, from the SHA-256 of the record."""
+    host = origin.partition("/")[0]
+    return f"{host}/entry/v1\n".encode() + b2a_base64(record_digest)
+
+
+def entry_host(origin: str) -> str:
+    """The host (and port) of an origin: what stands before its first slash."""
+    return origin.partition("/")[0]
+
+
+def check_origin(origin: str) -> None:
+    """Refuse what is not the origin of a log: `<host[:port][/path]>/v1/log/{mode}/{epoch}`.
+
+    Raises:
+        EvidenceError: it is not.
+    """
+    if len(origin) > _ORIGIN_LENGTH_MAX or _ORIGIN.match(origin) is None:
+        msg = "not the origin of a log: <host>/v1/log/<test or live>/<epoch>"
+        raise EvidenceError(msg)
+
+
+def origin_mode(origin: str) -> str:
+    """The mode that an origin names: `test` or `live`.
+
+    Raises:
+        EvidenceError: it is not an origin of ours.
+    """
+    check_origin(origin)
+    return origin.rsplit("/", 2)[1]

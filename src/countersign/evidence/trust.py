@@ -1,0 +1,122 @@
+"""Whose checkpoints count: logs, witnesses, and how many of these have to have cosigned."""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import Verifier, open_note
+
+NONE: Final = b"none"
+"""The quorum that asks for no witness."""
+
+
+def readable(name: bytes) -> str:
+    """The name of a witness or group for people. Only the bytes tell one from another."""
+    return name.decode("utf-8", "backslashreplace")
+
+
+class Witness(NamedTuple):
+    """A witness of a policy: its name there, its key, and where it is asked, if that is told."""
+
+    name: bytes
+    verifier: Verifier
+    url: str | None
+
+
+class Group(NamedTuple):
+    """Witnesses and groups of which so many have to have signed."""
+
+    name: bytes
+    threshold: int
+    members: tuple[bytes, ...]
+
+
+class Cosigned(NamedTuple):
+    """A witness that cosigned a checkpoint, and when (Unix seconds, by its own clock)."""
+
+    name: bytes
+    time: int
+
+
+class NotSigned(EvidenceError):
+    """No log of the policy signed it."""
+
+
+class NoQuorum(EvidenceError):
+    """Too few witnesses cosigned it."""
+
+
+class CheckedCheckpoint(NamedTuple):
+    """A checkpoint that satisfies a policy."""
+
+    checkpoint: Checkpoint
+    key: Verifier
+    cosigned: tuple[Cosigned, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy, read."""
+
+    logs: tuple[Verifier, ...]
+    witnesses: tuple[Witness, ...]
+    groups: tuple[Group, ...]
+    quorum: bytes
+
+    def check(self, note: bytes) -> CheckedCheckpoint:
+        """Check a signed checkpoint.
+
+        Raises:
+            NotSigned: no log of the policy signed it for its own origin.
+            NoQuorum: the witnesses that cosigned it do not satisfy the quorum.
+            EvidenceError: it is malformed.
+        """
+        signed = self.check_signature(note)
+        self.check_quorum(signed)
+        return signed
+
+    def check_signature(self, note: bytes) -> CheckedCheckpoint:
+        """The same without the quorum."""
+        # One key may be that of a log and of a witness: it is one key all the same.
+        keys = dict.fromkeys([*self.logs, *(witness.verifier for witness in self.witnesses)])
+        try:
+            text, lines = open_note(note, tuple(keys))
+        except EvidenceError as error:
+            raise NotSigned(str(error)) from error
+        checkpoint = parse_checkpoint(text)
+        verified = {(line.name, line.key_id): line for line in lines}
+        log = next(
+            (
+                key
+                for key in self.logs
+                if key.name == checkpoint.origin and (key.name, key.key_id) in verified
+            ),
+            None,
+        )
+        if log is None:
+            msg = f"no log of the policy signed for {checkpoint.origin}"
+            raise NotSigned(msg)
+        cosigned = tuple(
+            Cosigned(witness.name, verified[id_].time)
+            for witness in self.witnesses
+            if (id_ := (witness.verifier.name, witness.verifier.key_id)) in verified
+        )
+        return CheckedCheckpoint(checkpoint, log, cosigned)
+
+    def check_quorum(self, signed: CheckedCheckpoint) -> None:
+        """Check that enough witnesses cosigned.
+
+        Raises:
+            NoQuorum: they did not.
+        """
+        if self.quorum == NONE:
+            return
+        present = {cosigned.name for cosigned in signed.cosigned}
+        found = ", ".join(sorted(readable(name) for name in present)) or "nobody"
+        for group in self.groups:
+            if len(present.intersection(group.members)) >= group.threshold:
+                present.add(group.name)
+        if self.quorum not in present:
+            msg = f"the policy asks for {readable(self.quorum)}; cosigned by: {found}"
+            raise NoQuorum(msg)

@@ -1,0 +1,242 @@
+"""Verify a bundle or a proof: numbered steps, and the first that fails.
+
+The steps are those of `spec/evidence-format.md`. Nothing but the file and a policy is needed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final, TypeAlias
+
+from countersign.evidence.bundle import SUMS, contents_of, read_container, sums
+from countersign.evidence.checkpoint import parse_checkpoint
+from countersign.evidence.contents import check_disclosures, check_notice, check_record
+from countersign.evidence.entry import log_entry
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import parse_note
+from countersign.evidence.policy import CheckedCheckpoint, NoQuorum, Policy, parse_policy
+from countersign.evidence.proof import FIRST_LINE, Proof, parse_proof
+from countersign.evidence.record import ACKNOWLEDGMENT
+from countersign.evidence.tree import leaf_hash, verify_inclusion
+from countersign.evidence.trust import readable
+
+STEPS: Final = (
+    "container",
+    "signature",
+    "quorum",
+    "record",
+    "inclusion",
+    "disclosures",
+    "notice",
+    "timestamps",
+    "files",
+)
+"""The names of the steps, the first is number 1."""
+_ZIP: Final = b"PK"
+
+CheckTimestamp: TypeAlias = Callable[[bytes, bytes], str]
+"""Checks an RFC 3161 response over these bytes: what it says, or EvidenceError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What verifying came to.
+
+    `step` and `name` are those of the step that failed, None if all went well. `facts` are what
+    was established up to there, for people; `shown` the disclosed fields by name.
+    """
+
+    ok: bool
+    step: int | None = None
+    name: str | None = None
+    message: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """The verdict in one line."""
+        if self.ok:
+            return f"OK  {self.message}"
+        return f"FAILED at step {self.step} ({self.name}): {self.message}"
+
+
+class _Failure(EvidenceError):
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class _Steps:
+    """The state of one verification."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, Any] = {}
+        self.shown: dict[str, Any] = {}
+        self.record: dict[str, Any] = {}
+
+
+def verify_file(
+    data: bytes, policy: Policy | None = None, check_timestamp: CheckTimestamp | None = None
+) -> Verdict:
+    """Verify a bundle, or a proof with the record in it. Never raises, whatever the bytes are.
+
+    Args:
+        data: the file.
+        policy: whose logs and witnesses are trusted; None: those of the policy in the bundle
+            itself, which shows only that the bundle agrees with itself.
+        check_timestamp: checks RFC 3161 responses; None: they are told of, and not checked.
+    """
+    steps = _Steps()
+    try:
+        if data[:2] == _ZIP:
+            message = _verify_bundle(steps, data, policy, check_timestamp)
+        else:
+            message = _verify_proof(steps, data, policy)
+    except _Failure as failure:
+        return Verdict(
+            ok=False,
+            step=STEPS.index(failure.name) + 1,
+            name=failure.name,
+            message=str(failure),
+            facts=steps.facts,
+        )
+    return Verdict(
+        ok=True, message=message, facts=steps.facts, shown=steps.shown, record=steps.record
+    )
+
+
+def _verify_bundle(
+    steps: _Steps, data: bytes, policy: Policy | None, check_timestamp: CheckTimestamp | None
+) -> str:
+    with _step("container"):
+        files = read_container(data)
+        contents, listed = contents_of(files)
+        proof = parse_proof(contents.proof)
+        parse_checkpoint(parse_note(proof.checkpoint).text)
+        own = parse_policy(contents.policy)
+        if not contents.policy.endswith(b"\n"):  # a policy by hand may; in a bundle is one form
+            msg = "the last line of policy.txt does not end in a newline"
+            raise EvidenceError(msg)
+    steps.facts["policy"] = "bundle" if policy is None else "given"
+    checked = _signed(steps, proof, own if policy is None else policy)
+    with _step("record"):
+        if proof.extra != contents.record:
+            msg = "record.json is not the record that the proof is about"
+            raise EvidenceError(msg)
+        steps.record = check_record(contents.record, checked.checkpoint.origin)
+        if steps.record["type"] != ACKNOWLEDGMENT:
+            msg = f"a bundle is about an acknowledgment, not {steps.record['type']}"
+            raise EvidenceError(msg)
+    _included(steps, contents.record, proof, checked)
+    with _step("disclosures"):
+        steps.shown = check_disclosures(contents.disclosures, steps.record)
+    with _step("notice"):
+        check_notice(contents.notice, steps.record)
+    with _step("timestamps"):
+        steps.facts["timestamps"] = [
+            "present, not checked"
+            if check_timestamp is None
+            else check_timestamp(token, _over(proof))
+            for token in contents.timestamps.values()
+        ]
+    with _step("files"):
+        if sums({n: d for n, d in files.items() if n != SUMS}) != listed:
+            msg = f"{SUMS} does not agree with the files"
+            raise EvidenceError(msg)
+    names = ", ".join(steps.shown) or "nothing personal"
+    return f"{_told(steps)}; shown: {names}"
+
+
+def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
+    with _step("container"):
+        if not data.startswith(FIRST_LINE.encode()):
+            msg = "neither a bundle nor a proof"
+            raise EvidenceError(msg)
+        proof = parse_proof(data)
+        parse_checkpoint(parse_note(proof.checkpoint).text)
+        if proof.extra is None:
+            msg = "the proof does not hold the record that it is about"
+            raise EvidenceError(msg)
+    if policy is None:
+        raise _Failure("signature", "a proof alone needs a policy to be checked against")
+    steps.facts["policy"] = "given"
+    checked = _signed(steps, proof, policy)
+    with _step("record"):
+        steps.record = check_record(proof.extra, checked.checkpoint.origin)
+    _included(steps, proof.extra, proof, checked)
+    return _told(steps)
+
+
+def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
+    with _step("signature"):
+        checked = policy.check_signature(proof.checkpoint)
+    steps.facts["log"] = checked.checkpoint.origin
+    steps.facts["size"] = checked.checkpoint.size
+    steps.facts["key"] = checked.key.vkey
+    steps.facts["key_fingerprint"] = sha256(checked.key.public_key).hexdigest()
+    try:
+        policy.check_quorum(checked)
+    except NoQuorum as error:
+        raise _Failure("quorum", str(error)) from error
+    steps.facts["cosigned"] = [{"name": readable(c.name), "time": c.time} for c in checked.cosigned]
+    return checked
+
+
+def _included(steps: _Steps, record: bytes, proof: Proof, checked: CheckedCheckpoint) -> None:
+    checkpoint = checked.checkpoint
+    with _step("inclusion"):
+        leaf = leaf_hash(log_entry(checkpoint.origin, sha256(record).digest()))
+        verify_inclusion(proof.index, checkpoint.size, leaf, proof.path, checkpoint.root)
+    steps.facts["index"] = proof.index
+
+
+def _over(proof: Proof) -> bytes:
+    """What a time-stamp is over: the checkpoint as the log signed it, without cosignatures."""
+    return without_cosignatures(proof.checkpoint)
+
+
+def without_cosignatures(note: bytes) -> bytes:
+    """A signed checkpoint with only the signature lines of its own origin.
+
+    Raises:
+        EvidenceError: it is malformed.
+    """
+    parsed = parse_note(note)
+    origin = parse_checkpoint(parsed.text).origin
+    start = note.rindex(b"\n\n") + 2
+    lines = note[start:].splitlines(keepends=True)
+    own = [
+        line
+        for line, signature in zip(lines, parsed.signatures, strict=True)
+        if signature.name == origin
+    ]
+    return note[:start] + b"".join(own)
+
+
+def _told(steps: _Steps) -> str:
+    facts, record = steps.facts, steps.record
+    trust = ""
+    if facts["policy"] == "bundle":
+        trust = f" (checked against the key in this very bundle, {facts['key_fingerprint']})"
+    return (
+        f"{record['id']} sealed in {facts['log']} as entry {facts['index']}, "
+        f"checkpoint of size {facts['size']}{trust}"
+    )
+
+
+class _step:  # noqa: N801 - it reads as a statement
+    """Turns an EvidenceError inside into the failure of this step."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, EvidenceError):
+            raise _Failure(self._name, str(error)) from error
+        if isinstance(error, RecursionError):
+            message = "it is nested more deeply than anything of ours"
+            raise _Failure(self._name, message) from error

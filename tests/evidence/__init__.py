@@ -1,0 +1,1 @@
+"""Tests of the evidence code: tree, tiles, notes, proofs, policies, bundles."""

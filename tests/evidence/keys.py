@@ -1,0 +1,34 @@
+"""Signing for tests, by the specifications and `cryptography` alone."""
+
+from base64 import b64encode
+from hashlib import sha256
+
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+
+from tests.offline.builder import vkey
+
+MLDSA = MLDSA44PrivateKey.from_seed_bytes(bytes(32))
+MLDSA_NAME = "pq.example.com/w"
+
+
+def mldsa_key_id() -> bytes:
+    key = MLDSA.public_key().public_bytes_raw()
+    return sha256(MLDSA_NAME.encode() + b"\n\x06" + key).digest()[:4]
+
+
+def mldsa_vkey() -> str:
+    key = b64encode(b"\x06" + MLDSA.public_key().public_bytes_raw()).decode()
+    return f"{MLDSA_NAME}+{mldsa_key_id().hex()}+{key}"
+
+
+def mldsa_line(origin: str, size: int, root: bytes, time: int) -> str:
+    """A cosignature line by ML-DSA-44 over a checkpoint, as tlog-cosignature lays it out."""
+    name = MLDSA_NAME.encode()
+    message = b"subtree/v1\n\x00" + bytes([len(name)]) + name + time.to_bytes(8, "big")
+    message += bytes([len(origin)]) + origin.encode()
+    message += bytes(8) + size.to_bytes(8, "big") + root
+    signature = mldsa_key_id() + time.to_bytes(8, "big") + MLDSA.sign(message)
+    return f"\u2014 {MLDSA_NAME} {b64encode(signature).decode()}\n"
+
+
+__all__ = ["MLDSA", "MLDSA_NAME", "mldsa_line", "mldsa_vkey", "vkey"]

@@ -1,0 +1,138 @@
+"""The vectors of the log formats: made again byte for byte, and judged by two readers."""
+
+import json
+import sys
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from countersign.evidence.checkpoint import parse_checkpoint
+from countersign.evidence.note import Signer, parse_note
+from countersign.evidence.policy import parse_policy
+from countersign.evidence.tiles import parse_entry_bundle
+from countersign.evidence.tree import leaf_hash
+from countersign.evidence.verification import STEPS, verify_file
+from countersign.offline import verify as offline
+from tests.evidence import rfc6962_reference as rfc
+
+LOG = Path(__file__).parents[2] / "spec" / "vectors" / "log"
+FORMAT = (LOG.parents[1] / "evidence-format.md").read_text(encoding="utf-8")
+POLICY = (LOG / "good" / "policy.txt").read_bytes()
+GOOD = sorted([*(LOG / "good").glob("*.tlog-proof"), *(LOG / "good").glob("*.zip")])
+EXPECTED: dict[str, Any] = json.loads((LOG / "broken" / "expected.json").read_bytes())
+TYPES = {"acknowledgment", "verification", "erasure", "key_rotation", "notice_event", "epoch"}
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    """The script beside the vectors."""
+    spec = spec_from_file_location("make_log_vectors", LOG / "make_vectors.py")
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        # A dataclass looks its module up by name while it is made.
+        patch.setitem(sys.modules, "make_log_vectors", module)
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_the_code_makes_every_vector_byte_for_byte(maker: ModuleType) -> None:
+    """Evidence written by an older release is what this release would write."""
+    generated: dict[str, bytes] = maker.generated_files()
+    kept = {
+        str(path.relative_to(LOG)): path.read_bytes()
+        for folder in ("good", "broken")
+        for path in (LOG / folder).rglob("*")
+        if path.is_file()
+    }
+    assert sorted(kept) == sorted(generated)
+    assert [name for name in kept if kept[name] != generated[name]] == []
+
+
+def test_there_are_vectors_of_every_kind() -> None:
+    """An empty folder must not pass for a green one; every step has something that fails at it."""
+    assert {path.stem for path in GOOD} == TYPES | {"shown", "erased"}
+    assert {case["step"] for case in EXPECTED.values()} == set(STEPS) - {"timestamps"}
+    files = {path.name for path in (LOG / "broken").iterdir()} - {"expected.json"}
+    assert files == set(EXPECTED)
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.name)
+def test_both_readers_accept_a_good_vector(path: Path) -> None:
+    """That of the service, and the one that goes with every bundle."""
+    data = path.read_bytes()
+    verdict = verify_file(data, parse_policy(POLICY))
+    assert verdict.ok, verdict.line()
+    report = offline.verify_bytes(data, offline.read_policy(POLICY))
+    assert report.ok
+    if path.suffix == ".zip":
+        assert verify_file(data).ok
+        assert len(verdict.shown) == (5 if path.stem == "shown" else 0)
+    else:
+        assert verdict.record["type"] == path.stem
+
+
+@pytest.mark.parametrize("name", list(EXPECTED))
+def test_both_readers_name_the_step_that_fails(name: str) -> None:
+    """The first one, by its name."""
+    data = (LOG / "broken" / name).read_bytes()
+    zipped = name.endswith(".zip")
+    verdict = verify_file(data, None if zipped else parse_policy(POLICY))
+    assert (verdict.ok, verdict.name) == (False, EXPECTED[name]["step"])
+    failed = offline.verify_bytes(data, None if zipped else offline.read_policy(POLICY)).failed
+    assert failed is not None
+    assert failed.name == EXPECTED[name]["step"]
+
+
+def test_tiles_entries_and_checkpoint_are_of_one_tree() -> None:
+    """By the words of RFC 6962: the entries make the leaves, the leaves the root."""
+    entries = parse_entry_bundle((LOG / "good/tile/entries/000.p/9").read_bytes())
+    tile = (LOG / "good/tile/0/000.p/9").read_bytes()
+    assert tile == b"".join(leaf_hash(entry) for entry in entries)
+    note = (LOG / "good" / "checkpoint").read_bytes()
+    checkpoint = parse_checkpoint(parse_note(note).text)
+    assert (checkpoint.size, checkpoint.root) == (9, rfc.mth(entries))
+    assert parse_policy(POLICY).check(note).cosigned
+
+
+def test_an_entry_is_the_host_and_the_digest_of_its_record() -> None:
+    """That of the acknowledgment, written out."""
+    entries = parse_entry_bundle((LOG / "good/tile/entries/000.p/9").read_bytes())
+    record = (LOG.parent / "record" / "good" / "full" / "record.json").read_bytes()
+    digest = "mbDATKzN34YWBedxHa5jSnRr98NsLF1QEsO4Xy0dZcs="
+    assert sha256(record).hexdigest().startswith("99b0c04cac")
+    assert entries[5] == f"evidence.example.com:8443/entry/v1\n{digest}\n".encode()
+    assert entries[5].decode() in FORMAT
+    assert sha256(b"\x00" + entries[5]).hexdigest() in FORMAT
+
+
+@pytest.mark.parametrize("type_", sorted(TYPES))
+def test_every_member_of_every_record_is_in_the_text_of_the_format(type_: str) -> None:
+    """And the type itself."""
+    record = verify_file((LOG / "good" / f"{type_}.tlog-proof").read_bytes(), parse_policy(POLICY))
+    names = {type_, *record.record}
+    assert [name for name in sorted(names) if f"`{name}`" not in FORMAT] == []
+
+
+def test_the_steps_are_those_of_the_format() -> None:
+    """Numbers and names, in their order."""
+    table = "".join(
+        line.split("|")[1].strip() + line.split("|")[2].strip()
+        for line in FORMAT.split("## 14. ")[1].split("## 15. ")[0].splitlines()
+        if line.startswith("| ") and line[2].isdigit()
+    )
+    assert table == "".join(f"{number}`{name}`" for number, name in enumerate(STEPS, 1))
+
+
+def test_the_key_of_a_test_log_is_the_published_one() -> None:
+    """Anyone can make test evidence; it must not pass for more."""
+    origin = parse_checkpoint(parse_note((LOG / "good" / "checkpoint").read_bytes()).text).origin
+    text = "countersign: the key of a test log"
+    assert f"`{text}`" in FORMAT
+    seed = sha256(text.encode() + b"\x00" + origin.encode()).digest()
+    assert Signer(origin, seed).verifier in parse_policy(POLICY).logs

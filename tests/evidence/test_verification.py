@@ -1,0 +1,250 @@
+"""Verifying: the first step that fails is named, and no bytes make it raise."""
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import parse_policy
+from countersign.evidence.verification import STEPS, Verdict, verify_file
+from tests.offline import builder
+
+MATERIAL = builder.material()
+POLICY = parse_policy(MATERIAL.policy.encode())
+SMALL = replace(MATERIAL, policy=f"log {builder.vkey(builder.ORIGIN)}\nquorum none\n", cosigners=())
+FILES = builder.summed(SMALL.files())
+NOTICED = {
+    "record.json": {"record"},
+    "disclosures.json": {"container", "disclosures"},
+    "notice.json": {"notice"},
+    "proof.tlog-proof": {"container", "signature", "record", "inclusion"},
+    "policy.txt": {"container", "signature", "quorum", "files"},
+}
+NO_EXTRA = [line for line in MATERIAL.proof().split(b"\n") if not line.startswith(b"extra")]
+FACTS = ("verification", "erasure", "key_rotation", "notice_event", "epoch")
+
+
+def _sealed(record: bytes) -> bytes:
+    return replace(MATERIAL, record=record, extra=record).proof()
+
+
+def test_a_good_bundle_says_what_was_found() -> None:
+    """Who signed, where it is, who cosigned and when, what is shown; and whose keys count."""
+    verdict = verify_file(MATERIAL.bundle(), POLICY)
+    assert verdict.ok
+    assert (verdict.step, verdict.name) == (None, None)
+    assert verdict.facts == {
+        "policy": "given",
+        "log": builder.ORIGIN,
+        "size": 7,
+        "index": 5,
+        "key": builder.vkey(builder.ORIGIN),
+        "key_fingerprint": sha256(builder.public_key(builder.LOG_SEED)).hexdigest(),
+        "cosigned": [{"name": "w1", "time": builder.COSIGNED_AT}],
+        "timestamps": [],
+    }
+    assert verdict.shown == {"initials_per_line": builder.INITIALS, "session_id": "sess_1"}
+    assert verdict.record["id"] == "ack_01m7xdxbmvex7t29vh2x05yyyq"
+    assert verdict.line() == (
+        f"OK  ack_01m7xdxbmvex7t29vh2x05yyyq sealed in {builder.ORIGIN} as entry 5, "
+        "checkpoint of size 7; shown: initials_per_line, session_id"
+    )
+
+
+def test_a_verdict_by_the_bundles_own_policy_says_so() -> None:
+    """With the fingerprint of the key, so that it can be compared with one from elsewhere."""
+    verdict = verify_file(MATERIAL.bundle())
+    fingerprint = sha256(builder.public_key(builder.LOG_SEED)).hexdigest()
+    assert verdict.ok
+    assert verdict.facts["policy"] == "bundle"
+    assert f"the key in this very bundle, {fingerprint}" in verdict.line()
+
+
+def test_a_bundle_of_another_key_fails_by_the_policy_that_is_given() -> None:
+    """Though it agrees with itself."""
+    forged = replace(
+        MATERIAL,
+        log_seed=builder.OTHER_SEED,
+        policy=f"log {builder.vkey(builder.ORIGIN, 1, builder.OTHER_SEED)}\nquorum none\n",
+    ).bundle()
+    assert verify_file(forged).ok
+    verdict = verify_file(forged, POLICY)
+    assert (verdict.ok, verdict.step, verdict.name) == (False, 2, "signature")
+
+
+@pytest.mark.parametrize("name", list(builder.good()))
+def test_good_bundles_verify(name: str) -> None:
+    """All forms that a bundle may have."""
+    verdict = verify_file(builder.good()[name])
+    assert verdict.ok, verdict.line()
+
+
+@pytest.mark.parametrize("name", list(builder.broken()))
+def test_a_broken_bundle_fails_at_its_step(name: str) -> None:
+    """The first that fails, by number, name and a message."""
+    step, bundle = builder.broken()[name]
+    verdict = verify_file(bundle)
+    assert not verdict.ok
+    assert (verdict.name, verdict.step) == (step, STEPS.index(step) + 1)
+    assert verdict.line().startswith(f"FAILED at step {verdict.step} ({step}): ")
+    assert len(verdict.message) > 10
+    assert not verdict.shown
+
+
+def test_no_byte_of_a_bundle_can_change() -> None:
+    """A flipped bit anywhere, the container included: verification fails and names a step."""
+    bundle = bytearray(SMALL.bundle())
+    assert verify_file(bytes(bundle)).ok
+    for position in range(len(bundle)):
+        bundle[position] ^= 1 << position % 8
+        verdict = verify_file(bytes(bundle))
+        bundle[position] ^= 1 << position % 8
+        assert not verdict.ok, position
+        assert verdict.name in STEPS
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_no_byte_of_a_file_can_change_behind_a_new_container(name: str) -> None:
+    """Packed again around it, the bundle fails at a step that says what is wrong."""
+    allowed = NOTICED.get(name, {"files"})
+    for position in range(len(FILES[name])):
+        changed = bytearray(FILES[name])
+        changed[position] ^= 1 << position % 8
+        verdict = verify_file(builder.zipped({**FILES, name: bytes(changed)}))
+        assert not verdict.ok, position
+        assert verdict.name in allowed, (position, verdict.line())
+
+
+@pytest.mark.parametrize("kind", ["acknowledgment", *FACTS])
+def test_a_bare_proof_of_every_kind_of_record_verifies(kind: str) -> None:
+    """The record is the `extra` of the proof; it needs a policy."""
+    proof = _sealed(builder.material(type=kind).record)
+    verdict = verify_file(proof, POLICY)
+    assert verdict.ok, verdict.line()
+    assert verdict.record["type"] == kind
+    without = verify_file(proof)
+    assert (without.ok, without.name) == (False, "signature")
+
+
+def _without(record: bytes, member: str) -> bytes:
+    return builder.canonical({k: v for k, v in json.loads(record).items() if k != member})
+
+
+@pytest.mark.parametrize(
+    ("name", "proof"),
+    [
+        ("container", b"hello"),
+        ("container", MATERIAL.proof().replace(b"index 5", b"index 05")),
+        ("container", MATERIAL.proof()[:-1]),
+        ("container", b"\n".join(NO_EXTRA)),
+        ("signature", replace(MATERIAL, log_seed=builder.OTHER_SEED).proof()),
+        ("quorum", replace(MATERIAL, cosigners=()).proof()),
+        ("record", _sealed(b"not JSON")),
+        ("record", _sealed(b"[]")),
+        ("record", _sealed(b"[" * 100_000)),
+        ("record", _sealed(MATERIAL.record + b"\n")),
+        ("record", _sealed(builder.material(v=True).record)),
+        ("record", _sealed(builder.material(v=10**30).record)),
+        ("record", _sealed(builder.material(type=["acknowledgment"]).record)),
+        ("record", _sealed(builder.material(mode="test").record)),
+        ("record", _sealed(_without(MATERIAL.record, "id"))),
+        ("record", _sealed(_without(MATERIAL.record, "_sd"))),
+        ("inclusion", MATERIAL.proof().replace(b"index 5", b"index 6")),
+        ("inclusion", replace(MATERIAL, root=bytes(32)).proof()),
+    ],
+)  # fmt: skip
+def test_a_broken_proof_fails_at_its_step(name: str, proof: bytes) -> None:
+    """Steps 1 to 5, in their order."""
+    verdict = verify_file(proof, POLICY)
+    assert (verdict.ok, verdict.name) == (False, name)
+
+
+def test_time_stamps_are_told_of_or_checked_by_whoever_can() -> None:
+    """Without a way to check them they are told of as not checked, never as good."""
+    bundle = replace(MATERIAL, timestamps={"timestamps/a.tsr": b"token"}).bundle()
+    assert verify_file(bundle).facts["timestamps"] == ["present, not checked"]
+    note = replace(MATERIAL, cosigners=()).note()
+    seen: list[tuple[bytes, bytes]] = []
+
+    def check(token: bytes, over: bytes) -> str:
+        seen.append((token, over))
+        return "by an authority"
+
+    assert verify_file(bundle, None, check).facts["timestamps"] == ["by an authority"]
+    assert seen == [(b"token", note)]
+
+    def refuse(token: bytes, over: bytes) -> str:
+        del token, over
+        msg = "over something else"
+        raise EvidenceError(msg)
+
+    verdict = verify_file(bundle, None, refuse)
+    assert (verdict.step, verdict.name) == (8, "timestamps")
+    assert "over something else" in verdict.line()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=6,
+)  # fmt: skip
+
+
+def _never_raises(data: bytes) -> None:
+    for policy in (None, POLICY):
+        verdict = verify_file(data, policy)
+        assert isinstance(verdict, Verdict)
+        assert verdict.ok or verdict.name in STEPS
+        assert verdict.line()
+
+
+@settings(max_examples=80)
+@given(st.binary(max_size=200), st.integers(0, 6000), st.integers(0, 40))
+def test_no_bytes_make_it_raise(data: bytes, at: int, cut: int) -> None:
+    """Noise, and noise inside of good bundles and proofs."""
+    for good in (SMALL.bundle(), SMALL.proof()):
+        _never_raises(good[:at] + data + good[at + cut :])
+    _never_raises(data)
+    _never_raises(b"PK" + data)
+
+
+@settings(max_examples=80)
+@given(JSON, st.dictionaries(st.sampled_from(sorted(json.loads(MATERIAL.record))), JSON))
+def test_no_record_makes_it_raise(anything: object, changes: Mapping[str, object]) -> None:
+    """Sealed and signed in good order, with members of other types, or no object at all."""
+    for value in (anything, {**json.loads(MATERIAL.record), **changes}):
+        record = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        sealed = replace(SMALL, record=record.encode(), extra=record.encode())
+        _never_raises(sealed.bundle())
+        _never_raises(sealed.proof())
+
+
+@settings(max_examples=80)
+@given(JSON, st.text(max_size=8), st.binary(max_size=20))
+def test_no_disclosure_and_no_notice_makes_it_raise(value: object, name: str, noise: bytes) -> None:
+    """What a record binds may be anything too."""
+    text = json.dumps(["salt", name, value]).encode()
+    for content in (text, noise, json.dumps(value).encode()):
+        encoded = builder.b64url(content)
+        digest = builder.b64url(sha256(encoded.encode()).digest())
+        record = builder.material(_sd=[digest], notice_digest=sha256(content).hexdigest()).record
+        made = replace(SMALL, record=record, extra=record, disclosures=[encoded], notice=content)
+        _never_raises(made.bundle())
+
+
+def test_a_log_of_another_form_is_refused_at_the_record() -> None:
+    """A key named like something else may sign, but no mode can be read from its name."""
+    origin = "example.com/other"
+    text = f"{origin}\n1\n{b64encode(sha256(b'x').digest()).decode()}\n"
+    line = builder.signature_line(origin, 1, builder.LOG_SEED, text.encode())
+    proof = b"c2sp.org/tlog-proof@v1\nextra " + b64encode(MATERIAL.record) + b"\nindex 0\n\n"
+    policy = parse_policy(f"log {builder.vkey(origin)}\nquorum none\n".encode())
+    assert verify_file(proof + f"{text}\n{line}".encode(), policy).name == "record"
