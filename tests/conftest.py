@@ -1,6 +1,6 @@
 """What every test may use, and the rule that in CI nothing is left out.
 
-A test says by a marker what it needs (`postgres`, `vectors`). Where that is
+A test says by a marker what it needs (`browser`, `postgres`, `vectors`). Where that is
 missing it is skipped with the reason, unless COUNTERSIGN_TESTS_REQUIRE_ALL is
 set: then leaving out anything is a failure, so that a green run means that
 everything ran.
@@ -8,6 +8,7 @@ everything ran.
 
 import itertools
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -37,8 +38,19 @@ def _missing_vectors() -> str | None:
     return None if found else "no shared test vectors: ../shared/vectors is not beside the checkout"
 
 
+def find_chromium() -> str | None:
+    """The path of a Chromium of the system."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def _missing_browser() -> str | None:
+    return None if find_chromium() else "no chromium, chromium-browser or google-chrome in PATH"
+
+
 # Marker → what is missing here for the tests that carry it, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
+    "browser": _missing_browser,
     "postgres": _missing_postgres,
     "vectors": _missing_vectors,
 }

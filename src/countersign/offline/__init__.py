@@ -1,0 +1,1 @@
+"""What a stranger runs without us: `verify.py` and `verify.html`, which go into every bundle."""

@@ -1,0 +1,943 @@
+"""Check evidence of an acknowledgment: offline, with Python 3.11 or newer and nothing else.
+
+    python3 verify.py                          the files of the bundle that this file came in
+    python3 verify.py BUNDLE.zip               a bundle
+    python3 verify.py FOLDER                   a bundle that was unpacked
+    python3 verify.py PROOF --policy POLICY    a proof alone
+
+    --policy FILE   trust the keys in this file. Without it, the keys that came in the bundle itself
+                    are used, which shows only that the bundle agrees with itself.
+    --json          print the outcome as JSON
+
+Exit status: 0 all checks passed, 1 a check failed, 2 it could not be checked (usage, no such file).
+
+How to read this file: part 1 is the signature scheme, part 2 the hash tree, part 3 the text
+formats, part 4 the container, part 5 the nine steps in their order, part 6 the command. Every check
+that does not hold raises `Bad`. Nothing is sent anywhere, nothing is written, no other program is
+started.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import struct
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Bad(Exception):
+    """A check does not hold; the message says which."""
+
+
+def sha256(data: bytes) -> bytes:
+    """The SHA-256 of these bytes (FIPS 180-4)."""
+    return hashlib.sha256(data).digest()
+
+
+# ---------------------------------------------------------------------------------------------
+# Part 1. Ed25519 signatures, as RFC 8032, section 5.1, defines them. Only public values are
+# handled, so nothing has to be kept secret by running in constant time.
+
+P = 2**255 - 19  # the field
+L = 2**252 + 27742317777372353535851937790883648493  # the order of the base point
+D = -121665 * pow(121666, -1, P) % P
+SQRT_MINUS_1 = pow(2, (P - 1) // 4, P)
+
+# A point (x, y) in extended coordinates (X, Y, Z, T): x = X/Z, y = Y/Z, x*y = T/Z.
+Point = tuple[int, int, int, int]
+NEUTRAL: Point = (0, 1, 1, 0)
+
+
+def add(p: Point, q: Point) -> Point:
+    """The sum of two points (section 5.1.4)."""
+    a = (p[1] - p[0]) * (q[1] - q[0]) % P
+    b = (p[1] + p[0]) * (q[1] + q[0]) % P
+    c = 2 * p[3] * q[3] * D % P
+    d = 2 * p[2] * q[2] % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return (e * f % P, g * h % P, f * g % P, e * h % P)
+
+
+def multiply(number: int, point: Point) -> Point:
+    """The point added to itself so many times."""
+    total = NEUTRAL
+    while number:
+        if number & 1:
+            total = add(total, point)
+        point = add(point, point)
+        number >>= 1
+    return total
+
+
+def decode_point(data: bytes) -> Point:
+    """The point in 32 bytes (section 5.1.3); only the one canonical encoding is taken."""
+    number = int.from_bytes(data, "little")
+    sign, y = number >> 255, number & (2**255 - 1)
+    if y >= P:
+        raise Bad("a point is not encoded canonically")
+    u, v = (y * y - 1) % P, (D * y * y + 1) % P
+    x = u * pow(v, 3, P) * pow(u * pow(v, 7, P), (P - 5) // 8, P) % P
+    if v * x * x % P == P - u and u:
+        x = x * SQRT_MINUS_1 % P
+    if v * x * x % P != u:
+        raise Bad("not a point of the curve")
+    if x == 0 and sign:
+        raise Bad("a point is not encoded canonically")
+    if x & 1 != sign:
+        x = P - x
+    return (x, y, 1, x * y % P)
+
+
+def encode_point(point: Point) -> bytes:
+    """The 32 bytes of a point (section 5.1.2)."""
+    inverse = pow(point[2], -1, P)
+    x, y = point[0] * inverse % P, point[1] * inverse % P
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+BASE = decode_point(bytes.fromhex("58" + "66" * 31))
+
+
+def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether this is a signature of the message by the key (section 5.1.7).
+
+    Of the two forms of the last equation that the RFC allows this is the stricter one, without the
+    cofactor 8.
+    """
+    if len(public_key) != 32 or len(signature) != 64:
+        return False
+    r, s = signature[:32], int.from_bytes(signature[32:], "little")
+    if s >= L:  # otherwise one signature could be written in two ways
+        return False
+    try:
+        x, y, z, t = decode_point(public_key)
+    except Bad:
+        return False
+    k = int.from_bytes(hashlib.sha512(r + public_key + message).digest(), "little") % L
+    # S*B = R + k*A, that is R = S*B + k*(-A)
+    return encode_point(add(multiply(s, BASE), multiply(k, (-x % P, y, z, -t % P)))) == r
+
+
+# ---------------------------------------------------------------------------------------------
+# Part 2. The hash tree of RFC 6962 (and RFC 9162, section 2.1).
+
+
+def leaf_of(origin: str, record: bytes) -> bytes:
+    """The leaf of a record: the log holds `<host>/entry/v1` and the record's SHA-256, no more."""
+    entry = f"{origin.partition('/')[0]}/entry/v1\n".encode()
+    return sha256(b"\x00" + entry + base64.b64encode(sha256(record)) + b"\n")
+
+
+def root_from(index: int, size: int, leaf: bytes, path: Sequence[bytes]) -> bytes:
+    """The root that a path leads to from a leaf (RFC 9162, section 2.1.3.2)."""
+    if index >= size:
+        raise Bad(f"entry {index} cannot be in a log of {size}")
+    fn, sn, r = index, size - 1, leaf
+    for p in path:
+        if sn == 0:
+            raise Bad("the path is too long")
+        if fn & 1 or fn == sn:
+            r = sha256(b"\x01" + p + r)
+            while not fn & 1 and fn:
+                fn, sn = fn >> 1, sn >> 1
+        else:
+            r = sha256(b"\x01" + r + p)
+        fn, sn = fn >> 1, sn >> 1
+    if sn:
+        raise Bad("the path is too short")
+    return r
+
+
+# ---------------------------------------------------------------------------------------------
+# Part 3. Texts: base64, JSON, signed notes, checkpoints, proofs, policies.
+
+BYTES_MAX = 16_000_000
+ED25519, COSIGNATURE = 1, 4  # kinds of keys
+ORIGIN = re.compile(
+    r"[A-Za-z0-9._~\[\]:-]+(?:/[A-Za-z0-9._~-]+)*/v1/log/(test|live)/[1-9][0-9]{0,8}", re.ASCII
+)
+
+
+def read_base64(text: str) -> bytes:
+    """Base64 (RFC 4648, section 4), written in its one canonical way."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise Bad("not base64") from error
+    if base64.b64encode(data).decode() != text:
+        raise Bad("not canonical base64")
+    return data
+
+
+def base64url(data: bytes) -> str:
+    """Base64url without padding (RFC 4648, section 5)."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def read_base64url(text: str) -> bytes:
+    """The bytes of base64url without padding, written in its one canonical way."""
+    if re.fullmatch(r"[A-Za-z0-9_-]*", text, re.ASCII) is None or len(text) % 4 == 1:
+        raise Bad("not base64url")
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if base64url(data) != text:
+        raise Bad("not canonical base64url")
+    return data
+
+
+def read_text(data: bytes, what: str) -> str:
+    """UTF-8 text."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Bad(f"{what} is not UTF-8") from error
+
+
+def read_number(text: str) -> int:
+    """Decimal digits without leading zeros, at most 2^63 - 1."""
+    if re.fullmatch(r"0|[1-9][0-9]{0,18}", text, re.ASCII) is None or int(text) >= 2**63:
+        raise Bad("not a number from 0 to 2^63 - 1")
+    return int(text)
+
+
+def read_hash(text: str) -> bytes:
+    """A SHA-256 in base64."""
+    data = read_base64(text)
+    if len(data) != 32:
+        raise Bad("a hash has 32 bytes")
+    return data
+
+
+def read_json(data: bytes, what: str) -> Any:  # noqa: ANN401 - JSON is any of several types
+    """JSON (RFC 8259) in UTF-8, without the additions that Python allows."""
+
+    def refuse(_: str) -> None:
+        raise Bad(f"{what} is not JSON")
+
+    try:
+        return json.loads(read_text(data, what), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise Bad(f"{what} is not JSON") from error
+
+
+def canonical(value: object) -> bytes:
+    """The one way to write a JSON value: sorted, no white space, no floats (RFC 8785)."""
+    _check_canonical(value)
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Bad("a lone surrogate is no text") from error
+
+
+def _check_canonical(value: object) -> None:
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) >= 2**53):
+        raise Bad("numbers are integers below 2^53 in magnitude")
+    if isinstance(value, list):
+        for item in value:
+            _check_canonical(item)
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if not name.isascii():
+                raise Bad("names of members are ASCII")
+            _check_canonical(item)
+
+
+class Key(NamedTuple):
+    """A key that signs notes (c2sp.org/signed-note)."""
+
+    name: str
+    kind: int
+    public_key: bytes
+
+    @property
+    def id(self) -> bytes:
+        """What a signature line names the key by, besides its name."""
+        return sha256(self.name.encode() + b"\n" + bytes([self.kind]) + self.public_key)[:4]
+
+    @property
+    def fingerprint(self) -> str:
+        """The hexadecimal SHA-256 of the 32 bytes of the public key."""
+        return sha256(self.public_key).hex()
+
+    def verifies(self, text: bytes, signature: bytes) -> bool:
+        """Whether this is the key's signature of a note's text."""
+        if self.kind == COSIGNATURE:  # c2sp.org/tlog-cosignature: eight bytes of time, signature
+            time = int.from_bytes(signature[:8], "big")
+            if len(signature) != 72 or time >= 2**63:
+                return False
+            text, signature = f"cosignature/v1\ntime {time}\n".encode() + text, signature[8:]
+        return ed25519_verify(self.public_key, text, signature)
+
+
+def check_key_name(name: str) -> None:
+    """A name is not empty and has neither space nor plus."""
+    if not name or "+" in name or any(character.isspace() for character in name):
+        raise Bad("not the name of a key")
+
+
+def read_vkey(text: str) -> Key:
+    """A verifier key: `name+hex8+base64(kind, public key)`."""
+    name, _, rest = text.partition("+")
+    key_id, _, encoded = rest.partition("+")
+    check_key_name(name)
+    data = read_base64(encoded)
+    if not data:
+        raise Bad("not a verifier key")
+    key = Key(name, data[0], data[1:])
+    if key.id.hex() != key_id:
+        raise Bad(f"the id of the key {name} does not go with it")
+    if key.kind not in {ED25519, COSIGNATURE}:
+        raise Bad(f"the key {name} is of kind {key.kind}, which cannot be checked here")
+    if len(key.public_key) != 32:
+        raise Bad("an Ed25519 key has 32 bytes")
+    return key
+
+
+class Signature(NamedTuple):
+    """A signature line of a note."""
+
+    name: str
+    key_id: bytes
+    signature: bytes
+
+
+def read_note(data: bytes) -> tuple[bytes, list[Signature]]:
+    """A signed note (c2sp.org/signed-note): its text, and its signatures, not yet checked."""
+    if len(data) > 1_000_000:
+        raise Bad("a note has at most 1,000,000 bytes")
+    note = read_text(data, "the checkpoint")
+    if any(ord(character) < 32 and character != "\n" for character in note):
+        raise Bad("a note has no control characters but newlines")
+    body, blank, lines = note.rpartition("\n\n")
+    if not blank or not lines.endswith("\n"):
+        raise Bad("a note is a text, an empty line, and signature lines")
+    signatures = []
+    for line in lines[:-1].split("\n"):
+        if not line.startswith("\u2014 "):
+            raise Bad("a signature line begins with a dash")
+        name, _, encoded = line[2:].partition(" ")
+        check_key_name(name)
+        signature = read_base64(encoded)
+        if len(signature) <= 4:
+            raise Bad("a signature is longer than the id of its key")
+        signatures.append(Signature(name, signature[:4], signature[4:]))
+    if len(signatures) > 100:
+        raise Bad("a note has at most 100 signatures")
+    return (body + "\n").encode(), signatures
+
+
+class Checkpoint(NamedTuple):
+    """The head of a log (c2sp.org/tlog-checkpoint)."""
+
+    origin: str
+    size: int
+    root: bytes
+
+
+def read_checkpoint(text: bytes) -> Checkpoint:
+    """Origin, size and root, each on a line; lines after them are extensions, which are signed."""
+    lines = read_text(text, "the checkpoint").split("\n")
+    if len(lines) < 4 or lines.pop() or "" in lines:
+        raise Bad("a checkpoint is an origin, a size and a root, each on a line")
+    return Checkpoint(lines[0], read_number(lines[1]), read_hash(lines[2]))
+
+
+class Proof(NamedTuple):
+    """A proof (c2sp.org/tlog-proof): where in the tree the record is, and the path to the root."""
+
+    record: bytes
+    position: int
+    path: list[bytes]
+    note: bytes
+
+
+PROOF_LINE = "c2sp.org/tlog-proof@v1"
+
+
+def read_proof(data: bytes) -> Proof:
+    """A proof, not yet checked; the record is in its `extra` line."""
+    if len(data) > 2_000_000:
+        raise Bad("a proof has at most 2,000,000 bytes")
+    head, blank, note = data.partition(b"\n\n")
+    if not blank or not note or not head.isascii():
+        raise Bad("a proof is some lines of ASCII, an empty line and a checkpoint")
+    lines = head.decode().split("\n")
+    if lines.pop(0) != PROOF_LINE:
+        raise Bad(f"a proof begins with {PROOF_LINE}")
+    if not lines or not lines[0].startswith("extra "):
+        raise Bad("the proof does not hold the record that it is about")
+    record = read_base64(lines.pop(0).removeprefix("extra "))
+    if not lines or not lines[0].startswith("index "):
+        raise Bad("the line with the index is missing")
+    index = read_number(lines.pop(0).removeprefix("index "))
+    if len(lines) > 63:
+        raise Bad("a path has at most 63 hashes")
+    return Proof(record, index, [read_hash(line) for line in lines], note)
+
+
+class Policy(NamedTuple):
+    """Whose checkpoints count, and which witnesses must have signed (c2sp.org/tlog-policy)."""
+
+    logs: list[Key]
+    witnesses: dict[str, Key]
+    groups: dict[str, tuple[int, list[str]]]  # name: how many, of whom
+    quorum: str
+
+
+def read_policy(data: bytes) -> Policy:
+    """A policy: `log`, `witness`, `group` and `quorum` lines; a name stands above its use."""
+    if len(data) > 1_000_000:
+        raise Bad("a policy has at most 1,000,000 bytes")
+    if any((octet < 32 and octet not in b"\t\n") or octet == 127 for octet in data):
+        raise Bad("a policy has no control characters but tab and newline")
+    if data and not data.endswith(b"\n"):
+        raise Bad("each line of a policy ends in a newline")
+    # Names may hold any bytes, and comments too: `surrogateescape` keeps them apart.
+    policy, quorum = Policy([], {}, {}, ""), ""
+    for number, line in enumerate(data.decode("utf-8", "surrogateescape").split("\n"), 1):
+        words = [word for word in re.split("[\t ]", line) if word]
+        if not words or words[0].startswith("#"):
+            continue
+        if len(policy.logs) + len(policy.witnesses) + len(policy.groups) >= 999:
+            raise Bad("a policy has at most 1,000 definitions")
+        try:
+            quorum = _policy_line(policy, words, quorum)
+        except Bad as error:
+            raise Bad(f"line {number} of the policy: {error}") from error
+    if not quorum:
+        raise Bad("a policy has a quorum line")
+    return policy._replace(quorum=quorum)
+
+
+def _policy_line(policy: Policy, words: list[str], quorum: str) -> str:
+    """Take one line into the policy; gives the quorum, if there was or now is one."""
+    defined = {"none", *policy.witnesses, *policy.groups}
+    match words:
+        case ["log", vkey] | ["log", vkey, _]:
+            key = read_vkey(vkey)
+            if key.kind != ED25519:
+                raise Bad("a log signs with Ed25519")
+            if any(key.public_key == log.public_key for log in policy.logs):
+                raise Bad("the same key as another log")
+            policy.logs.append(key)
+        case ["witness", name, vkey] | ["witness", name, vkey, _]:
+            key = read_vkey(vkey)
+            if key.kind != COSIGNATURE:
+                raise Bad("a witness signs with Ed25519 and a time")
+            if any(key.public_key == other.public_key for other in policy.witnesses.values()):
+                raise Bad("the same key as another witness")
+            if name in defined:
+                raise Bad("the name is taken")
+            policy.witnesses[name] = key
+        case ["group", name, how, *members] if members:
+            taken = {member for _, others in policy.groups.values() for member in others}
+            if len(set(members)) != len(members) or taken & set(members):
+                raise Bad("a name is a member only once")
+            if "none" in members or not set(members) <= defined:
+                raise Bad("a member is not defined above")
+            if name in defined:
+                raise Bad("the name is taken")
+            if how not in {"all", "any"} and not re.fullmatch(r"[1-9][0-9]{0,3}", how, re.ASCII):
+                raise Bad("expected all, any or a number")
+            needed = {"all": len(members), "any": 1}.get(how) or int(how)
+            if needed > len(members):
+                raise Bad("the number is from 1 to that of the members")
+            policy.groups[name] = (needed, members)
+        case ["quorum", name]:
+            if quorum:
+                raise Bad("there is one quorum line")
+            if name not in defined:
+                raise Bad("the quorum is not defined above")
+            return name
+        case _:
+            raise Bad("not a log, witness, group or quorum line")
+    return quorum
+
+
+# ---------------------------------------------------------------------------------------------
+# Part 4. The container: a ZIP file in the one form that a bundle has.
+
+BEFORE = ["record.json", "disclosures.json", "notice.json", "proof.tlog-proof", "policy.txt"]
+AFTER = ["certificate.pdf", "verify.py", "verify.html", "README.txt", "SHA256SUMS"]
+TIMESTAMP = re.compile(r"timestamps/[A-Za-z0-9._-]{1,80}\.tsr", re.ASCII)
+
+
+def write_zip(files: Mapping[str, bytes]) -> bytes:
+    """The ZIP file of these files: not compressed, dated 1980-01-01, nothing optional."""
+    body, directory = b"", b""
+    for name, data in files.items():
+        label = name.encode()
+        common = struct.pack(
+            "<HHHHHIIIHH", 20, 0, 0, 0, 33, zlib.crc32(data), len(data), len(data), len(label), 0
+        )
+        rest = struct.pack("<HHHII", 0, 0, 0, 0o100644 << 16, len(body))
+        directory += b"PK\x01\x02\x14\x03" + common + rest + label
+        body += b"PK\x03\x04" + common + label + data
+    count = len(files)
+    end = struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), len(body), 0)
+    return body + directory + b"PK\x05\x06" + end
+
+
+def read_zip(data: bytes) -> dict[str, bytes]:
+    """The files of a ZIP file. Written again from them, it has to be the same to the byte."""
+    if len(data) > BYTES_MAX:
+        raise Bad(f"a bundle has at most {BYTES_MAX} bytes")
+    files: dict[str, bytes] = {}
+    position = 0
+    while data[position : position + 4] == b"PK\x03\x04" and len(files) < 64:
+        header = data[position : position + 30]
+        if len(header) < 30:
+            raise Bad("the ZIP file is cut short")
+        size, label = struct.unpack("<IH", header[22:28])
+        start = position + 30 + label
+        name = data[position + 30 : start].decode("ascii", "replace")
+        if name in files:
+            raise Bad("the ZIP file holds a name twice")
+        files[name] = data[start : start + size]
+        position = start + size
+    if any(not name.isascii() for name in files) or not files or write_zip(files) != data:
+        raise Bad("the ZIP file is not in the one form that bundles have")
+    return files
+
+
+def read_folder(folder: Path) -> tuple[dict[str, bytes], list[str]]:
+    """The files of a bundle that was unpacked, in their order; and what else lies there."""
+    found = {path.name for path in folder.iterdir()}
+    stamps = folder / "timestamps"
+    if stamps.is_dir():
+        found.remove("timestamps")
+        found |= {f"timestamps/{path.name}" for path in stamps.iterdir()}
+    tokens = sorted(name for name in found if TIMESTAMP.fullmatch(name))
+    names = [name for name in [*BEFORE, *tokens, *AFTER] if name in found]
+    files = {}
+    for name in names:
+        if (folder / name).stat().st_size > BYTES_MAX:
+            raise Bad(f"{name} is larger than a bundle can be")
+        files[name] = (folder / name).read_bytes()
+    return files, sorted(found.difference(names))
+
+
+def check_names(files: Mapping[str, bytes]) -> list[str]:
+    """Refuse missing and unknown files; gives the names of the time-stamps."""
+    for name in [*BEFORE, *AFTER]:
+        if name not in files:
+            raise Bad(f"the bundle lacks {name}")
+    stamps = sorted(name for name in files if TIMESTAMP.fullmatch(name))
+    if list(files) != [*BEFORE, *stamps, *AFTER]:
+        raise Bad("the bundle holds other files than it should, or in another order")
+    return stamps
+
+
+# ---------------------------------------------------------------------------------------------
+# Part 5. The nine steps. The first that fails ends the verification.
+
+STEPS = {
+    "container": "the file can be read, strictly",
+    "signature": "a trusted log signed the checkpoint",
+    "quorum": "the witnesses that are asked for signed it too",
+    "record": "the record is one, and is that of the proof",
+    "inclusion": "the record is in the log",
+    "disclosures": "what is shown is bound by the record",
+    "notice": "the notice is the one that was acknowledged",
+    "timestamps": "time-stamps of others",
+    "files": "all files are as listed in SHA256SUMS",
+}
+TYPES = {"acknowledgment", "verification", "erasure", "key_rotation", "notice_event", "epoch"}
+
+
+class Step(NamedTuple):
+    """The outcome of a step: `ok`, `FAILED` or `not checked`, and what there is to say."""
+
+    name: str
+    result: str
+    detail: str
+
+
+class _Stop(Exception):
+    """A step failed."""
+
+
+class Report:
+    """The outcome of all steps."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.facts: dict[str, Any] = {}
+        self.record: dict[str, Any] = {}
+        self.notice: dict[str, Any] = {}
+        self.shown: dict[str, Any] = {}
+
+    @property
+    def failed(self) -> Step | None:
+        """The step that failed, if one did."""
+        return next((step for step in self.steps if step.result == "FAILED"), None)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every step was gone through and none failed."""
+        return self.failed is None and len(self.steps) == len(STEPS)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[list[str]]:
+        """Do a step; what is said of it goes into the list."""
+        said: list[str] = []
+        try:
+            yield said
+        except Exception as error:
+            # Whatever goes wrong, wrong is what it is: never a pass, never a crash.
+            why = str(error) if isinstance(error, Bad) else f"unreadable ({type(error).__name__})"
+            self.steps.append(Step(name, "FAILED", why))
+            raise _Stop from error
+        self.steps.append(Step(name, "ok", "; ".join(said)))
+
+    def line(self) -> str:
+        """The outcome in one line."""
+        if (failed := self.failed) is not None:
+            number = list(STEPS).index(failed.name) + 1
+            return f"FAILED at step {number} ({failed.name}): {failed.detail}"
+        facts = self.facts
+        text = f"OK  {self.record['id']} sealed in {facts['log']} as entry {facts['index']}, "
+        text += f"checkpoint of size {facts['size']}"
+        if facts["kind"] != "proof":
+            text += f"; shown: {', '.join(self.shown) or 'nothing personal'}"
+        return text
+
+
+Read = Callable[[], tuple[dict[str, bytes], list[str]]]
+
+
+def verify_bytes(data: bytes, policy: Policy | None = None) -> Report:
+    """Check a bundle, or a proof alone. Never raises, whatever the bytes are."""
+    if data[:2] == b"PK":
+        return _verify("bundle", lambda: (read_zip(data), []), policy)
+    return _verify("proof", lambda: ({"proof.tlog-proof": data}, []), policy)
+
+
+def verify_folder(folder: Path, policy: Policy | None = None) -> Report:
+    """Check a bundle that was unpacked. Never raises, whatever is there."""
+    return _verify("folder", lambda: read_folder(folder), policy)
+
+
+def _verify(kind: str, read: Read, policy: Policy | None) -> Report:
+    report = Report()
+    report.facts["kind"] = kind
+    with suppress(_Stop):
+        _steps(report, kind, read, policy)
+    why = "a step before failed" if report.failed else "a proof alone holds nothing of this"
+    for name in list(STEPS)[len(report.steps) :]:
+        report.steps.append(Step(name, "not checked", why))
+    return report
+
+
+def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None:
+    facts = report.facts
+    stamps: list[str] = []
+    disclosures: Any = []
+    own: Policy | None = None
+    with report.step("container") as say:
+        files, unknown = read()
+        if kind != "proof":
+            stamps = check_names(files)
+            disclosures = read_json(files["disclosures.json"], "disclosures.json")
+            if canonical(disclosures) != files["disclosures.json"] or not are_texts(disclosures):
+                raise Bad("disclosures.json is not the canonical JSON of an array of strings")
+            own = read_policy(files["policy.txt"])
+        proof = read_proof(files["proof.tlog-proof"])
+        text, signatures = read_note(proof.note)
+        checkpoint = read_checkpoint(text)
+        if unknown:
+            say.append(f"not part of the bundle, and not looked at: {', '.join(unknown)}")
+
+    with report.step("signature") as say:
+        facts["policy"] = "given"
+        if policy is None:
+            if own is None:
+                raise Bad("a proof alone needs a policy to be checked against: --policy FILE")
+            facts["policy"], policy = "bundle", own
+        cosigned, others = check_signatures(policy, text, signatures)
+        log = next((key for key in policy.logs if key.name == checkpoint.origin), None)
+        logs = [key for key in policy.logs if key.name == checkpoint.origin and key in cosigned]
+        if not logs:
+            known = "" if log else ", which is none of its logs"
+            raise Bad(f"no log of the policy signed for {checkpoint.origin}{known}")
+        facts["log"], facts["size"] = checkpoint.origin, checkpoint.size
+        facts["key_fingerprint"] = logs[0].fingerprint
+        say.append(f"{checkpoint.origin}, key {logs[0].fingerprint}")
+        if facts["policy"] == "bundle":
+            say.append("this key came in this very bundle")
+        if others:
+            say.append(f"{others} signature(s) by keys outside of the policy not checked")
+
+    with report.step("quorum") as say:
+        present = {name: cosigned[key] for name, key in policy.witnesses.items() if key in cosigned}
+        facts["cosigned"] = [{"name": name, "time": time} for name, time in present.items()]
+        check_quorum(policy, set(present))
+        say.append("no witness asked for" if policy.quorum == "none" else f"quorum {policy.quorum}")
+        say += [f"cosigned by {name} at {time} (Unix time)" for name, time in present.items()]
+
+    with report.step("record") as say:
+        if kind != "proof" and files["record.json"] != proof.record:
+            raise Bad("record.json is not the record that the proof is about")
+        record = check_record(proof.record, checkpoint.origin)
+        if kind != "proof" and record["type"] != "acknowledgment":
+            raise Bad(f"a bundle is about an acknowledgment, not {record['type']}")
+        report.record = record
+        facts["record_sha256"] = sha256(proof.record).hex()
+        say.append(f"{record['type']} {record['id']}, SHA-256 {facts['record_sha256']}")
+        if record["mode"] == "test":
+            say.append("TEST mode: it proves nothing about a sale")
+
+    with report.step("inclusion") as say:
+        leaf = leaf_of(checkpoint.origin, proof.record)
+        if root_from(proof.position, checkpoint.size, leaf, proof.path) != checkpoint.root:
+            raise Bad("the path does not lead to the root that the log signed")
+        facts["index"] = proof.position
+        say.append(f"entry {proof.position} of {checkpoint.size}")
+
+    if kind == "proof":
+        return
+    with report.step("disclosures") as say:
+        report.shown = check_disclosures(disclosures, record)
+        hidden = len(record["_sd"]) - len(report.shown)
+        say.append(f"shown: {', '.join(report.shown) or 'nothing'}; withheld or erased: {hidden}")
+
+    with report.step("notice") as say:
+        report.notice = check_notice(files["notice.json"], record)
+        say.append(f"{record.get('notice_id')} {record.get('notice_version')}")
+
+    if stamps:
+        over = sha256(own_lines(proof.note, checkpoint.origin))
+        named = [name for name in stamps if over in files[name]]
+        detail = f"{len(stamps)} present, not checked here: use a tool for RFC 3161; "
+        detail += f"{len(named)} of them name(s) the SHA-256 of this checkpoint"
+    else:
+        detail = "there are none"
+    report.steps.append(Step("timestamps", "not checked", detail))
+
+    with report.step("files"):
+        listed = "".join(f"{sha256(files[n]).hex()}  {n}\n" for n in files if n != "SHA256SUMS")
+        if listed.encode() != files["SHA256SUMS"]:
+            raise Bad("SHA256SUMS does not agree with the files")
+
+
+def are_texts(value: object) -> bool:
+    """Whether this is a list of texts."""
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def check_signatures(
+    policy: Policy, text: bytes, signatures: Sequence[Signature]
+) -> tuple[dict[Key, int], int]:
+    """The keys of the policy that signed, with the time of a cosignature; how many others did.
+
+    A signature by a key of the policy that is wrong is refused, not skipped.
+    """
+    keys = {*policy.logs, *policy.witnesses.values()}
+    known = {(key.name, key.id): key for key in keys}
+    if len(known) != len(keys):
+        raise Bad("two keys of one name have one id")
+    signed: dict[Key, int] = {}
+    others = 0
+    for line in signatures:
+        key = known.get((line.name, line.key_id))
+        if key is None:
+            others += 1
+        elif key not in signed:
+            if not key.verifies(text, line.signature):
+                raise Bad(f"the signature by {line.name} is wrong")
+            signed[key] = int.from_bytes(line.signature[:8], "big")
+    return signed, others
+
+
+def check_quorum(policy: Policy, present: set[str]) -> None:
+    """Refuse if the witnesses that cosigned do not make the quorum."""
+    if policy.quorum == "none":
+        return
+    fulfilled = set(present)
+    for name, (needed, members) in policy.groups.items():
+        if len(fulfilled.intersection(members)) >= needed:
+            fulfilled.add(name)
+    if policy.quorum not in fulfilled:
+        found = ", ".join(sorted(present)) or "nobody"
+        raise Bad(f"the policy asks for {policy.quorum}; cosigned by: {found}")
+
+
+def check_record(data: bytes, origin: str) -> dict[str, Any]:
+    """The members of a record, which has to be of the mode that the log's origin names."""
+    record = read_json(data, "the record")
+    if not isinstance(record, dict) or canonical(record) != data:
+        raise Bad("the record is not an object in canonical JSON")
+    if record.get("v") != 1 or record["v"] is True:
+        raise Bad("a record of a version that is not known here")
+    if record.get("type") not in TYPES:
+        raise Bad("a record of a type that is not known here")
+    named = ORIGIN.fullmatch(origin)
+    if named is None or len(origin) > 300:
+        raise Bad("the origin is not one of this service's logs")
+    if record.get("mode") != named[1]:
+        raise Bad(f"a record of another mode than the log {origin}")
+    if not isinstance(record.get("id"), str) or not are_texts(record.get("_sd")):
+        raise Bad("the record lacks members that every record has")
+    return record
+
+
+def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> dict[str, Any]:
+    """The personal fields that are shown: each is bound by its salted digest (RFC 9901)."""
+    if record.get("_sd_alg") != "sha-256":
+        raise Bad("the record names an algorithm that is not known here")
+    shown: dict[str, Any] = {}
+    for encoded in disclosures:
+        if base64url(sha256(encoded.encode())) not in record["_sd"]:
+            raise Bad("a disclosure is not one of the record's")
+        found = read_json(read_base64url(encoded), "a disclosure")
+        if not isinstance(found, list) or len(found) != 3 or not are_texts(found[:2]):
+            raise Bad("a disclosure is an array of salt, name and value")
+        if found[1] in shown:
+            raise Bad(f"{found[1]} is disclosed twice")
+        shown[found[1]] = found[2]
+    return shown
+
+
+def check_notice(data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The notice, which has to be the one that the record names, line for line."""
+    if sha256(data).hex() != record.get("notice_digest"):
+        raise Bad("the notice is not the one that was acknowledged")
+    notice: Any = read_json(data, "the notice")
+    if not isinstance(notice, dict) or not isinstance(notice.get("bullets"), list):
+        raise Bad("the notice is not one")
+    lines = []
+    for bullet in notice["bullets"]:
+        if not isinstance(bullet, dict) or not are_texts([bullet.get("id"), bullet.get("text")]):
+            raise Bad("the notice is not one")
+        lines.append({"digest": sha256(bullet["text"].encode()).hex(), "id": bullet["id"]})
+    if lines != record.get("bullets"):
+        raise Bad("the lines of the notice are not those of the record")
+    return notice
+
+
+def own_lines(note: bytes, origin: str) -> bytes:
+    """The checkpoint with the log's own signatures: what time-stamps are over."""
+    body, _, lines = note.decode().rpartition("\n\n")
+    own = [line for line in lines.split("\n") if line.startswith(f"\u2014 {origin} ")]
+    return "\n".join([body, "", *own, ""]).encode()
+
+
+# ---------------------------------------------------------------------------------------------
+# Part 6. The command.
+
+
+def printable(value: object) -> str:
+    """A text from a file, with whatever could play tricks on a terminal made visible."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
+        for c in str(value)
+    )
+
+
+def outcome(report: Report) -> dict[str, Any]:
+    """The outcome for programs."""
+    failed = report.failed
+    return {
+        "ok": report.ok,
+        "step": list(STEPS).index(failed.name) + 1 if failed else None,
+        "name": failed.name if failed else None,
+        "message": report.line(),
+        "steps": [
+            {"number": number, **step._asdict()} for number, step in enumerate(report.steps, 1)
+        ],
+        "facts": report.facts,
+        "record": report.record if report.ok else {},
+        "shown": report.shown if report.ok else {},
+    }
+
+
+def explain(report: Report) -> Iterator[str]:
+    """The outcome for people, line by line."""
+    for number, step in enumerate(report.steps, 1):
+        detail = f": {step.detail}" if step.detail else ""
+        yield f"{number} {step.name:<12} {step.result:<12} {STEPS[step.name]}{detail}"
+    yield ""
+    if report.ok and report.notice:
+        yield from explain_contents(report)
+        yield ""
+    if report.ok:
+        yield "This shows that the record has not been changed since the log signed the checkpoint."
+        yield "It does not show who typed the initials, nor that the service's clock was right."
+        if report.record["mode"] == "test":
+            yield "It was made in TEST mode: it proves nothing about a sale."
+    if report.facts.get("policy") == "bundle" and "key_fingerprint" in report.facts:
+        yield "The signature was checked with the key that came in this very bundle. Compare its"
+        yield f"fingerprint with one that you trust:  {report.facts['key_fingerprint']}"
+        yield "or check with a policy from a source that you trust:  --policy FILE"
+    yield report.line()
+
+
+def explain_contents(report: Report) -> Iterator[str]:
+    """What was acknowledged, and what of the personal fields is shown."""
+    record, notice = report.record, report.notice
+    initials: Any = report.shown.get("initials_per_line")
+    given = initials if are_texts(initials) else []
+    yield f"Accepted at {record.get('accepted_at')} by the service's clock,"
+    yield f"captured by {record.get('capture')}, with a {record.get('credential')}."
+    yield f"Shown were: {notice.get('heading')}"
+    for number, bullet in enumerate(notice["bullets"]):
+        typed = given[number] if number < len(given) else "(not shown)"
+        yield f"  {typed:<12} {bullet['text']}"
+    for name, value in report.shown.items():
+        if name != "initials_per_line":
+            yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+
+
+USAGE = "usage: python3 verify.py [BUNDLE.zip | PROOF | FOLDER] [--policy FILE] [--json]"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; gives the exit status."""
+    rest, policy_file, as_json = list(arguments), None, False
+    places: list[str] = []
+    while rest:
+        argument = rest.pop(0)
+        if argument in {"-h", "--help"}:
+            print(__doc__)
+            return 0
+        if argument == "--json":
+            as_json = True
+        elif argument == "--policy" and rest and policy_file is None:
+            policy_file = Path(rest.pop(0))
+        elif argument.startswith("-") or places:
+            print(USAGE, file=sys.stderr)
+            return 2
+        else:
+            places.append(argument)
+    place = Path(places[0]) if places else Path(__file__).resolve().parent
+    try:
+        policy = None if policy_file is None else read_policy(policy_file.read_bytes())
+        if place.is_dir():
+            if not any((place / name).is_file() for name in BEFORE):
+                print(printable(f"no bundle was unpacked in {place}"), file=sys.stderr)
+                return 2
+            report = verify_folder(place, policy)
+        else:
+            with place.open("rb") as file:
+                report = verify_bytes(file.read(BYTES_MAX + 1), policy)
+    except (OSError, ValueError, Bad) as error:
+        print(printable(f"cannot be checked: {error}"), file=sys.stderr)
+        return 2
+    if as_json:
+        print(json.dumps(outcome(report), indent=2))
+    else:
+        for line in explain(report):
+            print(printable(line))
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # for terminals that cannot show every character
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,358 @@
+"""Makes bundles and proofs, good and broken, by the specification alone: nothing of ours is used.
+
+The signatures are made by `cryptography`, the container by `zipfile`, the tree by the recursion of
+RFC 6962 §2.1 word for word.
+"""
+
+import io
+import json
+import zipfile
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+ORIGIN = "evidence.example.com:8443/v1/log/live/1"
+WITNESS = "witness.example.com/w1"
+LOG_SEED = bytes(range(32))
+WITNESS_SEED = bytes(range(1, 33))
+OTHER_SEED = bytes(range(2, 34))
+COSIGNED_AT = 1795210260
+HASH_SIZE = 32
+
+
+def canonical(value: object) -> bytes:
+    """Canonical JSON of values that hold no floats."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def b64url(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def tree_root(leaves: list[bytes]) -> bytes:
+    """MTH of RFC 6962 §2.1, over leaf hashes."""
+    if len(leaves) == 1:
+        return leaves[0]
+    k = _split(len(leaves))
+    return sha256(b"\x01" + tree_root(leaves[:k]) + tree_root(leaves[k:])).digest()
+
+
+def tree_path(index: int, leaves: list[bytes]) -> list[bytes]:
+    """PATH of RFC 6962 §2.1.1, over leaf hashes."""
+    if len(leaves) == 1:
+        return []
+    k = _split(len(leaves))
+    if index < k:
+        return [*tree_path(index, leaves[:k]), tree_root(leaves[k:])]
+    return [*tree_path(index - k, leaves[k:]), tree_root(leaves[:k])]
+
+
+def _split(size: int) -> int:
+    k = 1
+    while 2 * k < size:
+        k *= 2
+    return k
+
+
+def public_key(seed: bytes) -> bytes:
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+
+
+def key_id(name: str, kind: int, seed: bytes) -> bytes:
+    return sha256(name.encode() + b"\n" + bytes([kind]) + public_key(seed)).digest()[:4]
+
+
+def vkey(name: str, kind: int = 1, seed: bytes = LOG_SEED) -> str:
+    encoded = b64encode(bytes([kind]) + public_key(seed)).decode()
+    return f"{name}+{key_id(name, kind, seed).hex()}+{encoded}"
+
+
+def signature_line(name: str, kind: int, seed: bytes, text: bytes) -> str:
+    """The line below a note's text: of a log (kind 1), or of a witness (kind 4)."""
+    before = b""
+    if kind == 4:
+        before = COSIGNED_AT.to_bytes(8, "big")
+        text = f"cosignature/v1\ntime {COSIGNED_AT}\n".encode() + text
+    signature = Ed25519PrivateKey.from_private_bytes(seed).sign(text)
+    return f"\u2014 {name} {b64encode(key_id(name, kind, seed) + before + signature).decode()}\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What a bundle is made of; each field may be replaced by something wrong."""
+
+    record: bytes
+    extra: bytes
+    disclosures: list[str]
+    notice: bytes
+    origin: str = ORIGIN
+    size: int = 7
+    index: int = 5
+    proof_index: int | None = None
+    log_seed: bytes = LOG_SEED
+    cosigners: tuple[bytes, ...] = (WITNESS_SEED,)
+    policy: str = (
+        f"log {vkey(ORIGIN)}\nwitness w1 {vkey(WITNESS, 4, WITNESS_SEED)}\n"
+        "group all-of-them all w1\nquorum all-of-them\n"
+    )
+    path_change: Callable[[list[bytes]], list[bytes]] = list
+    root: bytes | None = None
+    timestamps: Mapping[str, bytes] = field(default_factory=dict)
+    certificate: bytes = b"%PDF-1.7 a certificate"
+    verify_py: bytes = b"# verify.py\n"
+    verify_html: bytes = b"<!doctype html>"
+    readme: bytes = b"Read me.\n"
+
+    def note(self) -> bytes:
+        """The signed checkpoint."""
+        text = f"{self.origin}\n{self.size}\n{b64encode(self.root or self._root()).decode()}\n"
+        lines = signature_line(self.origin, 1, self.log_seed, text.encode())
+        for seed in self.cosigners:
+            lines += signature_line(WITNESS, 4, seed, text.encode())
+        return f"{text}\n{lines}".encode()
+
+    def _leaves(self) -> list[bytes]:
+        leaves = [sha256(bytes([n])).digest() for n in range(self.size)]
+        entry = f"{self.origin.split('/', 1)[0]}/entry/v1\n".encode()
+        entry += b64encode(sha256(self.extra).digest()) + b"\n"
+        leaves[self.index] = sha256(b"\x00" + entry).digest()
+        return leaves
+
+    def _root(self) -> bytes:
+        return tree_root(self._leaves())
+
+    def proof(self) -> bytes:
+        """The proof file."""
+        path = self.path_change(tree_path(self.index, self._leaves()))
+        index = self.index if self.proof_index is None else self.proof_index
+        lines = ["c2sp.org/tlog-proof@v1", f"extra {b64encode(self.extra).decode()}"]
+        lines += [f"index {index}", *(b64encode(hash_).decode() for hash_ in path), "", ""]
+        return "\n".join(lines).encode() + self.note()
+
+    def files(self) -> dict[str, bytes]:
+        """The files of the bundle but SHA256SUMS, in their order."""
+        return {
+            "record.json": self.record,
+            "disclosures.json": canonical(self.disclosures),
+            "notice.json": self.notice,
+            "proof.tlog-proof": self.proof(),
+            "policy.txt": self.policy.encode(),
+            **dict(sorted(self.timestamps.items())),
+            "certificate.pdf": self.certificate,
+            "verify.py": self.verify_py,
+            "verify.html": self.verify_html,
+            "README.txt": self.readme,
+        }
+
+    def bundle(self) -> bytes:
+        """The ZIP file."""
+        return zipped(summed(self.files()))
+
+
+def summed(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files with SHA256SUMS of them as the last."""
+    lines = "".join(f"{sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
+    return {**files, "SHA256SUMS": lines.encode()}
+
+
+def zipped(files: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """A ZIP file in the form of bundles."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", compression) as archive:
+        for name, data in files.items():
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = compression
+            info.create_system = 3
+            info.external_attr = 0o100644 << 16
+            archive.writestr(info, data)
+    return target.getvalue()
+
+
+INITIALS = ["JD", "J.D."]
+LINES = [
+    "Manufacturing more than three firearms.",
+    "Zeile <b>zwei</b> & \u00a7 27510 \u2014 caf\u00e9",
+]
+
+
+def members() -> dict[str, Any]:
+    """The members of a good record, without those of disclosures and notice."""
+    return {
+        "v": 1,
+        "type": "acknowledgment",
+        "id": "ack_01m7xdxbmvex7t29vh2x05yyyq",
+        "account": "acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
+        "mode": "live",
+        "notice_id": "ab1263",
+        "notice_version": "2026-01-01",
+        "notice_version_source": "asserted",
+        "capture": "vendor_api",
+        "credential": "secret_key",
+        "accepted_at": "2026-11-20T21:31:00.123Z",
+        "nonce": b64url(bytes(16)),
+        "_sd_alg": "sha-256",
+    }
+
+
+def disclosure(number: int, name: str, value: object) -> str:
+    return b64url(canonical([b64url(bytes([number] * 16)), name, value]))
+
+
+def material(**changes: object) -> Material:
+    """Everything good; `changes` to members of the record are made before it is sealed."""
+    notice = canonical(
+        {
+            "id": "ab1263",
+            "version": "2026-01-01",
+            "title": "Notice",
+            "heading": "Read and initial each line",
+            "bullets": [{"id": "AB"[n], "text": text} for n, text in enumerate(LINES)],
+            "attestation_text": "I understand.",
+        }
+    )
+    disclosures = [
+        disclosure(1, "initials_per_line", INITIALS),
+        disclosure(2, "session_id", "sess_1"),
+        disclosure(3, "cbid", None),
+    ]
+    record = canonical(
+        {
+            **members(),
+            "_sd": sorted(b64url(sha256(item.encode()).digest()) for item in disclosures),
+            "notice_digest": sha256(notice).hexdigest(),
+            "bullets": [
+                {"id": "AB"[n], "digest": sha256(text.encode()).hexdigest()}
+                for n, text in enumerate(LINES)
+            ],
+            **changes,
+        }
+    )
+    return Material(record=record, extra=record, disclosures=disclosures[:2], notice=notice)
+
+
+def with_files(**changed: bytes) -> bytes:
+    """A good bundle in which files are replaced (`__` in a name is a dot), SHA256SUMS made anew."""
+    files = material().files()
+    files.update({name.replace("__", "."): data for name, data in changed.items()})
+    return zipped(summed(files))
+
+
+def _sealed(record: bytes) -> Material:
+    """A bundle about other record bytes, sealed as they are."""
+    return replace(material(), record=record, extra=record)
+
+
+def good() -> dict[str, bytes]:
+    """Bundles that verify against their own policy."""
+    plain = material()
+    many = "".join(
+        f"witness w{n} {vkey(f'example.com/{n}', 4, bytes([n]) * 32)}\n" for n in range(2, 5)
+    )
+    return {
+        "full": plain.bundle(),
+        "nothing-shown": replace(plain, disclosures=[]).bundle(),
+        "one-entry": replace(plain, size=1, index=0).bundle(),
+        "no-quorum": replace(
+            plain, policy=f"log {vkey(ORIGIN)}\nquorum none\n", cosigners=()
+        ).bundle(),
+        "quorum-of-groups": replace(
+            plain,
+            policy=(
+                f"# two of these\n\nlog {vkey(ORIGIN)} https://{ORIGIN}\n"
+                f"witness\tw1 {vkey(WITNESS, 4, WITNESS_SEED)} https://w.example.com\n{many}"
+                "group a any w1 w2\ngroup b 1 w3\ngroup q 1 a b w4\nquorum q\n"
+            ),
+        ).bundle(),
+        "stamped": replace(
+            plain, timestamps={"timestamps/a.tsr": b"\x30\x03\x02\x01\x00"}
+        ).bundle(),
+        "test-mode": replace(
+            _sealed(material(mode="test").record),
+            origin="evidence.example.com/v1/log/test/1",
+            policy=f"log {vkey('evidence.example.com/v1/log/test/1')}\nquorum none\n",
+        ).bundle(),
+    }
+
+
+def broken() -> dict[str, tuple[str, bytes]]:
+    """By what is wrong: the step that has to fail, and the bundle."""
+    plain = material()
+    files = summed(plain.files())
+    duplicate = plain.record.replace(b'"v":1', b'"v":1,"v":1')
+    return {
+        "empty": ("container", b""),
+        "noise": ("container", b"PK\x03\x04" + bytes(100)),
+        "cut": ("container", plain.bundle()[:-1]),
+        "longer": ("container", plain.bundle() + b"\n"),
+        "compressed": ("container", zipped(files, zipfile.ZIP_DEFLATED)),
+        "lacks-notice": (
+            "container",
+            zipped(summed({n: d for n, d in plain.files().items() if n != "notice.json"})),
+        ),
+        "unknown-file": ("container", zipped(summed({**plain.files(), "more.txt": b""}))),
+        "other-order": ("container", zipped(dict(reversed(files.items())))),
+        "disclosures-spaced": ("container", with_files(disclosures__json=b"[ ]")),
+        "disclosures-no-texts": ("container", with_files(disclosures__json=b"[1]")),
+        "proof-malformed": ("container", with_files(**{"proof__tlog-proof": b"proof\n\nnote\n"})),
+        "policy-malformed": ("container", with_files(policy__txt=b"log x\nquorum none\n")),
+        "policy-cycle": ("container", with_files(policy__txt=b"group a any a\nquorum a\n")),
+        "hash-not-canonical": (
+            "container",
+            with_files(**{"proof__tlog-proof": plain.proof().replace(b"=\n\n", b"\n\n")}),
+        ),
+        "other-key": ("signature", replace(plain, log_seed=OTHER_SEED).bundle()),
+        "checkpoint-changed": (
+            "signature",
+            with_files(
+                **{"proof__tlog-proof": plain.proof().replace(b"live/1\n7\n", b"live/1\n8\n")}
+            ),
+        ),
+        "other-origin": ("signature", replace(plain, origin=ORIGIN[:-1] + "2").bundle()),
+        "witness-missing": ("quorum", replace(plain, cosigners=()).bundle()),
+        "witness-unknown": ("quorum", replace(plain, cosigners=(OTHER_SEED,)).bundle()),
+        "two-of-two": (
+            "quorum",
+            replace(
+                plain,
+                policy=plain.policy.replace(
+                    "group all-of-them all w1",
+                    f"witness w2 {vkey('w2', 4, OTHER_SEED)}\ngroup all-of-them 2 w1 w2",
+                ),
+            ).bundle(),
+        ),
+        "record-changed": (
+            "record",
+            with_files(record__json=plain.record.replace(b"21:31:00", b"21:31:01")),
+        ),
+        "record-spaced": ("record", _sealed(plain.record.replace(b",", b", ", 1)).bundle()),
+        "record-repeats": ("record", _sealed(duplicate).bundle()),
+        "record-float": ("record", _sealed(plain.record.replace(b'"v":1', b'"v":1.0')).bundle()),
+        "record-v2": ("record", _sealed(material(v=2).record).bundle()),
+        "record-unknown": ("record", _sealed(material(type="other").record).bundle()),
+        "record-no-act": ("record", _sealed(material(type="erasure").record).bundle()),
+        "record-mode": ("record", _sealed(material(mode="test").record).bundle()),
+        "not-included": ("inclusion", replace(plain, root=bytes(HASH_SIZE)).bundle()),
+        "index-changed": ("inclusion", replace(plain, proof_index=4).bundle()),
+        "index-outside": ("inclusion", replace(plain, proof_index=7).bundle()),
+        "path-short": ("inclusion", replace(plain, path_change=lambda p: p[:-1]).bundle()),
+        "path-long": ("inclusion", replace(plain, path_change=lambda p: [*p, p[0]]).bundle()),
+        "disclosure-changed": (
+            "disclosures",
+            replace(plain, disclosures=[disclosure(1, "initials_per_line", ["XX", "XX"])]).bundle(),
+        ),
+        "disclosure-twice": (
+            "disclosures",
+            replace(plain, disclosures=plain.disclosures[:1] * 2).bundle(),
+        ),
+        "notice-changed": (
+            "notice",
+            with_files(notice__json=plain.notice.replace(b"three", b"thre3")),
+        ),
+        "bullets-disagree": ("notice", _sealed(material(bullets=[]).record).bundle()),
+        "sums-wrong": ("files", zipped({**files, "SHA256SUMS": files["SHA256SUMS"].upper()})),
+        "certificate-changed": ("files", zipped({**files, "certificate.pdf": b"%PDF-1.7 changed"})),
+    }

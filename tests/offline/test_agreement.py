@@ -1,0 +1,208 @@
+"""verify.py and the service judge alike: what is good, what is broken, and at which step."""
+
+import ast
+import subprocess
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from countersign.evidence.policy import parse_policy
+from countersign.evidence.verification import STEPS, verify_file
+from tests.offline import builder
+
+GOOD = builder.good()
+BROKEN = builder.broken()
+POLICY = builder.material().policy.encode()
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a bare Python: no site packages, no environment, no current directory."""
+    return subprocess.run(
+        [sys.executable, "-I", "-S", *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_bundle_is_accepted_by_script_and_service_alike(
+    stranger: ModuleType, name: str
+) -> None:
+    """With the same fields shown, and every step gone through."""
+    report, verdict = stranger.verify_bytes(GOOD[name]), verify_file(GOOD[name])
+    assert report.ok, report.line()
+    assert verdict.ok, verdict.line()
+    assert report.shown == verdict.shown
+    assert [step.name for step in report.steps] == list(STEPS)
+    results = {step.name: step.result for step in report.steps}
+    assert results.pop("timestamps") == "not checked"
+    assert set(results.values()) == {"ok"}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_bundle_fails_by_the_name_of_its_step(stranger: ModuleType, name: str) -> None:
+    """In the script and in the service; whatever would come later is not claimed."""
+    step, data = BROKEN[name]
+    report, verdict = stranger.verify_bytes(data), verify_file(data)
+    assert report.failed.name == step, report.line()
+    assert verdict.name == step, verdict.line()
+    number = list(STEPS).index(step)
+    assert {later.result for later in report.steps[number + 1 :]} <= {"not checked"}
+    assert report.line().startswith(f"FAILED at step {number + 1} ({step}): ")
+
+
+def test_a_proof_alone_needs_a_policy_and_is_checked_by_it(stranger: ModuleType) -> None:
+    """Steps 1 to 5 are done, and the others are said not to have been."""
+    proof = builder.material().proof()
+    trusted = stranger.read_policy(POLICY)
+    report, verdict = (
+        stranger.verify_bytes(proof, trusted),
+        verify_file(proof, parse_policy(POLICY)),
+    )
+    assert report.ok
+    assert verdict.ok
+    assert [step.result for step in report.steps] == ["ok"] * 5 + ["not checked"] * 4
+    assert stranger.verify_bytes(proof).failed.name == "signature"
+    assert verify_file(proof).name == "signature"
+
+
+def test_a_proof_of_another_act_is_accepted_alone(stranger: ModuleType) -> None:
+    """Erasures and the like are entries of the same log."""
+    record = builder.canonical(
+        {
+            "v": 1,
+            "type": "erasure",
+            "id": "ers_1",
+            "mode": "live",
+            "at": "2026-11-20T21:31:00.123Z",
+            "nonce": builder.b64url(bytes(16)),
+            "_sd": [],
+            "_sd_alg": "sha-256",
+        }
+    )
+    proof = replace(builder.material(), record=record, extra=record).proof()
+    assert stranger.verify_bytes(proof, stranger.read_policy(POLICY)).ok
+    assert verify_file(proof, parse_policy(POLICY)).ok
+
+
+def test_the_policy_of_the_reader_counts_and_not_that_of_the_bundle(stranger: ModuleType) -> None:
+    """A bundle that agrees with itself fails by a key that is trusted instead."""
+    other = f"log {builder.vkey(builder.ORIGIN, seed=builder.OTHER_SEED)}\nquorum none\n".encode()
+    report = stranger.verify_bytes(GOOD["full"], stranger.read_policy(other))
+    assert report.failed.name == "signature"
+    verdict = verify_file(GOOD["full"], parse_policy(other))
+    assert verdict.name == "signature"
+
+
+POLICIES: dict[str, bytes] = {
+    "empty": b"",
+    "no quorum": POLICY.rpartition(b"quorum")[0],
+    "two quorums": POLICY + b"quorum none\n",
+    "no newline": POLICY[:-1],
+    "return": POLICY.replace(b"\n", b"\r\n"),
+    "unknown word": POLICY + b"trust me\n",
+    "group of nobody": b"group a any\nquorum a\n",
+    "zero": POLICY.replace(b"them all", b"them 0"),
+    "too many": POLICY.replace(b"them all", b"them 2"),
+    "none in a group": b"group a any none\nquorum a\n",
+    "same log twice": POLICY.splitlines(keepends=True)[0] + POLICY,
+    "witness as log": POLICY.replace(b"witness w1 ", b"log "),
+    "log as witness": POLICY.replace(b"log ", b"witness l "),
+    "none as witness": POLICY.replace(b"w1", b"none"),
+    "id of another key": POLICY.replace(b"+", b"+0", 1),
+    "undefined": POLICY.replace(b"quorum all-of-them", b"quorum all"),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_that_is_not_exact_is_refused(stranger: ModuleType, name: str) -> None:
+    """By the script with its one error, and in a bundle at the first step, as by the service."""
+    with pytest.raises(stranger.Bad):
+        stranger.read_policy(POLICIES[name])
+    bundle = replace(builder.material(), policy=POLICIES[name].decode()).bundle()
+    assert stranger.verify_bytes(bundle).failed.name == "container"
+    assert verify_file(bundle).name == "container"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda note: note[:-1],
+        lambda note: note + b"\n",
+        lambda note: note.replace(b"\n\n", b"\n"),
+        lambda note: note.replace("\u2014 ".encode(), b"- "),
+        lambda note: note.replace(b"\n7\n", b"\n07\n"),
+        lambda note: note.replace(b"\n7\n", b"\n9223372036854775808\n"),
+        lambda note: note.replace(b"\n7\n", b"\n7\n\t"),
+        lambda note: b"\xff" + note,
+        lambda _: b"\n\n\n",
+    ],
+)
+def test_a_checkpoint_that_is_not_exact_is_refused(
+    stranger: ModuleType, change: Callable[[bytes], bytes]
+) -> None:
+    """At the first step, by script and service."""
+    whole = builder.material().proof()
+    note = builder.material().note()
+    proof = whole.removesuffix(note) + change(note)
+    assert stranger.verify_bytes(proof, stranger.read_policy(POLICY)).failed.name == "container"
+    assert verify_file(proof, parse_policy(POLICY)).name == "container"
+
+
+def test_it_needs_nothing_but_python(script: Path) -> None:
+    """Every import is of the standard library, and none of them can reach a network."""
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse(script.read_bytes())):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add((node.module or "").partition(".")[0])
+    assert imported <= sys.stdlib_module_names
+    assert not imported & {"socket", "http", "urllib", "subprocess", "ssl", "os", "ctypes"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--what"],
+        ["a", "b"],
+        ["--policy"],
+        ["/does/not/exist"],
+        ["/dev/null", "--policy", "/does/not/exist"],
+        ["/dev/null", "--policy", "/dev/null"],
+    ],
+)
+def test_what_cannot_be_checked_ends_with_status_2(script: Path, arguments: list[str]) -> None:
+    """Wrong usage, a missing file and an unreadable policy are not verdicts."""
+    done = run(script, *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr
+
+
+def test_a_signature_by_a_key_outside_of_the_policy_counts_for_nothing(
+    stranger: ModuleType,
+) -> None:
+    """It is told of, neither trusted nor held against the checkpoint."""
+    plain = builder.material()
+    line = f"\u2014 stranger.example {b64encode(bytes(68)).decode()}\n".encode()
+    report = stranger.verify_bytes(plain.proof() + line, stranger.read_policy(POLICY))
+    assert report.ok
+    assert "1 signature(s) by keys outside of the policy not checked" in report.steps[1].detail
+
+
+def test_the_log_holds_the_digest_of_the_record_and_no_more(stranger: ModuleType) -> None:
+    """A known answer of the leaf, worked out with hashlib alone."""
+    record = builder.material().record
+    digest = b64encode(sha256(record).digest())
+    assert len(b64decode(digest)) == 32
+    entry = b"evidence.example.com:8443/entry/v1\n" + digest + b"\n"
+    assert stranger.leaf_of(builder.ORIGIN, record) == sha256(b"\0" + entry).digest()

@@ -1,0 +1,130 @@
+"""verify.py as a stranger runs it: a bare Python, no packages, and what it says and returns."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+from tests.offline import builder
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a bare Python: no site packages, no environment, no current directory."""
+    return subprocess.run(
+        [sys.executable, "-I", "-S", *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+
+def unpack(folder: Path, script: Path) -> Path:
+    """Write a good bundle's files into a folder, with the real verify.py; gives its path there."""
+    files = {**builder.material().files(), "verify.py": script.read_bytes()}
+    for name, data in builder.summed(files).items():
+        (folder / name).write_bytes(data)
+    return folder / "verify.py"
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stdout.splitlines()[-1]
+
+
+def test_in_an_unpacked_bundle_it_checks_the_files_beside_it(script: Path, tmp_path: Path) -> None:
+    """It says that the key came in the same bundle, tells its fingerprint, and writes nothing."""
+    done = run(unpack(tmp_path, script))
+    assert done.returncode == 0, done.stdout + done.stderr
+    fingerprint = sha256(builder.public_key(builder.LOG_SEED)).hexdigest()
+    assert fingerprint in done.stdout
+    assert "this very bundle" in done.stdout
+    assert last_line(done).startswith("OK  ack_01m7xdxbmvex7t29vh2x05yyyq sealed in ")
+    assert done.stderr == ""
+    names = builder.summed(builder.material().files())
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_with_a_policy_of_the_reader_it_claims_no_key_of_the_bundle(
+    script: Path, tmp_path: Path
+) -> None:
+    """Against another key the unpacked bundle fails, though it agrees with itself."""
+    placed = unpack(tmp_path, script)
+    policy = tmp_path.parent / "trusted"
+    policy.write_text(builder.material().policy)
+    done = run(placed, "--policy", policy)
+    assert done.returncode == 0
+    assert "this very bundle" not in done.stdout
+    policy.write_text(f"log {builder.vkey(builder.ORIGIN, seed=builder.OTHER_SEED)}\nquorum none\n")
+    done = run(placed, "--policy", policy)
+    assert done.returncode == 1
+    assert last_line(done).startswith("FAILED at step 2 (signature): ")
+
+
+def test_in_a_folder_changes_are_noticed_and_strange_files_told(
+    script: Path, tmp_path: Path
+) -> None:
+    """Files that do not belong to the bundle are no failure, and not passed over in silence."""
+    placed = unpack(tmp_path, script)
+    (tmp_path / "more.txt").write_bytes(b"?")
+    done = run(placed)
+    assert done.returncode == 0
+    assert "more.txt" in done.stdout
+    (tmp_path / "certificate.pdf").write_bytes(b"%PDF-1.7 another")
+    done = run(placed)
+    assert done.returncode == 1
+    assert last_line(done).startswith("FAILED at step 9 (files): ")
+    (tmp_path / "notice.json").unlink()
+    done = run(script, tmp_path)
+    assert done.returncode == 1
+    assert last_line(done).startswith("FAILED at step 1 (container): ")
+
+
+def test_exit_status_and_json_tell_programs_the_outcome(script: Path, tmp_path: Path) -> None:
+    """0 if all is good, 1 if a step failed; the JSON names it."""
+    policy = tmp_path / "policy"
+    policy.write_text(builder.material().policy)
+    proof = tmp_path / "proof"
+    proof.write_bytes(builder.material().proof())
+    done = run(script, proof, "--policy", policy, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["ok"] is True
+    bundle = tmp_path / "bundle.zip"
+    bundle.write_bytes(builder.broken()["index-changed"][1])
+    done = run(script, bundle, "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert (told["ok"], told["step"], told["name"]) == (False, 5, "inclusion")
+    assert told["shown"] == {}
+
+
+def test_text_of_a_bundle_cannot_play_tricks_on_a_terminal(script: Path, tmp_path: Path) -> None:
+    """Control characters and changes of direction are shown as escapes."""
+    tricks = "\x1b[2J\u202eevil\r"
+    shown = builder.disclosure(1, "initials_per_line", [tricks, tricks])
+    record = builder.material(_sd=[builder.b64url(sha256(shown.encode()).digest())]).record
+    bundle = tmp_path / "bundle.zip"
+    bundle.write_bytes(
+        replace(builder.material(), record=record, extra=record, disclosures=[shown]).bundle()
+    )
+    done = run(script, bundle)
+    assert done.returncode == 0, done.stdout
+    assert "evil" in done.stdout
+    assert all(character.isprintable() for character in done.stdout.replace("\n", ""))
+
+
+def test_a_stamp_over_this_checkpoint_is_told_from_another(stranger: ModuleType) -> None:
+    """Tokens are not checked here, but whether they name the checkpoint's digest is told."""
+    plain = builder.material()
+    log_only = replace(plain, cosigners=()).note()
+    stamps = {
+        "timestamps/a.tsr": b"\x30\x31" + sha256(log_only).digest(),
+        "timestamps/b.tsr": b"\x30\x31" + bytes(32),
+    }
+    report = stranger.verify_bytes(replace(plain, timestamps=stamps).bundle())
+    assert report.ok
+    detail = next(step.detail for step in report.steps if step.name == "timestamps")
+    assert "2 present, not checked here" in detail
+    assert "1 of them" in detail
