@@ -1,0 +1,101 @@
+"""Certificates: an acknowledgment on paper, readable by a judge, with the evidence attached.
+
+The template is `certificate.typ`. Values reach it as data, never as text of the template, so
+nothing that a buyer or vendor wrote is ever read as markup. The same facts give the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import resources
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from countersign.errors import Overloaded
+from countersign.services.certificate_facts import CertificateFacts
+from countersign.services.certificate_words import certificate_words
+
+if TYPE_CHECKING:
+    from typst import Compiler
+
+__all__ = ["WAITING_MAX", "CertificateFacts", "Certificates", "make_certificate"]
+
+WAITING_MAX: Final = 32
+"""How many may wait while one is being made."""
+_RETRY_SECONDS: Final = 5
+_STANDARD: Final = "a-3b"
+# A compiler serves one caller at a time, and refuses a second one.
+_compiling: Final = Lock()
+
+
+class Certificates:
+    """Makes certificates in a thread of their own.
+
+    No process is needed: the compiler lets go of the interpreter (measured with typst 0.15: a
+    thread that counts meanwhile keeps 94 % of its pace).
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="countersign-certificate")
+        self._inside = 0
+
+    async def make(self, facts: CertificateFacts) -> bytes:
+        """The PDF.
+
+        Raises:
+            Overloaded: `WAITING_MAX` are waiting already.
+        """
+        if self._inside > WAITING_MAX:
+            raise Overloaded(retry_after=_RETRY_SECONDS)
+        self._inside += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._thread, make_certificate, facts
+            )
+        finally:
+            self._inside -= 1
+
+    async def close(self) -> None:
+        """Give up what waits, and return when what is being made is done."""
+        await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)
+
+
+def make_certificate(facts: CertificateFacts) -> bytes:
+    """The PDF (PDF/A-3b), made from nothing but the facts."""
+    words = certificate_words(facts)
+    words["qr"] = _qr(words["verify_url"])
+    told = msgspec.json.encode(words).decode()
+    with _compiling:
+        made = _compiler().compile(
+            _template(), sys_inputs={"facts": told}, pdf_standards=[_STANDARD], timestamp=0
+        )
+    assert isinstance(made, bytes)  # noqa: S101 - a PDF is one file
+    return made
+
+
+@cache
+def _compiler() -> Compiler:
+    """The compiler with its fonts read, which takes far longer than a page."""
+    from typst import Compiler  # noqa: PLC0415 - most processes do without
+
+    return Compiler(_template(), ignore_system_fonts=True)
+
+
+@cache
+def _template() -> bytes:
+    return (resources.files(__package__) / "certificate.typ").read_bytes()
+
+
+def _qr(url: str) -> str:
+    import segno  # noqa: PLC0415 - as above
+
+    target = io.BytesIO()
+    segno.make(url, error="m", micro=False).save(
+        target, kind="svg", border=0, xmldecl=False, svgns=True, dark="#1c2733"
+    )
+    return target.getvalue().decode()

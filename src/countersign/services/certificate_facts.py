@@ -1,0 +1,32 @@
+"""What a certificate is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateFacts:
+    """What a certificate is made from.
+
+    `shown` are the encoded disclosures that are shown; `index` and `size` are the place of the
+    entry and the number of entries under the checkpoint of the proof; `checkpoint_at` is when that
+    checkpoint was made, by the service's clock; `witnesses` and `timestamps` are names with the
+    times that they attest, None for a time that was not read.
+    """
+
+    record: bytes
+    shown: tuple[str, ...]
+    erased_at: datetime | None
+    notice: bytes
+    proof: bytes
+    origin: str
+    index: int
+    size: int
+    root: bytes
+    checkpoint_at: datetime
+    key_fingerprint: str
+    witnesses: tuple[tuple[str, datetime], ...]
+    timestamps: tuple[tuple[str, datetime | None], ...]
+    verify_url: str

@@ -1,0 +1,116 @@
+"""Facts to make certificates from, true to the format of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+from countersign.evidence.canonical import canonical_json
+from countersign.evidence.record import Subject, bullet_digests, entropy_needed, make_record
+from countersign.services.certificate import CertificateFacts
+
+ACK_ID: Final = "ack_01m7xdxbmvex7t29vh2x05yyyq"
+PROOF: Final = b"c2sp.org/tlog-proof@v1\nindex 41\n\nlog.example/v1/log/live/1\n42\nAAAA\n"
+LINES: Final = (
+    ("A", "Manufacturing more than three firearms per calendar year in California."),
+    ("B", "Manufacturing a firearm using a three-dimensional printer or CNC milling machine."),
+)
+PERSONAL: Final[Mapping[str, Any]] = {
+    "initials_per_line": ["JD", "J.D."],
+    "session_id": "sess_8c1f",
+    "cbid": "cbid_live_01fwhe4ydgfk1shh6w1g60eecf",
+    "ip": {
+        "ip": "203.0.113.7",
+        "source": "body",
+        "peer_ip": "192.0.2.10",
+        "forwarded": None,
+        "truncated": False,
+    },
+    "user_agent": {
+        "user_agent": "Mozilla/5.0 (X11; Linux x86_64)",
+        "source": "header",
+        "truncated": False,
+    },
+}
+
+
+def notice_bytes(lines: Sequence[tuple[str, str]] = LINES, **other: object) -> bytes:
+    """A published notice; `other` are members to add or to replace."""
+    members: dict[str, Any] = {
+        "id": "ab1263",
+        "version": "2026-01-01",
+        "title": "California firearm manufacturing notice (AB 1263)",
+        "heading": "It is generally a crime in California to do any of the following:",
+        "bullets": [{"id": id_, "text": text} for id_, text in lines],
+        "attestation_text": "I have received and read this notice, and I understand it.",
+        "source_law": "Cal. Civ. Code § 3273.51",
+        "source_bill": "AB 1263 (Gipson)",
+        "source_url": "https://leginfo.legislature.ca.gov/",
+        "jurisdiction": "US-CA",
+        "language": "en",
+        "effective_from": "2026-01-01",
+    }
+    return canonical_json(members | other)
+
+
+def made_facts(
+    personal: Mapping[str, Any] | None = None,
+    *,
+    lines: Sequence[tuple[str, str]] = LINES,
+    notice: Mapping[str, Any] | None = None,
+    subject: Mapping[str, str] | None = None,
+    show: Sequence[str] | None = None,
+    **changed: Any,  # noqa: ANN401 - each field has its own type
+) -> CertificateFacts:
+    """Facts of a live acknowledgment of which everything is shown, unless told otherwise.
+
+    Args:
+        personal: values of personal fields, in the place of those of `PERSONAL`.
+        lines: id and text of each line of the notice.
+        notice: members of the notice to add or replace.
+        subject: members of the record to replace.
+        show: the names of the personal fields that are shown; None for all.
+        changed: fields of the facts to replace.
+    """
+    fields = dict(PERSONAL)
+    fields["initials_per_line"] = ["JD"] * len(lines) if lines is not LINES else ["JD", "J.D."]
+    fields |= personal or {}
+    body = notice_bytes(lines, **(notice or {}))
+    said = {
+        "id": ACK_ID,
+        "account": "acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
+        "mode": "live",
+        "notice_id": "ab1263",
+        "notice_version": "2026-01-01",
+        "notice_digest": sha256(body).hexdigest(),
+        "notice_version_source": "asserted",
+        "capture": "vendor_api",
+        "credential": "secret_key",
+        "accepted_at": "2026-11-20T21:31:00.123Z",
+    }
+    sealed = make_record(
+        Subject(bullets=bullet_digests(lines), **(said | dict(subject or {}))),
+        list(fields.items()),
+        bytes(range(entropy_needed(len(fields)))),
+    )
+    shown = zip(fields, sealed.disclosures, strict=True)
+    facts = CertificateFacts(
+        record=sealed.body,
+        shown=tuple(d.encoded for name, d in shown if show is None or name in show),
+        erased_at=None,
+        notice=body,
+        proof=PROOF,
+        origin="log.example/v1/log/live/1",
+        index=41,
+        size=42,
+        root=sha256(b"root").digest(),
+        checkpoint_at=datetime(2026, 11, 20, 21, 31, 1, tzinfo=UTC),
+        key_fingerprint=sha256(b"key").hexdigest(),
+        witnesses=(),
+        timestamps=(),
+        verify_url="https://log.example/verify",
+    )
+    return replace(facts, **changed)

@@ -1,0 +1,178 @@
+"""What a certificate says, and what it must never claim."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from hashlib import sha256
+
+import pytest
+from pypdf import PdfReader
+
+from countersign.services.certificate import make_certificate
+from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts
+from tests.certificate.reader import files_of, pages_of, squeezed, words_of
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def test_a_certificate_tells_everything_that_is_shown_and_where_it_comes_from() -> None:
+    """The notice, the initials beside its lines, the act, the seal: all on the pages."""
+    facts = made_facts()
+    words = words_of(make_certificate(facts))
+    for told in (
+        "California firearm manufacturing notice (AB 1263)",
+        "more than three firearms per calendar year in California. JD",
+        "J.D.",
+        "I have received and read this notice",
+        "ab1263, version 2026-01-01",
+        "asserted: the vendor named it",
+        "2026-11-20 21:31:00.123 UTC by this service's own clock",
+        "acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
+        "The vendor asserts what the buyer did",
+        "a secret API key",
+        "sess_8c1f",
+        "cbid_live_01fwhe4ydgfk1shh6w1g60eecf",
+        "203.0.113.7 asserted by the vendor",
+        "came from 192.0.2.10",
+        "Mozilla/5.0 (X11; Linux x86_64) taken from a header",
+        "log.example/v1/log/live/1",
+        "number 41, counted from 0",
+        "over 42 entries",
+        sha256(facts.record).hexdigest(),
+        sha256(facts.notice).hexdigest(),
+        facts.root.hex(),
+        facts.key_fingerprint,
+        "What this proves",
+        "What this does not prove",
+        "How to verify it",
+    ):
+        assert told in words
+
+
+def test_the_evidence_itself_is_attached_to_the_byte() -> None:
+    """Whoever has only the PDF has the record, what is shown, the notice and the proof."""
+    facts = made_facts()
+    attached = files_of(make_certificate(facts))
+    assert attached == {
+        "record.json": facts.record,
+        "disclosures.json": ('["' + '","'.join(facts.shown) + '"]').encode(),
+        "notice.json": facts.notice,
+        "proof.tlog-proof": PROOF,
+    }
+
+
+def test_a_certificate_is_an_archival_document_in_a_language_with_a_title() -> None:
+    """PDF/A-3b, so that it can be read in many years, and by a screen reader."""
+    reader = PdfReader(io.BytesIO(make_certificate(made_facts())), strict=True)
+    assert reader.xmp_metadata is not None
+    claims = reader.xmp_metadata.stream.get_data()
+    assert b"<pdfaid:part>3<" in claims
+    assert b"<pdfaid:conformance>B<" in claims
+    assert reader.root_object.get("/Lang") == "en"
+    assert reader.metadata is not None
+    assert reader.metadata.title == f"Certificate of Acknowledgment {ACK_ID}"
+
+
+def test_every_page_names_the_record_and_its_own_number() -> None:
+    """A page that is separated from the others can be put back."""
+    lines = [(f"L{number}", "A line of the notice.") for number in range(200)]
+    pages = pages_of(make_certificate(made_facts(lines=lines)))
+    assert len(pages) > 5
+    for number, page in enumerate(pages, 1):
+        assert ACK_ID in page
+        assert f"Page {number} of {len(pages)}" in page
+
+
+def test_test_evidence_says_so_on_every_page() -> None:
+    """Nobody takes a rehearsal for a sale."""
+    pdf = make_certificate(made_facts(subject={"mode": "test"}))
+    assert all("TEST EVIDENCE" in page for page in pages_of(pdf))
+    assert "proves nothing about a sale" in words_of(pdf)
+    assert "TEST EVIDENCE" not in words_of(make_certificate(made_facts()))
+
+
+def test_withheld_erased_and_not_given_are_three_different_things() -> None:
+    """What is missing says why, and nothing of it is anywhere in the document."""
+    withheld = words_of(make_certificate(made_facts(show=["cbid"])))
+    assert withheld.count("withheld") == 5
+    assert "cbid_live_01fwhe4ydgfk1shh6w1g60eecf" in withheld
+    pdf = make_certificate(made_facts(show=[], erased_at=NOON))
+    erased = words_of(pdf)
+    assert erased.count("erased on 2026-11-21 12:00:00 UTC") == 6
+    assert "withheld" not in erased
+    assert files_of(pdf)["disclosures.json"] == b"[]"
+    for secret in ("J.D.", "sess_8c1f", "cbid_live", "203.0.113.7", "Mozilla"):
+        assert secret not in erased
+    nothing = {"ip": None, "source": None, "peer_ip": None, "forwarded": None, "truncated": False}
+    agent = {"user_agent": None, "source": None, "truncated": False}
+    absent = made_facts({"session_id": None, "cbid": None, "ip": nothing, "user_agent": agent})
+    assert words_of(make_certificate(absent)).count("not given") == 4
+
+
+def test_a_version_that_nobody_named_is_said_to_be_assumed() -> None:
+    """The vendor is not made to say what it did not say."""
+    words = words_of(make_certificate(made_facts(subject={"notice_version_source": "assumed"})))
+    assert "assumed: the vendor named none" in words
+    assert "asserted: the vendor" not in words
+
+
+def test_the_publishers_own_words_and_gaps_in_the_text_are_told() -> None:
+    """A reader sees which words are not the law's, and that some are missing."""
+    notice = {"editorial": ["title", "attestation_text"], "text_gaps": ["(E) is missing"]}
+    words = words_of(make_certificate(made_facts(notice=notice)))
+    assert "the publisher's own words, not the law's: title, attestation_text" in words
+    assert "(E) is missing" in words
+
+
+def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_operator() -> None:
+    """The operator's own clock never stands in for a time-stamp."""
+    alone = words_of(make_certificate(made_facts()))
+    assert alone.count("none: the time rests on the operator's clock alone") == 2
+    assert "nobody else has signed this checkpoint" in alone
+    seen = words_of(
+        make_certificate(
+            made_facts(witnesses=(("witness.example/w1", NOON),), timestamps=(("tsa", None),))
+        )
+    )
+    assert "witness.example/w1, 2026-11-21 12:00:00 UTC" in seen
+    assert "tsa, in the bundle" in seen
+    assert "operator's clock alone" not in seen
+
+
+@pytest.mark.parametrize("capture", ["vendor_api", "hosted"])
+def test_a_certificate_never_claims_what_is_for_a_court_to_decide(capture: str) -> None:
+    """It may not call itself admissible, certified, tamper-proof or legally binding."""
+    words = words_of(make_certificate(made_facts(subject={"capture": capture}))).lower()
+    for claim in (
+        "admissib",
+        "legally binding",
+        "tamper",
+        "irrefutable",
+        "qualified",
+        "blockchain",
+    ):
+        assert claim not in words
+    assert ("the vendor asserts what the buyer did" in words) == (capture == "vendor_api")
+    assert "who typed the initials" in words
+
+
+def test_what_the_qr_code_opens_is_the_verify_page_with_the_digest_of_the_record() -> None:
+    """The digest stands behind `#`, so that it is never sent to a server."""
+    facts = made_facts()
+    reader = PdfReader(io.BytesIO(make_certificate(facts)), strict=True)
+    links = [
+        link.get_object()["/A"]["/URI"]
+        for page in reader.pages
+        for link in page.get("/Annots") or ()
+    ]
+    assert links == [f"https://log.example/verify#record={sha256(facts.record).hexdigest()}"]
+
+
+def test_other_facts_give_other_words() -> None:
+    """Nothing of one certificate is left in the compiler for the next."""
+    first, second = made_facts(), made_facts({"session_id": "sess_other"})
+    before = make_certificate(first)
+    assert "sess_other" in squeezed(words_of(make_certificate(second)))
+    assert make_certificate(first) == before
+    assert PERSONAL["session_id"] in words_of(before)
