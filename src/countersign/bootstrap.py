@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from hmac import compare_digest
 from importlib import resources
@@ -16,30 +16,62 @@ from typing import Final
 from countersign import notices as shipped_notices
 from countersign.config import Settings
 from countersign.domain.notice_file import NOTICE_BYTES_MAX
-from countersign.errors import InvalidConfiguration, WrongSecretKey
+from countersign.errors import AnchoringFailed, BackupFailed, InvalidConfiguration, WrongSecretKey
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import Witness, parse_policy
 from countersign.ports import Clock, Entropy
+from countersign.providers.anchoring import AnchorClient
+from countersign.providers.key_encryption import (
+    KEY_BYTES,
+    KeyRing,
+    key_file,
+    key_source,
+    key_text,
+    write_key_file,
+)
 from countersign.providers.sandbox import Sandbox
 from countersign.services.accounts import Accounts, Keys
 from countersign.services.acknowledge import Acknowledge
+from countersign.services.anchor import AnchorLog
 from countersign.services.authenticate import Authenticate
+from countersign.services.begin_log import BeginLog
+from countersign.services.certificate import Certificates
+from countersign.services.check_log import CheckLog
+from countersign.services.erase import Erase
+from countersign.services.export import ExportAcknowledgments
 from countersign.services.find_acknowledgments import FindAcknowledgments
 from countersign.services.housekeeping import Housekeeping
 from countersign.services.idempotency import Idempotency
+from countersign.services.log_keys import LogKeys
+from countersign.services.log_policy import LogPolicy
+from countersign.services.prove import ProveAcknowledgment
 from countersign.services.publish_notices import Publication, PublishNotices
+from countersign.services.records import Recorder, seal_plaintext
 from countersign.services.registry import Registry
+from countersign.services.seal_log import SealLog
 from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.services.vault import Vault
 from countersign.services.verify_buyer import BuyerStatusQuery, VerifyBuyer
 from countersign.storage import accounts as accounts_store
+from countersign.storage import backup as backups
 from countersign.storage import housekeeping as housekeeping_store
 from countersign.storage import schema
 from countersign.storage.acknowledgments import Acknowledgments
 from countersign.storage.buyers import Buyers
+from countersign.storage.data_keys import DataKeys
 from countersign.storage.database import Database
-from countersign.storage.engine import database_url
+from countersign.storage.engine import database_url, is_embedded
+from countersign.storage.erasure import Erasures
+from countersign.storage.heads import HeadFiles
 from countersign.storage.idempotency import IdempotencyKeys
+from countersign.storage.journal import Journal
+from countersign.storage.log import LogRecords
 from countersign.storage.notices import Notices
+from countersign.storage.plaintext import PlaintextDisclosures
+from countersign.storage.sequencer import Sequencer
 
 _CHECK_VALUE: Final = "secret_check"
+_VAULT_VALUE: Final = "vault"
 _SHIPPED: Final = "shipped:"
 
 
@@ -94,6 +126,19 @@ class Deployment:
     authenticate: Authenticate
     idempotency: Idempotency
     registry: Registry
+    vault: Vault
+    encryption: KeyRing
+    data_keys: DataKeys
+    plaintext: PlaintextDisclosures
+    seal_log: SealLog
+    begin_log: BeginLog
+    erase: Erase
+    prove: ProveAcknowledgment
+    policy: LogPolicy
+    check_log: CheckLog
+    anchor_log: AnchorLog
+    export: ExportAcknowledgments
+    log_store: LogRecords
     acknowledge: Acknowledge
     find_acknowledgments: FindAcknowledgments
     verify_buyer: VerifyBuyer
@@ -124,10 +169,17 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> list[
     schema.upgrade(url)
     path = settings.secret_key_file
     if not path.exists() and not schema.has_value(url, _CHECK_VALUE):
-        _write_secret(path, DeploymentSecret.new_text(entropy(SECRET_BYTES)))
+        write_key_file(path, DeploymentSecret.new_text(entropy(SECRET_BYTES)))
     secret = _read_secret(path)
     _check_secret(secret, schema.stored_value(url, _CHECK_VALUE, secret.check_value()))
+    keys = key_file(settings.key_encryption_key)
+    if keys is not None and not keys.exists() and not schema.has_value(url, _VAULT_VALUE):
+        write_key_file(keys, key_text(entropy(KEY_BYTES)))
+    current = KeyRing(key_source(settings.key_encryption_key), entropy).current_id
+    schema.stored_value(url, _VAULT_VALUE, current)
     async with open_deployment(settings, entropy=entropy) as deployment:
+        await seal_plaintext(deployment.plaintext, deployment.vault, entropy)
+        await deployment.begin_log.first(settings.public_url)
         return [
             await deployment.publish_notices.publish(data, _SHIPPED + name)
             for name, data in shipped_notice_files().items()
@@ -150,9 +202,27 @@ async def open_deployment(
     schema.check(url)
     secret = _read_secret(settings.secret_key_file)
     _check_secret(secret, schema.stored_value(url, _CHECK_VALUE, secret.check_value()))
-    async with Database(url) as database:
-        buyers, keys, notices = Buyers(database), accounts_store.Keys(database), Notices(database)
-        acknowledgments = Acknowledgments(database)
+    encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
+    certificates = Certificates()
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(url))
+        stack.push_async_callback(certificates.close)
+        data_keys = DataKeys(database)
+        vault = Vault(data_keys, encryption, clock, entropy)
+        heads = HeadFiles(settings.log_head_dir)
+        sequencer = Sequencer(clock, heads)
+        journal = Journal(sequencer if is_embedded(url) else None)
+        buyers, keys = Buyers(database, journal), accounts_store.Keys(database)
+        notices = Notices(database, journal)
+        acknowledgments = Acknowledgments(database, journal)
+        log = LogRecords(database, journal, sequencer)
+        recorder = Recorder(vault, clock, entropy)
+        log_keys = LogKeys(log, sequencer, vault, clock, entropy)
+        await log_keys.load()
+        seal_log = SealLog(log, sequencer, heads, log_keys, clock)
+        lines, witnesses = _witnesses(settings.witness_policy_file)
+        policy = LogPolicy(log, lines)
+        find = FindAcknowledgments(acknowledgments, secret, vault)
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -161,15 +231,125 @@ async def open_deployment(
             authenticate=Authenticate(keys, secret, clock, entropy),
             idempotency=Idempotency(IdempotencyKeys(database), secret, clock, entropy),
             registry=Registry(notices, clock, settings.time_zone),
-            acknowledge=Acknowledge(acknowledgments, secret, clock, entropy),
-            find_acknowledgments=FindAcknowledgments(acknowledgments, secret),
-            verify_buyer=VerifyBuyer(buyers, Sandbox(), secret, clock, entropy),
+            vault=vault,
+            encryption=encryption,
+            data_keys=data_keys,
+            plaintext=PlaintextDisclosures(database),
+            seal_log=seal_log,
+            begin_log=BeginLog(
+                store=log,
+                sequencer=sequencer,
+                heads=heads,
+                keys=log_keys,
+                recorder=recorder,
+                clock=clock,
+            ),
+            erase=Erase(
+                store=Erasures(database, journal),
+                accounts=accounts_store.Accounts(database),
+                notices=notices,
+                secret=secret,
+                recorder=recorder,
+                clock=clock,
+                entropy=entropy,
+            ),
+            check_log=CheckLog(log, heads),
+            anchor_log=_anchor_log(settings, log, seal_log, witnesses, clock),
+            export=ExportAcknowledgments(find),
+            prove=ProveAcknowledgment(
+                find=find,
+                store=log,
+                notices=notices,
+                seal_log=seal_log,
+                policy=policy,
+                certificates=certificates,
+                public_url=settings.public_url,
+            ),
+            policy=policy,
+            log_store=log,
+            acknowledge=Acknowledge(acknowledgments, secret, vault, clock, entropy),
+            find_acknowledgments=find,
+            verify_buyer=VerifyBuyer(
+                store=buyers,
+                sandbox=Sandbox(),
+                recorder=recorder,
+                secret=secret,
+                clock=clock,
+                entropy=entropy,
+            ),
             buyer_status=BuyerStatusQuery(buyers, clock),
             accounts=Accounts(accounts_store.Accounts(database), clock, entropy),
             keys=Keys(keys, secret, clock, entropy),
-            publish_notices=PublishNotices(notices, clock, entropy),
+            publish_notices=PublishNotices(notices, recorder, clock, entropy),
             housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
         )
+
+
+def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:
+    """The lines of the operator's witness policy, and the witnesses in it."""
+    if file is None:
+        return None, ()
+    try:
+        lines = file.read_bytes()
+        policy = parse_policy(lines)
+    except (OSError, EvidenceError) as error:
+        msg = f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
+        raise InvalidConfiguration(msg) from error
+    if policy.logs:
+        msg = (
+            f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} names logs; those of this deployment are "
+            "added by themselves."
+        )
+        raise InvalidConfiguration(msg)
+    return lines, policy.witnesses
+
+
+def _anchor_log(
+    settings: Settings,
+    log: LogRecords,
+    seal_log: SealLog,
+    witnesses: Sequence[Witness],
+    clock: Clock,
+) -> AnchorLog:
+    request: Callable[[bytes], bytes] = bytes
+    check: Callable[[bytes, bytes], str] = _no_check
+    if settings.timestamp_urls:
+        try:
+            from countersign.providers import timestamps  # noqa: PLC0415 - an optional extra
+        except ImportError as error:
+            msg = "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client: install it."
+            raise InvalidConfiguration(msg) from error
+        request, check = timestamps.timestamp_request, timestamps.check_timestamp
+    return AnchorLog(
+        store=log,
+        seal_log=seal_log,
+        post=AnchorClient().post,
+        witnesses=witnesses,
+        authorities=settings.timestamp_urls,
+        request=request,
+        check=check,
+        clock=clock,
+    )
+
+
+def _no_check(_token: bytes, _over: bytes) -> str:
+    raise AnchoringFailed
+
+
+def back_up_deployment(settings: Settings, target: Path) -> None:
+    """Write a backup of the embedded database. See `storage.backup.back_up`."""
+    backups.back_up(database_url(settings.database_url, settings.data_dir), target)
+
+
+def restore_deployment(settings: Settings, source: Path, shred_keys: Path | None) -> int:
+    """Make the embedded database from a backup. See `storage.backup.restore`."""
+    url = database_url(settings.database_url, settings.data_dir)
+    if not is_embedded(url):
+        msg = "PostgreSQL is restored with its own tools: docs/operate.md tells how."
+        raise BackupFailed(msg)
+    own = source / backups.SHRED_KEYS
+    given = shred_keys or (own if own.is_file() else None)
+    return backups.restore(source, Path(url.database or ""), given)
 
 
 async def refuse_changed_notices(deployment: Deployment) -> None:
@@ -200,29 +380,6 @@ def shipped_notice_files() -> dict[str, bytes]:
     folder = resources.files(shipped_notices)
     files = [f for f in folder.iterdir() if f.name.endswith(".toml")]
     return {f.name: f.read_bytes() for f in sorted(files, key=lambda f: f.name)}
-
-
-def _write_secret(path: Path, text: str) -> None:
-    """Write the secret under a name of its own, then link it in place: whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return  # another `init` was first
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-    finally:
-        draft.unlink()
 
 
 def _read_secret(path: Path) -> DeploymentSecret:

@@ -5,6 +5,7 @@ Everything is judged at once, at start, and all mistakes are reported together.
 
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -44,6 +45,10 @@ class Settings:
     data_dir: Path
     database_url: str | None = field(repr=False)
     secret_key_file: Path
+    key_encryption_key: str
+    log_head_dir: Path
+    witness_policy_file: Path | None
+    timestamp_urls: tuple[str, ...]
     host: str
     port: int
     public_url: str
@@ -99,6 +104,14 @@ def _url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _urls(text: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not all(part.startswith(("https://", "http://")) and part.isprintable() for part in found):
+        msg = "addresses that begin with https://, separated by commas"
+        raise ValueError(msg)
+    return found
+
+
 def _networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
@@ -139,6 +152,16 @@ def _contact(text: str) -> str:
     return text
 
 
+def _key_source(text: str) -> str:
+    scheme, _, rest = text.partition(":")
+    if scheme not in {"file", "env", "command"} or not rest.strip():
+        msg = "file:PATH, env:NAME or command:PROGRAM ARGUMENT…"
+        raise ValueError(msg)
+    if scheme == "command" and not shlex.split(rest):  # ValueError where quotes are open
+        raise ValueError(text)
+    return text
+
+
 def _workers(text: str) -> int:
     if text != "1":
         msg = "1: this release has one process per server; on PostgreSQL start more servers instead"
@@ -165,6 +188,35 @@ SETTINGS: Final[dict[str, Setting]] = {
         "/run/secrets/countersign",
         "File with the deployment's secret key. Left out: `secret.key` in the data directory. "
         "All servers of a deployment need the same one.",
+    ),
+    "key_encryption_key": Setting(
+        _key_source,
+        None,
+        "command:/usr/local/bin/fetch-key countersign",
+        "Where the key-encryption key comes from: `file:PATH`, `env:NAME`, or `command:PROGRAM "
+        "ARGUMENT…`, which prints it. Left out: `key-encryption.key` in the data directory.",
+    ),
+    "log_head_dir": Setting(
+        Path,
+        None,
+        "/mnt/elsewhere/countersign-heads",
+        "Directory for the last published checkpoint of each log, by which a restored database is "
+        "noticed. Left out: `heads` in the data directory, which a restore of the whole directory "
+        "takes along.",
+    ),
+    "witness_policy_file": Setting(
+        Path,
+        None,
+        "/etc/countersign/witnesses.policy",
+        "File with `witness`, `group` and `quorum` lines (c2sp.org/tlog-policy): witnesses with a "
+        "URL are asked to cosign live checkpoints, and the lines become part of the policy.",
+    ),
+    "timestamp_urls": Setting(
+        _urls,
+        "",
+        "https://tsa.example.com/tsr",
+        "Time-stamp authorities (RFC 3161), separated by commas, that are asked every five minutes "
+        "to stamp the newest live checkpoint. Needs the package `rfc3161-client`.",
     ),
     "host": Setting(_host, "127.0.0.1", "0.0.0.0", "Address to listen on."),  # noqa: S104 - an example in the documentation
     "port": Setting(_port, "8080", "8080", "Port to listen on."),
@@ -236,6 +288,9 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     if mistakes:
         raise InvalidConfiguration("\n".join(mistakes))
     values["secret_key_file"] = values["secret_key_file"] or values["data_dir"] / "secret.key"
+    key_file = values["data_dir"] / "key-encryption.key"
+    values["key_encryption_key"] = values["key_encryption_key"] or f"file:{key_file}"
+    values["log_head_dir"] = values["log_head_dir"] or values["data_dir"] / "heads"
     host = f"[{values['host']}]" if ":" in values["host"] else values["host"]
     values["public_url"] = values["public_url"] or f"http://{host}:{values['port']}"
     assert set(values) == {f.name for f in fields(Settings)}  # noqa: S101 - the two lists agree

@@ -213,6 +213,30 @@ class EmptyInitials(Refusal):
     )
 
 
+# --- evidence -----------------------------------------------------------------------------------
+
+
+class EvidencePending(Retryable):
+    """The evidence is not sealed in the log yet."""
+
+    code = "evidence_pending"
+    remedy = (
+        "Sealing takes about a second. Ask again after `Retry-After` seconds, or send "
+        "`Prefer: wait=5` to wait in one request. If it stays pending, the operator is told why: "
+        "`countersign log status`. Nothing is lost meanwhile."
+    )
+
+
+class Erased(Refusal):
+    """The personal data asked for was erased."""
+
+    code = "erased"
+    remedy = (
+        "The record and its proof remain, and can be had without `disclose`. What was erased is "
+        "gone for good."
+    )
+
+
 # --- buyers -------------------------------------------------------------------------------------
 
 
@@ -300,10 +324,58 @@ class WrongSecretKey(OperatorError):
     code = "wrong_secret_key"
 
 
+class WrongKeyEncryptionKey(OperatorError):
+    """The key-encryption key is not the one that the stored data was encrypted under."""
+
+    code = "wrong_key_encryption_key"
+
+
 class SchemaMismatch(OperatorError):
     """The database schema does not fit this release: run `countersign init` to upgrade it."""
 
     code = "schema_mismatch"
+
+
+class SealingSuspended(OperatorError):
+    """Records are not sealed at the moment."""
+
+    code = "sealing_suspended"
+
+
+class EvidenceRefused(OperatorError):
+    """That cannot be done to the evidence."""
+
+    code = "evidence_refused"
+
+
+class AnchoringFailed(OperatorError):
+    """A witness or time-stamp authority did not vouch for the checkpoint."""
+
+    code = "anchoring_failed"
+
+
+class BackupFailed(OperatorError):
+    """The backup could not be made or restored."""
+
+    code = "backup_failed"
+
+
+class UnknownSubject(OperatorError):
+    """There is no such acknowledgment, buyer, account or hold."""
+
+    code = "unknown_subject"
+
+
+class OnHold(OperatorError):
+    """A legal hold keeps it from being erased."""
+
+    code = "on_hold"
+
+
+class HeadUnavailable(OperatorError):
+    """The file of the last published checkpoint cannot be used."""
+
+    code = "head_unavailable"
 
 
 class DataDirectoryLocked(OperatorError):

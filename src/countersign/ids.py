@@ -22,6 +22,9 @@ _BODY: Final = re.compile(_BODY_PATTERN + r"\Z")
 ACKNOWLEDGMENT: Final = "ack"
 BUYER: Final = "cbid"
 SANDBOX_BUYER: Final = "cbid_test"
+VERIFICATION: Final = "ver"
+FACT: Final = "rec"
+"""A record of something that has no identifier of its own."""
 
 
 def base32(value: int) -> str:
@@ -36,6 +39,14 @@ def base32(value: int) -> str:
         f"{of[(high >> 15) & 32767]}{of[high & 32767]}{of[low >> 45]}{of[(low >> 30) & 32767]}"
         f"{of[(low >> 15) & 32767]}{of[low & 32767]}"
     )
+
+
+def base32_value(text: str) -> int:
+    """The integer behind characters that `base32` gave."""
+    value = 0
+    for character in text:
+        value = (value << 5) | _VALUE[character]
+    return value
 
 
 def uuid7(time_ns: int, entropy: bytes) -> int:
@@ -58,10 +69,7 @@ def earliest_id(prefix: str, unix_ms: int) -> str:
 
 def made_at_ms(identifier: str) -> int:
     """The Unix millisecond inside a time-ordered identifier."""
-    value = 0
-    for character in identifier[-LENGTH:]:
-        value = (value << 5) | _VALUE[character]
-    return value >> 80
+    return base32_value(identifier[-LENGTH:]) >> 80
 
 
 def is_id(prefix: str, text: str) -> bool:

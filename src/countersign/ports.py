@@ -4,7 +4,7 @@ Each store has two implementations to satisfy, SQLite and PostgreSQL, held to on
 Every method that writes returns only when the write is durable.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -15,11 +15,17 @@ from countersign.domain.acknowledgment import (
     StoredAcknowledgment,
 )
 from countersign.domain.buyer import Attempt, Buyer
+from countersign.domain.data_key import WrappedKey
+from countersign.domain.erasure import Erasable, Hold
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.key import ApiKey
+from countersign.domain.log import Anchor, Log, LogKey, Queue, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.notice import NoticeEvent, PublishedVersion
+from countersign.domain.record import DisclosuresRow, NewRecord, Sealed
 from countersign.domain.verification import NewVerification
+from countersign.evidence.note import Signer
+from countersign.evidence.tiles import TileId
 
 Entropy: TypeAlias = Callable[[int], bytes]
 """Gives that many random bytes, as `os.urandom` does."""
@@ -164,20 +170,306 @@ class NoticeStore(Protocol):
         """Every published version with its events, oldest first."""
         ...
 
-    async def publish(self, body: bytes, digest: str, published: NoticeEvent) -> None:
-        """Write a version and its `published` event.
+    async def publish(
+        self, body: bytes, digest: str, published: NoticeEvent, records: Sequence[NewRecord]
+    ) -> None:
+        """Write a version, its `published` event and the records of it.
 
         Raises:
             NoticeVersionConflict: this version is published already.
         """
         ...
 
-    async def add_event(self, event: NoticeEvent) -> None:
-        """Append a lifecycle event.
+    async def add_event(self, event: NoticeEvent, records: Sequence[NewRecord]) -> None:
+        """Append a lifecycle event and the records of it.
 
         Raises:
             UnknownNotice: there is no such version.
         """
+        ...
+
+
+class LogStore(Protocol):
+    """Where the logs are kept: heads, keys, entries, tiles, checkpoints and anchors."""
+
+    async def logs(self) -> Sequence[Log]:
+        """Every log, the newest epoch of a mode last."""
+        ...
+
+    async def keys(self, log_id: int) -> Sequence[LogKey]:
+        """The keys of a log, oldest first."""
+        ...
+
+    async def begin(
+        self, log: Log, key: LogKey, first: NewRecord | None, note: bytes | None
+    ) -> bool:
+        """Write a new log with its key, and its first entry; False if it is there already.
+
+        `note` is the signed checkpoint of the empty log. Sealing is no longer suspended then.
+        """
+        ...
+
+    async def resume(self, mode: Mode) -> None:
+        """Forget why sealing was suspended by a restore."""
+        ...
+
+    async def add_key(self, key: LogKey, retires: datetime, rotation: NewRecord) -> None:
+        """Add a key to a log; those before it retire at `retires` at the latest."""
+        ...
+
+    async def write(self, record: NewRecord) -> None:
+        """Write a record that goes with no other change."""
+        ...
+
+    async def seal_queued(self, mode: Mode) -> int:
+        """Seal what is queued in this mode; gives how many records got an entry."""
+        ...
+
+    async def queues(self) -> Sequence[Queue]:
+        """How much waits for sealing, for each mode in which something does."""
+        ...
+
+    async def sealed(self, record_id: str) -> tuple[int, Sealed] | None:
+        """The id of the log that holds the record, and where it stands there."""
+        ...
+
+    async def latest(self, log_id: int) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log."""
+        ...
+
+    async def covering(self, log_id: int, index: int, kind: str | None) -> StoredCheckpoint | None:
+        """The oldest checkpoint that covers this entry, and that has an anchor of this kind."""
+        ...
+
+    async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
+        """The checkpoint of exactly this size."""
+        ...
+
+    async def anchors(self, log_id: int, size: int) -> Sequence[Anchor]:
+        """What others say of the checkpoint of this size."""
+        ...
+
+    async def add_anchor(self, anchor: Anchor) -> None:
+        """Keep what someone says of a checkpoint."""
+        ...
+
+    async def tiles(self, log_id: int, wanted: Sequence[TileId]) -> Sequence[bytes]:
+        """The hashes of these tiles, each of the width asked for; shorter where there are fewer."""
+        ...
+
+    async def inclusion(self, log_id: int, index: int, size: int) -> Sequence[bytes]:
+        """The hashes that lead from an entry to the root of the tree of this size (RFC 6962)."""
+        ...
+
+    async def consistency(self, log_id: int, old: int, new: int) -> Sequence[bytes]:
+        """The hashes that show the tree of size `old` to be the beginning of that of `new`."""
+        ...
+
+    async def digests(self, log_id: int, start: int, end: int) -> Sequence[bytes]:
+        """The digests of the records of the entries from `start` to before `end`."""
+        ...
+
+    async def entries(self, log_id: int, start: int, end: int) -> Sequence[tuple[str, bytes]]:
+        """Record id and digest of each of these entries."""
+        ...
+
+    async def checkpoints(self, log_id: int, after: int, limit: int) -> Sequence[StoredCheckpoint]:
+        """The checkpoints of a log that are larger than this size, the smallest first."""
+        ...
+
+    async def stored_tile(self, log_id: int, level: int, index: int) -> bytes | None:
+        """A complete tile as it is stored."""
+        ...
+
+    async def record_bodies(self, record_ids: Sequence[str]) -> Mapping[str, bytes]:
+        """The exact bytes of these records, of whatever type; those that there are."""
+        ...
+
+
+class LogSequencer(Protocol):
+    """What seals, as the services see it."""
+
+    suspended: dict[Mode, str]
+    """Why the records of a mode are not sealed at the moment."""
+    unknown_keys: bool
+    """Whether a log was met whose signing keys were not learned."""
+
+    def learn(self, log_id: int, keys_revision: int, signers: Sequence[Signer]) -> None:
+        """Take the keys that sign for a log, as of this revision of them."""
+        ...
+
+
+class AnchorAnswer(Protocol):
+    """The answer of a witness or an authority."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def media_type(self) -> str:
+        """The media type, in small letters and without parameters."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """The body."""
+        ...
+
+
+class AnchorPost(Protocol):
+    """Posts to a witness or an authority."""
+
+    async def __call__(self, url: str, media_type: str, body: bytes, /) -> AnchorAnswer:
+        """Post a body.
+
+        Raises:
+            AnchoringFailed: there was no answer that could be read.
+        """
+        ...
+
+
+class HeadStore(Protocol):
+    """Where the last published checkpoint of each mode is kept, outside the database."""
+
+    def read(self, mode: Mode) -> bytes | None:
+        """The signed note; None if none was published from here yet.
+
+        Raises:
+            HeadUnavailable: it cannot be read.
+        """
+        ...
+
+    def advance(self, mode: Mode, note: bytes) -> None:
+        """Keep this checkpoint as the last published one, unless a later one of its log is kept.
+
+        Raises:
+            HeadUnavailable: it cannot be kept; the checkpoint must not leave then.
+        """
+        ...
+
+    def replace(self, mode: Mode, note: bytes) -> None:
+        """Keep this checkpoint, whatever was kept before.
+
+        Raises:
+            HeadUnavailable: it cannot be kept.
+        """
+        ...
+
+
+class KeyEncryption(Protocol):
+    """Wraps and unwraps data keys with a key-encryption key that is kept elsewhere."""
+
+    @property
+    def current_id(self) -> bytes:
+        """The id of the key that wraps: the first bytes of whatever `wrap` gives, after a 0x01."""
+        ...
+
+    def wrap(self, key: bytes, context: bytes) -> bytes:
+        """Encrypt a key for this context."""
+        ...
+
+    def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
+        """Decrypt a key.
+
+        Raises:
+            WrongKeyEncryptionKey: none of the keys opens it.
+        """
+        ...
+
+
+class DataKeyStore(Protocol):
+    """Where wrapped data keys are kept."""
+
+    async def for_month(self, scope: str, month: int) -> WrappedKey | None:
+        """The key of a scope for a month."""
+        ...
+
+    async def get(self, key_id: str) -> WrappedKey | None:
+        """The key with this id."""
+        ...
+
+    async def add(self, key: WrappedKey) -> WrappedKey:
+        """Write a key; gives the one that is stored for its scope and month then."""
+        ...
+
+    async def not_wrapped_with(self, key_encryption_id: bytes, limit: int) -> Sequence[WrappedKey]:
+        """Keys that are wrapped with another key-encryption key than this."""
+        ...
+
+    async def replace(self, key: WrappedKey, wrapped: bytes) -> None:
+        """Store the key wrapped anew, unless another process has done so."""
+        ...
+
+    async def counts(self) -> Mapping[bytes, int]:
+        """How many keys are wrapped with each key-encryption key."""
+        ...
+
+
+class PlaintextStore(Protocol):
+    """Where disclosures are found that a database from before the vault holds unencrypted."""
+
+    async def some(self, limit: int) -> Sequence[DisclosuresRow]:
+        """Rows that are not encrypted."""
+        ...
+
+    async def replace(self, rows: Sequence[DisclosuresRow]) -> None:
+        """Store these rows sealed, each with its shred key."""
+        ...
+
+
+class ErasureStore(Protocol):
+    """Where disclosures are destroyed, and holds are kept."""
+
+    async def acknowledgment(self, ack_id: str) -> Erasable | None:
+        """One acknowledgment, of whichever account and mode."""
+        ...
+
+    async def of_buyer(self, cbid: str) -> tuple[str, Mode, Sequence[Erasable]] | None:
+        """A buyer's account, mode and verifications; None if there is no such buyer."""
+        ...
+
+    async def naming(self, cbid_indexes: Sequence[bytes]) -> Sequence[Erasable]:
+        """The acknowledgments found under these blind indexes of a buyer identifier."""
+        ...
+
+    async def older(self, before: datetime, after_id: str, limit: int) -> Sequence[Erasable]:
+        """Acknowledgments accepted before this time that still have disclosures, oldest first."""
+        ...
+
+    async def erase(
+        self,
+        record_ids: Sequence[str],
+        subjects: Sequence[str],
+        cbid: str | None,
+        erasure: NewRecord,
+    ) -> None:
+        """Destroy the disclosures of these records, and what is known of the buyer, for good.
+
+        Raises:
+            OnHold: there is a legal hold on one of the subjects.
+        """
+        ...
+
+    async def place_hold(self, hold: Hold) -> None:
+        """Place a legal hold.
+
+        Raises:
+            UnknownSubject: there is nothing with this identifier.
+        """
+        ...
+
+    async def release_hold(self, hold_id: str, at: datetime) -> None:
+        """Release a hold; an earlier release is kept.
+
+        Raises:
+            UnknownSubject: there is no such hold.
+        """
+        ...
+
+    async def holds(self) -> Sequence[Hold]:
+        """Every hold, oldest first."""
         ...
 
 

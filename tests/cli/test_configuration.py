@@ -9,6 +9,8 @@ from tests.cli.conftest import Bench
 
 MISTAKES = {
     "DATABASE_URL": "mysql://db/name",
+    "KEY_ENCRYPTION_KEY": "vault:somewhere",
+    "TIMESTAMP_URLS": "tsa.example.com",
     "HOST": "example.com",
     "PORT": "70000",
     "PUBLIC_URL": "countersign.example.com",
@@ -42,7 +44,8 @@ def test_each_mistake_is_found_on_its_own(bench: Bench, name: str) -> None:
 
 def test_every_setting_that_can_be_wrong_is_tried_here() -> None:
     # Any text is a path.
-    assert {name.lower() for name in MISTAKES} == set(SETTINGS) - {"data_dir", "secret_key_file"}
+    paths = {"data_dir", "secret_key_file", "log_head_dir", "witness_policy_file"}
+    assert {name.lower() for name in MISTAKES} == set(SETTINGS) - paths
 
 
 def test_all_mistakes_in_a_file_are_reported_at_once(bench: Bench, tmp_path: Path) -> None:

@@ -105,7 +105,10 @@ def test_a_second_host_needs_the_secret_key_of_the_first(
     second = first.but(DATA_DIR=str(tmp_path / "second host"))
     for arguments in COMMANDS:
         assert "wrong_secret_key" in second.refused(*arguments)
-    second.but(SECRET_KEY_FILE=str(first.data_dir / "secret.key")).run("init")
+    with_secret = second.but(SECRET_KEY_FILE=str(first.data_dir / "secret.key"))
+    assert "wrong_key_encryption_key" in with_secret.refused("init")
+    key = first.data_dir / "key-encryption.key"
+    with_secret.but(KEY_ENCRYPTION_KEY=f"file:{key}").run("init")
 
 
 @pytest.mark.parametrize("content", [b"", b"not base64!", b"c2hvcnQ=", b"\xff\xfe"])

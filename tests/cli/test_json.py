@@ -9,6 +9,7 @@ import pytest
 
 from countersign.cli import main
 from tests.cli.conftest import Bench
+from tests.cli.evidence import make_evidence
 from tests.cli.notice_files import write_notice
 
 # What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
@@ -20,6 +21,24 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "keys list": (),
     "keys rotate": ("{key_id}",),
     "keys revoke": ("{key_id}", "--yes"),
+    "acknowledgments export": ("--account", "vendor", "--mode", "test"),
+    "acknowledgments bundle": ("{ack_id}", "--output", "{bundle}"),
+    "verify": ("{proof}", "--policy", "{policy}"),
+    "log status": (),
+    "log check": (),
+    "log policy": (),
+    "log rotate-key": ("--yes",),
+    "log recover": (),
+    "vault status": (),
+    "vault rewrap": (),
+    "vault rotate": ("--yes",),
+    "erase": ("{ack_id}", "--yes"),
+    "holds place": ("{account_id}", "--reason", "case 7"),
+    "holds release": ("{hold_id}",),
+    "holds list": (),
+    "retention run": ("--yes",),
+    "backup": ("{new}",),
+    "restore": ("{backup}", "--yes"),
     "notices list": (),
     "notices show": ("{notice_id}",),
     "notices check": ("{file}",),
@@ -44,7 +63,11 @@ def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]
 @pytest.fixture
 def ready(initialised: Bench, tmp_path: Path) -> tuple[Bench, dict[str, str]]:
     """Give a deployment with one of everything, and what there is."""
-    initialised.account("vendor")
+    account_id = initialised.account("vendor")
+    ack_id, proof, policy = make_evidence(initialised, account_id, tmp_path)
+    hold = initialised.read("holds", "place", account_id, "--reason", "case 1")
+    initialised.run("holds", "release", hold["hold_id"])
+    initialised.run("backup", str(tmp_path / "backup"))
     key = initialised.read("keys", "create", "--account", "vendor", "--mode", "test")
     (notice,) = initialised.read("notices", "list")
     return initialised, {
@@ -53,6 +76,14 @@ def ready(initialised: Bench, tmp_path: Path) -> tuple[Bench, dict[str, str]]:
         "version": notice["version"],
         "file": str(write_notice(tmp_path / "notice.toml")),
         "url": "https://example.com/law",
+        "account_id": account_id,
+        "ack_id": ack_id,
+        "proof": str(proof),
+        "policy": str(policy),
+        "bundle": str(tmp_path / "bundle.zip"),
+        "hold_id": hold["hold_id"],
+        "new": str(tmp_path / "new"),
+        "backup": str(tmp_path / "backup"),
     }
 
 
@@ -69,19 +100,31 @@ def test_with_json_the_answer_is_json_on_standard_output(
 ) -> None:
     bench, there_is = ready
     arguments = [word.format(**there_is) for word in ARGUMENTS[command]]
+    if command == "restore":  # into a place of its own, with the keys of the old one
+        bench = bench.but(
+            DATA_DIR=str(bench.data_dir.with_name("restored")),
+            SECRET_KEY_FILE=str(bench.data_dir / "secret.key"),
+        )
     done = bench.run(*command.split(), *arguments, "--json")
     assert done.stdout.endswith("\n")
     assert len(done.stdout.splitlines()) == 1
     assert json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("command", ARGUMENTS | SERVERS)
+# `verify` needs no configuration, and its arguments are files that are there or not.
+@pytest.mark.parametrize("command", [c for c in ARGUMENTS | SERVERS if c != "verify"])
 def test_with_json_an_error_is_json_on_standard_error(
     initialised: Bench, tmp_path: Path, command: str
 ) -> None:
     file = write_notice(tmp_path / "notice.toml", lines=())
     words = [
-        word.format(key_id="key_1", notice_id="x", version="1", file=file, url="https://x.example")
+        word.format_map(
+            {name: str(tmp_path) for name in ("backup", "new", "proof", "policy")}
+            | {"bundle": str(tmp_path / "bundle.zip")}
+            | {"key_id": "key_1", "notice_id": "x", "version": "1", "file": file}
+            | {"url": "https://x.example", "ack_id": "ack_1", "account_id": "acct_1"}
+            | {"hold_id": "hold_1"}
+        )
         for word in (ARGUMENTS | SERVERS)[command]
     ]
     said = initialised.but(PORT="no port").refused(*command.split(), *words, "--json")

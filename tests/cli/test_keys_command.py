@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_a_key_is_shown_this_once(vendor: Bench) -> None:
     for arguments in (["keys", "list"], ["keys", "list", "--json"]):
         done = vendor.run(*arguments)
         assert secret not in done.stdout + done.stderr
-    for path in vendor.data_dir.iterdir():
+    for path in filter(Path.is_file, vendor.data_dir.rglob("*")):
         assert secret.encode() not in path.read_bytes()
 
 

@@ -16,13 +16,18 @@ from countersign.services.secrets import DeploymentSecret
 from countersign.storage.engine import Purpose, database_url, open_engine
 from countersign.storage.tables import (
     buyers,
+    data_keys,
     disclosures,
     idempotency_keys,
+    log_entries,
+    log_pending,
     records,
+    shred_keys,
     verifications,
     zip_attempts,
 )
 from tests.support.service import Deployment
+from tests.support.vault import StoredVault
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,20 @@ class Contents:
 
 def inspect(deployment: Deployment) -> Contents:
     """Give what is stored; every act of the load was sent with an Idempotency-Key."""
-    rows = _read(deployment, records, disclosures, buyers, verifications, zip_attempts)
+    rows = _read(
+        deployment,
+        records,
+        disclosures,
+        buyers,
+        verifications,
+        zip_attempts,
+        data_keys,
+        shred_keys,
+        log_entries,
+        log_pending,
+    )
+    vault = StoredVault(deployment, rows[data_keys])
+    keys = {row.record_id: row.key for row in rows[shred_keys]}
     secret = DeploymentSecret.from_text((deployment.data_dir / "secret.key").read_text())
 
     # Each record has its disclosures, and each disclosure its record.
@@ -46,8 +64,15 @@ def inspect(deployment: Deployment) -> Contents:
         assert sha256(record.body).digest() == record.digest
         row = disclosed[record.id]
         assert (row.account_id, row.mode) == (record.account_id, record.mode)
-        digests = [b64url(sha256(d.encode()).digest()) for d in json.loads(row.payload)]
+        opened = vault.open(row, keys[record.id])
+        digests = [b64url(sha256(d.encode()).digest()) for d in opened]
         assert sorted(digests) == json.loads(record.body)["_sd"]
+
+    # Each record is sealed once, or waits for it.
+    sealed = [row.record_id for row in rows[log_entries]]
+    waiting = [row.record_id for row in rows[log_pending]]
+    assert len(set(sealed + waiting)) == len(sealed + waiting)
+    assert set(disclosed) <= set(sealed + waiting)
 
     # Each buyer has its verification, which counted its ZIP code.
     verified = Counter(row.cbid for row in rows[verifications])
@@ -59,7 +84,7 @@ def inspect(deployment: Deployment) -> Contents:
     kept = [
         json.loads(secret.open_answer(row.response, row.slot)) for row in rows[idempotency_keys]
     ]
-    ack_ids = frozenset(row.id for row in rows[records])
+    ack_ids = frozenset(row.id for row in rows[records] if row.type == "acknowledgment")
     cbids = frozenset(row.cbid for row in rows[buyers])
     assert Counter(k["ack_id"] for k in kept if "ack_id" in k) == Counter(ack_ids)
     assert {k["cbid"] for k in kept if "cbid" in k} == cbids

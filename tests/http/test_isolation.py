@@ -177,6 +177,23 @@ def an_acknowledgment_is_read_by_its_owner_alone(stage: Stage) -> None:
         nothing_of(owner, answer)
 
 
+def evidence_is_its_owners(what: str) -> Callable[[Stage], None]:
+    """To all others there is none: the same answer as for an acknowledgment that never was."""
+
+    def check(stage: Stage) -> None:
+        for owner, other in stage.pairs():
+            path = f"/v1/acknowledgments/{owner.ack_id}/{what}"
+            mine = owner.client.get(path, headers={"Prefer": "wait=10"})
+            assert mine.status_code == 200
+            answer = other.client.get(path)
+            assert refusal(answer) == (404, "not_found")
+            never = f"/v1/acknowledgments/ack_00000000000000000000000000/{what}"
+            assert answer.content == other.client.get(never).content
+            nothing_of(owner, answer)
+
+    return check
+
+
 def a_verification_is_an_accounts_own(stage: Stage) -> None:
     """The same session elsewhere is another buyer; guesses of a ZIP count for each by itself."""
     first, second = (p for p in stage.parties if p.mode == "test")
@@ -244,6 +261,13 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ): an_acknowledgment_is_not_replayed_to_another,
     ("GET", "/v1/acknowledgments"): lists_hold_only_ones_own,
     ("GET", "/v1/acknowledgments/{ack_id}"): an_acknowledgment_is_read_by_its_owner_alone,
+    ("GET", "/v1/acknowledgments/{ack_id}/proof"): evidence_is_its_owners("proof"),
+    ("GET", "/v1/acknowledgments/{ack_id}/certificate"): evidence_is_its_owners("certificate"),
+    ("GET", "/v1/acknowledgments/{ack_id}/bundle"): evidence_is_its_owners("bundle"),
+    ("GET", "/v1/log/keys"): it_is_the_same_for_everyone("/v1/log/keys"),
+    ("GET", "/v1/log/policy"): it_is_the_same_for_everyone("/v1/log/policy"),
+    ("GET", "/v1/log/{path*}"): it_is_the_same_for_everyone("/v1/log/live/1/tile/entries/000.p/1"),
+    ("GET", "/verify"): it_is_the_same_for_everyone("/verify"),
     ("POST", "/v1/buyers/verify"): a_verification_is_an_accounts_own,
     ("GET", "/v1/buyers/{cbid}/status"): the_status_of_a_buyer_crosses_accounts_and_not_modes,
     ("GET", "/healthz"): it_is_the_same_for_everyone("/healthz"),

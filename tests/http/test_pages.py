@@ -165,7 +165,7 @@ def test_the_process_says_that_it_answers(visitor: httpx2.Client) -> None:
 def test_the_process_says_that_it_can_do_its_work(visitor: httpx2.Client) -> None:
     answer = visitor.get("/readyz")
     assert answer.status_code == 200
-    assert answer.json() == {"status": "ready", "checks": {"database": "ok"}}
+    assert answer.json() == {"status": "ready", "checks": {"database": "ok", "sealing": "ok"}}
 
 
 def test_health_is_never_answered_from_a_cache(visitor: httpx2.Client) -> None:

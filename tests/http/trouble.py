@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,8 +41,9 @@ def overload(deployment: Deployment) -> Trouble:
         refused = caller.failure("write lock held", "overloaded", answer, b"POST")
         after = [caller.post(ACKNOWLEDGE, INITIALED, idempotency_key=b"patient")]
         after.append(caller.send("/v1/acknowledgments"))
+        evidence = _evidence_in_trouble(deployment, operator, server.url)
         broken = _drop_a_table(operator, server.url)
-        return Trouble(failures=[refused, broken], anyway=anyway, after=after)
+        return Trouble(failures=[refused, *evidence, broken], anyway=anyway, after=after)
 
 
 def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Trouble:
@@ -67,6 +69,22 @@ def disconnect(deployment: Deployment, engine: postgres.PostgresServer) -> Troub
         ]
         failures.append(_drop_a_table(operator, server.url))
         return Trouble(failures=failures, anyway=anyway, after=after)
+
+
+def _evidence_in_trouble(deployment: Deployment, operator: Operator, url: str) -> list[Failure]:
+    """Erase one acknowledgment; then take away what the last published checkpoint is kept in."""
+    caller = make_caller(operator, url)
+    made = [json.loads(caller.post(ACKNOWLEDGE, INITIALED).body)["ack_id"] for _ in range(2)]
+    paths = [f"/v1/acknowledgments/{ack_id}/bundle?disclose=session_id" for ack_id in made]
+    deployment.run("erase", made[0], "--yes")
+    answer = caller.send(paths[0])
+    erased = caller.failure("erased", "erased", answer)
+    heads = deployment.data_dir / "heads"
+    heads.rename(heads.with_name("moved"))
+    heads.write_text("in the way")
+    ack_id = json.loads(caller.post(ACKNOWLEDGE, INITIALED).body)["ack_id"]
+    answer = caller.send(f"/v1/acknowledgments/{ack_id}/proof")
+    return [erased, caller.failure("heads out of reach", "evidence_pending", answer)]
 
 
 def _drop_a_table(operator: Operator, url: str) -> Failure:

@@ -13,11 +13,15 @@ from countersign.domain.idempotency import LIFETIME, IdempotencyEntry
 from countersign.domain.key import VENDOR_SCOPES, ApiKey, KeyKind
 from countersign.domain.mode import Mode
 from countersign.domain.notice import LifecycleEvent, NoticeEvent
+from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
 from countersign.domain.verification import NewVerification
 from countersign.ids import timed_id
+from countersign.storage.journal import Journal
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+JOURNAL = Journal(None)
+"""Queues what is written for sealing, and seals nothing."""
 _numbers = itertools.count(1)
 
 
@@ -78,18 +82,48 @@ def acknowledgment(
     cbid_index: bytes | None = None,
     keep: IdempotencyEntry | None = None,
 ) -> NewAcknowledgment:
-    record = b'{"type":"acknowledgment","x":"' + some_bytes(40).hex().encode() + b'"}'
+    body = b'{"type":"acknowledgment","x":"' + some_bytes(40).hex().encode() + b'"}'
+    receipt = Receipt(ack_id or identifier("ack", at), notice_id, "1")
     return NewAcknowledgment(
-        receipt=Receipt(ack_id or identifier("ack", at), notice_id, "1"),
-        account_id=owner.id,
-        mode=mode,
-        accepted_at=at,
-        record=record,
-        record_digest=sha256(record).digest(),
-        disclosures=("WyJzYWx0Il0", "WyLDqSJd"),
-        session_index=session_index,
-        cbid_index=cbid_index,
+        receipt=receipt,
+        record=NewRecord(
+            id=receipt.ack_id,
+            account_id=owner.id,
+            mode=mode,
+            type=RecordType.ACKNOWLEDGMENT,
+            notice_id=notice_id,
+            at=at,
+            body=body,
+            digest=sha256(body).digest(),
+            disclosures=SealedDisclosures(
+                payload=b"\x01" + some_bytes(60),
+                shred_key=some_bytes(),
+                session_index=session_index,
+                cbid_index=cbid_index,
+            ),
+        ),
         remember=None if keep is None else lambda _: keep,
+    )
+
+
+def fact(
+    owner: Account | None = None,
+    mode: Mode = Mode.TEST,
+    kind: RecordType = RecordType.VERIFICATION,
+    record_id: str | None = None,
+) -> NewRecord:
+    """Make a record of something else; without an owner, one of the deployment itself."""
+    body = b'{"type":"fact","x":"' + some_bytes(40).hex().encode() + b'"}'
+    return NewRecord(
+        id=record_id or identifier("rec"),
+        account_id=None if owner is None else owner.id,
+        mode=mode,
+        type=kind,
+        notice_id=None,
+        at=NOON,
+        body=body,
+        digest=sha256(body).digest(),
+        disclosures=None,
     )
 
 
@@ -130,7 +164,7 @@ def verification(
         )
 
     return NewVerification(
-        id=identifier("ver"),
+        record=fact(owner, mode, record_id=identifier("ver")),
         account_id=owner.id,
         mode=mode,
         provider="sandbox",

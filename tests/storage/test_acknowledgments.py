@@ -18,17 +18,24 @@ pytestmark = pytest.mark.contract
 
 
 def stored(new: NewAcknowledgment) -> StoredAcknowledgment:
+    record = new.record
+    assert record.account_id is not None
+    assert record.disclosures is not None
     return StoredAcknowledgment(
-        ack_id=new.receipt.ack_id,
-        mode=new.mode,
-        accepted_at=new.accepted_at,
-        record=new.record,
-        disclosures=new.disclosures,
+        ack_id=record.id,
+        account_id=record.account_id,
+        mode=record.mode,
+        accepted_at=record.at,
+        record=record.body,
+        payload=record.disclosures.payload,
+        shred_key=record.disclosures.shred_key,
+        sealed=None,
+        erased_at=None,
     )
 
 
 def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> None:
-    owner, store = items.account(), Acknowledgments(database)
+    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     keep = items.idempotency_entry(owner, Mode.LIVE)
     new = items.acknowledgment(
@@ -46,7 +53,11 @@ def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> Non
 
 
 def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None:
-    owner, stranger, store = items.account(), items.account(), Acknowledgments(database)
+    owner, stranger, store = (
+        items.account(),
+        items.account(),
+        Acknowledgments(database, items.JOURNAL),
+    )
     for account in (owner, stranger):
         run(Accounts(database).add(account))
     index = items.some_bytes(16)
@@ -70,13 +81,13 @@ def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None
 
 
 def test_an_unknown_acknowledgment_is_nothing(database: Database, run: Run) -> None:
-    store = Acknowledgments(database)
+    store = Acknowledgments(database, items.JOURNAL)
     assert run(store.get("acct_1", Mode.TEST, items.identifier("ack"))) is None
     assert run(store.find(items.everything(items.account()))) == []
 
 
 def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database, run: Run) -> None:
-    owner, store = items.account(), Acknowledgments(database)
+    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     made = [items.acknowledgment(owner, at=items.NOON + n * items.SECOND) for n in range(5)]
     for new in made:
@@ -90,7 +101,7 @@ def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database,
 
 
 def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database, run: Run) -> None:
-    owner, store = items.account(), Acknowledgments(database)
+    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     session, cbid = items.some_bytes(16), items.some_bytes(16)
     made = [
@@ -126,7 +137,7 @@ def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database,
 def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
     database: Database, run: Run
 ) -> None:
-    owner, store = items.account(), Acknowledgments(database)
+    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     entry = items.idempotency_entry(owner)
     run(store.add(items.acknowledgment(owner, keep=entry)))
@@ -137,7 +148,7 @@ def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
 
 
 def test_an_expired_answer_makes_place_for_a_new_one(database: Database, run: Run) -> None:
-    owner, store = items.account(), Acknowledgments(database)
+    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     old = items.idempotency_entry(owner)
     run(store.add(items.acknowledgment(owner, keep=old)))

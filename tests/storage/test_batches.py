@@ -34,7 +34,10 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
 def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> None:
     owner = items.account()
     accounts, keys = Accounts(database), Keys(database)
-    acknowledgments, buyers = Acknowledgments(database), Buyers(database)
+    acknowledgments, buyers = (
+        Acknowledgments(database, items.JOURNAL),
+        Buyers(database, items.JOURNAL),
+    )
     run(accounts.add(owner))
     twice = items.acknowledgment(owner)
     slot = items.idempotency_entry(owner)
@@ -85,7 +88,7 @@ def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
 ) -> None:
     owner = items.account()
     run(Accounts(database).add(owner))
-    acknowledgments = Acknowledgments(database)
+    acknowledgments = Acknowledgments(database, items.JOURNAL)
     ack_id = items.identifier("ack")
     outcomes = run(
         in_one_batch(
@@ -110,7 +113,10 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
 ) -> None:
     owner = items.account()
     run(Accounts(database).add(owner))
-    acknowledgments, buyers = Acknowledgments(database), Buyers(database)
+    acknowledgments, buyers = (
+        Acknowledgments(database, items.JOURNAL),
+        Buyers(database, items.JOURNAL),
+    )
     entry = items.idempotency_entry(owner)
     first = items.acknowledgment(owner, keep=entry)
     outcomes = run(
@@ -137,7 +143,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
 def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) -> None:
     owner = items.account()
     run(Accounts(database).add(owner))
-    buyers = Buyers(database)
+    buyers = Buyers(database, items.JOURNAL)
     outcomes = run(
         in_one_batch(
             database,
@@ -186,7 +192,7 @@ def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
 
 def test_reads_that_share_a_query_get_their_own_answers(database: Database, run: Run) -> None:
     owner, stranger = items.account(), items.account()
-    keys, buyers, slots = Keys(database), Buyers(database), IdempotencyKeys(database)
+    keys, buyers, slots = Keys(database), Buyers(database, items.JOURNAL), IdempotencyKeys(database)
     entry = items.idempotency_entry(owner)
     made = [(items.api_key(owner), items.some_bytes()) for _ in range(10)]
 

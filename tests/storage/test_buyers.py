@@ -52,7 +52,7 @@ def buyer(owner: Account, status: BuyerStatus, *reasons: Reason, mode: Mode = Mo
 def test_a_buyer_is_read_back_as_it_was_decided(
     database: Database, run: Run, status: BuyerStatus
 ) -> None:
-    owner, store = items.account(), Buyers(database)
+    owner, store = items.account(), Buyers(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     reasons = tuple(Reason) if status is BuyerStatus.FAILED else ()
     decided = buyer(owner, status, *reasons, mode=Mode.LIVE)
@@ -65,7 +65,7 @@ def test_a_buyer_is_read_back_as_it_was_decided(
 
 
 def test_a_buyer_is_found_in_its_own_mode_only(database: Database, run: Run) -> None:
-    owner, store = items.account(), Buyers(database)
+    owner, store = items.account(), Buyers(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     run(store.verify(items.verification(owner, CBID, Mode.TEST)))
     assert run(store.get(Mode.TEST, CBID)) is not None
@@ -76,7 +76,7 @@ def test_a_buyer_is_found_in_its_own_mode_only(database: Database, run: Run) -> 
 def test_a_later_verification_is_decided_from_the_stored_buyer(
     database: Database, run: Run
 ) -> None:
-    owner, store = items.account(), Buyers(database)
+    owner, store = items.account(), Buyers(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     first = run(store.verify(items.verification(owner, CBID, status=BuyerStatus.PENDING)))
     seen: list[Buyer | None] = []
@@ -93,7 +93,7 @@ def test_a_later_verification_is_decided_from_the_stored_buyer(
 
 
 def test_a_verification_that_changes_nothing_writes_nothing(database: Database, run: Run) -> None:
-    owner, store = items.account(), Buyers(database)
+    owner, store = items.account(), Buyers(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     first = run(store.verify(items.verification(owner, CBID)))
     again = items.verification(owner, CBID, at=items.NOON + items.SECOND)
@@ -104,7 +104,7 @@ def test_a_verification_that_changes_nothing_writes_nothing(database: Database, 
 def test_a_verification_whose_answer_cannot_be_kept_is_not_stored(
     database: Database, run: Run
 ) -> None:
-    owner, store = items.account(), Buyers(database)
+    owner, store = items.account(), Buyers(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     entry = items.idempotency_entry(owner)
     run(store.verify(items.verification(owner, CBID, keep=entry)))
@@ -119,7 +119,7 @@ class Guesser:
 
     def __init__(self, run: Run, database: Database) -> None:
         self._run = run
-        self._store = Buyers(database)
+        self._store = Buyers(database, items.JOURNAL)
         self.accounts = [items.account(), items.account()]
         for account in self.accounts:
             run(Accounts(database).add(account))
@@ -187,9 +187,9 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
         guesser.accounts[0], CBID, subject_index=b"subject", zip_index=b"one more", keep=entry
     )
     with pytest.raises(RateLimited) as refusal:
-        run(Buyers(database).verify(new))
+        run(Buyers(database, items.JOURNAL).verify(new))
     # The first ZIP code was tried at the same moment: it stops counting a day later.
     assert 0 <= refusal.value.retry_after - ZIP_WINDOW.total_seconds() <= 1
-    assert run(Buyers(database).get(Mode.TEST, CBID)) is None
+    assert run(Buyers(database, items.JOURNAL).get(Mode.TEST, CBID)) is None
     found = run(IdempotencyKeys(database).get(entry.account_id, entry.mode, entry.slot))
     assert found is None

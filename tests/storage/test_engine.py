@@ -174,8 +174,8 @@ def test_a_full_disk_is_unavailable_storage_and_nothing_half_written(
     with pytest.raises(StorageUnavailable) as refusal:
         run(database.write(fill, None))
     assert refusal.value.retry_after >= 1
-    assert run(Acknowledgments(database).find(items.everything(owner))) == []
-    run(Acknowledgments(database).add(items.acknowledgment(owner)))
+    assert run(Acknowledgments(database, items.JOURNAL).find(items.everything(owner))) == []
+    run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner)))
 
 
 @on_sqlite
@@ -245,9 +245,13 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
             for n in range(3):
                 entry = items.idempotency_entry(owner)
                 acts = [
-                    Acknowledgments(database).add(items.acknowledgment(owner, keep=entry)),
-                    Acknowledgments(database).add(items.acknowledgment(owner)),
-                    Buyers(database).verify(items.verification(owner, f"cbid_test_{n}")),
+                    Acknowledgments(database, items.JOURNAL).add(
+                        items.acknowledgment(owner, keep=entry)
+                    ),
+                    Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner)),
+                    Buyers(database, items.JOURNAL).verify(
+                        items.verification(owner, f"cbid_test_{n}")
+                    ),
                 ]
                 for number, act in enumerate(asyncio.as_completed(acts), 1):
                     await act
@@ -284,7 +288,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
             for _ in range(3):
                 await asyncio.sleep(0.01)
                 assert await Accounts(database).list() == []
-                assert await Buyers(database).get(Mode.TEST, "cbid_test_1") is None
+                assert await Buyers(database, items.JOURNAL).get(Mode.TEST, "cbid_test_1") is None
             assert not waiting.done()
         await waiting
         assert await Accounts(database).list() == [account]
@@ -315,11 +319,11 @@ def test_two_servers_write_at_once_and_all_of_it_is_there(url: URL, run: Run) ->
         async with Database(url) as one, Database(url) as two:
             await Accounts(one).add(owner)
             await asyncio.gather(
-                *(Acknowledgments(one).add(new) for new in made[0]),
-                *(Acknowledgments(two).add(new) for new in made[1]),
+                *(Acknowledgments(one, items.JOURNAL).add(new) for new in made[0]),
+                *(Acknowledgments(two, items.JOURNAL).add(new) for new in made[1]),
             )
             for database in (one, two):
-                found = await Acknowledgments(database).find(items.everything(owner))
+                found = await Acknowledgments(database, items.JOURNAL).find(items.everything(owner))
                 ids = [new.receipt.ack_id for new in made[0] + made[1]]
                 assert sorted(f.ack_id for f in found) == sorted(ids)
 
@@ -335,7 +339,7 @@ def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> No
             for n in range(10):
                 results = await asyncio.gather(
                     *(
-                        Buyers(database).verify(
+                        Buyers(database, items.JOURNAL).verify(
                             items.verification(
                                 owner, f"cbid_test_{n}", at=items.NOON + m * items.SECOND
                             )
@@ -345,7 +349,9 @@ def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> No
                     )
                 )
                 assert len({buyer.verified_at for buyer in results}) == 1
-                assert await Buyers(one).get(Mode.TEST, f"cbid_test_{n}") == results[0]
+                assert (
+                    await Buyers(one, items.JOURNAL).get(Mode.TEST, f"cbid_test_{n}") == results[0]
+                )
 
     run(write())
 
@@ -360,7 +366,9 @@ def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run
                 entry = items.idempotency_entry(owner)
                 outcomes = await asyncio.gather(
                     *(
-                        Acknowledgments(database).add(items.acknowledgment(owner, keep=entry))
+                        Acknowledgments(database, items.JOURNAL).add(
+                            items.acknowledgment(owner, keep=entry)
+                        )
                         for database in (one, two)
                     ),
                     return_exceptions=True,
@@ -369,7 +377,7 @@ def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run
                     IdempotencyInProgress.__name__,
                     "NoneType",
                 ]
-                found = await Acknowledgments(one).find(items.everything(owner))
+                found = await Acknowledgments(one, items.JOURNAL).find(items.everything(owner))
                 assert len(found) == n
 
     run(write())

@@ -36,7 +36,11 @@ def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
     for account in (owner, stranger):
         run(Accounts(database).add(account))
     entry = items.idempotency_entry(owner, Mode.LIVE)
-    run(Acknowledgments(database).add(items.acknowledgment(owner, Mode.LIVE, keep=entry)))
+    run(
+        Acknowledgments(database, items.JOURNAL).add(
+            items.acknowledgment(owner, Mode.LIVE, keep=entry)
+        )
+    )
     assert run(store.get(owner.id, Mode.LIVE, entry.slot)) == entry
     assert run(store.get(owner.id, Mode.TEST, entry.slot)) is None
     assert run(store.get(stranger.id, Mode.LIVE, entry.slot)) is None
@@ -49,12 +53,12 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
     expired = items.idempotency_entry(owner, at=now - LIFETIME)
     fresh = items.idempotency_entry(owner, at=now - LIFETIME + items.SECOND)
     for entry in (expired, fresh):
-        run(Acknowledgments(database).add(items.acknowledgment(owner, keep=entry)))
+        run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner, keep=entry)))
     for n, at in enumerate((now - ZIP_WINDOW, now - ZIP_WINDOW + items.SECOND)):
         new = items.verification(
             owner, f"cbid_test_{n}", at=at, subject_index=b"subject", zip_index=b"zip %d" % n
         )
-        run(Buyers(database).verify(new))
+        run(Buyers(database, items.JOURNAL).verify(new))
 
     assert run(Housekeeping(database).delete_expired(now, now - ZIP_WINDOW, 100)) == 1
     slots = IdempotencyKeys(database)
@@ -62,7 +66,7 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
     assert run(slots.get(owner.id, Mode.TEST, fresh.slot)) == fresh
     # Acts stay for ever; only the count of ZIP codes goes.
     assert run(database.read(counts, None)) == {
-        "records": 2,
+        "records": 4,
         "disclosures": 2,
         "buyers": 2,
         "verifications": 2,
@@ -79,7 +83,7 @@ def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -
         new = items.verification(
             owner, f"cbid_test_{n}", subject_index=b"subject", zip_index=b"zip %d" % n, keep=keep
         )
-        run(Buyers(database).verify(new))
+        run(Buyers(database, items.JOURNAL).verify(new))
     later = items.NOON + LIFETIME + ZIP_WINDOW
     deleted = [run(store.delete_expired(later, later, 2)) for _ in range(4)]
     assert deleted == [2, 2, 1, 0]

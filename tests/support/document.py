@@ -98,8 +98,11 @@ class Document:
                 faults.append(f"the header {name} is missing")
         if "content" not in listed:
             return faults + (["there is a body"] if answer.content else [])
-        if answer.headers["content-type"].partition(";")[0] != JSON:
+        kind = answer.headers["content-type"].partition(";")[0]
+        if kind not in listed["content"]:
             faults.append(f"the media type is {answer.headers['content-type']}")
+        if kind != JSON:
+            return faults
         body = answer.json()
         faults += self.faults(listed["content"][JSON]["schema"], body)
         if answer.is_error and body["error"]["code"] not in codes_of(listed):

@@ -19,7 +19,8 @@ for _part, _before in (
     ("domain", "errors ids evidence"),
     ("config", "errors ids evidence domain"),
     ("ports", "errors ids evidence domain"),
-    ("services", "errors ids evidence domain ports"),
+    ("offline", ""),
+    ("services", "errors ids evidence domain ports offline"),
     ("providers", "errors ids evidence domain ports"),
     ("storage", "errors ids evidence domain ports"),
     ("notices", ""),
@@ -35,11 +36,12 @@ _ALLOWED["__main__"] = {"cli"}
 # Evidence and domain are pure: values in, values out.
 _PURE = {"evidence", "domain"}
 _IMPURE_MODULES = {
-    "asyncio", "concurrent", "fcntl", "getpass", "glob", "http", "io", "logging", "multiprocessing",
+    "asyncio", "concurrent", "fcntl", "getpass", "glob", "http", "logging", "multiprocessing",
     "os", "pathlib", "platform", "random", "secrets", "select", "shutil", "signal", "socket",
     "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib", "uuid",
 }  # fmt: skip
-_PURE_THIRD_PARTY = {"msgspec"}
+# Verifying and making signatures is arithmetic; `io` holds bytes in memory.
+_PURE_THIRD_PARTY = {"cryptography", "msgspec"}
 _IMPURE_CALLS = {"now", "utcnow", "today", "urandom", "token_bytes", "monotonic", "perf_counter"}
 _IMPURE_BUILTINS = {"open", "input", "print", "eval", "exec", "__import__", "breakpoint"}
 

@@ -18,6 +18,7 @@ from countersign.domain.notice import (
     PublishedVersion,
     notice_digest,
 )
+from countersign.domain.record import NewRecord
 from countersign.errors import (
     NoticeNotFound,
     NoticeNotInForce,
@@ -61,11 +62,13 @@ class Notices:
             for place, body in self.bodies.items()
         ]
 
-    async def publish(self, body: bytes, digest: str, published: NoticeEvent) -> None:
+    async def publish(
+        self, body: bytes, digest: str, published: NoticeEvent, records: Sequence[NewRecord]
+    ) -> None:
         self.bodies[published.notice_id, published.version] = body
         self.events.append(published)
 
-    async def add_event(self, event: NoticeEvent) -> None:
+    async def add_event(self, event: NoticeEvent, records: Sequence[NewRecord]) -> None:
         self.events.append(event)
 
 

@@ -46,6 +46,9 @@ def _takes(route: Route, method: str) -> bool:
 
 
 def _matches(route: Route, path: str) -> tuple[Route, str] | None:
+    if route.path.endswith("{path*}"):
+        before = route.path.removesuffix("{path*}")
+        return (route, path.removeprefix(before)) if path.startswith(before) else None
     template, actual = route.path.split("/"), path.split("/")
     if len(template) != len(actual):
         return None
@@ -62,6 +65,17 @@ def _paths() -> Iterator[tuple[Route, str]]:
     for route in ROUTES:
         before, brace, rest = route.path.partition("{")
         yield route, f"{before}a b.é{rest.partition('}')[2]}" if brace else route.path
+
+
+def test_what_ends_in_a_path_takes_everything_below_but_nothing_that_has_a_route() -> None:
+    """However many segments there are."""
+    table = routes("GET /v1/things/{path*}", "GET /v1/things/special", "GET /v1/{id}/act")
+    router = Router(table)
+    assert router.match("GET", "/v1/things/a/b//c") == (table[0], "a/b//c")
+    assert router.match("GET", "/v1/things/special") == (table[1], "")
+    assert router.match("GET", "/v1/things/") == (table[0], "")
+    with pytest.raises(NotFound):
+        router.match("GET", "/v1/things")
 
 
 every_route = pytest.mark.parametrize(

@@ -6,10 +6,16 @@ import click
 
 from countersign import __version__
 from countersign.cli.accounts import accounts
+from countersign.cli.acknowledgments import acknowledgments
+from countersign.cli.backup import backup, restore
+from countersign.cli.erase import erase, holds, retention
 from countersign.cli.keys import keys
+from countersign.cli.log import log
 from countersign.cli.notices import notices
 from countersign.cli.server import dev, init, serve
 from countersign.cli.support import log_to_standard_error
+from countersign.cli.vault import vault
+from countersign.cli.verify import verify
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -25,5 +31,21 @@ def main() -> None:
     log_to_standard_error()
 
 
-for part in (init, serve, dev, accounts, keys, notices):
+for part in (
+    init,
+    serve,
+    dev,
+    accounts,
+    keys,
+    notices,
+    acknowledgments,
+    verify,
+    log,
+    vault,
+    erase,
+    holds,
+    retention,
+    backup,
+    restore,
+):
     main.add_command(part)

@@ -10,9 +10,18 @@ import msgspec
 
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.mode import Mode
+from countersign.domain.record import NewRecord, Sealed
 
 OPAQUE_LENGTH_MAX: Final = 255
 """Characters in a caller's own identifier, such as `session_id`."""
+
+
+PERSONAL_FIELDS: Final = ("initials_per_line", "session_id", "cbid", "ip", "user_agent")
+"""The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
+
+
+NO_FIELD: Final = "none"
+"""In the place of names of fields: not one of them."""
 
 
 class Capture(StrEnum):
@@ -42,33 +51,30 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 class NewAcknowledgment(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one acknowledgment writes, in one transaction.
-
-    The blind indexes are keyed hashes by which an acknowledgment can be found; they stand beside
-    the disclosures, because they go when those are erased.
-    """
+    """Everything that one acknowledgment writes, in one transaction."""
 
     receipt: Receipt
-    account_id: str
-    mode: Mode
-    accepted_at: datetime
-    record: bytes
-    record_digest: bytes
-    disclosures: tuple[str, ...]
-    session_index: bytes | None
-    cbid_index: bytes | None
+    record: NewRecord
     remember: Callable[[Receipt], IdempotencyEntry] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAcknowledgment:
-    """An acknowledgment as read back; `disclosures` is None once they are erased."""
+    """An acknowledgment as read back.
+
+    `payload` and `shred_key` are None once its disclosures are erased; `sealed` is None while its
+    entry in the log is pending.
+    """
 
     ack_id: str
+    account_id: str
     mode: Mode
     accepted_at: datetime
     record: bytes
-    disclosures: tuple[str, ...] | None
+    payload: bytes | None
+    shred_key: bytes | None
+    sealed: Sealed | None
+    erased_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

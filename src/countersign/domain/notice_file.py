@@ -12,7 +12,8 @@ import msgspec
 from countersign.domain.initials import is_blank
 from countersign.domain.notice import Bullet, NoticeContent
 from countersign.errors import InvalidNoticeFile
-from countersign.evidence.canonical import EvidenceError, checked_canonical_json
+from countersign.evidence.canonical import checked_canonical_json
+from countersign.evidence.errors import EvidenceError
 
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")

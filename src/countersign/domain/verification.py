@@ -7,6 +7,7 @@ from datetime import datetime
 from countersign.domain.buyer import Attempt, Buyer
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.mode import Mode
+from countersign.domain.record import NewRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,8 @@ class NewVerification:
     and of the ZIP code; both None where the call gave none.
     """
 
-    id: str
+    record: NewRecord
+    """What is written down of it, if it changes the buyer; its identifier is the verification's."""
     account_id: str
     mode: Mode
     provider: str

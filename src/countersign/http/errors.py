@@ -6,6 +6,8 @@ import msgspec
 
 from countersign.errors import (
     EmptyInitials,
+    Erased,
+    EvidencePending,
     Forbidden,
     IdempotencyInProgress,
     IdempotencyKeyReused,
@@ -49,6 +51,8 @@ STATUS: Final[dict[type[Refusal], int]] = {
     NoticeVersionMismatch: 409,
     IdempotencyInProgress: 409,
     VerificationNotConfigured: 409,
+    EvidencePending: 409,
+    Erased: 410,
     PayloadTooLarge: 413,
     UnsupportedMediaType: 415,
     InitialsCountMismatch: 422,

@@ -117,3 +117,16 @@ STATUS: Final[dict[str, Any]] = {
     "verified_at": "2026-11-20T21:31:00Z",
     "expires_at": "2027-11-20T21:31:00Z",
 }
+
+PROOF = """\
+c2sp.org/tlog-proof@v1
+extra eyJfc2QiOlsi…
+index 812
+wLUEo/sPK9jOB705DFJ+9w6XvQzodvrVdmAocIyWW3c=
+
+evidence.example.com/v1/log/test/1
+815
+cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
+
+— evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
+"""

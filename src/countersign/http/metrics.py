@@ -11,13 +11,18 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from countersign.services.seal_log import SealLog
+
 
 class Metrics(Collector):
     """Counts answers by operation and status, and reads the batchers' counters."""
 
-    def __init__(self, batches: Callable[[], Mapping[str, tuple[int, int, int]]]) -> None:
+    def __init__(
+        self, batches: Callable[[], Mapping[str, tuple[int, int, int]]], seal_log: SealLog
+    ) -> None:
         self._answers: Counter[tuple[str, int]] = Counter()
         self._batches = batches
+        self._seal_log = seal_log
 
     def count(self, operation: str, status: int) -> None:
         """Count one answer."""
@@ -44,6 +49,22 @@ class Metrics(Collector):
             calls.add_metric((name,), done)
             waiting.add_metric((name,), pending)
         yield from (batches, calls, waiting)
+        yield from self._logs()
+
+    def _logs(self) -> Iterator[GaugeMetricFamily]:
+        mode = ("mode",)
+        entries = GaugeMetricFamily("countersign_log_entries", "Entries in the log.", labels=mode)
+        queued = GaugeMetricFamily(
+            "countersign_log_waiting", "Records that wait to be sealed.", labels=mode
+        )
+        suspended = GaugeMetricFamily(
+            "countersign_log_suspended", "1 while sealing is suspended.", labels=mode
+        )
+        for name, (size, waiting) in dict(self._seal_log.gauges).items():
+            entries.add_metric((name.value,), size)
+            queued.add_metric((name.value,), waiting)
+            suspended.add_metric((name.value,), int(name in self._seal_log.suspended))
+        yield from (entries, queued, suspended)
 
 
 def serve_metrics(metrics: Metrics, host: str, port: int) -> tuple[Any, Thread]:

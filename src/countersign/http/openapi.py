@@ -16,6 +16,7 @@ import msgspec
 from countersign import __version__
 from countersign.domain.key import BRAND
 from countersign.errors import (
+    EvidencePending,
     Forbidden,
     InvalidApiKey,
     MethodNotAllowed,
@@ -96,6 +97,10 @@ def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     if route.scope is not None:
         operation["security"] = [{"key": []}]
         operation["description"] += f"\n\nNeeds the scope `{route.scope}`."
+    if EvidencePending in route.refusals:
+        operation["parameters"].append(
+            _header("Prefer", "`wait=N` waits up to N seconds (at most 10) for sealing (RFC 7240).")
+        )
     if route.operation == "getNotice":
         operation["parameters"].append(_header("If-None-Match", "An `ETag` you have."))
     if route.request is not None:
@@ -123,7 +128,7 @@ def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     success: dict[str, Any] = {
         "description": "Done.",
         "headers": always | _success_headers(route),
-        "content": _content(names[route.answer], route.answer_examples),
+        "content": _answer_content(route, names),
     }
     if route.links:
         success["links"] = {
@@ -154,6 +159,16 @@ def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     return responses
 
 
+def _answer_content(route: Route, names: dict[Any, str]) -> dict[str, Any]:
+    if route.answer is not None:
+        return _content(names[route.answer], route.answer_examples)
+    media_type = route.media_type.partition(";")[0]
+    examples = {label: {"value": value} for label, value in route.answer_examples.items()}
+    text = media_type.startswith("text/")
+    # A schema is for text; bytes have none in OpenAPI 3.1.
+    return {media_type: {"schema": {"type": "string"}, "examples": examples} if text else {}}
+
+
 def _success_headers(route: Route) -> dict[str, Any]:
     headers: dict[str, Any] = {}
     if route.operation == "getNotice":
@@ -164,6 +179,8 @@ def _success_headers(route: Route) -> dict[str, Any]:
             required=False,
             const="true",
         )
+    if EvidencePending in route.refusals:
+        headers["Content-Digest"] = _answer_header("Its SHA-256 (RFC 9530).")
     if route.scope is not None:
         headers |= _rate_limit_headers()
     return headers

@@ -14,9 +14,12 @@ class Router:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._exact: dict[str, dict[str, Route]] = {}
         self._around: dict[tuple[str, str], dict[str, Route]] = {}
+        self._below: dict[str, dict[str, Route]] = {}
         for route in routes:
             before, brace, rest = route.path.partition("{")
-            if brace:
+            if rest == "path*}":
+                known = self._below.setdefault(before, {})
+            elif brace:
                 known = self._around.setdefault((before, rest.partition("}")[2]), {})
             else:
                 known = self._exact.setdefault(route.path, {})
@@ -52,5 +55,8 @@ class Router:
             found = self._around.get((f"/{parts[1]}/{parts[2]}/", after))
             if found is not None:
                 return found, parts[3]
+        for before, found in self._below.items():
+            if path.startswith(before):
+                return found, path[len(before) :]
         msg = "There is nothing at this address: not found."
         raise NotFound(msg)

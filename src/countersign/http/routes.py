@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from countersign.bootstrap import Deployment
-from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX
+from countersign.domain.acknowledgment import NO_FIELD, OPAQUE_LENGTH_MAX, PERSONAL_FIELDS
 from countersign.domain.key import Scope
 from countersign.errors import (
     EmptyInitials,
+    Erased,
+    EvidencePending,
     Forbidden,
     IdempotencyInProgress,
     IdempotencyKeyReused,
@@ -37,7 +39,14 @@ from countersign.errors import (
     VerificationNotConfigured,
 )
 from countersign.http import examples, schemas
-from countersign.http.handlers import acknowledgments, buyers, notices, operations
+from countersign.http.handlers import (
+    acknowledgments,
+    buyers,
+    evidence,
+    log,
+    notices,
+    operations,
+)
 from countersign.http.handlers.paging import LIMIT_DEFAULT, LIMIT_MAX
 from countersign.http.reply import Call, Reply
 from countersign.ids import ACKNOWLEDGMENT, id_pattern
@@ -57,7 +66,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One operation. A path has at most one `{parameter}`, a whole segment of it."""
+    """One operation.
+
+    A path has at most one `{parameter}`, a whole segment of it, or ends in `{path*}`, which stands
+    for everything below.
+    """
 
     method: str
     path: str
@@ -71,6 +84,8 @@ class Route:
     query: tuple[Parameter, ...] = ()
     request: type | None = None
     answer: Any = None
+    media_type: str = "application/json"
+    """Of the answer; `answer` describes only JSON."""
     refusals: tuple[type[Refusal], ...] = ()
     request_examples: Mapping[str, Any] = field(default_factory=dict)
     answer_examples: Mapping[str, Any] = field(default_factory=dict)
@@ -112,6 +127,18 @@ _ACK_ID: Final = Parameter(
     description="Identifier of the acknowledgment.",
     schema={"type": "string"},
     example=examples.ACK_ID,
+)
+_ONE_FIELD: Final = f"({'|'.join(PERSONAL_FIELDS)})"
+_SOME_FIELDS: Final = f"^({NO_FIELD}|{_ONE_FIELD}(,{_ONE_FIELD})*)$"
+_DISCLOSE: Final = Parameter(
+    name="disclose",
+    description=(
+        "Which personal fields to show, separated by commas: "
+        + ", ".join(f"`{name}`" for name in PERSONAL_FIELDS)
+        + ", or `none`. Left out: all of them."
+    ),
+    schema={"type": "string", "pattern": _SOME_FIELDS},
+    example="initials_per_line,session_id",
 )
 _LIMIT: Final = Parameter(
     name="limit",
@@ -252,6 +279,45 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         answer_examples={"stored": examples.ACKNOWLEDGMENT},
     ),
     Route(
+        method="GET",
+        path="/v1/acknowledgments/{ack_id}/proof",
+        handler=evidence.get_proof,
+        operation="getAcknowledgmentProof",
+        summary="Get the proof that the log holds the record",
+        tag="Evidence",
+        scope=Scope.EVIDENCE_READ,
+        parameter=_ACK_ID,
+        media_type="text/plain; charset=utf-8",
+        answer_examples={"a proof": examples.PROOF},
+        refusals=(NotFound, EvidencePending),
+    ),
+    Route(
+        method="GET",
+        path="/v1/acknowledgments/{ack_id}/certificate",
+        handler=evidence.get_certificate,
+        operation="getAcknowledgmentCertificate",
+        summary="Get a certificate for people, as a PDF",
+        tag="Evidence",
+        scope=Scope.EVIDENCE_READ,
+        parameter=_ACK_ID,
+        query=(_DISCLOSE,),
+        media_type="application/pdf",
+        refusals=(NotFound, EvidencePending, Erased),
+    ),
+    Route(
+        method="GET",
+        path="/v1/acknowledgments/{ack_id}/bundle",
+        handler=evidence.get_bundle,
+        operation="getAcknowledgmentBundle",
+        summary="Get everything that a stranger needs to verify it, as a ZIP file",
+        tag="Evidence",
+        scope=Scope.EVIDENCE_READ,
+        parameter=_ACK_ID,
+        query=(_DISCLOSE,),
+        media_type="application/zip",
+        refusals=(NotFound, EvidencePending, Erased),
+    ),
+    Route(
         method="POST",
         path="/v1/buyers/verify",
         handler=buyers.verify,
@@ -303,12 +369,18 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         tag="Operations",
         answer=schemas.Readiness,
         refusals=(StorageUnavailable,),
-        answer_examples={"ready": {"status": "ready", "checks": {"database": "ok"}}},
+        answer_examples={
+            "ready": {"status": "ready", "checks": {"database": "ok", "sealing": "ok"}}
+        },
     ),
 )
 """The operations of the OpenAPI document."""
 
 SITE_ROUTES: Final[tuple[Route, ...]] = (
     Route(method="GET", path="/.well-known/security.txt", handler=operations.security_txt),
+    Route(method="GET", path="/v1/log/keys", handler=log.get_keys),
+    Route(method="GET", path="/v1/log/policy", handler=log.get_policy),
+    Route(method="GET", path="/v1/log/{path*}", handler=log.get_resource),
+    Route(method="GET", path="/verify", handler=evidence.get_verify_page),
 )
 """Addresses beside the API; `documents.py` adds the pages that are made from the table itself."""

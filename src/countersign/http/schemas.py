@@ -176,12 +176,12 @@ class Evidence(Struct, frozen=True, kw_only=True):
     status: Annotated[
         str,
         Meta(
-            description="`pending` until the record is in a log; this release keeps none yet.",
+            description="`pending` until the log holds the record, as a rule within a second.",
             extra_json_schema={"enum": ["pending", "sealed"]},
         ),
     ]
-    log: str | None
-    index: int | None
+    log: Annotated[str | None, Meta(description="Origin of the log.")]
+    index: Annotated[int | None, Meta(description="Which entry it is, from 0.")]
 
 
 class Acknowledgment(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from countersign.bootstrap import Deployment, refuse_changed_notices
-from countersign.errors import AddressInUse
+from countersign.errors import AddressInUse, CountersignError
 from countersign.http.app import App
 from countersign.http.metrics import serve_metrics
 
@@ -84,14 +84,25 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    tidying = asyncio.create_task(deployment.housekeeping.run())
+    beside = [
+        asyncio.create_task(work)
+        for work in (
+            deployment.housekeeping.run(),
+            deployment.seal_log.run(),
+            deployment.anchor_log.run(),
+        )
+    ]
     try:
         if ready is not None:
             loop.call_soon(ready)
         with suppress(asyncio.CancelledError):
             await serving
     finally:
-        tidying.cancel()
+        for task in beside:
+            task.cancel()
+        # What was acknowledged last is sealed before the process ends, where that is possible.
+        with suppress(CountersignError):
+            await deployment.seal_log.settle()
 
 
 def _allow_many_connections() -> None:

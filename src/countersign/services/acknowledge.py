@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from countersign.domain.acknowledgment import (
+    PERSONAL_FIELDS,
     Capture,
     NewAcknowledgment,
     Receipt,
@@ -19,16 +20,19 @@ from countersign.domain.instant import from_ns, rfc3339_ms
 from countersign.domain.key import Principal
 from countersign.domain.notice import NoticeVersion
 from countersign.domain.origin import Origin
+from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
 from countersign.errors import NoticeVersionMismatch
 from countersign.evidence.record import Subject, bullet_digests, entropy_needed, make_record
 from countersign.ids import ACKNOWLEDGMENT, timed_id
 from countersign.ports import AcknowledgmentStore, Clock, Entropy
+from countersign.services.records import SEAL_ENTROPY, seal_disclosures
 from countersign.services.secrets import DeploymentSecret
+from countersign.services.vault import SHRED_KEY_BYTES, Vault
 
 SESSION_FIELD: Final = "session_id"
 CBID_FIELD: Final = "cbid"
 _ID_ENTROPY: Final = 8
-_PERSONAL_FIELDS: Final = 5
+_ENTROPY: Final = _ID_ENTROPY + entropy_needed(len(PERSONAL_FIELDS)) + SEAL_ENTROPY
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +52,13 @@ class Acknowledge:
         self,
         store: AcknowledgmentStore,
         secret: DeploymentSecret,
+        vault: Vault,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._store = store
         self._secret = secret
+        self._vault = vault
         self._clock = clock
         self._entropy = entropy
         self._bullets: dict[str, msgspec.Raw] = {}
@@ -78,7 +84,10 @@ class Acknowledge:
         check_initials(submission.initials_per_line, len(content.bullets))
 
         time_ns = self._clock.time_ns()
-        entropy = self._entropy(_ID_ENTROPY + entropy_needed(_PERSONAL_FIELDS))
+        key = self._vault.cached(principal.account_id, time_ns)
+        if key is None:
+            key = await self._vault.data_key(principal.account_id, time_ns)
+        entropy = self._entropy(_ENTROPY)
         accepted_at = from_ns(time_ns)
         receipt = Receipt(
             timed_id(ACKNOWLEDGMENT, time_ns, entropy[:_ID_ENTROPY]), content.id, content.version
@@ -100,19 +109,30 @@ class Acknowledge:
                 accepted_at=rfc3339_ms(accepted_at),
             ),
             _personal(submission),
-            entropy[_ID_ENTROPY:],
+            entropy[_ID_ENTROPY:-SEAL_ENTROPY],
         )
+        sealing = entropy[-SEAL_ENTROPY:]
         await self._store.add(
             NewAcknowledgment(
                 receipt=receipt,
-                account_id=principal.account_id,
-                mode=principal.mode,
-                accepted_at=accepted_at,
-                record=record.body,
-                record_digest=record.digest,
-                disclosures=tuple(d.encoded for d in record.disclosures),
-                session_index=self._index(principal, SESSION_FIELD, submission.session_id),
-                cbid_index=self._index(principal, CBID_FIELD, submission.cbid),
+                record=NewRecord(
+                    id=receipt.ack_id,
+                    account_id=principal.account_id,
+                    mode=principal.mode,
+                    type=RecordType.ACKNOWLEDGMENT,
+                    notice_id=receipt.notice_id,
+                    at=accepted_at,
+                    body=record.body,
+                    digest=record.digest,
+                    disclosures=SealedDisclosures(
+                        payload=seal_disclosures(
+                            key, principal.account_id, receipt.ack_id, record.disclosures, sealing
+                        ),
+                        shred_key=sealing[:SHRED_KEY_BYTES],
+                        session_index=self._index(principal, SESSION_FIELD, submission.session_id),
+                        cbid_index=self._index(principal, CBID_FIELD, submission.cbid),
+                    ),
+                ),
                 remember=remember,
             )
         )

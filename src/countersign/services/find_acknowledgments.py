@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,11 +17,15 @@ from countersign.domain.acknowledgment import (
 )
 from countersign.domain.key import Principal
 from countersign.domain.mode import Mode
+from countersign.domain.record import Sealed
 from countersign.errors import NotFound
+from countersign.evidence.disclosure import read_disclosure
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.ports import AcknowledgmentStore
 from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
+from countersign.services.records import open_disclosures
 from countersign.services.secrets import DeploymentSecret
+from countersign.services.vault import Vault
 
 
 class RecordView(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +50,21 @@ class AcknowledgmentView:
     accepted_at: datetime
     record: RecordView
     personal: dict[str, Any] | None
+    sealed: Sealed | None
+    erased_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An acknowledgment as evidence: exact bytes, and the encoded disclosures by name.
+
+    `disclosures` is None once they are erased.
+    """
+
+    record: bytes
+    notice_digest: str
+    disclosures: dict[str, str] | None
+    erased_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +81,15 @@ class Search:
 
 
 _decode_record: Final = msgspec.json.Decoder(RecordView).decode
-_decode_disclosure: Final = msgspec.json.Decoder(tuple[str, str, Any]).decode
 
 
 class FindAcknowledgments:
     """Reading back."""
 
-    def __init__(self, store: AcknowledgmentStore, secret: DeploymentSecret) -> None:
+    def __init__(self, store: AcknowledgmentStore, secret: DeploymentSecret, vault: Vault) -> None:
         self._store = store
         self._secret = secret
+        self._vault = vault
 
     async def one(self, principal: Principal, ack_id: str) -> AcknowledgmentView:
         """One acknowledgment of the asking account and mode.
@@ -79,13 +97,24 @@ class FindAcknowledgments:
         Raises:
             NotFound: there is none with this id for this key.
         """
-        stored = None
-        if is_id(ACKNOWLEDGMENT, ack_id):
-            stored = await self._store.get(principal.account_id, principal.mode, ack_id)
-        if stored is None:
-            msg = "The acknowledgment was not found."
-            raise NotFound(msg)
-        return _view(stored)
+        return await self._view(await self._stored(principal, ack_id))
+
+    async def found(self, principal: Principal, ack_id: str) -> Found:
+        """One acknowledgment as evidence.
+
+        Raises:
+            NotFound: there is none with this id for this key.
+        """
+        stored = await self._stored(principal, ack_id)
+        disclosures = await self._opened(stored)
+        return Found(
+            record=stored.record,
+            notice_digest=_decode_record(stored.record).notice_digest,
+            disclosures=None
+            if disclosures is None
+            else {read_disclosure(encoded)[1]: encoded for encoded in disclosures},
+            erased_at=stored.erased_at,
+        )
 
     async def many(
         self, principal: Principal, search: Search
@@ -105,27 +134,41 @@ class FindAcknowledgments:
             )
         )
         page = found[: search.limit]
-        return [_view(item) for item in page], page[-1].ack_id if len(found) > len(page) else None
+        views = [await self._view(item) for item in page]
+        return views, page[-1].ack_id if len(found) > len(page) else None
+
+    async def _stored(self, principal: Principal, ack_id: str) -> StoredAcknowledgment:
+        stored = None
+        if is_id(ACKNOWLEDGMENT, ack_id):
+            stored = await self._store.get(principal.account_id, principal.mode, ack_id)
+        if stored is None:
+            msg = "The acknowledgment was not found."
+            raise NotFound(msg)
+        return stored
+
+    async def _view(self, stored: StoredAcknowledgment) -> AcknowledgmentView:
+        disclosures = await self._opened(stored)
+        personal = None
+        if disclosures is not None:
+            personal = {name: value for _, name, value in map(read_disclosure, disclosures)}
+        return AcknowledgmentView(
+            ack_id=stored.ack_id,
+            mode=stored.mode,
+            accepted_at=stored.accepted_at,
+            record=_decode_record(stored.record),
+            personal=personal,
+            sealed=stored.sealed,
+            erased_at=stored.erased_at,
+        )
+
+    async def _opened(self, stored: StoredAcknowledgment) -> tuple[str, ...] | None:
+        if stored.payload is None or stored.shred_key is None:
+            return None
+        return await open_disclosures(
+            self._vault, stored.account_id, stored.ack_id, stored.payload, stored.shred_key
+        )
 
     def _index(self, principal: Principal, field: str, value: str | None) -> bytes | None:
         if value is None:
             return None
         return self._secret.blind_index(principal.account_id, field, value)
-
-
-def _view(stored: StoredAcknowledgment) -> AcknowledgmentView:
-    personal = None
-    if stored.disclosures is not None:
-        fields = (_decode_disclosure(_unpadded(encoded)) for encoded in stored.disclosures)
-        personal = {name: value for _, name, value in fields}
-    return AcknowledgmentView(
-        ack_id=stored.ack_id,
-        mode=stored.mode,
-        accepted_at=stored.accepted_at,
-        record=_decode_record(stored.record),
-        personal=personal,
-    )
-
-
-def _unpadded(encoded: str) -> bytes:
-    return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from countersign.domain.instant import from_ns
+from countersign.domain.mode import Mode
 from countersign.domain.notice import (
     LifecycleEvent,
     NoticeContent,
@@ -16,6 +17,7 @@ from countersign.domain.notice import (
     published_bytes,
 )
 from countersign.domain.notice_file import parse_notice_file
+from countersign.domain.record import NewRecord, RecordType
 from countersign.errors import (
     InvalidArgument,
     InvalidNoticeFile,
@@ -23,8 +25,10 @@ from countersign.errors import (
     NoticeVersionConflict,
     UnknownNotice,
 )
-from countersign.ids import timed_id
+from countersign.evidence.canonical import Json
+from countersign.ids import FACT, timed_id
 from countersign.ports import Clock, Entropy, NoticeStore
+from countersign.services.records import Recorder
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\.[^\s]+\Z")
 SOURCE_DETAIL: Final = "file"
@@ -42,8 +46,11 @@ class Publication:
 class PublishNotices:
     """The operator's acts on notices."""
 
-    def __init__(self, store: NoticeStore, clock: Clock, entropy: Entropy) -> None:
+    def __init__(
+        self, store: NoticeStore, recorder: Recorder, clock: Clock, entropy: Entropy
+    ) -> None:
         self._store = store
+        self._recorder = recorder
         self._clock = clock
         self._entropy = entropy
 
@@ -67,7 +74,7 @@ class PublishNotices:
             content.id, content.version, LifecycleEvent.PUBLISHED, {SOURCE_DETAIL: source}
         )
         try:
-            await self._store.publish(body, digest, event)
+            await self._store.publish(body, digest, event, self._records(event, digest))
         except NoticeVersionConflict:
             # Another command published this version in the meantime: perhaps the same words.
             if not await self._is_published(content, digest):
@@ -182,8 +189,21 @@ class PublishNotices:
             )
             raise UnknownNotice(msg)
         event = self._event(notice_id, version, kind, details | {"digest": digest})
-        await self._store.add_event(event)
+        await self._store.add_event(event, self._records(event, digest))
         return event
+
+    def _records(self, event: NoticeEvent, digest: str) -> Sequence[NewRecord]:
+        """The event as a record for the log of each mode."""
+        members: dict[str, Json] = {
+            "event": event.type.value,
+            "notice_id": event.notice_id,
+            "notice_version": event.version,
+            "notice_digest": digest,
+        }
+        return [
+            self._recorder.of_deployment(RecordType.NOTICE_EVENT, FACT, mode, members)
+            for mode in Mode
+        ]
 
     def _event(
         self, notice_id: str, version: str, kind: LifecycleEvent, details: dict[str, str]

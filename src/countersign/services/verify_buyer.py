@@ -19,10 +19,12 @@ from countersign.domain.instant import from_ns
 from countersign.domain.key import Principal
 from countersign.domain.mode import Mode
 from countersign.domain.postal_code import zip5
+from countersign.domain.record import NewRecord, RecordType
 from countersign.domain.verification import NewVerification
 from countersign.errors import InvalidRequest, ModeMismatch, NotFound, VerificationNotConfigured
-from countersign.ids import BUYER, SANDBOX_BUYER, is_id, timed_id
+from countersign.ids import BUYER, SANDBOX_BUYER, VERIFICATION, is_id, timed_id
 from countersign.ports import BuyerStore, Clock, Entropy, Sandbox
+from countersign.services.records import Recorder
 from countersign.services.secrets import DeploymentSecret
 
 
@@ -49,14 +51,17 @@ class VerifyBuyer:
 
     def __init__(
         self,
+        *,
         store: BuyerStore,
         sandbox: Sandbox,
+        recorder: Recorder,
         secret: DeploymentSecret,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._store = store
         self._sandbox = sandbox
+        self._recorder = recorder
         self._secret = secret
         self._clock = clock
         self._entropy = entropy
@@ -117,7 +122,7 @@ class VerifyBuyer:
 
         buyer = await self._store.verify(
             NewVerification(
-                id=timed_id("ver", time_ns, self._entropy(8)),
+                record=await self._record(principal, cbid, session_id, attempts[-1], time_ns),
                 account_id=account_id,
                 mode=principal.mode,
                 provider=self._sandbox.name,
@@ -134,6 +139,34 @@ class VerifyBuyer:
             )
         )
         return outcome(buyer)
+
+    async def _record(
+        self,
+        principal: Principal,
+        cbid: str,
+        session_id: str | None,
+        attempt: Attempt,
+        time_ns: int,
+    ) -> NewRecord:
+        return await self._recorder.of_account(
+            RecordType.VERIFICATION,
+            record_id=timed_id(VERIFICATION, time_ns, self._entropy(8)),
+            account_id=principal.account_id,
+            mode=principal.mode,
+            members={"provider": self._sandbox.name, "simulated": True},
+            personal=(
+                ("cbid", cbid),
+                ("provider_identity_session_id", session_id),
+                (
+                    "result",
+                    {
+                        "status": attempt.status.value,
+                        "reasons": [reason.value for reason in attempt.reasons],
+                    },
+                ),
+            ),
+            cbid_index=self._index(principal.account_id, "cbid", cbid),
+        )
 
     def _index(self, account_id: str, field: str, value: str | None) -> bytes | None:
         return None if value is None else self._secret.blind_index(account_id, field, value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from countersign.domain.acknowledgment import (
@@ -15,29 +14,37 @@ from countersign.domain.acknowledgment import (
 )
 from countersign.domain.instant import to_ms
 from countersign.domain.mode import Mode
+from countersign.domain.record import RecordType, Sealed
 from countersign.errors import CountersignError
-from countersign.evidence.record import ACKNOWLEDGMENT
 from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import earliest_id
 from countersign.storage.batching import each
-from countersign.storage.bulk import BulkInsert
 from countersign.storage.database import Database
 from countersign.storage.idempotency import keep_answers
-from countersign.storage.tables import disclosures, records
+from countersign.storage.journal import Journal
+from countersign.storage.tables import disclosures, erasures, log_entries, logs, records, shred_keys
 
-_encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(tuple[str, ...]).decode
-
-_insert_records: Final = BulkInsert(
-    records, "id", "account_id", "mode", "type", "notice_id", "at", "digest", "body"
-)
-_insert_disclosures: Final = BulkInsert(
-    disclosures, "record_id", "account_id", "mode", "session_index", "cbid_index", "payload"
-)
 _SELECT: Final = (
-    select(records.c.id, records.c.mode, records.c.at, records.c.body, disclosures.c.payload)
-    .select_from(records.outerjoin(disclosures, disclosures.c.record_id == records.c.id))
-    .where(records.c.type == ACKNOWLEDGMENT)
+    select(
+        records.c.id,
+        records.c.account_id,
+        records.c.mode,
+        records.c.at,
+        records.c.body,
+        disclosures.c.payload,
+        shred_keys.c.key,
+        log_entries.c.leaf_index,
+        logs.c.origin,
+        erasures.c.at.label("erased_at"),
+    )
+    .select_from(
+        records.outerjoin(disclosures, disclosures.c.record_id == records.c.id)
+        .outerjoin(shred_keys, shred_keys.c.record_id == records.c.id)
+        .outerjoin(log_entries, log_entries.c.record_id == records.c.id)
+        .outerjoin(logs, logs.c.id == log_entries.c.log_id)
+        .outerjoin(erasures, erasures.c.record_id == records.c.id)
+    )
+    .where(records.c.type == RecordType.ACKNOWLEDGMENT)
 )
 _SELECT_ONE: Final = _SELECT.where(
     records.c.id == bindparam("id"),
@@ -49,12 +56,13 @@ _SELECT_ONE: Final = _SELECT.where(
 class Acknowledgments:
     """See `ports.AcknowledgmentStore`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, journal: Journal) -> None:
         self._database = database
+        self._journal = journal
 
     async def add(self, new: NewAcknowledgment) -> None:
         """Write the record, its disclosures and the kept answer: all of them, or none."""
-        await self._database.write(_add, new)
+        await self._database.write(self._add, new)
 
     async def get(self, account_id: str, mode: Mode, ack_id: str) -> StoredAcknowledgment | None:
         """One acknowledgment of this account and mode."""
@@ -64,42 +72,12 @@ class Acknowledgments:
         """Newest first, at most `query.limit`."""
         return await self._database.scan(_find, query)
 
-
-def _add(
-    connection: Connection, items: Sequence[NewAcknowledgment]
-) -> Sequence[CountersignError | None]:
-    _insert_records(
-        connection,
-        [
-            (
-                new.receipt.ack_id,
-                new.account_id,
-                new.mode.value,
-                ACKNOWLEDGMENT,
-                new.receipt.notice_id,
-                to_ms(new.accepted_at),
-                new.record_digest,
-                new.record,
-            )
-            for new in items
-        ],
-    )
-    _insert_disclosures(
-        connection,
-        [
-            (
-                new.receipt.ack_id,
-                new.account_id,
-                new.mode.value,
-                new.session_index,
-                new.cbid_index,
-                _encode(new.disclosures),
-            )
-            for new in items
-        ],
-    )
-    keep_answers(connection, [new.remember(new.receipt) for new in items if new.remember])
-    return [None] * len(items)
+    def _add(
+        self, connection: Connection, items: Sequence[NewAcknowledgment]
+    ) -> Sequence[CountersignError | None]:
+        self._journal.write(connection, [new.record for new in items])
+        keep_answers(connection, [new.remember(new.receipt) for new in items if new.remember])
+        return [None] * len(items)
 
 
 @each
@@ -143,8 +121,12 @@ def _find_statement(query: AcknowledgmentQuery) -> Select[Any]:
 def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
     return StoredAcknowledgment(
         ack_id=row.id,
+        account_id=row.account_id,
         mode=Mode(row.mode),
         accepted_at=row.at,
         record=row.body,
-        disclosures=_decode(row.payload) if row.payload is not None else None,
+        payload=row.payload,
+        shred_key=row.key,
+        sealed=None if row.origin is None else Sealed(row.origin, row.leaf_index),
+        erased_at=row.erased_at,
     )

@@ -19,6 +19,10 @@ _SQLITE: Final = (
     ),
 )
 
+_NO_REPLACE: Final = (
+    "CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {same} BEGIN {refuse}; END"
+)
+
 _POSTGRESQL: Final = (
     (
         "CREATE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS"
@@ -45,3 +49,23 @@ def append_only_ddl(dialect: str, table: str, key: Sequence[str]) -> list[str]:
     same = " AND ".join(f"{column} = NEW.{column}" for column in key)
     templates = _SQLITE if dialect == "sqlite" else _POSTGRESQL
     return [template.format(table=table, refuse=refuse, same=same) for template in templates]
+
+
+def append_only_by_keys_ddl(
+    dialect: str, table: str, keys: Sequence[Sequence[str]], *, rowid: bool
+) -> list[str]:
+    """The same for a table with several unique keys, or without hidden rowids.
+
+    `keys` names the columns of each unique key, the primary key among them.
+    """
+    if dialect != "sqlite":
+        return append_only_ddl(dialect, table, keys[0])
+    refuse = f"SELECT RAISE(ABORT, '{table} is append-only')"
+    taken = [" AND ".join(f"{column} = NEW.{column}" for column in key) for key in keys]
+    if rowid:
+        taken.append("rowid = NEW.rowid")
+    same = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {row})" for row in taken)  # noqa: S608 - our own names
+    return [
+        *(template.format(table=table, refuse=refuse) for template in _SQLITE[:2]),
+        _NO_REPLACE.format(table=table, same=same, refuse=refuse),
+    ]

@@ -1,4 +1,4 @@
-"""INSERTs of many rows on the hot path.
+"""Statements of the hot path, as the driver takes them.
 
 `Connection.execute` with a list of rows prepares each parameter of each row by name and type,
 which takes about as long as the database's own work. Here the rows are tuples in the driver's own
@@ -8,9 +8,9 @@ types, and the statement is text made once from the table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, CursorResult, Table
 
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
 
@@ -32,3 +32,14 @@ class BulkInsert:
     def __call__(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
         """Insert these rows: values in the order of the columns, times as Unix milliseconds."""
         connection.exec_driver_sql(self._text[connection.dialect.name], list(rows))
+
+
+class DriverStatement:
+    """A statement of the hot path as the driver takes it, written with `?` for each parameter."""
+
+    def __init__(self, text: str) -> None:
+        self._text = {dialect: text.replace("?", mark) for dialect, mark in _MARKS.items()}
+
+    def __call__(self, connection: Connection, *values: object) -> CursorResult[*tuple[Any, ...]]:
+        """Run it with these values: in the driver's own types, times as Unix milliseconds."""
+        return connection.exec_driver_sql(self._text[connection.dialect.name], values)

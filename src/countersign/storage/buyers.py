@@ -10,11 +10,12 @@ from sqlalchemy import Connection, Row, bindparam, delete, insert, select, updat
 
 from countersign.domain.buyer import ZIP_WINDOW, ZIPS_PER_DAY, Buyer, BuyerStatus, Reason
 from countersign.domain.mode import Mode
+from countersign.domain.record import NewRecord
 from countersign.domain.verification import NewVerification
 from countersign.errors import CountersignError, RateLimited
-from countersign.storage.batching import each
 from countersign.storage.database import Database
 from countersign.storage.idempotency import keep_answers
+from countersign.storage.journal import Journal
 from countersign.storage.tables import buyers, verifications, zip_attempts
 
 _encode_reasons: Final = msgspec.json.Encoder().encode
@@ -57,8 +58,9 @@ _INSERT_ZIP: Final = insert(zip_attempts)
 class Buyers:
     """See `ports.BuyerStore`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, journal: Journal) -> None:
         self._database = database
+        self._journal = journal
 
     async def get(self, mode: Mode, cbid: str) -> Buyer | None:
         """A buyer of this mode, whichever account verified it."""
@@ -67,7 +69,15 @@ class Buyers:
 
     async def verify(self, new: NewVerification) -> Buyer:
         """Write a verification and the buyer that it makes."""
-        return await self._database.write(_verify, new)
+        return await self._database.write(self._verify, new)
+
+    def _verify(
+        self, connection: Connection, items: Sequence[NewVerification]
+    ) -> Sequence[Buyer | CountersignError]:
+        written: list[NewRecord] = []
+        outcomes = [_verify_one(connection, new, written) for new in items]
+        self._journal.write(connection, written)
+        return outcomes
 
 
 def _get(connection: Connection, cbids: Sequence[str]) -> Sequence[Buyer | CountersignError | None]:
@@ -80,8 +90,9 @@ def _by_cbid(connection: Connection, cbids: Sequence[str]) -> dict[str, Buyer]:
     return {row[0]: _from_row(row) for row in rows}
 
 
-@each
-def _verify(connection: Connection, new: NewVerification) -> Buyer | CountersignError:
+def _verify_one(
+    connection: Connection, new: NewVerification, written: list[NewRecord]
+) -> Buyer | CountersignError:
     refusal = _count_zip(connection, new)
     if refusal is not None:
         return refusal
@@ -92,10 +103,11 @@ def _verify(connection: Connection, new: NewVerification) -> Buyer | Countersign
     elif buyer != before:
         connection.execute(_UPDATE, {"key": buyer.cbid} | _to_row(buyer))
     if buyer != before:
+        written.append(new.record)
         connection.execute(
             _INSERT_VERIFICATION,
             {
-                "id": new.id,
+                "id": new.record.id,
                 "account_id": new.account_id,
                 "mode": new.mode,
                 "cbid": buyer.cbid,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, Final, Self, TypeVar
 
 import structlog
@@ -54,6 +56,10 @@ class Database:
             self._read = ThreadBatcher("countersign-read", self._ask)
         self._scan = ThreadBatcher("countersign-scan", self._ask)
         self._batchers = {"write": self._write, "read": self._read, "scan": self._scan}
+        self._sequence = self._write
+        if not is_embedded(url):
+            self._sequence = ThreadBatcher("countersign-seal", self._change)
+            self._batchers["seal"] = self._sequence
 
     async def __aenter__(self) -> Self:
         for batcher in self._batchers.values():
@@ -80,6 +86,26 @@ class Database:
     async def scan(self, act: Act[T, R], item: T) -> R:
         """Ask for something that may take long, such as a list."""
         return await self._scan.call(act, item)
+
+    async def sequence(self, act: Act[T, R], item: T) -> R:
+        """Seal: on the embedded database a write like others, else a transaction apart."""
+        return await self._sequence.call(act, item)
+
+    async def forget(self) -> None:
+        """Let go of what was deleted: on the embedded database, empty its write-ahead log.
+
+        Deleted rows are overwritten in the database file itself (secure_delete); copies of their
+        pages can stand in the log until it is emptied. Readers of other processes can put that
+        off. On PostgreSQL its own vacuum and archiving decide.
+        """
+        if is_embedded(self.url):
+            await asyncio.to_thread(self._empty_log)
+
+    def _empty_log(self) -> None:
+        engine = open_engine(self.url, Purpose.WRITE)
+        with closing(engine.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        engine.dispose()
 
     def batches(self) -> dict[str, tuple[int, int, int]]:
         """By name: batches done, calls in them, and calls waiting now."""

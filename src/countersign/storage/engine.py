@@ -174,6 +174,8 @@ def _open_sqlite(url: URL, purpose: Purpose) -> Engine:
         cursor.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         cursor.execute("PRAGMA cache_size=-65536")
         cursor.execute("PRAGMA mmap_size=268435456")
+        # What is erased is overwritten, not only unlinked.
+        cursor.execute("PRAGMA secure_delete=ON")
         if purpose is Purpose.READ:
             cursor.execute("PRAGMA query_only=ON")
         cursor.close()

@@ -10,9 +10,11 @@ from sqlalchemy import Connection, Row, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from countersign.domain.notice import LifecycleEvent, NoticeEvent, PublishedVersion
+from countersign.domain.record import NewRecord
 from countersign.errors import CountersignError, NoticeVersionConflict, UnknownNotice
 from countersign.storage.batching import each
 from countersign.storage.database import Database
+from countersign.storage.journal import Journal
 from countersign.storage.tables import notice_events, notice_versions
 
 _decode_details: Final = msgspec.json.Decoder(dict[str, str]).decode
@@ -21,8 +23,9 @@ _decode_details: Final = msgspec.json.Decoder(dict[str, str]).decode
 class Notices:
     """See `ports.NoticeStore`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, journal: Journal) -> None:
         self._database = database
+        self._journal = journal
 
     async def revision(self) -> int:
         """A number that grows with every lifecycle event."""
@@ -32,13 +35,46 @@ class Notices:
         """Every published version with its events, oldest first."""
         return await self._database.read(_versions, None)
 
-    async def publish(self, body: bytes, digest: str, published: NoticeEvent) -> None:
+    async def publish(
+        self, body: bytes, digest: str, published: NoticeEvent, records: Sequence[NewRecord]
+    ) -> None:
         """Write a version and its `published` event, or raise NoticeVersionConflict."""
-        await self._database.write(_publish, (body, digest, published))
+        await self._database.write(self._publish, (body, digest, published, records))
 
-    async def add_event(self, event: NoticeEvent) -> None:
+    async def add_event(self, event: NoticeEvent, records: Sequence[NewRecord]) -> None:
         """Append a lifecycle event, or raise UnknownNotice."""
-        await self._database.write(_add_event, event)
+        await self._database.write(self._add_event, (event, records))
+
+    def _publish(
+        self,
+        connection: Connection,
+        items: Sequence[tuple[bytes, str, NoticeEvent, Sequence[NewRecord]]],
+    ) -> Sequence[CountersignError | None]:
+        outcomes: list[CountersignError | None] = []
+        for body, digest, published, records in items:
+            try:
+                with connection.begin_nested():
+                    _insert_version(connection, body, digest, published)
+            except IntegrityError:
+                outcomes.append(
+                    NoticeVersionConflict(
+                        f"{published.notice_id} version {published.version} is published already."
+                    )
+                )
+            else:
+                self._journal.write(connection, records)
+                outcomes.append(None)
+        return outcomes
+
+    def _add_event(
+        self, connection: Connection, items: Sequence[tuple[NoticeEvent, Sequence[NewRecord]]]
+    ) -> Sequence[CountersignError | None]:
+        outcomes: list[CountersignError | None] = []
+        for event, records in items:
+            outcomes.append(_insert_event(connection, event))
+            if outcomes[-1] is None:
+                self._journal.write(connection, records)
+        return outcomes
 
 
 @each
@@ -67,36 +103,22 @@ def _versions(connection: Connection, _: None) -> Sequence[PublishedVersion]:
     ]
 
 
-def _publish(
-    connection: Connection, items: Sequence[tuple[bytes, str, NoticeEvent]]
-) -> Sequence[CountersignError | None]:
-    outcomes: list[CountersignError | None] = []
-    for body, digest, published in items:
-        try:
-            with connection.begin_nested():
-                connection.execute(
-                    insert(notice_versions),
-                    {
-                        "notice_id": published.notice_id,
-                        "version": published.version,
-                        "digest": digest,
-                        "body": body,
-                    },
-                )
-                connection.execute(insert(notice_events), _event_row(published))
-        except IntegrityError:
-            outcomes.append(
-                NoticeVersionConflict(
-                    f"{published.notice_id} version {published.version} is published already."
-                )
-            )
-        else:
-            outcomes.append(None)
-    return outcomes
+def _insert_version(
+    connection: Connection, body: bytes, digest: str, published: NoticeEvent
+) -> None:
+    connection.execute(
+        insert(notice_versions),
+        {
+            "notice_id": published.notice_id,
+            "version": published.version,
+            "digest": digest,
+            "body": body,
+        },
+    )
+    connection.execute(insert(notice_events), _event_row(published))
 
 
-@each
-def _add_event(connection: Connection, event: NoticeEvent) -> CountersignError | None:
+def _insert_event(connection: Connection, event: NoticeEvent) -> CountersignError | None:
     known = connection.execute(
         select(notice_versions.c.version).where(
             notice_versions.c.notice_id == event.notice_id,

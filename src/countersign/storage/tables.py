@@ -16,6 +16,7 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Index,
+    Integer,
     LargeBinary,
     MetaData,
     String,
@@ -27,7 +28,18 @@ from sqlalchemy.types import TypeDecorator
 
 from countersign.domain.instant import from_ms, to_ms
 
-PROTECTED: Final = ("records", "notice_versions", "notice_events")
+PROTECTED: Final = (
+    "records",
+    "notice_versions",
+    "notice_events",
+    "deployment_records",
+    "logs",
+    "log_entries",
+    "log_tiles",
+    "checkpoints",
+    "anchors",
+    "erasures",
+)
 
 metadata: Final = MetaData(
     naming_convention={
@@ -204,4 +216,146 @@ idempotency_keys: Final = Table(
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
     Index(None, "expires_at"),
+)
+
+deployment_records: Final = Table(
+    "deployment_records",
+    metadata,
+    # Facts of the deployment itself, which belong to no account: a notice event, a key rotation.
+    Column("id", String(40), primary_key=True),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+data_keys: Final = Table(
+    "data_keys",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    # An account's id, or `deployment` for the deployment's own secrets.
+    Column("scope", String(40), nullable=False),
+    Column("month", Integer, nullable=False),
+    Column("wrapped", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("scope", "month"),
+)
+
+# Kept out of every backup that lives long: without its row, a ciphertext is noise.
+shred_keys: Final = Table(
+    "shred_keys",
+    metadata,
+    Column("record_id", String(40), primary_key=True),
+    Column("key", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+erasures: Final = Table(
+    "erasures",
+    metadata,
+    Column("record_id", String(40), primary_key=True),
+    Column("at", Instant, nullable=False),
+    # The erasure's own record.
+    Column("erasure_id", String(40), nullable=False),
+)
+
+legal_holds: Final = Table(
+    "legal_holds",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    # What must not be erased: an acknowledgment, a buyer or a whole account.
+    Column("subject", String(80), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("placed_at", Instant, nullable=False),
+    Column("released_at", Instant),
+    Index(None, "subject"),
+)
+
+logs: Final = Table(
+    "logs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    _mode(),
+    Column("epoch", Integer, nullable=False),
+    Column("origin", String(300), nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("mode", "epoch"),
+)
+
+log_keys: Final = Table(
+    "log_keys",
+    metadata,
+    Column("vkey", String(400), primary_key=True),
+    Column("log_id", ForeignKey("logs.id"), nullable=False),
+    # The private key, sealed by the vault.
+    Column("seed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("retires_at", Instant),
+    Index(None, "log_id"),
+)
+
+# The one row of a log that changes; PostgreSQL's sequencers compare and swap it.
+log_heads: Final = Table(
+    "log_heads",
+    metadata,
+    Column("log_id", ForeignKey("logs.id"), primary_key=True, autoincrement=False),
+    Column("size", BigInteger, nullable=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+    # Grows with every change of the log's keys.
+    Column("keys_revision", Integer, nullable=False),
+)
+
+log_entries: Final = Table(
+    "log_entries",
+    metadata,
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("leaf_index", BigInteger, primary_key=True, autoincrement=False),
+    Column("record_id", String(40), nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+log_tiles: Final = Table(
+    "log_tiles",
+    metadata,
+    # Complete tiles only; the edge is made from entries and from the roots of tiles below.
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("level", Integer, primary_key=True, autoincrement=False),
+    Column("tile_index", BigInteger, primary_key=True, autoincrement=False),
+    Column("hashes", LargeBinary, nullable=False),
+    Column("root", LargeBinary, nullable=False),
+)
+
+checkpoints: Final = Table(
+    "checkpoints",
+    metadata,
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, primary_key=True, autoincrement=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("note", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+# What others say of a checkpoint: a witness's cosignature, a timestamp authority's token.
+anchors: Final = Table(
+    "anchors",
+    metadata,
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(20), primary_key=True),
+    Column("name", String(300), primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+# Records whose act is done and whose entry is not written yet.
+log_pending: Final = Table(
+    "log_pending",
+    metadata,
+    Column("record_id", String(40), primary_key=True),
+    _mode(),
+    Column("digest", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
 )

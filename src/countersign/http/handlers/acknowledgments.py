@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 from countersign.bootstrap import Deployment
 from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX, Receipt
-from countersign.domain.instant import parse_rfc3339
+from countersign.domain.instant import parse_rfc3339, to_the_second
 from countersign.domain.mode import Mode
 from countersign.domain.origin import (
     Origin,
@@ -16,6 +15,7 @@ from countersign.domain.origin import (
     readable_part,
     resolve_origin,
 )
+from countersign.domain.record import Sealed
 from countersign.errors import InvalidRequest
 from countersign.http import schemas
 from countersign.http.body import parse_body
@@ -24,8 +24,6 @@ from countersign.http.reply import Call, Reply, encode
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.services.acknowledge import Submission
 from countersign.services.find_acknowledgments import AcknowledgmentView, Search
-
-_PENDING: Final = schemas.Evidence(status="pending", log=None, index=None)
 
 
 async def acknowledge(deployment: Deployment, call: Call) -> Reply:
@@ -158,6 +156,12 @@ def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
         user_agent_truncated=agent.get("truncated"),
         capture=view.record.capture,
         accepted_at=view.accepted_at.replace(microsecond=0),
-        evidence=_PENDING,
-        erased_at=None,
+        evidence=_evidence(view.sealed),
+        erased_at=to_the_second(view.erased_at),
     )
+
+
+def _evidence(sealed: Sealed | None) -> schemas.Evidence:
+    if sealed is None:
+        return schemas.Evidence(status="pending", log=None, index=None)
+    return schemas.Evidence(status="sealed", log=sealed.origin, index=sealed.index)

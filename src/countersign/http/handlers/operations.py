@@ -29,7 +29,11 @@ async def readiness(deployment: Deployment, _call: Call) -> Reply:
             await deployment.registry.notice_ids()
     except (CountersignError, TimeoutError):
         raise StorageUnavailable from None
-    return Reply(encode(schemas.Readiness(status="ready", checks={"database": "ok"})))
+    # Whatever holds sealing up, acknowledgments are accepted: it is told, and is no reason to
+    # take the server out of service.
+    sealing = "suspended" if deployment.seal_log.suspended else "ok"
+    checks = {"database": "ok", "sealing": sealing}
+    return Reply(encode(schemas.Readiness(status="ready", checks=checks)))
 
 
 async def security_txt(deployment: Deployment, _call: Call) -> Reply:

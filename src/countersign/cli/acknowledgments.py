@@ -1,0 +1,132 @@
+"""`countersign acknowledgments`: finding and handing out what was acknowledged."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+import click
+
+from countersign.bootstrap import Deployment
+from countersign.cli.support import command, say, show, with_deployment
+from countersign.domain.instant import parse_rfc3339
+from countersign.domain.key import Principal
+from countersign.domain.mode import Mode
+from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.services.export import COLUMNS, csv_lines
+
+_MODES = click.Choice([mode.value for mode in Mode])
+_PROGRESS_EVERY = 5000
+_SEALING_SECONDS = 5.0
+
+
+@click.group()
+def acknowledgments() -> None:
+    """Acknowledgments: exporting them, and the evidence of one."""
+
+
+@acknowledgments.command("export")
+@click.option("--account", required=True, help="Id or name.")
+@click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
+@click.option("--after", help="Accepted at or after this time, such as 2026-11-01T00:00:00Z.")
+@click.option("--before", help="Accepted before this time.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["csv", "jsonl"]),
+    default="csv",
+    show_default=True,
+    help="CSV that is safe in a spreadsheet, or JSON lines.",
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Else: printed.")
+@command
+def export(
+    account: str,
+    mode: str,
+    *,
+    after: str | None,
+    before: str | None,
+    format_: str,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Export an account's acknowledgments with what is disclosed of them, newest first."""
+    times = (_time("--after", after), _time("--before", before))
+    jsonl = format_ == "jsonl" or (as_json and output is None)
+    if output is None:
+        number = _export(sys.stdout, account, Mode(mode), times, jsonl=jsonl)
+    else:
+        with output.open("w", encoding="utf-8", newline="") as target:
+            number = _export(target, account, Mode(mode), times, jsonl=jsonl)
+        if as_json:
+            show({"exported": number, "output": str(output)}, "", as_json=True)
+    say(f"{number} acknowledgments exported.")
+
+
+@acknowledgments.command("bundle")
+@click.argument("ack_id")
+@click.option("--disclose", help="Personal fields to show, separated by commas, or `none`.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Else ACK_ID.zip.")
+@command
+def bundle(ack_id: str, *, disclose: str | None, output: Path | None, as_json: bool) -> None:
+    """Write the bundle of one acknowledgment, of whichever account: the file to hand to a court."""
+    data = _bundle(ack_id, disclose)
+    target = output or Path(f"{ack_id}.zip")
+    target.write_bytes(data)
+    say(f"Check it with: countersign verify {target}")
+    show(
+        {"ack_id": ack_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json
+    )
+
+
+@with_deployment
+async def _export(
+    deployment: Deployment,
+    target: IO[str],
+    account: str,
+    mode: Mode,
+    times: tuple[datetime | None, datetime | None],
+    *,
+    jsonl: bool,
+) -> int:
+    owner = await deployment.accounts.get(account)
+    number = 0
+    if not jsonl:
+        target.write(csv_lines([COLUMNS]))
+    async for row in deployment.export(owner, mode, *times):
+        line = json.dumps(row, ensure_ascii=False) + "\n" if jsonl else csv_lines([[*row.values()]])
+        target.write(line)
+        number += 1
+        if number % _PROGRESS_EVERY == 0:
+            say(f"{number} …")
+    return number
+
+
+@with_deployment
+async def _bundle(deployment: Deployment, ack_id: str, disclose: str | None) -> bytes:
+    await deployment.seal_log.settle()
+    found = await deployment.erase.find(ack_id)
+    if found is None:
+        msg = f"There is no acknowledgment {ack_id!r}."
+        raise UnknownSubject(msg)
+    principal = Principal(
+        key_id="operator",
+        account_id=found.account_id,
+        mode=found.mode,
+        scopes=frozenset(),
+        credential="operator",
+    )
+    return await deployment.prove.bundle(principal, ack_id, disclose, _SEALING_SECONDS)
+
+
+def _time(option: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return parse_rfc3339(text)
+    except ValueError:
+        msg = f"{option} is a time such as 2026-11-20T21:31:00Z."
+        raise InvalidArgument(msg) from None

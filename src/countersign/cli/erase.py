@@ -1,0 +1,204 @@
+"""`erase`, `holds` and `retention`: destroying what is personal, and keeping from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from countersign.bootstrap import Deployment
+from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.domain.erasure import ErasureReason, Hold
+from countersign.domain.instant import from_ns, rfc3339
+from countersign.services.erase import Due, Plan
+
+_REASONS = [reason.value for reason in ErasureReason]
+_PROGRESS_EVERY = 100
+
+
+@click.command()
+@click.argument("subject", metavar="ID")
+@click.option(
+    "--reason",
+    type=click.Choice(_REASONS),
+    default=ErasureReason.REQUEST.value,
+    show_default=True,
+    help="Why, for the record of the erasure.",
+)
+@click.option(
+    "--with-acknowledgments",
+    is_flag=True,
+    help="Of a buyer: also the acknowledgments that name it, of every account.",
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would be destroyed.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def erase(
+    subject: str,
+    reason: str,
+    *,
+    with_acknowledgments: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Destroy what is personal in an acknowledgment or about a buyer, for good.
+
+    The record, its entry in the log and every proof stay valid; that it was erased is recorded.
+    """
+    plan, now = _plan(subject, with_acknowledgments=with_acknowledgments)
+    what = f"{subject}: the disclosures of {len(plan.records)} records"
+    if plan.buyer:
+        what += ", and the buyer itself"
+    if plan.kept_until is not None and plan.kept_until > now:
+        say(f"warning: retention ends only at {rfc3339(plan.kept_until)}.")
+    answer = {"id": subject, "records": [record.record_id for record in plan.records]}
+    if dry_run:
+        say(f"Would be destroyed: {what}.")
+        show(answer | {"erased": False}, "\n".join(answer["records"]), as_json=as_json)
+        return
+    confirm(f"Destroy {what}? This cannot be undone.", yes=yes)
+    _erase(plan, ErasureReason(reason))
+    say(f"Destroyed: {what}. Backups made with `countersign backup` cannot bring it back.")
+    show(answer | {"erased": True}, "\n".join(answer["records"]), as_json=as_json)
+
+
+@click.group()
+def holds() -> None:
+    """Legal holds: what must not be erased."""
+
+
+@holds.command("place")
+@click.argument("subject", metavar="ID")
+@click.option("--reason", required=True, help="Why, such as the number of a case.")
+@command
+def place(subject: str, reason: str, *, as_json: bool) -> None:
+    """Keep an acknowledgment, a buyer or a whole account from being erased."""
+    hold = _place(subject, reason)
+    say(f"{subject} is on hold until `countersign holds release {hold.id}`.")
+    show(_view(hold), hold.id, as_json=as_json)
+
+
+@holds.command("release")
+@click.argument("hold_id")
+@command
+def release(hold_id: str, *, as_json: bool) -> None:
+    """End a hold; nothing is erased by that."""
+    _release(hold_id)
+    say(f"The hold {hold_id} has ended.")
+    show({"hold_id": hold_id}, hold_id, as_json=as_json)
+
+
+@holds.command("list")
+@command
+def list_(*, as_json: bool) -> None:
+    """List the holds, oldest first, those that have ended too."""
+    found = _holds()
+    lines = [
+        f"{h.id}  {rfc3339(h.placed_at)}  {'ended' if h.released_at else 'holds'}  {h.subject}  "
+        f"{h.reason}"
+        for h in found
+    ]
+    if found or as_json:
+        show([_view(hold) for hold in found], "\n".join(lines), as_json=as_json)
+    else:
+        say("There is no hold.")
+
+
+@click.group()
+def retention() -> None:
+    """Retention: acknowledgments whose time to be kept has ended."""
+
+
+@retention.command("run")
+@click.option("--dry-run", is_flag=True, help="Only tell what is due.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Erase the acknowledgments whose retention has ended, except those on hold.
+
+    How long they are kept is the `retention_years` of the notice version; without it, for ever.
+    """
+    found = _due()
+    free = [due for due in found if due.hold is None]
+    lines = [
+        f"{due.ack_id}  ended {rfc3339(due.retention_ended_at)}"
+        + (f"  on hold: {due.hold}" if due.hold else "")
+        for due in found
+    ]
+    say(f"{len(found)} are due, {len(found) - len(free)} of them on hold.")
+    erased: list[str] = []
+    if free and not dry_run:
+        confirm(f"Destroy the disclosures of {len(free)} acknowledgments for good?", yes=yes)
+        erased = _erase_due(free)
+    answer = {
+        "due": [
+            {
+                "ack_id": due.ack_id,
+                "retention_ended_at": rfc3339(due.retention_ended_at),
+                "hold_id": due.hold,
+            }
+            for due in found
+        ],
+        "erased": erased,
+    }
+    show(answer, "\n".join(lines), as_json=as_json)
+
+
+@with_deployment
+async def _plan(
+    deployment: Deployment, subject: str, *, with_acknowledgments: bool
+) -> tuple[Plan, datetime]:
+    plan = await deployment.erase.plan(subject, with_acknowledgments=with_acknowledgments)
+    return plan, from_ns(deployment.clock.time_ns())
+
+
+@with_deployment
+async def _erase(deployment: Deployment, plan: Plan, reason: ErasureReason) -> None:
+    await deployment.erase(plan, reason)
+    await deployment.database.forget()
+
+
+@with_deployment
+async def _due(deployment: Deployment) -> list[Due]:
+    return [due async for due in deployment.erase.due()]
+
+
+@with_deployment
+async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> list[str]:
+    erased = []
+    for number, due in enumerate(found, 1):
+        plan = await deployment.erase.plan(due.ack_id)
+        await deployment.erase(plan, ErasureReason.RETENTION)
+        erased.append(due.ack_id)
+        if number % _PROGRESS_EVERY == 0:
+            say(f"{number} of {len(found)}")
+    await deployment.database.forget()
+    return erased
+
+
+@with_deployment
+async def _place(deployment: Deployment, subject: str, reason: str) -> Hold:
+    return await deployment.erase.hold(subject, reason)
+
+
+@with_deployment
+async def _release(deployment: Deployment, hold_id: str) -> None:
+    await deployment.erase.release(hold_id)
+
+
+@with_deployment
+async def _holds(deployment: Deployment) -> Sequence[Hold]:
+    return await deployment.erase.holds()
+
+
+def _view(hold: Hold) -> dict[str, Any]:
+    return {
+        "hold_id": hold.id,
+        "subject": hold.subject,
+        "reason": hold.reason,
+        "placed_at": rfc3339(hold.placed_at),
+        "released_at": None if hold.released_at is None else rfc3339(hold.released_at),
+    }

@@ -1,0 +1,205 @@
+"""`countersign log`: the transparency logs of this deployment."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from countersign.bootstrap import Deployment
+from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
+from countersign.domain.instant import rfc3339
+from countersign.domain.log import LogKey
+from countersign.domain.mode import Mode
+from countersign.errors import InvalidArgument
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import parse_policy
+from countersign.services.begin_log import NewEpoch
+from countersign.services.check_log import Finding, Progress
+from countersign.services.seal_log import LogState
+
+_MODES = click.Choice([mode.value for mode in Mode])
+_EXPLANATION = """\
+Sealing of the {mode} log is suspended:
+
+  {reason}
+
+Nothing is refused meanwhile: acknowledgments are accepted, and wait to be sealed.
+
+The ways out:
+
+ 1. Recover the missing tail. If a newer copy of the database exists (a standby, a later backup, an
+    archive of the write-ahead log), stop the servers and restore that one. Sealing goes on by
+    itself once the database holds the published checkpoint.
+ 2. If nothing was published beyond what the database holds, and you know the last published
+    checkpoint from outside (a witness, a proof that someone keeps, a copy of the log):
+    countersign log recover --mode {mode} --published-head FILE
+    It is taken only if the database holds exactly that checkpoint.
+ 3. Begin a new epoch, a log of its own whose first entry cites the old head:
+    countersign log recover --mode {mode} --new-epoch --reason TEXT
+    Proofs of the old log stay valid under its key; hand out the new key as well."""
+
+
+@click.group()
+def log() -> None:
+    """The transparency logs: how they are doing, checking them, keys, and going on after a loss."""
+
+
+@log.command("status")
+@command
+def status(*, as_json: bool) -> None:
+    """Tell the size of each log, what waits to be sealed, and why if sealing is suspended."""
+    states = _status()
+    lines = []
+    for state in states:
+        doing = f"suspended: {state.suspended}" if state.suspended else "sealing"
+        lines.append(f"{state.log.origin}  {state.log.size} entries  {state.waiting} wait  {doing}")
+    show([_view(state) for state in states], "\n".join(lines), as_json=as_json)
+
+
+@log.command("check")
+@command
+def check(*, as_json: bool) -> None:
+    """Check every entry, tile and checkpoint of every log against the records themselves."""
+    entries, findings = _check()
+    view = {
+        "entries": entries,
+        "findings": [
+            {"log": f.log.origin, "index": f.index, "message": f.message} for f in findings
+        ],
+    }
+    told = [
+        f"{f.log.origin}{'' if f.index is None else f' entry {f.index}'}: {f.message}"
+        for f in findings
+    ]
+    show(
+        view,
+        "\n".join([*told, f"{entries} entries checked, {len(told)} findings"]),
+        as_json=as_json,
+    )
+    if findings:
+        sys.exit(1)
+
+
+@log.command("policy")
+@click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
+@command
+def policy(mode: str, *, as_json: bool) -> None:
+    """Print the policy to hand out: the keys of the logs, and the witnesses that are asked for."""
+    text = _policy(Mode(mode)).decode()
+    show({"policy": text}, text.rstrip("\n"), as_json=as_json)
+
+
+@log.command("rotate-key")
+@click.option("--overlap", type=Duration(), default="7d", show_default=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def rotate_key(*, overlap: timedelta, yes: bool, as_json: bool) -> None:
+    """Give the live log a new key; the one before signs beside it until the overlap ends."""
+    confirm("Give the live log a new signing key?", yes=yes)
+    key = _rotate(overlap)
+    say("Hand out the new policy: countersign log policy. Checkpoints carry both signatures first.")
+    show({"vkey": key.vkey, "created_at": rfc3339(key.created_at)}, key.vkey, as_json=as_json)
+
+
+@log.command("recover")
+@click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
+@click.option("--new-epoch", is_flag=True, help="Begin a new log that cites the old head.")
+@click.option("--host", help="Host (and port, and path) of the new origin; else as before.")
+@click.option("--reason", default="recovery", show_default=True, help="Why, for the record.")
+@click.option(
+    "--published-head",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with the last published checkpoint, known from outside.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def recover(
+    mode: str,
+    *,
+    new_epoch: bool,
+    host: str | None,
+    reason: str,
+    published_head: Path | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Explain why sealing is suspended, and go on in one of the documented ways."""
+    if new_epoch:
+        confirm(f"Begin a new epoch of the {mode} log? The old one ends for good.", yes=yes)
+        begun = _new_epoch(Mode(mode), reason, host)
+        say(f"{begun.origin} has begun. Hand out its key:")
+        show({"origin": begun.origin, "vkey": begun.vkey}, begun.vkey, as_json=as_json)
+        return
+    if published_head is not None:
+        confirm("Is this the last checkpoint that was ever published?", yes=yes)
+        _accept(Mode(mode), published_head.read_bytes())
+        say("Accepted. Servers go on sealing within a second.")
+    (state,) = [state for state in _status() if state.log.mode is Mode(mode)]
+    if state.suspended is None:
+        say(f"{state.log.origin} is not suspended: there is nothing to recover.")
+    else:
+        say(_EXPLANATION.format(mode=mode, reason=state.suspended))
+    show(_view(state), "suspended" if state.suspended else "sealing", as_json=as_json)
+
+
+@with_deployment
+async def _status(deployment: Deployment) -> Sequence[LogState]:
+    # Seals what waits, and finds out on the way whether that is possible.
+    await deployment.seal_log.settle()
+    return await deployment.seal_log.states()
+
+
+@with_deployment
+async def _check(deployment: Deployment) -> tuple[int, list[Finding]]:
+    findings: list[Finding] = []
+    checked: dict[int, int] = {}
+    async for told in deployment.check_log():
+        if isinstance(told, Progress):
+            if told.checked // 10_000 > checked.get(told.log.id, 0) // 10_000:
+                say(f"{told.log.origin}: {told.checked} of {told.log.size}")
+            checked[told.log.id] = told.checked
+        else:
+            findings.append(told)
+    return sum(checked.values()), findings
+
+
+@with_deployment
+async def _policy(deployment: Deployment, mode: Mode) -> bytes:
+    return await deployment.policy.text(mode)
+
+
+@with_deployment
+async def _rotate(deployment: Deployment, overlap: timedelta) -> LogKey:
+    return await deployment.begin_log.rotate(Mode.LIVE, overlap)
+
+
+@with_deployment
+async def _new_epoch(deployment: Deployment, mode: Mode, reason: str, host: str | None) -> NewEpoch:
+    return await deployment.begin_log.epoch(mode, reason, host)
+
+
+@with_deployment
+async def _accept(deployment: Deployment, mode: Mode, note: bytes) -> None:
+    try:
+        checked = parse_policy(await deployment.policy.text(mode)).check_signature(note)
+    except EvidenceError as error:
+        msg = f"That is no checkpoint of this deployment: {error}."
+        raise InvalidArgument(msg) from error
+    await deployment.begin_log.accept(mode, checked.checkpoint, note)
+
+
+def _view(state: LogState) -> dict[str, Any]:
+    return {
+        "mode": state.log.mode.value,
+        "epoch": state.log.epoch,
+        "log": state.log.origin,
+        "size": state.log.size,
+        "waiting": state.waiting,
+        "oldest_at": None if state.oldest_at is None else rfc3339(state.oldest_at),
+        "suspended": state.suspended,
+    }

@@ -1,0 +1,65 @@
+"""The public logs (c2sp.org/tlog-tiles): checkpoints, tiles, entries. Digests and nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from countersign.bootstrap import Deployment
+from countersign.domain.log import Log
+from countersign.domain.mode import Mode
+from countersign.errors import NotFound
+from countersign.evidence.entry import log_entry
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
+from countersign.http.reply import Call, Header, Reply
+
+_LOG: Final = re.compile(r"(test|live)/([1-9][0-9]{0,8})/(checkpoint|tile/.{1,200})\Z")
+_TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
+_BYTES: Final[Header] = (b"content-type", b"application/octet-stream")
+_CHANGES: Final[Header] = (b"cache-control", b"no-cache")
+_FOR_EVER: Final[Header] = (b"cache-control", b"public, max-age=31536000, immutable")
+# Anyone's browser may read what is public.
+_OPEN: Final[Header] = (b"access-control-allow-origin", b"*")
+
+
+async def get_keys(deployment: Deployment, _call: Call) -> Reply:
+    """The verifier keys of every log, one a line (c2sp.org/signed-note)."""
+    keys = await deployment.policy.keys()
+    return Reply("".join(f"{key.vkey}\n" for key in keys).encode(), (_TEXT, _CHANGES, _OPEN))
+
+
+async def get_policy(deployment: Deployment, _call: Call) -> Reply:
+    """The policy that live evidence of this deployment satisfies (c2sp.org/tlog-policy)."""
+    return Reply(await deployment.policy.text(Mode.LIVE), (_TEXT, _CHANGES, _OPEN))
+
+
+async def get_resource(deployment: Deployment, call: Call) -> Reply:
+    """A checkpoint, a tile or a bundle of entries, by the path below `/v1/log/`."""
+    found = _LOG.match(call.parameter)
+    log = found and await deployment.seal_log.log(Mode(found[1]), int(found[2]))
+    if not found or log is None:
+        raise NotFound
+    if found[3] == "checkpoint":
+        newest = await deployment.seal_log.newest(log)
+        return Reply(newest, (_TEXT, _CHANGES, _OPEN))
+    return await _tile(deployment, log, found[3].removeprefix("tile/"))
+
+
+async def _tile(deployment: Deployment, log: Log, path: str) -> Reply:
+    try:
+        level, index, width = parse_tile_path(path)
+    except EvidenceError:
+        raise NotFound from None
+    # How many nodes the level has in the tree that is committed.
+    nodes = log.size if level == "entries" else log.size >> (HEIGHT * level)
+    start = index * WIDTH
+    if start + width > nodes:
+        raise NotFound
+    store = deployment.log_store
+    if level == "entries":
+        digests = await store.digests(log.id, start, start + width)
+        body = entry_bundle([log_entry(log.origin, digest) for digest in digests])
+    else:
+        (body,) = await store.tiles(log.id, [TileId(level, index, width)])
+    return Reply(body, (_BYTES, _FOR_EVER, _OPEN))

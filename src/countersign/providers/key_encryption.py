@@ -1,0 +1,210 @@
+"""Key-encryption keys from a file, an environment variable or a command.
+
+A source gives one key a line, the base64 of 32 bytes. The first wraps; all of them unwrap, so a
+key is changed by putting the new one before it, wrapping anew, and taking the old one away.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from countersign.errors import InvalidConfiguration, WrongKeyEncryptionKey
+from countersign.ports import Entropy
+
+KEY_BYTES: Final = 32
+ID_BYTES: Final = 4
+_FORMAT: Final = b"\x01"
+_NONCE_BYTES: Final = 12
+_COMMAND_SECONDS_MAX: Final = 10
+
+
+class KeyRing:
+    """The keys of one source. See `ports.KeyEncryption`."""
+
+    def __init__(self, source: Callable[[], str], entropy: Entropy) -> None:
+        """Read the keys; they are read again when one is met that is not among them.
+
+        Raises:
+            InvalidConfiguration: the source cannot be read, or holds something else.
+        """
+        self._source = source
+        self._entropy = entropy
+        self._keys: dict[bytes, bytes] = {}
+        self._read()
+
+    def __repr__(self) -> str:
+        return f"KeyRing({', '.join(id_.hex() for id_ in self._keys)})"
+
+    @property
+    def ids(self) -> Sequence[bytes]:
+        """The ids of the keys, the one that wraps first."""
+        return tuple(self._keys)
+
+    @property
+    def current_id(self) -> bytes:
+        """The id of the key that wraps."""
+        return next(iter(self._keys))
+
+    def wrap(self, key: bytes, context: bytes) -> bytes:
+        """0x01 ‖ id ‖ nonce ‖ AES-256-GCM of the key, bound to the context."""
+        id_, nonce = self.current_id, self._entropy(_NONCE_BYTES)
+        return _FORMAT + id_ + nonce + AESGCM(self._keys[id_]).encrypt(nonce, key, context)
+
+    def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
+        """Decrypt what `wrap` gave.
+
+        Raises:
+            WrongKeyEncryptionKey: none of the keys opens it.
+        """
+        id_ = wrapped[1 : 1 + ID_BYTES]
+        if id_ not in self._keys:
+            self._read()
+        key = self._keys.get(id_)
+        if wrapped[:1] != _FORMAT or key is None:
+            msg = (
+                f"The key-encryption key {id_.hex()} is missing; there are: "
+                f"{', '.join(i.hex() for i in self._keys)}. Restore it, as a further line of "
+                "what COUNTERSIGN_KEY_ENCRYPTION_KEY names."
+            )
+            raise WrongKeyEncryptionKey(msg)
+        nonce_end = 1 + ID_BYTES + _NONCE_BYTES
+        nonce, sealed = wrapped[1 + ID_BYTES : nonce_end], wrapped[nonce_end:]
+        try:
+            return AESGCM(key).decrypt(nonce, sealed, context)
+        except (InvalidTag, ValueError) as error:
+            msg = "A data key does not open: it was changed, or belongs to another place."
+            raise WrongKeyEncryptionKey(msg) from error
+
+    def _read(self) -> None:
+        self._keys = {key_id(key): key for key in parse_keys(self._source())}
+
+
+def key_id(key: bytes) -> bytes:
+    """The four bytes by which a key-encryption key is named."""
+    return sha256(b"countersign/v1/key-encryption-key\x00" + key).digest()[:ID_BYTES]
+
+
+def parse_keys(text: str) -> list[bytes]:
+    """The keys of a source, one a line.
+
+    Raises:
+        InvalidConfiguration: a line is not the base64 of 32 bytes, or there is none.
+    """
+    keys = []
+    for number, line in enumerate(text.split(), 1):
+        try:
+            key = b64decode(line, validate=True)
+        except (Base64Error, ValueError):
+            key = b""
+        if len(key) != KEY_BYTES:
+            msg = f"Line {number} of the key-encryption keys is not the base64 of 32 bytes."
+            raise InvalidConfiguration(msg)
+        keys.append(key)
+    if not keys:
+        msg = "There is no key-encryption key where COUNTERSIGN_KEY_ENCRYPTION_KEY points."
+        raise InvalidConfiguration(msg)
+    return keys
+
+
+def key_text(key: bytes) -> str:
+    """A key as a line of a source."""
+    return b64encode(key).decode("ascii") + "\n"
+
+
+def key_file(uri: str) -> Path | None:
+    """The file that a source names; None if it is no file."""
+    scheme, _, rest = uri.partition(":")
+    return Path(rest) if scheme == "file" else None
+
+
+def key_source(uri: str, environment: Mapping[str, str] = os.environ) -> Callable[[], str]:
+    """What reads the keys: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENT…`."""
+    scheme, _, rest = uri.partition(":")
+    if scheme == "file":
+        return lambda: _from_file(Path(rest))
+    if scheme == "env":
+        return lambda: environment.get(rest, "")
+    return lambda: _from_command(shlex.split(rest))
+
+
+def _from_file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except FileNotFoundError:
+        msg = (
+            f"The key-encryption key file {path} is missing. Restore it, or point "
+            "COUNTERSIGN_KEY_ENCRYPTION_KEY at it: without it nothing personal can be read."
+        )
+        raise WrongKeyEncryptionKey(msg) from None
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"The key-encryption key file {path} cannot be read: {error}."
+        raise InvalidConfiguration(msg) from error
+
+
+def _from_command(command: Sequence[str]) -> str:
+    try:
+        # Its standard error is the operator's to see; what it prints is never repeated.
+        done = subprocess.run(  # noqa: S603 - the operator's own command, without a shell
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            timeout=_COMMAND_SECONDS_MAX,
+            check=True,
+        )
+        return done.stdout.decode("ascii")
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
+        msg = (
+            f"The command for the key-encryption key, {command[:1]}, failed: "
+            f"{type(error).__name__}."
+        )
+        raise InvalidConfiguration(msg) from None
+
+
+def write_key_file(path: Path, text: str) -> None:
+    """Write a new key file under another name, then link it in place: whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return  # another `init` was first
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    finally:
+        draft.unlink()
+
+
+def replace_key_file(path: Path, text: str) -> None:
+    """Replace a key file: at each moment the old content is there, or the new one, whole."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,188 @@
+"""The operator's acts on logs: begin one, change its key, go on after a loss."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from countersign.domain.instant import from_ns, rfc3339_ms
+from countersign.domain.log import Log, LogKey
+from countersign.domain.mode import Mode
+from countersign.domain.record import NewRecord, RecordType
+from countersign.errors import EvidenceRefused, HeadUnavailable, InvalidArgument
+from countersign.evidence.canonical import Json
+from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
+from countersign.evidence.entry import check_origin, entry_host
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.tree import EMPTY_ROOT
+from countersign.ids import FACT
+from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
+from countersign.services.log_keys import LogKeys
+from countersign.services.records import Recorder
+
+OVERLAP: Final = timedelta(days=7)
+"""How long the key before still signs beside its successor."""
+_SCHEME: Final = re.compile(r"https?://")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEpoch:
+    """A log that has begun: its origin, and the verifier key to hand out."""
+
+    mode: Mode
+    epoch: int
+    origin: str
+    vkey: str
+
+
+class BeginLog:
+    """Begins logs and changes their keys."""
+
+    def __init__(
+        self,
+        *,
+        store: LogStore,
+        sequencer: LogSequencer,
+        heads: HeadStore,
+        keys: LogKeys,
+        recorder: Recorder,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._sequencer = sequencer
+        self._heads = heads
+        self._keys = keys
+        self._recorder = recorder
+        self._clock = clock
+
+    async def first(self, public_url: str) -> None:
+        """Begin the first log of each mode that has none; harmless otherwise.
+
+        The origin is fixed by this: it is stored, and never made anew from settings.
+        """
+        there = {log.mode for log in await self._store.logs()}
+        for mode in Mode:
+            if mode not in there:
+                await self._begin(mode, 1, _SCHEME.sub("", public_url), None)
+
+    async def epoch(self, mode: Mode, reason: str, host: str | None = None) -> NewEpoch:
+        """Begin a new epoch: a log of its own, whose first entry cites the head of the old one.
+
+        Args:
+            mode: which log.
+            reason: why, for the record.
+            host: another host (and port, and path) for the origin; None: that of the old log.
+
+        Raises:
+            InvalidArgument: the host cannot be part of an origin.
+        """
+        old = [log for log in await self._store.logs() if log.mode is mode][-1]
+        base = host or old.origin.rpartition(f"/v1/log/{mode.value}/")[0]
+        cited = self._cited(old) | {"reason": reason}
+        return await self._begin(mode, old.epoch + 1, base, cited)
+
+    async def rotate(self, mode: Mode, overlap: timedelta = OVERLAP) -> LogKey:
+        """Give the log a new key; the one before signs beside it until the overlap ends.
+
+        Raises:
+            EvidenceRefused: the key of test logs is published and never changes.
+        """
+        if mode is Mode.TEST:
+            msg = "The key of test logs is fixed and published: there is nothing to rotate."
+            raise EvidenceRefused(msg)
+        log = [log for log in await self._store.logs() if log.mode is mode][-1]
+        old = (await self._store.keys(log.id))[-1]
+        _, key = await self._keys.make(mode, log.origin, log.id)
+        retires = from_ns(self._clock.time_ns()) + overlap
+        rotation = self._record(
+            RecordType.KEY_ROTATION,
+            mode,
+            {
+                "log": log.origin,
+                "new_key": key.vkey,
+                "old_key": old.vkey,
+                "old_key_retires_at": rfc3339_ms(retires),
+            },
+        )
+        await self._store.add_key(key, retires, rotation)
+        await self._keys.load()
+        return key
+
+    async def accept(self, mode: Mode, checkpoint: Checkpoint, note: bytes) -> None:
+        """Take this checkpoint as the last published one, which the operator knows from outside.
+
+        Args:
+            mode: which log.
+            checkpoint: what the note says; its signature was checked.
+            note: the signed checkpoint.
+
+        Raises:
+            EvidenceRefused: the database does not hold it, so the log cannot go on.
+            HeadUnavailable: it cannot be kept.
+        """
+        log = [log for log in await self._store.logs() if log.mode is mode][-1]
+        held = await self._store.checkpoint(log.id, checkpoint.size)
+        if log.origin != checkpoint.origin or held is None or held.root != checkpoint.root:
+            msg = (
+                f"The database does not hold the checkpoint of size {checkpoint.size} of "
+                f"{checkpoint.origin}: going on from what it has would be a fork. Recover the "
+                "missing entries, or begin a new epoch."
+            )
+            raise EvidenceRefused(msg)
+        self._heads.replace(mode, note)
+        await self._store.resume(mode)
+
+    def _cited(self, old: Log) -> dict[str, Json]:
+        """The old head as the database has it, and as it was last published."""
+        cited: dict[str, Json] = {
+            "previous_log": old.origin,
+            "previous_size": old.size,
+            "previous_root": old.root.hex(),
+            "previous_published": None,
+        }
+        try:
+            note = self._heads.read(old.mode)
+        except HeadUnavailable:
+            return cited
+        return cited | {"previous_published": None if note is None else note.decode()}
+
+    async def _begin(
+        self, mode: Mode, epoch: int, host: str, cited: Mapping[str, Json] | None
+    ) -> NewEpoch:
+        origin = f"{host}/v1/log/{mode.value}/{epoch}"
+        try:
+            check_origin(origin)
+            entry_host(origin)
+        except EvidenceError as error:
+            msg = f"{host!r} cannot be the host of a log: {error}"
+            raise InvalidArgument(msg) from error
+        number = max((log.id for log in await self._store.logs()), default=0) + 1
+        signer, key = await self._keys.make(mode, origin, number)
+        now = from_ns(self._clock.time_ns())
+        empty = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), [signer])
+        first = None if cited is None else self._record(RecordType.EPOCH, mode, {**cited})
+        self._sequencer.learn(number, 1, [signer])
+        await self._store.begin(
+            Log(
+                id=number,
+                mode=mode,
+                epoch=epoch,
+                origin=origin,
+                created_at=now,
+                size=0,
+                root=EMPTY_ROOT,
+                at=now,
+                keys_revision=1,
+            ),
+            key,
+            first,
+            empty,
+        )
+        self._heads.replace(mode, empty)
+        return NewEpoch(mode=mode, epoch=epoch, origin=origin, vkey=key.vkey)
+
+    def _record(self, type_: RecordType, mode: Mode, members: Mapping[str, Json]) -> NewRecord:
+        return self._recorder.of_deployment(type_, FACT, mode, members)

@@ -1,0 +1,235 @@
+"""Erase what is personal and keep the proof; legal holds; what retention makes due."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from countersign.domain.erasure import Erasable, ErasureReason, Hold, years_after
+from countersign.domain.instant import from_ns
+from countersign.domain.mode import Mode
+from countersign.domain.record import RecordType
+from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.ids import ACKNOWLEDGMENT, BUYER, FACT, SANDBOX_BUYER, is_id, timed_id
+from countersign.ports import AccountStore, Clock, Entropy, ErasureStore, NoticeStore
+from countersign.services.records import Recorder
+from countersign.services.secrets import DeploymentSecret
+
+HOLD: Final = "hold"
+_PAGE: Final = 500
+_RECORDS_MAX: Final = 500
+"""Ids that one erasure record names; more get more records."""
+
+
+class _Digest(msgspec.Struct):
+    notice_digest: str
+
+
+class _Retention(msgspec.Struct):
+    retention_years: int | None = None
+
+
+_read_digest: Final = msgspec.json.Decoder(_Digest).decode
+_read_retention: Final = msgspec.json.Decoder(_Retention).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What erasing a subject would destroy.
+
+    `buyer` is the account and mode of the buyer that goes; `kept_until` is when the longest
+    retention of the acknowledgments among the records ends.
+    """
+
+    subject: str
+    buyer: tuple[str, Mode] | None
+    records: tuple[Erasable, ...]
+    kept_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """An acknowledgment whose retention has ended; `hold` keeps it nevertheless."""
+
+    ack_id: str
+    account_id: str
+    mode: Mode
+    accepted_at: datetime
+    retention_ended_at: datetime
+    hold: str | None
+
+
+class Erase:
+    """The acts of erasing and of keeping from it."""
+
+    def __init__(
+        self,
+        *,
+        store: ErasureStore,
+        accounts: AccountStore,
+        notices: NoticeStore,
+        secret: DeploymentSecret,
+        recorder: Recorder,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._store = store
+        self._accounts = accounts
+        self._notices = notices
+        self._secret = secret
+        self._recorder = recorder
+        self._clock = clock
+        self._entropy = entropy
+
+    async def plan(self, subject: str, *, with_acknowledgments: bool = False) -> Plan:
+        """What would be destroyed.
+
+        Args:
+            subject: an acknowledgment or a buyer.
+            with_acknowledgments: of a buyer, also the acknowledgments that name it, of all
+                accounts.
+
+        Raises:
+            UnknownSubject: there is no such acknowledgment or buyer.
+        """
+        missing = UnknownSubject(f"There is no acknowledgment or buyer {subject!r} (any more).")
+        if is_id(ACKNOWLEDGMENT, subject):
+            found = await self._store.acknowledgment(subject)
+            if found is None:
+                raise missing
+            return await self._planned(subject, None, [found])
+        is_buyer = is_id(BUYER, subject) or is_id(SANDBOX_BUYER, subject)
+        buyer = await self._store.of_buyer(subject) if is_buyer else None
+        if buyer is None:
+            raise missing
+        account_id, mode, records = buyer
+        named = await self._naming(subject) if with_acknowledgments else []
+        return await self._planned(subject, (account_id, mode), [*records, *named])
+
+    async def _planned(
+        self, subject: str, buyer: tuple[str, Mode] | None, records: Sequence[Erasable]
+    ) -> Plan:
+        return Plan(
+            subject=subject,
+            buyer=buyer,
+            records=tuple(record for record in records if record.erased_at is None),
+            kept_until=await self._kept_until(records),
+        )
+
+    async def __call__(self, plan: Plan, reason: ErasureReason) -> int:
+        """Destroy it for good, and write that down; gives how many records lost their disclosures.
+
+        The records themselves, their entries in the log and every proof stay valid.
+
+        Raises:
+            OnHold: a legal hold keeps something of it; nothing was destroyed.
+        """
+        groups: dict[tuple[str, Mode], list[str]] = {plan.buyer: []} if plan.buyer else {}
+        for record in plan.records:
+            groups.setdefault((record.account_id, record.mode), []).append(record.record_id)
+        # All of it may be held through any part of it.
+        subjects = sorted({plan.subject, *(i for ids in groups.values() for i in ids)})
+        subjects += sorted({account_id for account_id, _ in groups})
+        chunks = [
+            (account_id, mode, ids[start : start + _RECORDS_MAX])
+            for (account_id, mode), ids in groups.items()
+            for start in range(0, len(ids) or 1, _RECORDS_MAX)
+        ]
+        for number, (account_id, mode, ids) in enumerate(chunks, 1):
+            erasure = await self._recorder.of_account(
+                RecordType.ERASURE,
+                record_id=timed_id(FACT, self._clock.time_ns(), self._entropy(8)),
+                account_id=account_id,
+                mode=mode,
+                members={"erased": [*ids], "reason": reason.value},
+            )
+            cbid = plan.subject if plan.buyer and number == len(chunks) else None
+            await self._store.erase(ids, subjects, cbid, erasure)
+        return len(plan.records)
+
+    async def due(self) -> AsyncIterator[Due]:
+        """The acknowledgments whose retention has ended, oldest first, held ones too."""
+        now = from_ns(self._clock.time_ns())
+        years = await self._retention()
+        held = {hold.subject: hold.id for hold in await self.holds() if hold.released_at is None}
+        after = ""
+        while years:
+            page = await self._store.older(years_after(now, -min(years.values())), after, _PAGE)
+            for record in page:
+                own = years.get(_read_digest(record.body).notice_digest)
+                ended = None if own is None else years_after(record.at, own)
+                if ended is not None and ended <= now:
+                    yield Due(
+                        ack_id=record.record_id,
+                        account_id=record.account_id,
+                        mode=record.mode,
+                        accepted_at=record.at,
+                        retention_ended_at=ended,
+                        hold=held.get(record.record_id) or held.get(record.account_id),
+                    )
+            if len(page) < _PAGE:
+                return
+            after = page[-1].record_id
+
+    async def find(self, ack_id: str) -> Erasable | None:
+        """One acknowledgment, of whichever account and mode."""
+        return await self._store.acknowledgment(ack_id) if is_id(ACKNOWLEDGMENT, ack_id) else None
+
+    async def hold(self, subject: str, reason: str) -> Hold:
+        """Keep an acknowledgment, a buyer or an account's acknowledgments from being erased.
+
+        Raises:
+            UnknownSubject: there is nothing with this identifier.
+            InvalidArgument: no reason is given.
+        """
+        if not reason.strip():
+            msg = "Say why: --reason TEXT."
+            raise InvalidArgument(msg)
+        time_ns = self._clock.time_ns()
+        placed = Hold(
+            id=timed_id(HOLD, time_ns, self._entropy(8)),
+            subject=subject,
+            reason=reason.strip(),
+            placed_at=from_ns(time_ns),
+            released_at=None,
+        )
+        await self._store.place_hold(placed)
+        return placed
+
+    async def release(self, hold_id: str) -> None:
+        """End a hold.
+
+        Raises:
+            UnknownSubject: there is no such hold.
+        """
+        await self._store.release_hold(hold_id, from_ns(self._clock.time_ns()))
+
+    async def holds(self) -> Sequence[Hold]:
+        """Every hold, oldest first."""
+        return await self._store.holds()
+
+    async def _naming(self, cbid: str) -> Sequence[Erasable]:
+        indexes = [
+            self._secret.blind_index(account.id, "cbid", cbid)
+            for account in await self._accounts.list()
+        ]
+        return await self._store.naming(indexes)
+
+    async def _kept_until(self, records: Sequence[Erasable]) -> datetime | None:
+        years = await self._retention()
+        ends = [
+            years_after(record.at, own)
+            for record in records
+            if is_id(ACKNOWLEDGMENT, record.record_id)
+            and (own := years.get(_read_digest(record.body).notice_digest)) is not None
+        ]
+        return max(ends, default=None)
+
+    async def _retention(self) -> dict[str, int]:
+        """The years that acknowledgments are to be kept, by the digest of the notice."""
+        found = {v.digest: _read_retention(v.body) for v in await self._notices.versions()}
+        return {d: r.retention_years for d, r in found.items() if r.retention_years is not None}

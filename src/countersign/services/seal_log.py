@@ -1,0 +1,192 @@
+"""Keeping the logs going: what waits gets sealed, and nothing leaves before it is kept outside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from countersign.domain.instant import from_ms, from_ns
+from countersign.domain.log import Log, StoredCheckpoint
+from countersign.domain.mode import Mode
+from countersign.domain.record import Sealed
+from countersign.errors import CountersignError, EvidencePending, HeadUnavailable, NotFound
+from countersign.ids import made_at_ms
+from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
+from countersign.services.log_keys import LogKeys
+
+PERIOD_SECONDS: Final = 0.25
+"""How long a record waits for its entry at most, where it is not sealed in passing."""
+_KEYS_SECONDS: Final = 60.0
+_RETRY_SECONDS: Final = 2
+_POLL_SECONDS: Final = 0.05
+
+_log: Final = structlog.get_logger("countersign.sealing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    """How a log is doing. `suspended` says why nothing is sealed; None: it goes on."""
+
+    log: Log
+    suspended: str | None
+    waiting: int
+    oldest_at: datetime | None
+
+
+class SealLog:
+    """Seals what is queued, and publishes checkpoints."""
+
+    def __init__(
+        self,
+        store: LogStore,
+        sequencer: LogSequencer,
+        heads: HeadStore,
+        keys: LogKeys,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._sequencer = sequencer
+        self._heads = heads
+        self._keys = keys
+        self._clock = clock
+        self._published: dict[Mode, tuple[int, int]] = {}
+        self._publishing = asyncio.Lock()
+        self._current: dict[Mode, Log] = {}
+        self._gauges: dict[Mode, tuple[int, int]] = {}
+
+    @property
+    def suspended(self) -> Mapping[Mode, str]:
+        """Why the records of a mode are not sealed at the moment."""
+        return self._sequencer.suspended
+
+    @property
+    def gauges(self) -> Mapping[Mode, tuple[int, int]]:
+        """Of each mode, as last seen: entries in the newest log, and records that wait."""
+        return self._gauges
+
+    async def current(self, *, anew: bool = False) -> dict[Mode, Log]:
+        """The newest log of each mode; `size` and `root` may be from a while ago."""
+        if anew or not self._current:
+            self._current = {log.mode: log for log in await self._store.logs()}
+        return self._current
+
+    async def log(self, mode: Mode, epoch: int) -> Log | None:
+        """One log, of whichever epoch."""
+        return next(
+            (log for log in await self._store.logs() if (log.mode, log.epoch) == (mode, epoch)),
+            None,
+        )
+
+    async def settle(self) -> int:
+        """Seal all that is queued, as far as sealing is possible; gives how many records."""
+        total = 0
+        for mode in Mode:
+            while sealed := await self._store.seal_queued(mode):
+                total += sealed
+            if self._sequencer.unknown_keys:
+                await self._keys.load()
+                await self.current(anew=True)
+                while sealed := await self._store.seal_queued(mode):
+                    total += sealed
+        return total
+
+    async def states(self) -> Sequence[LogState]:
+        """How the newest log of each mode is doing."""
+        queues = {queue.mode: queue for queue in await self._store.queues()}
+        return [
+            LogState(
+                log=log,
+                suspended=self._sequencer.suspended.get(mode),
+                waiting=queues[mode].waiting if mode in queues else 0,
+                oldest_at=_made_at(queues[mode].oldest) if mode in queues else None,
+            )
+            for mode, log in (await self.current(anew=True)).items()
+        ]
+
+    async def release(self, log: Log, checkpoint: StoredCheckpoint) -> bytes:
+        """The signed note, once it is certain that a restored database would be noticed.
+
+        Raises:
+            EvidencePending: the last published checkpoint cannot be kept outside the database.
+        """
+        current = (await self.current()).get(log.mode)
+        if current is None or log.epoch > current.epoch:
+            current = (await self.current(anew=True))[log.mode]
+        if log.id != current.id:
+            return checkpoint.note  # a log of the past: its head moves no more
+        if self._published.get(log.mode, (0, -1)) < (log.id, checkpoint.size):
+            async with self._publishing:
+                try:
+                    await asyncio.to_thread(self._heads.advance, log.mode, checkpoint.note)
+                except HeadUnavailable as error:
+                    _log.error("head_unavailable", mode=log.mode.value, reason=error.message)
+                    raise EvidencePending(retry_after=_RETRY_SECONDS) from error
+                known = self._published.get(log.mode, (0, -1))
+                self._published[log.mode] = max(known, (log.id, checkpoint.size))
+        return checkpoint.note
+
+    async def publish(self) -> None:
+        """Release the newest checkpoint of each mode."""
+        for log in (await self.current()).values():
+            newest = await self._store.latest(log.id)
+            if newest is not None:
+                await self.release(log, newest)
+
+    async def sealed(self, record_id: str, seconds: float) -> tuple[int, Sealed]:
+        """Where the log holds a record; waits for it up to so many seconds.
+
+        Raises:
+            EvidencePending: it has no entry yet.
+        """
+        deadline = self._clock.monotonic() + seconds
+        while (found := await self._store.sealed(record_id)) is None:
+            if self._clock.monotonic() >= deadline:
+                raise EvidencePending(retry_after=_RETRY_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
+        return found
+
+    async def newest(self, log: Log) -> bytes:
+        """The newest checkpoint of a log, released.
+
+        Raises:
+            NotFound: it has none.
+            EvidencePending: as for `release`.
+        """
+        found = await self._store.latest(log.id)
+        if found is None:
+            raise NotFound
+        return await self.release(log, found)
+
+    async def run(self) -> None:
+        """Seal and publish, until cancelled."""
+        keys_read_at = self._clock.monotonic()
+        while True:
+            try:
+                if self._clock.monotonic() - keys_read_at > _KEYS_SECONDS:
+                    await self._keys.load()
+                    keys_read_at = self._clock.monotonic()
+                await self.settle()
+                self._gauges = {
+                    state.log.mode: (state.log.size, state.waiting) for state in await self.states()
+                }
+                with suppress(EvidencePending):  # it was told already
+                    await self.publish()
+            except CountersignError as error:
+                _log.warning("sealing_postponed", code=error.code)
+            except Exception as error:  # noqa: BLE001 - the next time may go better
+                _log.error("sealing_failed", kind=type(error).__name__)
+            await asyncio.sleep(PERIOD_SECONDS)
+
+    def now(self) -> datetime:
+        """The service's time."""
+        return from_ns(self._clock.time_ns())
+
+
+def _made_at(record_id: str | None) -> datetime | None:
+    return None if record_id is None else from_ms(made_at_ms(record_id))

@@ -1,0 +1,261 @@
+"""Erasing in the database: disclosures and their keys go, records and their entries stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+
+from countersign.domain.erasure import Erasable, Hold
+from countersign.domain.instant import to_ms
+from countersign.domain.mode import Mode
+from countersign.domain.record import NewRecord, RecordType
+from countersign.errors import CountersignError, OnHold, UnknownSubject
+from countersign.ids import ACKNOWLEDGMENT, earliest_id
+from countersign.storage.batching import each
+from countersign.storage.database import Database
+from countersign.storage.journal import Journal
+from countersign.storage.tables import (
+    accounts,
+    buyers,
+    disclosures,
+    erasures,
+    legal_holds,
+    records,
+    shred_keys,
+    verifications,
+    zip_attempts,
+)
+
+_CHUNK: Final = 500
+_SELECT: Final = select(
+    records.c.id,
+    records.c.account_id,
+    records.c.mode,
+    records.c.at,
+    records.c.body,
+    erasures.c.at.label("erased_at"),
+).outerjoin(erasures, erasures.c.record_id == records.c.id)
+
+
+class _Erase(NamedTuple):
+    record_ids: Sequence[str]
+    subjects: Sequence[str]
+    cbid: str | None
+    erasure: NewRecord
+
+
+class Erasures:
+    """See `ports.ErasureStore`."""
+
+    def __init__(self, database: Database, journal: Journal) -> None:
+        self._database = database
+        self._journal = journal
+
+    async def acknowledgment(self, ack_id: str) -> Erasable | None:
+        """One acknowledgment, of whichever account and mode."""
+        found = await self._database.read(_by_ids, (ack_id,))
+        return found[0] if found else None
+
+    async def of_buyer(self, cbid: str) -> tuple[str, Mode, Sequence[Erasable]] | None:
+        """A buyer's account, mode and verifications; None if there is no such buyer."""
+        return await self._database.read(_of_buyer, cbid)
+
+    async def naming(self, cbid_indexes: Sequence[bytes]) -> Sequence[Erasable]:
+        """The acknowledgments found under these blind indexes of a buyer identifier."""
+        return await self._database.scan(_naming, tuple(cbid_indexes))
+
+    async def older(self, before: datetime, after_id: str, limit: int) -> Sequence[Erasable]:
+        """Acknowledgments accepted before this time that still have disclosures, oldest first."""
+        return await self._database.scan(_older, (before, after_id, limit))
+
+    async def erase(
+        self,
+        record_ids: Sequence[str],
+        subjects: Sequence[str],
+        cbid: str | None,
+        erasure: NewRecord,
+    ) -> None:
+        """Destroy the disclosures of these records, and what is known of the buyer, for good.
+
+        Raises:
+            OnHold: there is a legal hold on one of the subjects.
+        """
+        await self._database.write(self._erase, _Erase(record_ids, subjects, cbid, erasure))
+
+    async def place_hold(self, hold: Hold) -> None:
+        """Place a legal hold.
+
+        Raises:
+            UnknownSubject: there is nothing with this identifier.
+        """
+        await self._database.write(_place_hold, hold)
+
+    async def release_hold(self, hold_id: str, at: datetime) -> None:
+        """Release a hold; an earlier release is kept.
+
+        Raises:
+            UnknownSubject: there is no such hold.
+        """
+        await self._database.write(_release_hold, (hold_id, at))
+
+    async def holds(self) -> Sequence[Hold]:
+        """Every hold, oldest first."""
+        return await self._database.read(_holds, None)
+
+    def _erase(
+        self, connection: Connection, items: Sequence[_Erase]
+    ) -> list[CountersignError | None]:
+        outcomes: list[CountersignError | None] = []
+        for item in items:
+            held = _held(connection, item.subjects)
+            if held is None:
+                _destroy(connection, item)
+                self._journal.write(connection, [item.erasure])
+            outcomes.append(held)
+        return outcomes
+
+
+def _destroy(connection: Connection, item: _Erase) -> None:
+    ids = list(item.record_ids)
+    for start in range(0, len(ids), _CHUNK):
+        chunk = ids[start : start + _CHUNK]
+        connection.execute(delete(disclosures).where(disclosures.c.record_id.in_(chunk)))
+        connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
+        there = set(
+            connection.execute(
+                select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
+            ).scalars()
+        )
+        new = [
+            {"record_id": id_, "at": item.erasure.at, "erasure_id": item.erasure.id}
+            for id_ in chunk
+            if id_ not in there
+        ]
+        if new:
+            connection.execute(insert(erasures), new)
+    if item.cbid is not None:
+        sessions = select(verifications.c.subject_index).where(verifications.c.cbid == item.cbid)
+        connection.execute(delete(zip_attempts).where(zip_attempts.c.subject_index.in_(sessions)))
+        connection.execute(delete(verifications).where(verifications.c.cbid == item.cbid))
+        connection.execute(delete(buyers).where(buyers.c.cbid == item.cbid))
+
+
+def _held(connection: Connection, subjects: Sequence[str]) -> OnHold | None:
+    for start in range(0, len(subjects), _CHUNK):
+        row = connection.execute(
+            select(legal_holds.c.id, legal_holds.c.subject).where(
+                legal_holds.c.subject.in_(subjects[start : start + _CHUNK]),
+                legal_holds.c.released_at.is_(None),
+            )
+        ).first()
+        if row is not None:
+            return OnHold(
+                f"The legal hold {row.id} on {row.subject} keeps this from being erased. When it "
+                f"has ended: `countersign holds release {row.id}`."
+            )
+    return None
+
+
+@each
+def _by_ids(connection: Connection, ids: tuple[str, ...]) -> Sequence[Erasable]:
+    return _found(connection, _SELECT.where(records.c.id.in_(ids)))
+
+
+@each
+def _of_buyer(connection: Connection, cbid: str) -> tuple[str, Mode, Sequence[Erasable]] | None:
+    known = connection.execute(
+        select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == cbid)
+    ).one_or_none()
+    if known is None:
+        return None
+    own = select(verifications.c.id).where(verifications.c.cbid == cbid)
+    return (
+        known.account_id,
+        Mode(known.mode),
+        _found(connection, _SELECT.where(records.c.id.in_(own))),
+    )
+
+
+@each
+def _naming(connection: Connection, indexes: tuple[bytes, ...]) -> Sequence[Erasable]:
+    own = select(disclosures.c.record_id).where(disclosures.c.cbid_index.in_(indexes))
+    return _found(
+        connection,
+        _SELECT.where(records.c.id.in_(own), records.c.type == RecordType.ACKNOWLEDGMENT),
+    )
+
+
+@each
+def _older(connection: Connection, item: tuple[datetime, str, int]) -> Sequence[Erasable]:
+    before, after_id, limit = item
+    query = (
+        _SELECT.join(disclosures, disclosures.c.record_id == records.c.id)
+        .where(
+            records.c.type == RecordType.ACKNOWLEDGMENT,
+            records.c.id > after_id,
+            records.c.id < earliest_id(ACKNOWLEDGMENT, to_ms(before)),
+        )
+        .order_by(records.c.id)
+        .limit(limit)
+    )
+    return _found(connection, query)
+
+
+@each
+def _place_hold(connection: Connection, hold: Hold) -> CountersignError | None:
+    for column in (records.c.id, buyers.c.cbid, accounts.c.id):
+        if connection.execute(select(column).where(column == hold.subject)).first() is not None:
+            connection.execute(
+                insert(legal_holds),
+                {
+                    "id": hold.id,
+                    "subject": hold.subject,
+                    "reason": hold.reason,
+                    "placed_at": hold.placed_at,
+                },
+            )
+            return None
+    return UnknownSubject(
+        f"There is no acknowledgment, buyer or account {hold.subject!r}: give an identifier."
+    )
+
+
+@each
+def _release_hold(connection: Connection, item: tuple[str, datetime]) -> CountersignError | None:
+    hold_id, at = item
+    row = connection.execute(
+        select(legal_holds.c.released_at).where(legal_holds.c.id == hold_id)
+    ).one_or_none()
+    if row is None:
+        return UnknownSubject(
+            f"There is no hold {hold_id!r}; `countersign holds list` shows those there are."
+        )
+    if row.released_at is None:
+        connection.execute(
+            update(legal_holds).where(legal_holds.c.id == hold_id).values(released_at=at)
+        )
+    return None
+
+
+@each
+def _holds(connection: Connection, _: None) -> Sequence[Hold]:
+    rows = connection.execute(select(legal_holds).order_by(legal_holds.c.id))
+    return [Hold(**row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's public name
+
+
+def _found(connection: Connection, query: Select[Any]) -> Sequence[Erasable]:
+    return [_erasable(row) for row in connection.execute(query)]
+
+
+def _erasable(row: Row[Any]) -> Erasable:
+    return Erasable(
+        record_id=row.id,
+        account_id=row.account_id,
+        mode=Mode(row.mode),
+        at=row.at,
+        body=row.body,
+        erased_at=row.erased_at,
+    )

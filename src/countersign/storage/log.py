@@ -1,0 +1,457 @@
+"""The logs in the database: their heads, keys, entries, tiles, checkpoints and anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+
+from countersign.domain.log import Anchor, Log, LogKey, Queue, StoredCheckpoint
+from countersign.domain.mode import Mode
+from countersign.domain.record import NewRecord, Sealed
+from countersign.evidence.entry import log_entry
+from countersign.evidence.tiles import HEIGHT, TileId, TileReader
+from countersign.evidence.tree import consistency_path, inclusion_path, leaf_hash
+from countersign.storage.batching import each
+from countersign.storage.database import Database
+from countersign.storage.journal import Journal
+from countersign.storage.sequencer import SUSPENDED, Sequencer
+from countersign.storage.tables import (
+    anchors,
+    checkpoints,
+    deployment,
+    deployment_records,
+    log_entries,
+    log_heads,
+    log_keys,
+    log_pending,
+    log_tiles,
+    logs,
+    records,
+)
+
+_LOGS: Final = select(
+    logs, log_heads.c.size, log_heads.c.root, log_heads.c.at, log_heads.c.keys_revision
+).join(log_heads, log_heads.c.log_id == logs.c.id)
+
+
+class LogRecords:
+    """See `ports.LogStore`."""
+
+    def __init__(self, database: Database, journal: Journal, sequencer: Sequencer) -> None:
+        self._database = database
+        self._journal = journal
+        self._sequencer = sequencer
+
+    async def logs(self) -> Sequence[Log]:
+        """Every log, the newest epoch of a mode last."""
+        return await self._database.read(_logs, None)
+
+    async def keys(self, log_id: int) -> Sequence[LogKey]:
+        """The keys of a log, oldest first."""
+        return await self._database.read(_keys, log_id)
+
+    async def begin(
+        self, log: Log, key: LogKey, first: NewRecord | None, note: bytes | None
+    ) -> bool:
+        """Write a new log with its key, and its first record; False if it is there already.
+
+        `note` is the signed checkpoint of the empty log.
+        """
+        return await self._database.write(self._begin, (log, key, first, note))
+
+    async def resume(self, mode: Mode) -> None:
+        """Forget why sealing was suspended by a restore."""
+        await self._database.write(_resume, mode)
+
+    async def add_key(self, key: LogKey, retires: datetime, rotation: NewRecord) -> None:
+        """Add a key to a log; those before it retire at `retires` at the latest."""
+        await self._database.write(self._add_key, (key, retires, rotation))
+
+    async def write(self, record: NewRecord) -> None:
+        """Write a record that goes with no other change."""
+        await self._database.write(self._write, record)
+
+    async def seal_queued(self, mode: Mode) -> int:
+        """Seal what is queued in this mode; gives how many records got an entry."""
+        return await self._database.sequence(self._seal_queue, mode)
+
+    async def queues(self) -> Sequence[Queue]:
+        """How much waits for sealing, for each mode."""
+        return await self._database.read(_queues, None)
+
+    async def sealed(self, record_id: str) -> tuple[int, Sealed] | None:
+        """The id of the log that holds the record, and where it stands there."""
+        return await self._database.read(_sealed, record_id)
+
+    async def latest(self, log_id: int) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log; None while it is empty."""
+        return await self._database.read(_latest, log_id)
+
+    async def covering(self, log_id: int, index: int, kind: str | None) -> StoredCheckpoint | None:
+        """The oldest checkpoint that covers this entry, and that has an anchor of this kind."""
+        return await self._database.read(_covering, (log_id, index, kind))
+
+    async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
+        """The checkpoint of exactly this size."""
+        return await self._database.read(_checkpoint, (log_id, size))
+
+    async def anchors(self, log_id: int, size: int) -> Sequence[Anchor]:
+        """What others say of the checkpoint of this size."""
+        return await self._database.read(_anchors, (log_id, size))
+
+    async def add_anchor(self, anchor: Anchor) -> None:
+        """Keep what someone says of a checkpoint."""
+        await self._database.write(_add_anchor, anchor)
+
+    async def tiles(self, log_id: int, wanted: Sequence[TileId]) -> Sequence[bytes]:
+        """The hashes of these tiles (c2sp.org/tlog-tiles), each of the width asked for.
+
+        A tile that is not complete up to that width is shorter.
+        """
+        return await self._database.scan(_tiles, (log_id, tuple(wanted)))
+
+    async def inclusion(self, log_id: int, index: int, size: int) -> Sequence[bytes]:
+        """The hashes that lead from an entry to the root of the tree of this size (RFC 6962)."""
+        return await self._database.scan(_inclusion, (log_id, index, size))
+
+    async def consistency(self, log_id: int, old: int, new: int) -> Sequence[bytes]:
+        """The hashes that show the tree of size `old` to be the beginning of that of `new`."""
+        return await self._database.scan(_consistency, (log_id, old, new))
+
+    async def digests(self, log_id: int, start: int, end: int) -> Sequence[bytes]:
+        """The digests of the records of the entries from `start` to before `end`."""
+        return await self._database.scan(_digests, (log_id, start, end))
+
+    async def entries(self, log_id: int, start: int, end: int) -> Sequence[tuple[str, bytes]]:
+        """Record id and digest of each of these entries."""
+        return await self._database.scan(_entries, (log_id, start, end))
+
+    async def checkpoints(self, log_id: int, after: int, limit: int) -> Sequence[StoredCheckpoint]:
+        """The checkpoints of a log that are larger than this size, the smallest first."""
+        return await self._database.scan(_checkpoints, (log_id, after, limit))
+
+    async def stored_tile(self, log_id: int, level: int, index: int) -> bytes | None:
+        """A complete tile as it is stored."""
+        return await self._database.scan(_stored_tile, (log_id, level, index))
+
+    async def record_bodies(self, record_ids: Sequence[str]) -> Mapping[str, bytes]:
+        """The exact bytes of these records, of whatever type; those that there are."""
+        return await self._database.scan(_record_bodies, tuple(record_ids))
+
+    def _begin(
+        self,
+        connection: Connection,
+        items: Sequence[tuple[Log, LogKey, NewRecord | None, bytes | None]],
+    ) -> list[bool]:
+        return [self._begin_one(connection, *item) for item in items]
+
+    def _begin_one(
+        self,
+        connection: Connection,
+        log: Log,
+        key: LogKey,
+        first: NewRecord | None,
+        note: bytes | None,
+    ) -> bool:
+        there = select(logs.c.id).where(logs.c.mode == log.mode, logs.c.epoch == log.epoch)
+        if connection.execute(there).first() is not None:
+            return False
+        own = connection.execute(select(func.coalesce(func.max(logs.c.id), 0))).scalar_one() + 1
+        connection.execute(
+            insert(logs),
+            {
+                "id": own,
+                "mode": log.mode,
+                "epoch": log.epoch,
+                "origin": log.origin,
+                "created_at": log.created_at,
+            },
+        )
+        connection.execute(
+            insert(log_heads),
+            {"log_id": own, "size": 0, "root": log.root, "at": log.at, "keys_revision": 1},
+        )
+        connection.execute(insert(log_keys), _key_row(key) | {"log_id": own})
+        if note is not None:
+            connection.execute(
+                insert(checkpoints),
+                {"log_id": own, "size": 0, "root": log.root, "note": note, "at": log.at},
+            )
+        _forget_suspension(connection, log.mode)
+        if first is not None:
+            # It is the log's first entry, whatever else is waiting.
+            self._sequencer.wait_for_turn(connection, log.mode)
+            Journal(self._sequencer).write(connection, [first])
+        return True
+
+    def _add_key(
+        self, connection: Connection, items: Sequence[tuple[LogKey, datetime, NewRecord]]
+    ) -> list[None]:
+        for key, retires, rotation in items:
+            connection.execute(
+                update(log_keys)
+                .where(
+                    log_keys.c.log_id == key.log_id,
+                    log_keys.c.retires_at.is_(None) | (log_keys.c.retires_at > retires),
+                )
+                .values(retires_at=retires)
+            )
+            connection.execute(insert(log_keys), _key_row(key))
+            self._journal.write(connection, [rotation])
+            connection.execute(
+                update(log_heads)
+                .where(log_heads.c.log_id == key.log_id)
+                .values(keys_revision=log_heads.c.keys_revision + 1)
+            )
+        return [None] * len(items)
+
+    def _write(self, connection: Connection, items: Sequence[NewRecord]) -> list[None]:
+        self._journal.write(connection, items)
+        return [None] * len(items)
+
+    def _seal_queue(self, connection: Connection, modes: Sequence[Mode]) -> list[int]:
+        return self._sequencer.seal_queue(connection, modes)
+
+
+def _key_row(key: LogKey) -> dict[str, object]:
+    return {
+        "log_id": key.log_id,
+        "vkey": key.vkey,
+        "seed": key.seed,
+        "created_at": key.created_at,
+        "retires_at": key.retires_at,
+    }
+
+
+@each
+def _resume(connection: Connection, mode: Mode) -> None:
+    _forget_suspension(connection, mode)
+
+
+def _forget_suspension(connection: Connection, mode: Mode) -> None:
+    connection.execute(delete(deployment).where(deployment.c.name == f"{SUSPENDED}:{mode.value}"))
+
+
+@each
+def _logs(connection: Connection, _: None) -> Sequence[Log]:
+    rows = connection.execute(_LOGS.order_by(logs.c.mode, logs.c.epoch))
+    return [
+        Log(
+            id=row.id,
+            mode=Mode(row.mode),
+            epoch=row.epoch,
+            origin=row.origin,
+            created_at=row.created_at,
+            size=row.size,
+            root=row.root,
+            at=row.at,
+            keys_revision=row.keys_revision,
+        )
+        for row in rows
+    ]
+
+
+@each
+def _keys(connection: Connection, log_id: int) -> Sequence[LogKey]:
+    rows = connection.execute(
+        select(log_keys)
+        .where(log_keys.c.log_id == log_id)
+        .order_by(log_keys.c.created_at, log_keys.c.vkey)
+    )
+    return [LogKey(**row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's public name
+
+
+@each
+def _queues(connection: Connection, _: None) -> Sequence[Queue]:
+    rows = connection.execute(
+        select(log_pending.c.mode, func.count(), func.min(log_pending.c.record_id)).group_by(
+            log_pending.c.mode
+        )
+    ).all()
+    return [Queue(mode=Mode(row[0]), waiting=row[1], oldest=row[2]) for row in rows]
+
+
+@each
+def _sealed(connection: Connection, record_id: str) -> tuple[int, Sealed] | None:
+    row = connection.execute(
+        select(logs.c.id, logs.c.origin, log_entries.c.leaf_index)
+        .join(log_entries, log_entries.c.log_id == logs.c.id)
+        .where(log_entries.c.record_id == record_id)
+    ).one_or_none()
+    return None if row is None else (row.id, Sealed(row.origin, row.leaf_index))
+
+
+def _stored(connection: Connection, query: Select[Any]) -> StoredCheckpoint | None:
+    row = connection.execute(query.limit(1)).one_or_none()
+    return None if row is None else StoredCheckpoint(**row._mapping)  # noqa: SLF001 - as above
+
+
+@each
+def _latest(connection: Connection, log_id: int) -> StoredCheckpoint | None:
+    return _stored(
+        connection,
+        select(checkpoints)
+        .where(checkpoints.c.log_id == log_id)
+        .order_by(checkpoints.c.size.desc()),
+    )
+
+
+@each
+def _covering(connection: Connection, item: tuple[int, int, str | None]) -> StoredCheckpoint | None:
+    log_id, index, kind = item
+    query = select(checkpoints).where(checkpoints.c.log_id == log_id, checkpoints.c.size > index)
+    if kind is not None:
+        anchored = select(anchors.c.size).where(anchors.c.log_id == log_id, anchors.c.kind == kind)
+        query = query.where(checkpoints.c.size.in_(anchored))
+    return _stored(connection, query.order_by(checkpoints.c.size))
+
+
+@each
+def _checkpoint(connection: Connection, item: tuple[int, int]) -> StoredCheckpoint | None:
+    log_id, size = item
+    return _stored(
+        connection,
+        select(checkpoints).where(checkpoints.c.log_id == log_id, checkpoints.c.size == size),
+    )
+
+
+@each
+def _anchors(connection: Connection, item: tuple[int, int]) -> Sequence[Anchor]:
+    log_id, size = item
+    rows = connection.execute(
+        select(anchors)
+        .where(anchors.c.log_id == log_id, anchors.c.size == size)
+        .order_by(anchors.c.kind, anchors.c.name)
+    )
+    return [Anchor(**row._mapping) for row in rows]  # noqa: SLF001 - as above
+
+
+@each
+def _add_anchor(connection: Connection, anchor: Anchor) -> None:
+    own = (anchors.c.log_id, anchors.c.size, anchors.c.kind, anchors.c.name)
+    values = (anchor.log_id, anchor.size, anchor.kind, anchor.name)
+    there = select(anchors.c.size).where(*(c == v for c, v in zip(own, values, strict=True)))
+    if connection.execute(there).first() is None:
+        connection.execute(
+            insert(anchors),
+            {c.name: v for c, v in zip(own, values, strict=True)}
+            | {"body": anchor.body, "at": anchor.at},
+        )
+
+
+@each
+def _tiles(connection: Connection, item: tuple[int, tuple[TileId, ...]]) -> Sequence[bytes]:
+    log_id, wanted = item
+    return [_tile(connection, log_id, tile) for tile in wanted]
+
+
+@each
+def _inclusion(connection: Connection, item: tuple[int, int, int]) -> Sequence[bytes]:
+    log_id, index, size = item
+    return inclusion_path(index, size, _reader(connection, log_id, size))
+
+
+@each
+def _consistency(connection: Connection, item: tuple[int, int, int]) -> Sequence[bytes]:
+    log_id, old, new = item
+    return consistency_path(old, new, _reader(connection, log_id, new))
+
+
+def _reader(connection: Connection, log_id: int, size: int) -> TileReader:
+    def read(wanted: Sequence[TileId]) -> list[bytes]:
+        return [_tile(connection, log_id, tile) for tile in wanted]
+
+    return TileReader(read, size)
+
+
+def _tile(connection: Connection, log_id: int, tile: TileId) -> bytes:
+    full = connection.execute(
+        select(log_tiles.c.hashes).where(
+            log_tiles.c.log_id == log_id,
+            log_tiles.c.level == tile.level,
+            log_tiles.c.tile_index == tile.index,
+        )
+    ).scalar_one_or_none()
+    if full is not None:
+        return bytes(full)[: tile.width * 32]
+    start = tile.index << HEIGHT
+    if tile.level == 0:
+        origin = connection.execute(select(logs.c.origin).where(logs.c.id == log_id)).scalar_one()
+        found = _digests_between(connection, log_id, start, start + tile.width)
+        return b"".join(leaf_hash(log_entry(origin, digest)) for digest in found)
+    roots = connection.execute(
+        select(log_tiles.c.root)
+        .where(
+            log_tiles.c.log_id == log_id,
+            log_tiles.c.level == tile.level - 1,
+            log_tiles.c.tile_index >= start,
+            log_tiles.c.tile_index < start + tile.width,
+        )
+        .order_by(log_tiles.c.tile_index)
+    ).scalars()
+    return b"".join(bytes(root) for root in roots)
+
+
+@each
+def _digests(connection: Connection, item: tuple[int, int, int]) -> Sequence[bytes]:
+    return _digests_between(connection, *item)
+
+
+def _digests_between(connection: Connection, log_id: int, start: int, end: int) -> list[bytes]:
+    return [bytes(row[1]) for row in _rows_between(connection, log_id, start, end)]
+
+
+def _rows_between(
+    connection: Connection, log_id: int, start: int, end: int
+) -> Sequence[Row[str, bytes]]:
+    return connection.execute(
+        select(log_entries.c.record_id, log_entries.c.digest)
+        .where(
+            log_entries.c.log_id == log_id,
+            log_entries.c.leaf_index >= start,
+            log_entries.c.leaf_index < end,
+        )
+        .order_by(log_entries.c.leaf_index)
+    ).all()
+
+
+@each
+def _entries(connection: Connection, item: tuple[int, int, int]) -> Sequence[tuple[str, bytes]]:
+    return [(row[0], bytes(row[1])) for row in _rows_between(connection, *item)]
+
+
+@each
+def _checkpoints(connection: Connection, item: tuple[int, int, int]) -> Sequence[StoredCheckpoint]:
+    log_id, after, limit = item
+    rows = connection.execute(
+        select(checkpoints)
+        .where(checkpoints.c.log_id == log_id, checkpoints.c.size > after)
+        .order_by(checkpoints.c.size)
+        .limit(limit)
+    )
+    return [StoredCheckpoint(**row._mapping) for row in rows]  # noqa: SLF001 - as above
+
+
+@each
+def _stored_tile(connection: Connection, item: tuple[int, int, int]) -> bytes | None:
+    log_id, level, index = item
+    found = connection.execute(
+        select(log_tiles.c.hashes).where(
+            log_tiles.c.log_id == log_id,
+            log_tiles.c.level == level,
+            log_tiles.c.tile_index == index,
+        )
+    ).scalar_one_or_none()
+    return None if found is None else bytes(found)
+
+
+@each
+def _record_bodies(connection: Connection, ids: tuple[str, ...]) -> Mapping[str, bytes]:
+    found: dict[str, bytes] = {}
+    for table in (records, deployment_records):
+        rows = connection.execute(select(table.c.id, table.c.body).where(table.c.id.in_(ids)))
+        found |= {row[0]: bytes(row[1]) for row in rows}
+    return found

@@ -1,0 +1,316 @@
+"""Sealing: each waiting record gets the next index of its log, and the new head is signed.
+
+On the embedded database this happens inside the transaction of the act, whose write lock lets in
+one process at a time. On PostgreSQL a transaction of its own does it under an advisory lock, and
+the head is compared and swapped. The tree's edge is kept in memory between transactions, and read
+anew whenever the head in the database is not the one that it belongs to: after a rollback, or
+when another process has sealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
+
+import structlog
+from sqlalchemy import Connection, select
+
+from countersign.domain.mode import Mode
+from countersign.errors import CountersignError, SealingSuspended
+from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
+from countersign.evidence.entry import log_entry
+from countersign.evidence.note import Signer
+from countersign.evidence.tiles import HEIGHT, WIDTH, GrowingTree
+from countersign.evidence.tree import leaf_hash
+from countersign.ports import Clock
+from countersign.storage.bulk import BulkInsert, DriverStatement
+from countersign.storage.heads import HeadFiles, checkpoint_of
+from countersign.storage.tables import (
+    checkpoints,
+    deployment,
+    log_entries,
+    log_tiles,
+    logs,
+)
+
+BATCH_MAX: Final = 10_000
+SUSPENDED: Final = "sealing_suspended"
+"""Name of the deployment's value that says why sealing waits for the operator."""
+_CLOCK_TOLERANCE_MS: Final = 1000
+_ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
+
+_HEAD: Final = DriverStatement(
+    "SELECT l.id, l.origin, h.size, h.root, h.at, h.keys_revision FROM logs l"
+    " JOIN log_heads h ON h.log_id = l.id WHERE l.mode = ? ORDER BY l.epoch DESC LIMIT 1"
+)
+_SWAP_HEAD: Final = DriverStatement(
+    "UPDATE log_heads SET size = ?, root = ?, at = ? WHERE log_id = ? AND size = ? AND root = ?"
+)
+_TRY_LOCK: Final = DriverStatement("SELECT pg_try_advisory_xact_lock(?)")
+_LOCK: Final = DriverStatement("SELECT pg_advisory_xact_lock(?)")
+_TAKE: Final = DriverStatement(
+    "DELETE FROM log_pending WHERE record_id IN"  # noqa: S608 - a number
+    f" (SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT {BATCH_MAX})"
+    " RETURNING record_id, digest"
+)
+_insert_entries: Final = BulkInsert(log_entries, "log_id", "leaf_index", "record_id", "digest")
+_insert_tiles: Final = BulkInsert(log_tiles, "log_id", "level", "tile_index", "hashes", "root")
+_insert_checkpoint: Final = BulkInsert(checkpoints, "log_id", "size", "root", "note", "at")
+
+_log: Final = structlog.get_logger("countersign.sealing")
+
+
+class Waiting(NamedTuple):
+    """A record that has no entry yet."""
+
+    record_id: str
+    mode: Mode
+    digest: bytes
+
+
+_Take: TypeAlias = Callable[[], Sequence[Waiting]]
+
+
+class _Head(NamedTuple):
+    log_id: int
+    origin: str
+    size: int
+    root: bytes
+    at_ms: int
+    keys_revision: int
+
+
+@dataclass(slots=True)
+class _Edge:
+    """The right edge of a log as this process knows it, and who signs."""
+
+    head: _Head
+    tree: GrowingTree
+    signers: tuple[Signer, ...]
+
+
+class Sequencer:
+    """Seals the records of both modes; one object a process."""
+
+    def __init__(self, clock: Clock, heads: HeadFiles) -> None:
+        self._clock = clock
+        self._heads = heads
+        self._edges: dict[Mode, _Edge] = {}
+        self._signers: dict[tuple[int, int], tuple[Signer, ...]] = {}
+        self.suspended: dict[Mode, str] = {}
+        """Why the records of a mode are not sealed at the moment."""
+        self.unknown_keys = False
+        """Whether a log was met whose signing keys this process has not learned."""
+
+    def learn(self, log_id: int, keys_revision: int, signers: Sequence[Signer]) -> None:
+        """Take the keys that sign for a log, as of this revision of them."""
+        self._signers = {k: v for k, v in self._signers.items() if k[0] != log_id}
+        self._signers[log_id, keys_revision] = tuple(signers)
+        self._edges = {m: e for m, e in self._edges.items() if e.head.log_id != log_id}
+
+    def wait_for_turn(self, connection: Connection, mode: Mode) -> None:
+        """Let no other process seal in this mode until the transaction ends.
+
+        On the embedded database the transaction itself sees to that.
+        """
+        if connection.dialect.name == "postgresql":
+            _LOCK(connection, _ADVISORY_LOCK[mode])
+
+    def seal_in_passing(self, connection: Connection, waiting: list[Waiting]) -> list[Waiting]:
+        """Seal these in the transaction of their act; gives those that could not be sealed.
+
+        It never raises: trouble with sealing is no reason to refuse an act.
+        """
+        left: list[Waiting] = []
+        for mode in {entry.mode for entry in waiting}:
+            own = [entry for entry in waiting if entry.mode is mode]
+            connection.exec_driver_sql("SAVEPOINT sealing")
+            if self._seal(connection, mode, partial(list, own)):
+                connection.exec_driver_sql("RELEASE sealing")
+            else:
+                connection.exec_driver_sql("ROLLBACK TO sealing")
+                connection.exec_driver_sql("RELEASE sealing")
+                left += own
+        return left
+
+    def seal_queue(self, connection: Connection, modes: Sequence[Mode]) -> list[int]:
+        """An act: for each mode, seal what is queued, at most BATCH_MAX; gives how many.
+
+        On PostgreSQL nothing is done while another process is at it.
+        """
+        return [self._seal_queued(connection, mode) for mode in modes]
+
+    def _seal_queued(self, connection: Connection, mode: Mode) -> int:
+        postgres = connection.dialect.name == "postgresql"
+        if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).scalar_one():
+            return 0
+        sealed = 0
+
+        def take() -> Sequence[Waiting]:
+            nonlocal sealed
+            # What is sealed is exactly what this statement took from the queue.
+            rows = sorted((row[0], bytes(row[1])) for row in _TAKE(connection, mode.value))
+            sealed = len(rows)
+            return [Waiting(record_id, mode, digest) for record_id, digest in rows]
+
+        with connection.begin_nested() as savepoint:
+            if not self._seal(connection, mode, take):
+                savepoint.rollback()
+                return 0
+        return sealed
+
+    def _seal(self, connection: Connection, mode: Mode, take: _Take) -> bool:
+        try:
+            self._append(connection, mode, take)
+        except SealingSuspended as reason:
+            self._edges.pop(mode, None)
+            if self.suspended.get(mode) != reason.message:
+                _log.error("sealing_suspended", mode=mode.value, reason=reason.message)
+            self.suspended[mode] = reason.message
+            return False
+        except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on
+            self._edges.pop(mode, None)
+            _log.error("sealing_failed", mode=mode.value, kind=type(error).__name__)
+            self.suspended[mode] = f"An unexpected {type(error).__name__}; it will be tried again."
+            return False
+        self.suspended.pop(mode, None)
+        return True
+
+    def _append(self, connection: Connection, mode: Mode, take: _Take) -> None:
+        edge = self._edge(connection, mode)
+        head, tree = edge.head, edge.tree
+        now_ms = self._clock.time_ns() // 1_000_000
+        if now_ms < head.at_ms - _CLOCK_TOLERANCE_MS:
+            msg = (
+                f"The clock is {head.at_ms - now_ms} ms behind the last checkpoint. Set it right; "
+                "sealing goes on by itself."
+            )
+            raise SealingSuspended(msg)
+        waiting = take()
+        if not waiting:
+            return
+        # From here on the edge is ahead of the database, until both agree again at the end.
+        del self._edges[mode]
+        for entry in waiting:
+            tree.append(leaf_hash(log_entry(head.origin, entry.digest)))
+        size, root, at_ms = tree.size, tree.root(), max(now_ms, head.at_ms)
+        note = sign_checkpoint(Checkpoint(head.origin, size, root), edge.signers)
+        log_id = head.log_id
+        swapped = _SWAP_HEAD(connection, size, root, at_ms, log_id, head.size, head.root)
+        if swapped.rowcount != 1:
+            msg = "Another process sealed at the same time."
+            raise SealingSuspended(msg)
+        _insert_entries(
+            connection,
+            [(log_id, i, e.record_id, e.digest) for i, e in enumerate(waiting, head.size)],
+        )
+        tiles = tree.take_tiles()
+        if tiles:
+            _insert_tiles(connection, [(log_id, t.level, t.index, t.hashes, t.root) for t in tiles])
+        _insert_checkpoint(connection, [(log_id, size, root, note, at_ms)])
+        edge.head = head._replace(size=size, root=root, at_ms=at_ms)
+        self._edges[mode] = edge
+
+    def _edge(self, connection: Connection, mode: Mode) -> _Edge:
+        """The edge that goes with the head in the database.
+
+        Raises:
+            SealingSuspended: the log must not go on from there.
+        """
+        row = _HEAD(connection, mode.value).one_or_none()
+        if row is None:
+            msg = f"There is no {mode.value} log yet: run `countersign init`."
+            raise SealingSuspended(msg)
+        head = _Head(row[0], row[1], row[2], bytes(row[3]), row[4], row[5])
+        known = self._edges.get(mode)
+        if known is not None and known.head == head:
+            return known
+        self._edges.pop(mode, None)
+        signers = self._signers.get((head.log_id, head.keys_revision))
+        if signers is None:
+            self.unknown_keys = True
+            msg = "The keys of the log have changed; this process is reading them."
+            raise SealingSuspended(msg)
+        self._refuse_fork(connection, mode, head)
+        tree = GrowingTree(head.size, _edge_hashes(connection, head))
+        if tree.root() != head.root:
+            msg = (
+                f"The entries of {head.origin} do not lead to the root of its head: the database "
+                "was changed. `countersign log check` tells where."
+            )
+            raise SealingSuspended(msg)
+        edge = _Edge(head, tree, signers)
+        self._edges[mode] = edge
+        return edge
+
+    def _refuse_fork(self, connection: Connection, mode: Mode, head: _Head) -> None:
+        """Compare the database with the last published checkpoint, which is kept elsewhere."""
+        suspended = connection.execute(
+            select(deployment.c.value).where(deployment.c.name == f"{SUSPENDED}:{mode.value}")
+        ).scalar_one_or_none()
+        if suspended is not None:
+            raise SealingSuspended(suspended.decode())
+        try:
+            note = self._heads.read(mode)
+        except CountersignError as error:
+            raise SealingSuspended(error.message) from error
+        if note is None:
+            return
+        published = checkpoint_of(note)
+        if published.origin != head.origin and _has_log(connection, mode, published.origin):
+            return  # the operator began a new epoch after that one
+        root = connection.execute(
+            select(checkpoints.c.root)
+            .join(logs, logs.c.id == checkpoints.c.log_id)
+            .where(
+                logs.c.mode == mode,
+                logs.c.origin == published.origin,
+                checkpoints.c.size == published.size,
+            )
+        ).scalar_one_or_none()
+        if root is None or bytes(root) != published.root:
+            msg = (
+                f"A checkpoint of size {published.size} of {published.origin} was published, and "
+                f"the database does not hold it (its own head is {head.origin}, size {head.size}): "
+                "it was restored from a backup, or lost its latest entries. Signing on from here "
+                "would be a fork. `countersign log recover` explains the ways out."
+            )
+            raise SealingSuspended(msg)
+
+
+def _has_log(connection: Connection, mode: Mode, origin: str) -> bool:
+    found = select(logs.c.id).where(logs.c.mode == mode, logs.c.origin == origin)
+    return connection.execute(found).first() is not None
+
+
+def _edge_hashes(connection: Connection, head: _Head) -> list[list[bytes]]:
+    """The hashes of the incomplete tile at each level of the tree (c2sp.org/tlog-tiles)."""
+    width = head.size % WIDTH
+    digests = connection.execute(
+        select(log_entries.c.digest)
+        .where(
+            log_entries.c.log_id == head.log_id,
+            log_entries.c.leaf_index >= head.size - width,
+            log_entries.c.leaf_index < head.size,
+        )
+        .order_by(log_entries.c.leaf_index)
+    ).scalars()
+    edge = [[leaf_hash(log_entry(head.origin, bytes(digest))) for digest in digests]]
+    level, nodes = 0, head.size >> HEIGHT
+    while nodes:
+        width = nodes % WIDTH
+        roots = connection.execute(
+            select(log_tiles.c.root)
+            .where(
+                log_tiles.c.log_id == head.log_id,
+                log_tiles.c.level == level,
+                log_tiles.c.tile_index >= nodes - width,
+                log_tiles.c.tile_index < nodes,
+            )
+            .order_by(log_tiles.c.tile_index)
+        ).scalars()
+        edge.append([bytes(root) for root in roots])
+        level, nodes = level + 1, nodes >> HEIGHT
+    return edge

@@ -1,0 +1,1 @@
+"""Sealing, proving, erasing: the log as operators, vendors and strangers meet it."""

@@ -1,0 +1,47 @@
+"""Deployments of a test's own: for what changes the log for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import postgres
+from tests.support.service import Deployment
+
+POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
+
+
+@pytest.fixture(params=["sqlite", POSTGRES])
+def own(request: pytest.FixtureRequest, tmp_path: Path) -> Deployment:
+    """Give an initialised deployment of this test alone, on each engine."""
+    settings = {}
+    if request.param == "postgres":
+        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
+        settings["DATABASE_URL"] = postgres.fresh_database(server)
+    made = Deployment(data_dir=tmp_path / "data", settings=settings)
+    made.run("init")
+    return made
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Deployment:
+    """Give an initialised deployment on the embedded database."""
+    made = Deployment(data_dir=tmp_path / "data")
+    made.run("init")
+    return made
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Callable[[Deployment], Deployment]:
+    """Give the same deployment in another directory, with copies of its keys and no database."""
+
+    def move(old: Deployment) -> Deployment:
+        place = tmp_path / "elsewhere"
+        place.mkdir(mode=0o700)
+        for name in ("secret.key", "key-encryption.key"):
+            (place / name).write_bytes((old.data_dir / name).read_bytes())
+        return Deployment(data_dir=place, settings=old.settings)
+
+    return move

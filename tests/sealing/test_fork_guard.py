@@ -1,0 +1,120 @@
+"""A database that went back in time is noticed, and nothing is signed that would be a fork."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from countersign.evidence.verification import verify_file
+from tests.sealing.acts import acknowledge, check, evidence_of, get, policy_of
+from tests.support.service import Deployment, Server, running_server
+
+
+def database(deployment: Deployment) -> Path:
+    return deployment.data_dir / "countersign.db"
+
+
+def go_back(deployment: Deployment) -> tuple[str, str, str]:
+    """Acknowledge once, copy the database, acknowledge again, and put the copy back.
+
+    Gives a key, the ack_id before the copy and the one after it, whose proof has left.
+    """
+    key = deployment.key(deployment.account("vendor"))
+    with running_server(deployment) as server, server.client(key) as client:
+        before = acknowledge(client)
+        get(client, before, "proof")
+    copy = deployment.data_dir.with_name("copy.db")
+    shutil.copy(database(deployment), copy)
+    with running_server(deployment) as server, server.client(key) as client:
+        lost = acknowledge(client)
+        get(client, lost, "proof")
+    shutil.copy(copy, database(deployment))
+    return key, before, lost
+
+
+def state(deployment: Deployment, mode: str = "test") -> dict[str, object]:
+    (found,) = [s for s in deployment.read("log", "status") if s["mode"] == mode]
+    return dict(found)
+
+
+def ready(server: Server) -> str:
+    with server.client() as nobody:
+        checks: dict[str, str] = nobody.get("/readyz").json()["checks"]
+    return checks["sealing"]
+
+
+def test_a_restored_copy_stops_sealing_and_refuses_no_act(embedded: Deployment) -> None:
+    """Acknowledgments wait; what was sealed before can still be proved."""
+    key, before, lost = go_back(embedded)
+    with running_server(embedded) as server, server.client(key) as client:
+        new = acknowledge(client)
+        assert evidence_of(client, new) == {"status": "pending", "log": None, "index": None}
+        answer = client.get(f"/v1/acknowledgments/{new}/proof")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "evidence_pending")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert verify_file(get(client, before, "proof"), policy_of(embedded)).ok
+        assert client.get(f"/v1/acknowledgments/{lost}").status_code == 404
+        assert ready(server) == "suspended"
+    told = state(embedded)
+    assert told["waiting"] == 1
+    assert "restored from a backup" in str(told["suspended"])
+    assert "log recover" in str(told["suspended"])
+
+
+def test_a_new_epoch_goes_on_and_cites_the_old_head(embedded: Deployment) -> None:
+    """Also in a server that was running all the while."""
+    key, before, _ = go_back(embedded)
+    with running_server(embedded) as server, server.client(key) as client:
+        waiting = acknowledge(client)
+        embedded.run("log", "recover", "--mode", "test", "--new-epoch", "--yes")
+        proof = get(client, waiting, "proof")
+        policy = policy_of(embedded)
+        verdict = verify_file(proof, policy)
+        assert verdict.ok, verdict.line()
+        assert str(verdict.facts["log"]).endswith("/v1/log/test/2")
+        assert verdict.facts["index"] == 1, "the first entry is that of the epoch itself"
+        assert verify_file(get(client, before, "proof"), policy).ok
+        assert ready(server) == "ok"
+    assert check(embedded)["findings"] == []
+    assert state(embedded)["suspended"] is None
+
+
+def test_the_database_put_back_whole_goes_on_by_itself(embedded: Deployment) -> None:
+    """The tail was recovered: no decision is needed."""
+    key = embedded.key(embedded.account("vendor"))
+    with running_server(embedded) as server, server.client(key) as client:
+        get(client, acknowledge(client), "proof")
+        old = embedded.data_dir.with_name("old.db")
+    shutil.copy(database(embedded), old)
+    with running_server(embedded) as server, server.client(key) as client:
+        get(client, acknowledge(client), "proof")
+    whole = embedded.data_dir.with_name("whole.db")
+    shutil.copy(database(embedded), whole)
+    shutil.copy(old, database(embedded))
+    assert state(embedded)["suspended"]
+    shutil.copy(whole, database(embedded))
+    assert state(embedded)["suspended"] is None
+
+
+def test_a_published_head_that_the_database_lacks_is_not_accepted(embedded: Deployment) -> None:
+    """Whatever the operator says, going on would be a fork."""
+    go_back(embedded)
+    head = embedded.data_dir / "heads" / "test.checkpoint"
+    copy = embedded.data_dir.with_name("head")
+    shutil.copy(head, copy)
+    done = embedded.run(
+        "log", "recover", "--mode", "test", "--published-head", str(copy), "--yes", check=False
+    )
+    assert done.returncode == 1
+    assert "evidence_refused" in done.stderr
+    assert state(embedded)["suspended"]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a note", b"x\n0\nAAAA\n\n"])
+def test_a_damaged_head_file_stops_sealing(embedded: Deployment, content: bytes) -> None:
+    """It is not taken for a missing one."""
+    (embedded.data_dir / "heads" / "test.checkpoint").write_bytes(content)
+    assert "cannot be read" in str(state(embedded)["suspended"])
+    assert state(embedded, "live")["suspended"] is None

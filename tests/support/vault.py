@@ -1,0 +1,41 @@
+"""Opening what the vault has sealed, from the rows of a database and the key file beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row
+
+from countersign.ids import base32_value
+from countersign.providers.key_encryption import KeyRing, key_source
+from countersign.services.vault import DataKey
+from tests.support.service import Deployment
+
+
+class StoredVault:
+    """The data keys of a deployment, unwrapped."""
+
+    def __init__(self, deployment: Deployment, data_keys: Sequence[Row[Any]]) -> None:
+        file = deployment.data_dir / "key-encryption.key"
+        ring = KeyRing(key_source(f"file:{file}"), os.urandom)
+        self._keys = {}
+        for row in data_keys:
+            context = f"countersign/v1/data-key|{row.id}|{row.scope}|{row.month}".encode()
+            id_ = base32_value(row.id.removeprefix("dk_")).to_bytes(16, "big")
+            self._keys[id_] = DataKey(id_, ring.unwrap(row.wrapped, context))
+
+    def open(self, row: Row[Any], shred_key: bytes) -> list[str]:
+        """The disclosures in a row of that table."""
+        opened = self._keys[row.payload[1:17]].open(
+            row.payload,
+            shred_key=shred_key,
+            table="disclosures",
+            column="payload",
+            account=row.account_id,
+            row_id=row.record_id,
+        )
+        found: list[str] = json.loads(opened)
+        return found
