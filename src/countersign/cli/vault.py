@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 
 import click
@@ -22,6 +23,7 @@ from countersign.providers.key_encryption import (
 )
 
 _CHUNK = 200
+_SETTLE_SECONDS = 2.0
 
 
 @click.group()
@@ -74,6 +76,9 @@ def rotate(*, yes: bool, as_json: bool) -> None:
     new = os.urandom(KEY_BYTES)
     replace_key_file(file, key_text(new) + "".join(key_text(key) for key in keys))
     number = _rewrap()
+    # A server that read the file just before it changed has stored what it wrapped by then.
+    time.sleep(_SETTLE_SECONDS)
+    number += _rewrap()
     replace_key_file(file, key_text(new))
     say(f"{number} data keys are wrapped with the new key. Copy {file} to where you keep its copy.")
     show({"rewrapped": number, "current": key_id(new).hex()}, key_id(new).hex(), as_json=as_json)

@@ -57,7 +57,11 @@ class KeyRing:
         return next(iter(self._keys))
 
     def wrap(self, key: bytes, context: bytes) -> bytes:
-        """0x01 ‖ id ‖ nonce ‖ AES-256-GCM of the key, bound to the context."""
+        """0x01 ‖ id ‖ nonce ‖ AES-256-GCM of the key, bound to the context.
+
+        The source is read again: a key that has been rotated away must not wrap anything more.
+        """
+        self._read()
         id_, nonce = self.current_id, self._entropy(_NONCE_BYTES)
         return _FORMAT + id_ + nonce + AESGCM(self._keys[id_]).encrypt(nonce, key, context)
 

@@ -1,0 +1,1 @@
+"""The vault: envelopes, keys and their rotation."""
