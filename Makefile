@@ -13,6 +13,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 # More for the benchmark: make bench BENCH_ARGS=--help
 BENCH_ARGS ?=
+EVIDENCE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -38,6 +39,7 @@ lint: $(VENV)/.dev $(VENV)/.bench ## Check formatting, lint rules and types
 
 bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench $(BENCH_ARGS)
+	$(BIN)/python -m bench.evidence $(EVIDENCE_ARGS)
 
 openapi: $(VENV)/.runtime ## Write spec/openapi.json anew from the route table
 	$(BIN)/python -m countersign.http.openapi > spec/openapi.json.new

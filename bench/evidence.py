@@ -1,0 +1,269 @@
+"""What evidence costs: ``python -m bench.evidence``; ``--help`` lists the options.
+
+Sealing, proofs of small and large logs, verifying, certificates, and the throughput of
+acknowledging beside a composition without evidence. Each figure stands beside what bounds it.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from bench.client import answers
+from bench.load import Load, ensure_wrk, measure_warm
+from bench.options import LASTING
+from bench.plan import OPERATIONS
+from bench.processes import Child
+from bench.rounds import say
+from bench.servers import Installation, install, prepare, serve
+from countersign.bootstrap import SystemClock, initialise, open_deployment
+from countersign.config import load_settings
+from countersign.domain.key import VENDOR_SCOPES, Principal
+from countersign.domain.mode import Mode
+from countersign.domain.origin import Origin
+from countersign.evidence.entry import log_entry
+from countersign.evidence.note import Signer
+from countersign.evidence.policy import parse_policy
+from countersign.evidence.tiles import GrowingTree
+from countersign.evidence.tree import leaf_hash
+from countersign.evidence.verification import verify_file
+from countersign.services.acknowledge import Submission
+from countersign.storage.engine import Purpose, database_url, open_engine
+from countersign.storage.heads import HeadFiles
+from countersign.storage.log import _inclusion
+from countersign.storage.sequencer import Sequencer, Waiting
+
+BATCH: Final = 10_000
+SMALL: Final = 10_000
+PROOFS: Final = 200
+NOBODY: Final = Origin(
+    ip="203.0.113.7",
+    ip_source=None,
+    peer_ip="127.0.0.1",
+    forwarded=None,
+    forwarded_truncated=False,
+    user_agent="Bench/1.0",
+    user_agent_source=None,
+    user_agent_truncated=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure, with its target."""
+
+    name: str
+    value: str
+    target: str
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.evidence", description=__doc__)
+    parser.add_argument("--entries", type=int, default=1_000_000, help="size of the large log")
+    parser.add_argument("--seconds", type=int, default=4, help="length of one load")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=("log", "files", "throughput"), action="append")
+    options = parser.parse_args()
+    chosen = options.only or ["log", "files", "throughput"]
+    figures: list[Figure] = []
+    with TemporaryDirectory(
+        prefix="countersign-bench-", dir=LASTING if LASTING.is_dir() else None
+    ) as name:
+        folder = Path(name)
+        if "log" in chosen:
+            figures += _log(folder / "log", options.entries)
+        if "files" in chosen:
+            figures += asyncio.run(_files(folder / "files"))
+        if "throughput" in chosen:
+            figures += _throughput(folder, options.seconds, options.rounds)
+    width = max(len(figure.name) for figure in figures)
+    for figure in figures:
+        sys.stdout.write(f"{figure.name:<{width}}  {figure.value:<34}  target {figure.target}\n")
+
+
+def _settings(folder: Path) -> dict[str, str]:
+    return {"COUNTERSIGN_DATA_DIR": str(folder)}
+
+
+def _log(folder: Path, entries: int) -> Iterator[Figure]:
+    """Sealing into one log until it is large, and proofs of it on the way."""
+    settings = load_settings(_settings(folder))
+    asyncio.run(initialise(settings))
+    engine = open_engine(database_url(None, folder), Purpose.WRITE)
+    sequencer = Sequencer(SystemClock(), HeadFiles(settings.log_head_dir))
+    with engine.connect() as connection:
+        log_id, origin = connection.exec_driver_sql(
+            "SELECT id, origin FROM logs WHERE mode = 'live'"
+        ).one()
+    sequencer.learn(log_id, 1, [Signer(origin, bytes(32))])
+    yield Figure("tree, hashes alone", f"{_tree_alone(origin):,.0f} entries/s", "ceiling")
+    sealed, seconds = 1, 0.0
+    small = None
+    while sealed < entries:
+        rows = [_waiting(sealed + number) for number in range(BATCH)]
+        begun = time.perf_counter()
+        with engine.begin() as connection:
+            left = sequencer.seal_in_passing(connection, rows)
+        seconds += time.perf_counter() - begun
+        if left:
+            raise SystemExit(str(sequencer.suspended))
+        sealed += BATCH
+        if small is None and sealed >= SMALL:
+            small = _proofs(engine, log_id, sealed)
+        if sealed % 1_000_000 < BATCH:
+            say(f"{sealed:,} entries, {sealed / seconds:,.0f}/s")
+    large = _proofs(engine, log_id, sealed)
+    engine.dispose()
+    assert small is not None
+    yield Figure("sealing", f"{sealed / seconds:,.0f} entries/s", ">= 50,000")
+    yield Figure(f"a proof of {SMALL:,}", f"{small[0]:.2f} ms, {small[1]:.0f} reads", "baseline")
+    told = f"{large[0]:.2f} ms, {large[1]:.0f} reads, {large[0] / small[0]:.1f} x"
+    yield Figure(f"a proof of {sealed:,}", told, "<= 10 x")
+
+
+def _tree_alone(origin: str) -> float:
+    digests = [sha256(number.to_bytes(8, "big")).digest() for number in range(BATCH * 5)]
+    tree, begun = GrowingTree(), time.perf_counter()
+    for digest in digests:
+        tree.append(leaf_hash(log_entry(origin, digest)))
+    return len(digests) / (time.perf_counter() - begun)
+
+
+def _waiting(number: int) -> Waiting:
+    return Waiting(f"ack_{number:026}", Mode.LIVE, sha256(number.to_bytes(8, "big")).digest())
+
+
+def _proofs(engine: Engine, log_id: int, size: int) -> tuple[float, float]:
+    """Median milliseconds of a proof against the newest checkpoint, and stored reads for it."""
+    reads = 0
+
+    def count(*_: object) -> None:
+        nonlocal reads
+        reads += 1
+
+    event.listen(engine, "before_cursor_execute", count)
+    times = []
+    with engine.connect() as connection:
+        for number in range(PROOFS):
+            index = number * 7919 * 104729 % size
+            begun = time.perf_counter()
+            _inclusion(connection, [(log_id, index, size)])
+            times.append(time.perf_counter() - begun)
+    event.remove(engine, "before_cursor_execute", count)
+    return median(times) * 1000, reads / PROOFS
+
+
+async def _files(folder: Path) -> list[Figure]:
+    """A proof, a bundle and a certificate of one acknowledgment."""
+    settings = load_settings(_settings(folder))
+    await initialise(settings)
+    async with open_deployment(settings) as deployment:
+        account = await deployment.accounts.create("bench")
+        principal = Principal(
+            key_id="key",
+            account_id=account.id,
+            mode=Mode.TEST,
+            scopes=VENDOR_SCOPES,
+            credential="secret_key",
+        )
+        notice = await deployment.registry.in_force("ab1263", Mode.TEST)
+        lines = len(notice.content.bullets)
+        submission = Submission(
+            initials_per_line=["JD"] * lines,
+            session_id="cs_1",
+            cbid=None,
+            notice_version=None,
+            origin=NOBODY,
+        )
+        made = [
+            (await deployment.acknowledge(principal, notice, submission)).ack_id
+            for _ in range(1000)
+        ]
+        proof = await deployment.prove.proof(principal, made[500])
+        bundle = await deployment.prove.bundle(principal, made[500], None)
+        policy = parse_policy(await deployment.policy.text(Mode.TEST))
+        times = []
+        for ack_id in made[:20]:
+            begun = time.perf_counter()
+            await deployment.prove.certificate(principal, ack_id, None)
+            times.append((time.perf_counter() - begun) * 1000)
+    verdict = verify_file(proof, policy)
+    assert verdict.ok
+    checkpoint_only = _milliseconds(lambda: policy.check(_note(proof)))
+    return [
+        Figure("checking a signature alone", f"{checkpoint_only:.2f} ms", "floor"),
+        Figure(
+            "verifying a proof",
+            f"{_milliseconds(lambda: verify_file(proof, policy)):.2f} ms",
+            "<= 5 ms",
+        ),
+        Figure(
+            "verifying a bundle",
+            f"{_milliseconds(lambda: verify_file(bundle, policy)):.2f} ms",
+            "-",
+        ),
+        Figure("a certificate, after the first", f"{median(times):.0f} ms", "<= 150 ms"),
+    ]
+
+
+def _note(proof: bytes) -> bytes:
+    return proof.partition(b"\n\n")[2]
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(200):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return median(times) * 1000
+
+
+def _throughput(folder: Path, seconds: int, rounds: int) -> list[Figure]:
+    """Acknowledging at 32 connections, with and without evidence, by turns."""
+    wrk = ensure_wrk()
+    command = (str(Path(sys.executable).parent / "countersign"),)
+    found: dict[str, list[float]] = {"with": [], "without": []}
+    for number in range(rounds):
+        for which, rates in found.items():
+            place = folder / f"{which}-{number}"
+            place.mkdir()
+            installed = install(place, None, command)
+            log = place / "server.log"
+            start = serve if which == "with" else _serve_bare
+            with start(installed, log):
+                endpoint = prepare(installed)
+                load = Load(32, seconds)
+                rate = measure_warm(wrk, endpoint, OPERATIONS["acknowledge"], load).per_second
+            rates.append(rate)
+            say(f"round {number + 1}: {which} evidence {rate:,.0f}/s")
+    own, bare_rate = median(found["with"]), median(found["without"])
+    cost = 1 - own / bare_rate
+    return [
+        Figure("acknowledging without evidence", f"{bare_rate:,.0f}/s", "ceiling"),
+        Figure("acknowledging", f"{own:,.0f}/s, evidence costs {cost:.0%}", "<= 25 %"),
+    ]
+
+
+@contextmanager
+def _serve_bare(installed: Installation, log: Path) -> Iterator[Child]:
+    command = [sys.executable, "-m", "bench.bare"]
+    with Child("The bare composition", command, installed.environment, log) as child:
+        child.wait_until(lambda: answers(installed.port, installed.key))
+        yield child
+
+
+if __name__ == "__main__":
+    main()
