@@ -48,9 +48,14 @@ def _missing_browser() -> str | None:
     return None if find_chromium() else "no chromium, chromium-browser or google-chrome in PATH"
 
 
+def _missing_openssl() -> str | None:
+    return None if shutil.which("openssl") else "no openssl in PATH"
+
+
 # Marker → what is missing here for the tests that carry it, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _missing_browser,
+    "openssl": _missing_openssl,
     "postgres": _missing_postgres,
     "vectors": _missing_vectors,
 }

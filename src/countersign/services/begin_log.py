@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -66,7 +67,8 @@ class BeginLog:
         there = {log.mode for log in await self._store.logs()}
         for mode in Mode:
             if mode not in there:
-                await self._begin(mode, 1, _SCHEME.sub("", public_url), None)
+                with suppress(EvidenceRefused):  # another `init` was first
+                    await self._begin(mode, 1, _SCHEME.sub("", public_url), None)
 
     async def epoch(self, mode: Mode, reason: str, host: str | None = None) -> NewEpoch:
         """Begin a new epoch: a log of its own, whose first entry cites the head of the old one.
@@ -78,6 +80,7 @@ class BeginLog:
 
         Raises:
             InvalidArgument: the host cannot be part of an origin.
+            EvidenceRefused: another command has begun this epoch at the same time.
         """
         old = [log for log in await self._store.logs() if log.mode is mode][-1]
         base = host or old.origin.rpartition(f"/v1/log/{mode.value}/")[0]
@@ -165,7 +168,7 @@ class BeginLog:
         empty = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), [signer])
         first = None if cited is None else self._record(RecordType.EPOCH, mode, {**cited})
         self._sequencer.learn(number, 1, [signer])
-        await self._store.begin(
+        begun = await self._store.begin(
             Log(
                 id=number,
                 mode=mode,
@@ -181,6 +184,11 @@ class BeginLog:
             first,
             empty,
         )
+        if not begun:
+            # Another command was first: its key is the one, and its head is kept already.
+            await self._keys.load()
+            msg = f"Epoch {epoch} of the {mode.value} log has begun meanwhile."
+            raise EvidenceRefused(msg)
         self._heads.replace(mode, empty)
         return NewEpoch(mode=mode, epoch=epoch, origin=origin, vkey=key.vkey)
 
