@@ -81,6 +81,8 @@ def test_what_one_server_stored_the_other_reads(
 ) -> None:
     made = acknowledge(clients[0], initials_per_line=LINES).json()
     path = f"/v1/acknowledgments/{made['ack_id']}"
+    # Its evidence is the same from both once it is sealed.
+    assert clients[1].get(f"{path}/proof", headers={"Prefer": "wait=10"}).status_code == 200
     assert clients[1].get(path).json() == clients[0].get(path).json()
 
 
