@@ -1,0 +1,77 @@
+"""What an account asks of a verification, and the floor below which none may go."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from countersign.domain.identity import Source
+
+AGE_MIN: Final = 18
+AGE_MAX: Final = 99
+VALIDITY_DAYS_MAX: Final = 365
+"""No statute was found to set it; at most 12 months, by choice."""
+PROOFS: Final = (Source.DOCUMENT, Source.DATABASE, Source.PROOF_OF_ADDRESS)
+"""The sources that can prove an address; what a person typed cannot."""
+
+
+class DocumentExpiry(StrEnum):
+    """What is asked of the document's expiry date."""
+
+    UNEXPIRED_IF_KNOWN = "unexpired_if_known"
+    """A document that is known to have expired fails; one without a known date passes."""
+    UNEXPIRED = "unexpired"
+    """It has to be known, and not reached."""
+    IGNORED = "ignored"
+
+
+class AbsentCountry(StrEnum):
+    """What an address without a country is taken for."""
+
+    US = "us"
+    UNKNOWN = "unknown"
+
+
+class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an account asks of a verification."""
+
+    minimum_age: int = AGE_MIN
+    """In years, on the day in `zone`."""
+    zone: str = "America/Los_Angeles"
+    """The zone in which a birthday begins: the westernmost one that is served."""
+    zip_sources: tuple[Source, ...] = PROOFS
+    """What may vouch for an address."""
+    absent_country: AbsentCountry = AbsentCountry.UNKNOWN
+    document_expiry: DocumentExpiry = DocumentExpiry.UNEXPIRED_IF_KNOWN
+    validity_days: int = VALIDITY_DAYS_MAX
+    subject_reference_required: bool = False
+
+    def day_of(self, now: datetime) -> date:
+        """The calendar day in the account's zone."""
+        return now.astimezone(ZoneInfo(self.zone)).date()
+
+    def at_least(self, floor: VerificationRules) -> VerificationRules:
+        """These rules, and no less than what the deployment asks of everybody."""
+        return replace(
+            self,
+            minimum_age=max(self.minimum_age, floor.minimum_age),
+            validity_days=min(self.validity_days, floor.validity_days),
+        )
+
+
+class VerificationSettings(Struct, frozen=True, kw_only=True):
+    """How one account verifies live buyers; the credentials are apart, sealed."""
+
+    account_id: str
+    revision: int
+    """Grows with every change."""
+    provider: str
+    base_url: str | None
+    """Another address than the provider's: a simulator's. Such a verification proves nothing."""
+    rules: VerificationRules
+    changed_at: datetime

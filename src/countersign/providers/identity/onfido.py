@@ -1,0 +1,212 @@
+"""Onfido (Entrust) workflow runs: credentials, the requests, and which answers make a result."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, Literal
+
+import msgspec
+
+from countersign.domain.identity import Outcome, ProviderEvidence, ProviderResult, WebhookHint
+from countersign.ports import Clock
+from countersign.providers.identity import onfido_webhook
+from countersign.providers.identity.fingerprint import Fingerprint
+from countersign.providers.identity.onfido_fields import FIELDS
+from countersign.providers.identity.onfido_report import (
+    Report,
+    document_task_ids,
+    read_report,
+    read_task,
+)
+from countersign.providers.identity.onfido_translate import (
+    NAME,
+    Asked,
+    Output,
+    prove,
+    translate_failure,
+    translate_run,
+)
+from countersign.providers.identity.reading import Unreadable, evidence_of, unanswered
+from countersign.providers.identity.transport import (
+    TOTAL_SECONDS,
+    ProviderHttp,
+    ProviderReply,
+    ProviderRequest,
+    TransportFailure,
+)
+
+__all__ = ["FIELDS", "HOSTS", "NAME", "SESSION_ID", "Credentials", "Provider", "check", "host"]
+
+API_VERSION: Final = "v3.6"
+HOSTS: Final[Mapping[str, str]] = {
+    "eu": "https://api.eu.onfido.com",
+    "us": "https://api.us.onfido.com",
+    "ca": "https://api.ca.onfido.com",
+}
+# Small letters only, as Onfido writes it: one run must not be two sessions.
+SESSION_ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+PROBE_SESSION_ID: Final = "00000000-c0de-4000-8000-00000000c0de"
+TASKS_MAX: Final = 3
+"""Document checks that are asked for, the newest first: a person may have had to try again."""
+ALL_SECONDS: Final = TOTAL_SECONDS + 1.0
+"""For all requests of one result together: no more than for one of them, but a little, so that one
+that hangs is given up by the transport, which counts it."""
+_TOKEN: Final = re.compile(r"api_(live|sandbox)(?:_([a-z]{2}))?\.[\x21-\x7e]{4,200}")
+_PREFIX: Final = f"/{API_VERSION}"
+
+
+class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the credentials file for Onfido holds."""
+
+    api_token: str
+    environment: Literal["live", "sandbox"]
+    """Onfido's answers do not say it; the token's prefix has to agree."""
+    region: Literal["eu", "us", "ca"]
+    """Selects the host."""
+    webhook_secrets: tuple[str, ...] = ()
+    """One for each registered webhook; two while one is being replaced."""
+    output: Output = Output()
+    """Where facts stand in the run's `output`, which each workflow makes as it likes."""
+
+    def __repr__(self) -> str:
+        return "<Credentials for onfido: hidden>"
+
+
+def check(credentials: Credentials) -> None:
+    """Tell what can be told wrong without asking Onfido.
+
+    Raises:
+        ValueError: with a text that names no secret.
+    """
+    token = _TOKEN.fullmatch(credentials.api_token)
+    if token is None:
+        raise ValueError("`api_token` has to begin with `api_live` or `api_sandbox`, then a dot")
+    if token[1] != credentials.environment:
+        raise ValueError(f"`api_token` is one of the {token[1]} environment, `environment` is not")
+    if token[2] not in {None, credentials.region}:
+        raise ValueError(f"`api_token` is one of the region {token[2]}, `region` is not")
+    if any(len(secret) < 8 for secret in credentials.webhook_secrets):
+        raise ValueError("`webhook_secrets` has one that is shorter than 8 characters")
+    credentials.output.check()
+
+
+def host(credentials: Credentials) -> str:
+    """Where these credentials are valid."""
+    return HOSTS[credentials.region]
+
+
+class Provider:
+    """Asks Onfido with the credentials of one account; a `ports.IdentityProvider`."""
+
+    name: Final = NAME
+    probe_session_id: Final = PROBE_SESSION_ID
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        base_url: str | None,
+        fingerprint: Fingerprint,
+        clock: Clock,
+    ) -> None:
+        self._credentials = credentials
+        self._fingerprint = fingerprint
+        self._clock = clock
+        self._http = ProviderHttp(base_url or host(credentials), clock)
+
+    async def retrieve(self, session_id: str) -> ProviderResult:
+        if SESSION_ID.fullmatch(session_id) is None:
+            raise ValueError("not the identifier of a workflow run of Onfido")
+        try:
+            async with asyncio.timeout(ALL_SECONDS):
+                return await self._retrieve(session_id)
+        except TimeoutError:
+            late = TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "timeout")
+            return unanswered(NAME, session_id, late)
+        except TransportFailure as failure:
+            return unanswered(NAME, session_id, failure)
+
+    async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
+        return onfido_webhook.read(
+            headers, body, secrets=self._credentials.webhook_secrets, session_id=SESSION_ID
+        )
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def _retrieve(self, session_id: str) -> ProviderResult:
+        run_path = f"{_PREFIX}/workflow_runs/{session_id}"
+        run = await self._get(run_path)
+        asked = Asked(
+            session_id=session_id,
+            live=self._credentials.environment == "live",
+            output=self._credentials.output,
+        )
+        result = translate_run(run, asked, self._evidence(run))
+        if result.outcome is not Outcome.VERIFIED:
+            return result
+        further: list[ProviderEvidence] = []
+        try:
+            all_declared = self._credentials.output.proves_all
+            report = None if all_declared else await self._report(session_id, run_path, further)
+            result = prove(result, run, asked, report, self._fingerprint)
+        except _Refused as refused:
+            result = translate_failure(result, refused.reply)
+        except (Unreadable, UnicodeEncodeError):
+            # The latter: half a surrogate pair, which JSON can escape and nobody can hash.
+            result = translate_failure(result, None)
+        if result.evidence is None:
+            return result
+        return replace(result, evidence=replace(result.evidence, further=tuple(further)))
+
+    async def _report(
+        self, session_id: str, run_path: str, further: list[ProviderEvidence]
+    ) -> Report | None:
+        """The newest document report that is clear; what was asked on the way goes to `further`."""
+        tasks = await self._ask(f"{run_path}/tasks", further)
+        for task_id in document_task_ids(tasks.body, session_id)[:TASKS_MAX]:
+            task = await self._ask(f"{run_path}/tasks/{task_id}", further)
+            report = read_task(task.body, session_id, task_id)
+            if report.is_clear and not report.properties and report.report_id is not None:
+                answer = await self._ask(f"{_PREFIX}/reports/{report.report_id}", further)
+                report = read_report(answer.body, report.report_id)
+            if report.is_clear:
+                return report
+        return None
+
+    async def _ask(self, path: str, further: list[ProviderEvidence]) -> ProviderReply:
+        reply = await self._get(path)
+        further.append(self._evidence(reply))
+        if reply.status != 200:
+            raise _Refused(reply)
+        return reply
+
+    async def _get(self, path: str) -> ProviderReply:
+        return await self._http.send(
+            ProviderRequest(
+                path=path,
+                headers={
+                    "Accept": "application/json",
+                    "Authorization": f"Token token={self._credentials.api_token}",
+                },
+            )
+        )
+
+    def _evidence(self, reply: ProviderReply) -> ProviderEvidence:
+        return evidence_of(
+            reply,
+            self._clock,
+            request_id=reply.headers.get("x-request-id"),
+            api_version=API_VERSION,
+        )
+
+
+class _Refused(Exception):
+    """One of the further requests was not answered with 200."""
+
+    def __init__(self, reply: ProviderReply) -> None:
+        super().__init__()
+        self.reply = reply

@@ -1,0 +1,199 @@
+"""What Plaid says of an identity verification, in the words that all providers share.
+
+From Plaid's published description, API version 2020-09-14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from countersign.domain.identity import Outcome, ProviderEvidence, ProviderResult, Tri
+from countersign.providers.identity.fingerprint import Fingerprint
+from countersign.providers.identity.plaid_facts import (
+    ABSENT,
+    ACCEPTED,
+    STEPS,
+    Person,
+    accepted_document,
+    checks_of,
+    expired_without_date,
+    person_of,
+    steps_of,
+)
+from countersign.providers.identity.reading import (
+    Unreadable,
+    instant,
+    mapping,
+    outcome_of_status,
+    read_object,
+    refused,
+    text,
+)
+from countersign.providers.identity.transport import ProviderReply
+
+NAME: Final = "plaid"
+
+_OUTCOMES: Final[Mapping[str, Outcome]] = {
+    "active": Outcome.REQUIRES_INPUT,
+    "success": Outcome.VERIFIED,
+    "failed": Outcome.FAILED,
+    "expired": Outcome.EXPIRED,
+    "canceled": Outcome.CANCELED,
+    "pending_review": Outcome.PENDING,
+}
+# Error codes that are about our credentials or about what we sent. Which code answers an unknown
+# identifier is not published: what is left of the types INVALID_INPUT and INVALID_REQUEST is that.
+_OURS: Final = frozenset(
+    {
+        "INCOMPATIBLE_API_VERSION",
+        "INVALID_API_KEYS",
+        "INVALID_BODY",
+        "INVALID_HEADERS",
+        "INVALID_PRODUCT",
+        "INVALID_PRODUCTS",
+        "MISSING_FIELDS",
+        "PRODUCTS_NOT_ENABLED",
+        "PRODUCT_NOT_ENABLED",
+        "SANDBOX_ONLY",
+        "UNKNOWN_FIELDS",
+    }
+)
+_ABOUT_THE_ID: Final = frozenset({"INVALID_INPUT", "INVALID_REQUEST"})
+_LATER: Final = frozenset({"API_ERROR", "RATE_LIMIT_EXCEEDED"})
+_SAYS_WHY: Final = frozenset({Outcome.FAILED, Outcome.PENDING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What was asked, and what the account has decided about the answer."""
+
+    session_id: str
+    live: bool
+    """Plaid's answer does not say which environment it is of: the credentials do."""
+    accept_kyc: bool
+    """Whether data that a data source confirmed proves a person without any document."""
+
+
+def translate(
+    reply: ProviderReply, asked: Asked, evidence: ProviderEvidence, fingerprint: Fingerprint
+) -> ProviderResult:
+    """What an answer to `/identity_verification/get` says; any answer whatever has a result."""
+    try:
+        body = read_object(reply.body)
+        request_id = text(body.get("request_id"), "request_id")
+        evidence = replace(evidence, request_id=request_id)
+        if reply.status != 200:
+            return _error(body, reply, asked, evidence)
+        return _session(body, asked, evidence, fingerprint)
+    except (Unreadable, UnicodeEncodeError):
+        # The latter: half a surrogate pair, which JSON can escape and nobody can hash.
+        return _unreadable(reply, asked, evidence)
+
+
+def _unreadable(reply: ProviderReply, asked: Asked, evidence: ProviderEvidence) -> ProviderResult:
+    outcome = Outcome.INVALID_RESPONSE
+    # A gateway's page instead of Plaid's own words can say "later", and nothing else.
+    if outcome_of_status(reply.status) is Outcome.PROVIDER_UNAVAILABLE and reply.status != 200:
+        outcome = Outcome.PROVIDER_UNAVAILABLE
+    reason = "unreadable" if reply.status == 200 else None
+    return refused(NAME, asked.session_id, outcome, reply, evidence=evidence, reason_code=reason)
+
+
+def _error(
+    body: Mapping[str, Any], reply: ProviderReply, asked: Asked, evidence: ProviderEvidence
+) -> ProviderResult:
+    kind = text(body.get("error_type"), "error_type")
+    code = text(body.get("error_code"), "error_code")
+    outcome = outcome_of_status(reply.status)
+    if kind in _LATER:
+        outcome = Outcome.PROVIDER_UNAVAILABLE
+    elif outcome in {Outcome.PROVIDER_REJECTED, Outcome.NOT_FOUND}:
+        ours = code is None or code in _OURS or code.startswith("UNAUTHORIZED_")
+        about_the_id = kind in _ABOUT_THE_ID and reply.status in {400, 404} and not ours
+        outcome = Outcome.NOT_FOUND if about_the_id else Outcome.PROVIDER_REJECTED
+    return refused(
+        NAME, asked.session_id, outcome, reply, evidence=evidence, reason_code=_word(code)
+    )
+
+
+def _word(code: str | None) -> str | None:
+    """An error code; not a sentence, in which there could be anything."""
+    if code is None or len(code) > 64 or not code.isascii():
+        return None
+    return code if code.replace("_", "").isalnum() else None
+
+
+def _session(
+    body: Mapping[str, Any], asked: Asked, evidence: ProviderEvidence, fingerprint: Fingerprint
+) -> ProviderResult:
+    document = accepted_document(body)
+    result = ProviderResult(
+        provider=NAME,
+        session_id=asked.session_id,
+        outcome=Outcome.INVALID_RESPONSE,
+        live=asked.live,
+        evidence=evidence,
+    )
+    if text(body.get("id"), "id") != asked.session_id:
+        return replace(result, reason_code="other_session")
+    status = text(body.get("status"), "status") or ""
+    result = replace(result, provider_status=_word(status))
+    if body.get("redacted_at") is not None or (document or {}).get("redacted_at") is not None:
+        return replace(result, outcome=Outcome.REDACTED)
+    if status not in _OUTCOMES:
+        return replace(result, reason_code="unknown_status")
+    steps = steps_of(body)
+    failed = (name for name, step in steps.items() if STEPS.get(step) is Tri.FAIL)
+    outcome = _OUTCOMES[status]
+    result = replace(
+        result,
+        outcome=outcome,
+        reason_code=next(failed, None) if outcome in _SAYS_WHY else None,
+        subject_reference=text(body.get("client_user_id"), "client_user_id"),
+        decided_at=instant(body.get("completed_at"), "completed_at"),
+        checks=checks_of(body, steps, document),
+    )
+    if outcome is not Outcome.VERIFIED:
+        return result
+    why_not = _unproved(body, asked, steps, document)
+    if why_not is not None:
+        return replace(result, outcome=Outcome.FAILED, reason_code=why_not)
+    by_document = document if steps["documentary_verification"] in ACCEPTED else None
+    return _with_person(result, person_of(body, steps, by_document, fingerprint))
+
+
+def _unproved(
+    body: Mapping[str, Any],
+    asked: Asked,
+    steps: Mapping[str, str],
+    document: Mapping[str, Any] | None,
+) -> str | None:
+    """Why `success` proves nobody: it says that every step of the template is settled, no more."""
+    selfie, shown = steps["selfie_check"], steps["documentary_verification"]
+    if not {selfie, shown, steps["kyc_check"]} <= STEPS.keys():
+        raise Unreadable("steps")
+    if selfie not in ACCEPTED | ABSENT:
+        return f"selfie_check.{selfie}"
+    if shown in ACCEPTED and document is not None:
+        section = mapping(body.get("documentary_verification"), "documentary_verification")
+        if text(section.get("status"), "documentary_verification.status") != shown:
+            raise Unreadable("documentary_verification.status")
+        return "document.expired" if expired_without_date(document) else None
+    if asked.accept_kyc and shown in ABSENT and steps["kyc_check"] == "success":
+        return None
+    return f"documentary_verification.{shown}"
+
+
+def _with_person(result: ProviderResult, person: Person) -> ProviderResult:
+    return replace(
+        result,
+        given_name=person.given_name,
+        family_name=person.family_name,
+        date_of_birth=person.date_of_birth,
+        date_of_birth_source=person.date_of_birth_source,
+        addresses=person.addresses,
+        document=person.document,
+        document_fingerprint=person.document_fingerprint,
+    )

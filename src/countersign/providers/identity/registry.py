@@ -1,0 +1,94 @@
+"""The identity providers that there are, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from countersign.errors import InvalidArgument
+from countersign.ports import Clock, IdentityProvider
+from countersign.providers.identity import didit, onfido, persona, plaid, stripe, veriff
+from countersign.providers.identity.fingerprint import Fingerprint, normal, tells_apart
+
+_CREDENTIALS_BYTES_MAX: Final = 64 * 1024
+
+
+class _Make(Protocol):
+    def __call__(
+        self,
+        credentials: Any,  # noqa: ANN401 - each provider has its own
+        *,
+        base_url: str | None,
+        fingerprint: Fingerprint,
+        clock: Clock,
+    ) -> IdentityProvider: ...
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """One provider: what its credentials file holds, and how to make it."""
+
+    credentials: type
+    check: Callable[[Any], None]
+    make: _Make
+
+
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "stripe": _Kind(stripe.Credentials, stripe.check, stripe.Provider),
+    "persona": _Kind(persona.Credentials, persona.check, persona.Provider),
+    "veriff": _Kind(veriff.Credentials, veriff.check, veriff.Veriff),
+    "plaid": _Kind(plaid.Credentials, plaid.check, plaid.Provider),
+    "didit": _Kind(didit.Credentials, didit.check, didit.Didit),
+    "onfido": _Kind(onfido.Credentials, onfido.check, onfido.Provider),
+}
+
+
+PROVIDER_NAMES: Final = tuple(_KINDS)
+
+
+class IdentityProviders:
+    """See `ports.ProviderFactory`."""
+
+    def __init__(self, fingerprint: Fingerprint, clock: Clock) -> None:
+        self._fingerprint = fingerprint
+        self._clock = clock
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The providers that there are."""
+        return PROVIDER_NAMES
+
+    def __call__(self, name: str, credentials: bytes, base_url: str | None) -> IdentityProvider:
+        """A provider, from the content of a credentials file (a JSON object).
+
+        Raises:
+            InvalidArgument: there is no such provider, or the credentials cannot be its.
+        """
+        kind = _KINDS.get(name)
+        if kind is None:
+            msg = f"There is no provider {name!r}; there are: {', '.join(_KINDS)}."
+            raise InvalidArgument(msg)
+        if len(credentials) > _CREDENTIALS_BYTES_MAX:
+            raise InvalidArgument("A credentials file has at most 64 KiB.")
+        try:
+            read: Any = msgspec.json.decode(credentials, type=kind.credentials)
+            kind.check(read)
+        except msgspec.ValidationError as error:
+            # The text names the member and what it should be; of a wrong word also the word.
+            told = str(error)
+            if told.startswith("Invalid enum value"):
+                told = f"Not one of the words that are possible {told.partition(' - ')[2]}"
+            msg = f"These are no credentials for {name}: {told}"
+            raise InvalidArgument(msg) from None
+        except msgspec.DecodeError:
+            raise InvalidArgument("A credentials file is a JSON object.") from None
+        except ValueError as error:
+            msg = f"These credentials cannot work: {error}"
+            raise InvalidArgument(msg) from None
+        return kind.make(read, base_url=base_url, fingerprint=self._normalised, clock=self._clock)
+
+    def _normalised(self, issuer: str, type_: str, number: str) -> bytes | None:
+        if not tells_apart(number):
+            return None
+        return self._fingerprint(normal(issuer), normal(type_), normal(number))

@@ -1,0 +1,234 @@
+"""Veriff's answer in our words: a function of its bytes.
+
+Its statuses and their meaning: Veriff's pages "Verification session status codes" and "Decision
+data". The numeric `code` is not judged: Veriff's own pages disagree about what 9121 says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from countersign.domain.identity import (
+    Address,
+    Document,
+    Outcome,
+    ProviderEvidence,
+    ProviderResult,
+    Source,
+)
+from countersign.providers.identity.fields import Use
+from countersign.providers.identity.fingerprint import Fingerprint
+from countersign.providers.identity.reading import (
+    Unreadable,
+    instant,
+    iso_date,
+    mapping,
+    outcome_of_status,
+    read_object,
+    sequence,
+    text,
+)
+
+_OUTCOMES: Final[Mapping[str, Outcome]] = {
+    "approved": Outcome.VERIFIED,
+    "created": Outcome.PENDING,
+    "started": Outcome.PENDING,
+    "submitted": Outcome.PENDING,
+    "review": Outcome.PENDING,
+    "resubmission_requested": Outcome.REQUIRES_INPUT,
+    "declined": Outcome.FAILED,
+    "abandoned": Outcome.CANCELED,
+    "expired": Outcome.EXPIRED,
+}
+_NOT_AN_ID: Final = frozenset({"1002", "1104"})
+"""Error codes for an identifier that Veriff cannot read: the only parameter that we send."""
+_CODE: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
+_US: Final = frozenset({"US", "USA"})
+_STATE_ISSUED: Final = frozenset({"DRIVERS_LICENSE", "ID_CARD"})
+
+FIELDS: Final[Mapping[str, Use]] = {
+    "status": Use.CHECKED,
+    "verification": Use.REQUIRED,
+    "verification.id": Use.CHECKED,
+    "verification.status": Use.CHECKED,
+    "verification.vendorData": Use.OPTIONAL,
+    "verification.endUserId": Use.OPTIONAL,
+    "verification.decisionTime": Use.OPTIONAL,
+    "verification.reasonCode": Use.OPTIONAL,
+    "verification.person.firstName": Use.OPTIONAL,
+    "verification.person.lastName": Use.OPTIONAL,
+    "verification.person.dateOfBirth": Use.REQUIRED,
+    "verification.person.addresses[].parsedAddress.street": Use.OPTIONAL,
+    "verification.person.addresses[].parsedAddress.city": Use.OPTIONAL,
+    "verification.person.addresses[].parsedAddress.state": Use.OPTIONAL,
+    "verification.person.addresses[].parsedAddress.postcode": Use.REQUIRED,
+    "verification.person.addresses[].parsedAddress.country": Use.OPTIONAL,
+    "verification.document.type": Use.REQUIRED,
+    "verification.document.number": Use.OPTIONAL,
+    "verification.document.country": Use.OPTIONAL,
+    "verification.document.state": Use.OPTIONAL,
+    "verification.document.validUntil": Use.OPTIONAL,
+    # Says the same as `status`, and sometimes the contrary.
+    "verification.code": Use.IGNORED,
+    # A sentence for people; `reasonCode` is the same for programs.
+    "verification.reason": Use.IGNORED,
+    # Belongs to one try; the session is what a buyer is known by.
+    "verification.attemptId": Use.IGNORED,
+    "verification.acceptanceTime": Use.IGNORED,
+    "verification.submissionTime": Use.IGNORED,
+    # Not enough for an age, or guessed from a face: never a proof of age.
+    "verification.person.yearOfBirth": Use.IGNORED,
+    "verification.additionalVerifiedData.*": Use.IGNORED,
+    # One line without parts: a ZIP code cannot be told from a house number in it.
+    "verification.person.addresses[].fullAddress": Use.IGNORED,
+    # About the person, but no condition of a purchase.
+    "verification.person.gender": Use.IGNORED,
+    "verification.person.idNumber": Use.IGNORED,
+    "verification.document.validFrom": Use.IGNORED,
+    # Veriff has weighed them in its decision.
+    "verification.riskLabels[]": Use.IGNORED,
+    "verification.comments[]": Use.IGNORED,
+    "technicalData.ip": Use.IGNORED,
+}
+
+
+def refusal(status: int, body: bytes) -> tuple[Outcome, str]:
+    """What an answer other than 200 means, and Veriff's code for it (or `http_` and the status)."""
+    code: object = None
+    # What is unreadable is the error page of something in between: its status says enough.
+    with suppress(Unreadable):
+        code = read_object(body).get("code")
+    known = _code(code)
+    if status == 400 and known in _NOT_AN_ID:
+        return Outcome.NOT_FOUND, known
+    return outcome_of_status(status), known or f"http_{status}"
+
+
+def translate(
+    body: bytes,
+    *,
+    session_id: str,
+    live: bool | None,
+    fingerprint: Fingerprint,
+    evidence: ProviderEvidence,
+) -> ProviderResult:
+    """The result of an authentic answer with status 200; whatever the bytes are, there is one."""
+    try:
+        return _translate(body, session_id, live, fingerprint, evidence)
+    except (Unreadable, ValueError, OverflowError):
+        # The last two: text that no encoding has, and times outside of what there is.
+        return _invalid(session_id, evidence, "unreadable")
+
+
+def _translate(
+    body: bytes,
+    session_id: str,
+    live: bool | None,  # noqa: FBT001 - private, and called once
+    fingerprint: Fingerprint,
+    evidence: ProviderEvidence,
+) -> ProviderResult:
+    answer = read_object(body)
+    if answer.get("status") != "success" or "verification" not in answer:
+        return _invalid(session_id, evidence, "unreadable")
+    verification = mapping(answer["verification"], "verification")
+    if not verification:
+        # Veriff's way to say that there is no decision yet.
+        return ProviderResult(
+            provider="veriff",
+            session_id=session_id,
+            outcome=Outcome.PENDING,
+            live=live,
+            evidence=evidence,
+        )
+    if verification.get("id") != session_id:
+        return _invalid(session_id, evidence, "other_session")
+    status = text(verification.get("status"), "status")
+    outcome = _OUTCOMES.get(status or "")
+    if outcome is None:
+        return _invalid(session_id, evidence, "unknown_status")
+    facts = _facts(verification, fingerprint) if outcome is Outcome.VERIFIED else {}
+    return ProviderResult(
+        provider="veriff",
+        session_id=session_id,
+        outcome=outcome,
+        provider_status=status,
+        reason_code=_code(verification.get("reasonCode")),
+        live=live,
+        subject_reference=text(verification.get("vendorData"), "vendorData")
+        or text(verification.get("endUserId"), "endUserId"),
+        decided_at=instant(verification.get("decisionTime"), "decisionTime"),
+        evidence=evidence,
+        **facts,
+    )
+
+
+def _facts(verification: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, Any]:
+    person = mapping(verification.get("person"), "person")
+    written = mapping(verification.get("document"), "document")
+    document = Document(
+        type=text(written.get("type"), "document.type"),
+        issuing_country=text(written.get("country"), "document.country"),
+        issuing_region=text(written.get("state"), "document.state"),
+        expires_on=iso_date(written.get("validUntil"), "document.validUntil"),
+    )
+    # Checks without a document give back what was typed in: that proves nothing.
+    source = Source.DOCUMENT if document.type else Source.USER
+    addresses = tuple(_addresses(person, source))
+    born = iso_date(person.get("dateOfBirth"), "dateOfBirth")
+    number = text(written.get("number"), "document.number")
+    issuer = _issuer(document, addresses)
+    return {
+        "given_name": text(person.get("firstName"), "firstName"),
+        "family_name": text(person.get("lastName"), "lastName"),
+        "date_of_birth": born,
+        "date_of_birth_source": source if born else Source.NONE,
+        "addresses": addresses,
+        "document": document if document.type else None,
+        "document_fingerprint": fingerprint(issuer, document.type, number)
+        if issuer and document.type and number
+        else None,
+    }
+
+
+def _addresses(person: Mapping[str, Any], source: Source) -> Iterator[Address]:
+    for entry in sequence(person.get("addresses"), "addresses"):
+        parsed = mapping(mapping(entry, "address").get("parsedAddress"), "parsedAddress")
+        if parsed:
+            yield Address(
+                source=source,
+                line1=text(parsed.get("street"), "street"),
+                city=text(parsed.get("city"), "city"),
+                region=text(parsed.get("state"), "state"),
+                postal_code=text(parsed.get("postcode"), "postcode"),
+                country=text(parsed.get("country"), "country"),
+            )
+
+
+def _issuer(document: Document, addresses: tuple[Address, ...]) -> str | None:
+    """Who gave the document its number; None where two holders could have the same number."""
+    country = document.issuing_country
+    if country is None or country not in _US or document.type not in _STATE_ISSUED:
+        return country
+    # Each state numbers its licences by itself. Where the document's state is not told, it is the
+    # one of the address on it.
+    region = document.issuing_region or next((a.region for a in addresses if a.region), None)
+    return f"US {region}" if region else None
+
+
+def _code(value: object) -> str | None:
+    """A number of Veriff's, as text; anything else could be a text about a person."""
+    written = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    return written if _CODE.fullmatch(written) else None
+
+
+def _invalid(session_id: str, evidence: ProviderEvidence, reason: str) -> ProviderResult:
+    return ProviderResult(
+        provider="veriff",
+        session_id=session_id,
+        outcome=Outcome.INVALID_RESPONSE,
+        reason_code=reason,
+        evidence=evidence,
+    )

@@ -1,0 +1,391 @@
+"""Judging a provider session: ask the provider, decide, and write what came of it, all or nothing.
+
+Between the provider's answer and the commit nothing is kept: whoever dies there leaves no trace,
+and the same request leads to the same buyer later.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, Proof, Standing
+from countersign.domain.decision import Decision, decide
+from countersign.domain.idempotency import IdempotencyEntry
+from countersign.domain.identity import Outcome as ProviderOutcome
+from countersign.domain.identity import ProviderEvidence, ProviderResult
+from countersign.domain.instant import from_ns, rfc3339_ms, to_ms
+from countersign.domain.mode import Mode
+from countersign.domain.postal_code import zip5
+from countersign.domain.reason import Reason
+from countersign.domain.record import NewRecord, RecordType
+from countersign.domain.verification import Following, LiveVerification, Resolution
+from countersign.errors import (
+    Overloaded,
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    ProviderUnavailable,
+    VerificationMisconfigured,
+)
+from countersign.ids import BUYER, VERIFICATION, base32, timed_id
+from countersign.ports import Clock, Entropy, LiveVerificationStore
+from countersign.services.records import Recorder
+from countersign.services.secrets import DeploymentSecret
+from countersign.services.vault import NONCE_BYTES, SHRED_KEY_BYTES, Vault
+from countersign.services.verification_settings import Ready
+
+EVIDENCE_TABLE: Final = "verification_evidence"
+PENDING_TABLE: Final = "pending_sessions"
+FIRST_POLL: Final = timedelta(seconds=15)
+_PENDING_ID: Final = "ses"
+_CBID_BYTES: Final = 16
+_TRIES: Final = 4
+_RETRY_AFTER_SECONDS: Final = 5
+_FOLLOWED: Final = {Reason.IDENTITY_REQUIRES_INPUT}
+"""Reasons for which a session is still asked about: the buyer can go on in the same session."""
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+class SessionRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked about a session; kept, sealed, while the provider has not decided."""
+
+    session_id: str
+    shipping_zip: str
+    subject_reference: str | None
+
+    def __repr__(self) -> str:
+        return "<SessionRequest: hidden>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the caller of *verify* gets: this attempt's status, the buyer's cbid and expiry."""
+
+    cbid: str
+    standing: Standing
+
+
+Remember: TypeAlias = Callable[[Outcome], IdempotencyEntry]
+
+
+class _About(NamedTuple):
+    """All that one verdict is about."""
+
+    ready: Ready
+    request: SessionRequest
+    result: ProviderResult
+    decision: Decision
+    session_index: bytes
+
+
+class JudgeSession:
+    """The act of judging a session."""
+
+    def __init__(
+        self,
+        *,
+        store: LiveVerificationStore,
+        recorder: Recorder,
+        vault: Vault,
+        secret: DeploymentSecret,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._store = store
+        self._recorder = recorder
+        self._vault = vault
+        self._secret = secret
+        self._clock = clock
+        self._entropy = entropy
+
+    async def __call__(
+        self,
+        ready: Ready,
+        request: SessionRequest,
+        remember: Remember | None = None,
+        *,
+        give_up: bool = False,
+    ) -> Outcome:
+        """Judge a session as the provider tells of it now; durable when this returns.
+
+        Args:
+            ready: the account's settings and provider.
+            request: what is asked.
+            remember: makes the answer that is kept for a repeated request.
+            give_up: whether to stop asking about a session that is still not decided.
+
+        Raises:
+            ProviderSessionNotFound: there is no such session.
+            ProviderSessionNotBound: it is about another subject, or of the provider's test mode.
+            ProviderUnavailable: the provider gave no usable answer; nothing was written.
+            VerificationMisconfigured: it refuses the account's credentials.
+            RateLimited: too many ZIP codes tried for one buyer.
+        """
+        try:
+            result = await ready.provider.retrieve(request.session_id)
+        except ValueError:
+            raise ProviderSessionNotFound from None
+        _refuse_unusable(result)
+        session_index = self.session_index(ready, request.session_id)
+        for _ in range(_TRIES):
+            found = await self._store.resolve(Mode.LIVE, session_index, result.document_fingerprint)
+            decision = self._decide(ready, request, result, found, give_up=give_up)
+            about = _About(ready, request, result, decision, session_index)
+            new = await self._new(about, found.cbid or self._new_cbid(), remember)
+            buyer = await self._store.judge(new)
+            if isinstance(buyer, Buyer):
+                return _outcome(buyer, new)
+        raise Overloaded
+
+    def session_index(self, ready: Ready, session_id: str) -> bytes:
+        """The keyed hash of a session: the same for every account that uses the provider."""
+        settings = ready.settings
+        place = f"{settings.provider}\x00{settings.base_url or ''}"
+        return self._secret.blind_index(place, "provider_session", session_id)
+
+    def _decide(
+        self,
+        ready: Ready,
+        request: SessionRequest,
+        result: ProviderResult,
+        found: Resolution,
+        *,
+        give_up: bool,
+    ) -> Decision:
+        decision = decide(
+            result,
+            ready.rules,
+            shipping_zip=request.shipping_zip,
+            subject_reference=request.subject_reference,
+            now=from_ns(self._clock.time_ns()),
+            first_verified_at=found.first_verified_at,
+        )
+        if decision.not_bound:
+            raise ProviderSessionNotBound
+        if give_up and decision.status in {BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
+            reasons = (Reason.SESSION_UNDECIDED,)
+            return Decision(status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
+        return decision
+
+    def _new_cbid(self) -> str:
+        """Random, not time-ordered: it is handed around, and tells nothing of when."""
+        return f"{BUYER}_{base32(int.from_bytes(self._entropy(_CBID_BYTES), 'big'))}"
+
+    async def _new(self, about: _About, cbid: str, remember: Remember | None) -> LiveVerification:
+        """What to write."""
+        time_ns = self._clock.time_ns()
+        account_id = about.ready.settings.account_id
+        record, evidence = await self._written(about, cbid, time_ns)
+        compared = about.result.outcome is ProviderOutcome.VERIFIED
+        zip_ = zip5(about.request.shipping_zip)
+        new = LiveVerification(
+            record=record,
+            evidence=evidence,
+            account_id=account_id,
+            mode=Mode.LIVE,
+            provider=about.ready.settings.provider,
+            cbid=cbid,
+            session_index=about.session_index,
+            fingerprint=about.result.document_fingerprint,
+            attempt=self._attempt(about, cbid, from_ns(time_ns)),
+            subject_index=self._secret.blind_index(account_id, "buyer", cbid),
+            zip_index=self._secret.blind_index(account_id, "zip", zip_) if compared else None,
+            at=from_ns(time_ns),
+            following=await self._following(about, time_ns),
+            remember=None,
+        )
+        if remember is None:
+            return new
+        return replace(new, remember=lambda buyer: remember(_outcome(buyer, new)))
+
+    def _attempt(self, about: _About, cbid: str, now: datetime) -> Attempt:
+        decision, proof = about.decision, None
+        if decision.facts is not None and decision.expires_at is not None:
+            began = decision.expires_at - timedelta(days=about.ready.rules.validity_days)
+            proof = Proof(
+                session=about.session_index.hex(),
+                verified_at=to_ms(now),
+                began_at=to_ms(began),
+                expires_at=to_ms(decision.expires_at),
+                facts=decision.facts,
+                zips=tuple(proved_zip_index(self._secret, cbid, zip_) for zip_ in decision.zips),
+            )
+        return Attempt(
+            status=decision.status,
+            at=now,
+            expires_at=decision.expires_at,
+            reasons=decision.reasons,
+            proof=proof,
+        )
+
+    async def _written(self, about: _About, cbid: str, time_ns: int) -> tuple[NewRecord, bytes]:
+        """The record of the verification, and its evidence sealed with the record's own key."""
+        settings, decision, answer = about.ready.settings, about.decision, about.result.evidence
+        record_id = timed_id(VERIFICATION, time_ns, self._entropy(8))
+        members: dict[str, Any] = {"provider": settings.provider, "simulated": False}
+        if settings.base_url is not None:
+            members["endpoint"] = settings.base_url
+        told = {
+            "status": decision.status.value,
+            "reasons": [reason.value for reason in decision.reasons],
+        }
+        record = await self._recorder.of_account(
+            RecordType.VERIFICATION,
+            record_id=record_id,
+            account_id=settings.account_id,
+            mode=Mode.LIVE,
+            members=members,
+            personal=(
+                ("cbid", cbid),
+                ("provider_identity_session_id", about.request.session_id),
+                ("result", told),
+                ("evidence_sha256", answer.sha256 if answer else None),
+            ),
+            cbid_index=self._secret.blind_index(settings.account_id, "cbid", cbid),
+        )
+        if record.disclosures is None:
+            raise AssertionError("a record with personal fields has disclosures")
+        data_key = await self._vault.data_key(settings.account_id, time_ns)
+        evidence = data_key.seal(
+            shred_key=record.disclosures.shred_key,
+            nonce=self._entropy(NONCE_BYTES),
+            table=EVIDENCE_TABLE,
+            column="payload",
+            account=settings.account_id,
+            row_id=record_id,
+            plaintext=_encode(_evidence(about, cbid)),
+        )
+        return record, evidence
+
+    async def _following(self, about: _About, time_ns: int) -> Following | None:
+        decision = about.decision
+        undecided = decision.status is BuyerStatus.PENDING or (
+            decision.status is BuyerStatus.REQUIRES_INPUT and _FOLLOWED & set(decision.reasons)
+        )
+        if not undecided:
+            return None
+        id_ = timed_id(_PENDING_ID, time_ns, self._entropy(8))
+        account_id = about.ready.settings.account_id
+        drawn = self._entropy(SHRED_KEY_BYTES + NONCE_BYTES)
+        data_key = await self._vault.data_key(account_id, time_ns)
+        sealed = data_key.seal(
+            shred_key=drawn[:SHRED_KEY_BYTES],
+            nonce=drawn[SHRED_KEY_BYTES:],
+            table=PENDING_TABLE,
+            column="request",
+            account=account_id,
+            row_id=id_,
+            plaintext=_encode(about.request),
+        )
+        return Following(
+            id=id_,
+            request=sealed,
+            shred_key=drawn[:SHRED_KEY_BYTES],
+            next_poll_at=from_ns(time_ns) + FIRST_POLL,
+        )
+
+
+def proved_zip_index(secret: DeploymentSecret, cbid: str, zip_: str) -> str:
+    """The keyed hash under which a buyer's proved ZIP code is kept, in hexadecimal digits."""
+    return secret.blind_index(cbid, "proved_zip", zip5(zip_)).hex()
+
+
+def _refuse_unusable(result: ProviderResult) -> None:
+    match result.outcome:
+        case ProviderOutcome.NOT_FOUND:
+            raise ProviderSessionNotFound
+        case ProviderOutcome.PROVIDER_REJECTED:
+            raise VerificationMisconfigured
+        case ProviderOutcome.PROVIDER_UNAVAILABLE | ProviderOutcome.INVALID_RESPONSE:
+            raise ProviderUnavailable(retry_after=result.retry_after or _RETRY_AFTER_SECONDS)
+        case _:
+            return
+
+
+def _standing(attempt: Attempt, now: datetime) -> Standing:
+    """What is told of the attempt, whoever the buyer turns out to be."""
+    if attempt.status is not BuyerStatus.VERIFIED or attempt.expires_at is None:
+        return Standing(
+            status=attempt.status, verified_at=None, expires_at=None, reasons=attempt.reasons
+        )
+    # A session that was decided long ago can have run out before it is shown to us.
+    expired = now >= attempt.expires_at
+    return Standing(
+        status=BuyerStatus.EXPIRED if expired else BuyerStatus.VERIFIED,
+        verified_at=attempt.at,
+        expires_at=attempt.expires_at,
+        reasons=(),
+    )
+
+
+def _outcome(buyer: Buyer, new: LiveVerification) -> Outcome:
+    if buyer.status is BuyerStatus.REVOKED:
+        revoked = Standing(
+            status=BuyerStatus.REVOKED,
+            verified_at=buyer.verified_at,
+            expires_at=buyer.expires_at,
+            reasons=(),
+        )
+        return Outcome(cbid=buyer.cbid, standing=revoked)
+    return Outcome(cbid=buyer.cbid, standing=_standing(new.attempt, new.at))
+
+
+def _evidence(about: _About, cbid: str) -> dict[str, Any]:
+    """Everything that the decision rests on, for the day on which somebody asks."""
+    ready, result, decision = about.ready, about.result, about.decision
+    settings = ready.settings
+    return {
+        "v": 1,
+        "cbid": cbid,
+        "provider": settings.provider,
+        "base_url": settings.base_url,
+        "request": msgspec.to_builtins(about.request),
+        "answer": None if result.evidence is None else _answer(result.evidence),
+        "read": {
+            "outcome": result.outcome,
+            "provider_status": result.provider_status,
+            "reason_code": result.reason_code,
+            "live": result.live,
+            "subject_reference": result.subject_reference,
+            "decided_at": result.decided_at and rfc3339_ms(result.decided_at),
+            "date_of_birth": result.date_of_birth,
+            "date_of_birth_source": result.date_of_birth_source,
+            "addresses": [
+                {"postal_code": a.postal_code, "country": a.country, "source": a.source}
+                for a in result.addresses
+            ],
+            "document_type": result.document and result.document.type,
+            "document_expires_on": result.document and result.document.expires_on,
+            "checks": [
+                {"name": check.name, "verdict": check.verdict, "raw": check.raw}
+                for check in result.checks
+            ],
+        },
+        "decision": {
+            "status": decision.status,
+            "reasons": decision.reasons,
+            "expires_at": decision.expires_at and rfc3339_ms(decision.expires_at),
+            "facts": decision.facts,
+        },
+        "rules": {"settings_revision": settings.revision, **msgspec.to_builtins(ready.rules)},
+    }
+
+
+def _answer(evidence: ProviderEvidence) -> dict[str, Any]:
+    return {
+        "body": b64encode(evidence.raw_body).decode("ascii"),
+        "sha256": evidence.sha256,
+        "http_status": evidence.http_status,
+        "request": evidence.request_target,
+        "request_id": evidence.request_id,
+        "api_version": evidence.api_version,
+        "response_signature": evidence.response_signature,
+        "retrieved_at": rfc3339_ms(evidence.retrieved_at),
+        "sensitive_complete": evidence.sensitive_complete,
+        "further": [_answer(more) for more in evidence.further],
+    }

@@ -1,0 +1,192 @@
+"""Settling undecided sessions: asked about again, at the provider's hint or by the clock.
+
+A webhook is only ever a hint: it is authenticated, acted upon once, and what it says is not read.
+The schedule ends: a session that is never decided is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+import structlog
+
+from countersign.domain.instant import from_ns
+from countersign.domain.mode import Mode
+from countersign.domain.verification import Pending
+from countersign.errors import (
+    CountersignError,
+    NotFound,
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    WrongKeyEncryptionKey,
+)
+from countersign.ports import Clock, PendingSessionStore
+from countersign.services.judge_session import (
+    FIRST_POLL,
+    PENDING_TABLE,
+    JudgeSession,
+    SessionRequest,
+)
+from countersign.services.secrets import DeploymentSecret
+from countersign.services.vault import Vault
+from countersign.services.verification_settings import ManageVerification
+
+PERIOD_SECONDS: Final = 2.0
+"""How often it is looked whether a session is due."""
+POLLS: Final = (
+    FIRST_POLL,
+    timedelta(seconds=30),
+    timedelta(minutes=1),
+    timedelta(minutes=2),
+    timedelta(minutes=5),
+    timedelta(minutes=15),
+    timedelta(minutes=30),
+    timedelta(hours=1),
+    timedelta(hours=3),
+)
+"""The waits before the first polls; every later one has the last."""
+FOLLOWED_FOR: Final = timedelta(days=14)
+MESSAGES_KEPT_FOR: Final = timedelta(days=30)
+"""How long a provider's message is remembered, so that it is acted upon once."""
+_AT_ONCE: Final = 8
+_PAGE: Final = 64
+
+_log: Final = structlog.get_logger("countersign.verification")
+_decode: Final = msgspec.json.Decoder(SessionRequest).decode
+
+
+class SettleSessions:
+    """Follows sessions until they are decided."""
+
+    def __init__(
+        self,
+        *,
+        store: PendingSessionStore,
+        manage: ManageVerification,
+        judge: JudgeSession,
+        vault: Vault,
+        secret: DeploymentSecret,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._manage = manage
+        self._judge = judge
+        self._vault = vault
+        self._secret = secret
+        self._clock = clock
+        self._hurried = asyncio.Event()
+
+    async def hint(
+        self, provider: str, account_id: str, headers: Mapping[str, str], body: bytes
+    ) -> None:
+        """Take a provider's message for an account; asks about the session it names soon.
+
+        Raises:
+            NotFound: the account does not verify with this provider.
+            WebhookRefused: the message is not authentic.
+        """
+        ready = await self._manage.ready(account_id)
+        if ready is None or ready.settings.provider != provider:
+            raise NotFound
+        hint = await ready.provider.read_webhook(headers, body)
+        if hint is None:
+            return
+        message_index = self._secret.blind_index(account_id, "provider_message", hint.event_key)
+        new = await self._store.hurry(
+            account_id,
+            Mode.LIVE,
+            self._judge.session_index(ready, hint.session_id),
+            message_index,
+            from_ns(self._clock.time_ns()),
+        )
+        if new:
+            self._hurried.set()
+
+    async def settle(self) -> int:
+        """Ask about every session that is due; gives how many were asked about."""
+        asked = 0
+        while True:
+            due = await self._store.due(from_ns(self._clock.time_ns()), _PAGE)
+            places = asyncio.Semaphore(_AT_ONCE)
+
+            async def one(pending: Pending, places: asyncio.Semaphore = places) -> bool:
+                async with places:
+                    return await self._poll(pending)
+
+            done = await asyncio.gather(*(one(pending) for pending in due))
+            asked += sum(done)
+            if len(due) < _PAGE:
+                return asked
+
+    async def run(self) -> None:
+        """Settle what is due, until cancelled."""
+        while True:
+            try:
+                await self.settle()
+            except CountersignError as error:
+                _log.warning("settling_postponed", code=error.code)
+            except Exception as error:  # noqa: BLE001 - the next time may go better
+                _log.error("settling_failed", kind=type(error).__name__)
+            try:
+                async with asyncio.timeout(PERIOD_SECONDS):
+                    await self._hurried.wait()
+            except TimeoutError:
+                continue
+            self._hurried.clear()
+
+    async def _poll(self, pending: Pending) -> bool:
+        """Ask about one session; the next time is fixed before, so that a crash repeats nothing."""
+        now = from_ns(self._clock.time_ns())
+        if not await self._store.claim(pending, now + _wait(pending.polls + 1)):
+            return False
+        try:
+            await self._ask(pending, now)
+        except (ProviderSessionNotFound, ProviderSessionNotBound):
+            # It was there before and is gone, or is another's now: nothing will come of it.
+            await self._store.drop(pending)
+        except CountersignError as error:
+            _log.warning("poll_failed", code=error.code, account=pending.account_id)
+            if now - pending.created_at > 2 * FOLLOWED_FOR:
+                await self._store.drop(pending)
+        except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
+            _log.error("poll_failed", kind=type(error).__name__, account=pending.account_id)
+        return True
+
+    async def _ask(self, pending: Pending, now: datetime) -> None:
+        ready = await self._manage.ready(pending.account_id)
+        if ready is None:
+            # The account verifies no more.
+            await self._store.drop(pending)
+            return
+        request = await self._request(pending)
+        if request is None:
+            await self._store.drop(pending)
+            return
+        give_up = now - pending.created_at > FOLLOWED_FOR
+        await self._judge(ready, request, give_up=give_up)
+
+    async def _request(self, pending: Pending) -> SessionRequest | None:
+        """What was asked; None if its key is gone, as after restoring a backup."""
+        if pending.shred_key is None:
+            return None
+        try:
+            opened = await self._vault.open(
+                pending.request,
+                shred_key=pending.shred_key,
+                table=PENDING_TABLE,
+                column="request",
+                account=pending.account_id,
+                row_id=pending.id,
+            )
+        except WrongKeyEncryptionKey:
+            return None
+        return _decode(opened)
+
+
+def _wait(polls: int) -> timedelta:
+    """The wait before the poll after this many."""
+    return POLLS[min(polls, len(POLLS) - 1)]

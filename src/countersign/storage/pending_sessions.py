@@ -1,0 +1,191 @@
+"""Sessions that a provider has not decided: kept so that they are asked about again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+
+from countersign.domain.mode import Mode
+from countersign.domain.verification import Following, LiveVerification, Pending
+from countersign.storage.batching import each
+from countersign.storage.database import Database
+from countersign.storage.tables import pending_sessions, provider_messages, shred_keys
+
+_SELECT: Final = select(
+    pending_sessions.c.id,
+    pending_sessions.c.account_id,
+    pending_sessions.c.mode,
+    pending_sessions.c.cbid,
+    pending_sessions.c.request,
+    shred_keys.c.key.label("shred_key"),
+    pending_sessions.c.polls,
+    pending_sessions.c.created_at,
+    pending_sessions.c.next_poll_at,
+).outerjoin(shred_keys, shred_keys.c.record_id == pending_sessions.c.id)
+_BY_SESSION: Final = select(pending_sessions.c.id).where(
+    pending_sessions.c.account_id == bindparam("account_id"),
+    pending_sessions.c.mode == bindparam("mode"),
+    pending_sessions.c.session_index == bindparam("session_index"),
+)
+_CLAIM: Final = (
+    update(pending_sessions)
+    .where(
+        pending_sessions.c.id == bindparam("key"),
+        pending_sessions.c.polls == bindparam("seen"),
+        pending_sessions.c.next_poll_at == bindparam("due"),
+    )
+    .values(polls=bindparam("polls"), next_poll_at=bindparam("next_poll_at"))
+)
+
+
+class _Claim(NamedTuple):
+    pending: Pending
+    next_poll_at: datetime
+
+
+class _Message(NamedTuple):
+    account_id: str
+    mode: Mode
+    session_index: bytes
+    message_index: bytes
+    at: datetime
+
+
+class PendingSessions:
+    """See `ports.PendingSessionStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def due(self, now: datetime, limit: int) -> Sequence[Pending]:
+        """The sessions to ask about by now, those that have waited longest first."""
+        return await self._database.scan(_due, (now, limit))
+
+    async def claim(self, pending: Pending, next_poll_at: datetime) -> bool:
+        """Take the next poll of a session; False if another process did, or it is decided."""
+        return await self._database.write(_claim, _Claim(pending, next_poll_at))
+
+    async def hurry(
+        self,
+        account_id: str,
+        mode: Mode,
+        session_index: bytes,
+        message_index: bytes,
+        at: datetime,
+    ) -> bool:
+        """Ask about a session at once, because of a message; False if it was acted upon before."""
+        message = _Message(account_id, mode, session_index, message_index, at)
+        return await self._database.write(_hurry, message)
+
+    async def drop(self, pending: Pending) -> None:
+        """Follow a session no longer."""
+        await self._database.write(_drop, pending.id)
+
+
+def follow(connection: Connection, new: LiveVerification, following: Following) -> None:
+    """Follow a session from now on, with what was asked last; its polls go on counting."""
+    known = _id_of(connection, new.account_id, new.mode, new.session_index)
+    if known is not None:
+        # What was asked may be another ZIP code now; the key that it was sealed with goes too.
+        connection.execute(delete(shred_keys).where(shred_keys.c.record_id == known))
+        connection.execute(
+            update(pending_sessions)
+            .where(pending_sessions.c.id == known)
+            .values(id=following.id, request=following.request, cbid=new.cbid)
+        )
+    else:
+        connection.execute(
+            insert(pending_sessions),
+            {
+                "id": following.id,
+                "account_id": new.account_id,
+                "mode": new.mode,
+                "session_index": new.session_index,
+                "cbid": new.cbid,
+                "request": following.request,
+                "polls": 0,
+                "created_at": new.at,
+                "next_poll_at": following.next_poll_at,
+            },
+        )
+    connection.execute(insert(shred_keys), {"record_id": following.id, "key": following.shred_key})
+
+
+def unfollow(connection: Connection, account_id: str, mode: Mode, session_index: bytes) -> None:
+    """Follow a session no longer, if it was followed."""
+    known = _id_of(connection, account_id, mode, session_index)
+    if known is not None:
+        _forget(connection, known)
+
+
+def _id_of(connection: Connection, account_id: str, mode: Mode, session_index: bytes) -> str | None:
+    key = {"account_id": account_id, "mode": mode, "session_index": session_index}
+    found: str | None = connection.execute(_BY_SESSION, key).scalar_one_or_none()
+    return found
+
+
+def _forget(connection: Connection, id_: str) -> None:
+    connection.execute(delete(pending_sessions).where(pending_sessions.c.id == id_))
+    connection.execute(delete(shred_keys).where(shred_keys.c.record_id == id_))
+
+
+@each
+def _due(connection: Connection, item: tuple[datetime, int]) -> Sequence[Pending]:
+    now, limit = item
+    query = (
+        _SELECT.where(pending_sessions.c.next_poll_at <= now)
+        .order_by(pending_sessions.c.next_poll_at)
+        .limit(limit)
+    )
+    return [_pending(row) for row in connection.execute(query)]
+
+
+@each
+def _claim(connection: Connection, claim: _Claim) -> bool:
+    pending = claim.pending
+    done = connection.execute(
+        _CLAIM,
+        {
+            "key": pending.id,
+            "seen": pending.polls,
+            "due": pending.next_poll_at,
+            "polls": pending.polls + 1,
+            "next_poll_at": claim.next_poll_at,
+        },
+    )
+    return done.rowcount == 1
+
+
+@each
+def _hurry(connection: Connection, message: _Message) -> bool:
+    key = {"account_id": message.account_id, "message_index": message.message_index}
+    seen = select(provider_messages.c.at).where(
+        provider_messages.c.account_id == message.account_id,
+        provider_messages.c.message_index == message.message_index,
+    )
+    if connection.execute(seen).first() is not None:
+        return False
+    connection.execute(insert(provider_messages), key | {"at": message.at})
+    connection.execute(
+        update(pending_sessions)
+        .where(
+            pending_sessions.c.account_id == message.account_id,
+            pending_sessions.c.mode == message.mode,
+            pending_sessions.c.session_index == message.session_index,
+        )
+        .values(next_poll_at=message.at)
+    )
+    return True
+
+
+@each
+def _drop(connection: Connection, id_: str) -> None:
+    _forget(connection, id_)
+
+
+def _pending(row: Row[*tuple[Any, ...]]) -> Pending:
+    values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+    return Pending(**values | {"mode": Mode(row.mode)})

@@ -1,0 +1,118 @@
+"""The count of ZIP codes that an account has tried for a buyer: a ZIP must not become an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, insert, select
+
+from countersign.domain.buyer import ZIP_WINDOW, ZIPS_PER_DAY
+from countersign.domain.mode import Mode
+from countersign.errors import RateLimited
+from countersign.storage.tables import zip_attempts
+
+_SELECT: Final = select(zip_attempts).where(
+    zip_attempts.c.account_id.in_(bindparam("accounts", expanding=True)),
+    zip_attempts.c.mode.in_(bindparam("modes", expanding=True)),
+    zip_attempts.c.subject_index.in_(bindparam("subjects", expanding=True)),
+)
+_DELETE: Final = delete(zip_attempts).where(
+    zip_attempts.c.account_id == bindparam("account_id"),
+    zip_attempts.c.mode == bindparam("mode"),
+    zip_attempts.c.subject_index == bindparam("subject_index"),
+    zip_attempts.c.zip_index == bindparam("zip_index"),
+)
+_INSERT: Final = insert(zip_attempts)
+
+
+class Subject(NamedTuple):
+    """For whom an account tries ZIP codes; the index is a keyed hash."""
+
+    account_id: str
+    mode: Mode
+    subject_index: bytes
+
+
+class ZipTries:
+    """The ZIP codes that were tried for some subjects, and those that are tried now."""
+
+    def __init__(self, connection: Connection, subjects: Collection[Subject]) -> None:
+        """Read what was tried, in the transaction of the act."""
+        self._connection = connection
+        self._tried: dict[Subject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
+        self._old: list[dict[str, object]] = []
+        self._new: list[dict[str, object]] = []
+        if not subjects:
+            return
+        accounts, modes, indexes = (list(set(values)) for values in zip(*subjects, strict=True))
+        query = {"accounts": accounts, "modes": modes, "subjects": indexes}
+        for row in connection.execute(_SELECT, query):
+            known = self._tried.get(Subject(row.account_id, Mode(row.mode), row.subject_index))
+            if known is not None:
+                known[row.zip_index] = row.at
+
+    def count(self, subject: Subject, zip_index: bytes, at: datetime) -> RateLimited | None:
+        """Note a ZIP code that is tried; the refusal if that would be one too many."""
+        known = self._tried[subject]
+        since = at - ZIP_WINDOW
+        tried = {index: then for index, then in known.items() if then > since}
+        if zip_index in tried:
+            return None
+        if len(tried) >= ZIPS_PER_DAY:
+            return _refusal(min(tried.values()) - since)
+        entry: dict[str, object] = {
+            "account_id": subject.account_id,
+            "mode": subject.mode,
+            "subject_index": subject.subject_index,
+            "zip_index": zip_index,
+        }
+        if zip_index in known:
+            self._old.append(entry)
+        known[zip_index] = at
+        self._new.append(entry | {"at": at})
+        return None
+
+    def write(self) -> None:
+        """Write what was counted."""
+        if self._old:
+            self._connection.execute(_DELETE, self._old)
+        if self._new:
+            self._connection.execute(_INSERT, self._new)
+
+
+def count_zip(
+    connection: Connection,
+    *,
+    account_id: str,
+    mode: Mode,
+    subject_index: bytes | None,
+    zip_index: bytes | None,
+    at: datetime,
+) -> RateLimited | None:
+    """Note the ZIP code that this call tries; the refusal if that would be one too many.
+
+    Args:
+        connection: in the transaction of the act.
+        account_id: who tries.
+        mode: the mode.
+        subject_index: the keyed hash of whom the ZIP code is tried for.
+        zip_index: the keyed hash of the ZIP code. With one of the two None, nothing is counted.
+        at: the time.
+    """
+    if subject_index is None or zip_index is None:
+        return None
+    subject = Subject(account_id, mode, subject_index)
+    tries = ZipTries(connection, (subject,))
+    refusal = tries.count(subject, zip_index, at)
+    tries.write()
+    return refusal
+
+
+def _refusal(wait: timedelta) -> RateLimited:
+    return RateLimited(
+        f"This account has tried {ZIPS_PER_DAY} different ZIP codes for this buyer within "
+        "24 hours.",
+        retry_after=max(1, int(wait.total_seconds()) + 1),
+    )
