@@ -1,0 +1,70 @@
+"""A fast local receiver of webhooks, in a process of its own: ``python -m bench.receiver PORT``.
+
+It answers 204 at once, and tells on GET how many messages came in what time; /reset begins anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from typing import cast
+
+import uvloop
+
+
+class Receiver(asyncio.Protocol):
+    """Reads requests with a Content-Length, and nothing cleverer."""
+
+    first = 0.0
+    last = 0.0
+    messages = 0
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the connection."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
+
+    def data_received(self, data: bytes) -> None:
+        """Answer every whole request."""
+        self._data += data
+        assert self._transport is not None
+        while True:
+            head, end, rest = self._data.partition(b"\r\n\r\n")
+            if not end:
+                return
+            length = 0
+            for line in head.split(b"\r\n"):
+                name, _, value = line.partition(b":")
+                if name.lower() == b"content-length":
+                    length = int(value)
+            if len(rest) < length:
+                return
+            self._data = rest[length:]
+            self._transport.write(_answer(head))
+
+
+def _answer(head: bytes) -> bytes:
+    if head.startswith(b"POST"):
+        Receiver.last = time.time()
+        Receiver.first = Receiver.first or Receiver.last
+        Receiver.messages += 1
+        return b"HTTP/1.1 204 No Content\r\n\r\n"
+    told = {"messages": Receiver.messages, "seconds": Receiver.last - Receiver.first}
+    if head.startswith(b"GET /reset"):
+        Receiver.first, Receiver.messages = 0.0, 0
+    body = json.dumps(told).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+async def _serve(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(Receiver, "127.0.0.1", port)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(_serve(int(sys.argv[1])))

@@ -1,0 +1,130 @@
+"""`countersign webhooks listen`: events of a running server, brought to a laptop.
+
+It asks the server for events, which needs no address that the server could reach, and posts them
+signed as the server's own deliveries are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import click
+import httpx2
+
+from countersign.cli.support import command, say
+from countersign.config import load_settings
+from countersign.domain.event import EventType
+from countersign.domain.instant import rfc3339
+from countersign.domain.standard_webhooks import (
+    SECRET_BYTES,
+    PrivateKey,
+    SharedSecret,
+    SigningKey,
+    sign,
+)
+from countersign.errors import InvalidArgument
+
+_POLL_SECONDS: Final = 1.0
+_FORWARD_SECONDS_MAX: Final = 30.0
+
+
+@click.command()
+@click.option("--forward-to", required=True, help="Where to post events to, on this machine.")
+@click.option("--server", help="The server's address. Left out: the public URL of the settings.")
+@click.option(
+    "--key",
+    envvar="COUNTERSIGN_API_KEY",
+    required=True,
+    help="An API key with the scope events:read; better in COUNTERSIGN_API_KEY than here.",
+)
+@click.option(
+    "--secret", help="Sign with this whsec_… secret. Left out: a new one, which is printed."
+)
+@click.option(
+    "--type",
+    "type_",
+    type=click.Choice([t.value for t in EventType]),
+    help="Only events of this type.",
+)
+@click.option("--since", help="Begin with what happened at this time. Left out: now.")
+@command
+def listen(
+    forward_to: str,
+    *,
+    server: str | None,
+    key: str,
+    secret: str | None,
+    type_: str | None,
+    since: str | None,
+    as_json: bool,
+) -> None:
+    """Receive the events of a running server on this machine, until stopped (Ctrl-C).
+
+    Each is posted once, signed; what your receiver answers is shown.
+    """
+    shared, private = _secret(secret), PrivateKey(os.urandom(32))
+    base = server or load_settings().public_url
+    headers = {"Authorization": f"Bearer {key}"}
+    say(f"Listening to {base}, forwarding to {forward_to}. Verify with:")
+    say(f"  v1   {shared.text}")
+    say(f"  v1a  {private.public_key.text}")
+    query = {"since": since or rfc3339(datetime.now(tz=UTC)), "limit": "100"}
+    if type_ is not None:
+        query["type"] = type_
+    with (
+        httpx2.Client(base_url=base, headers=headers, timeout=_FORWARD_SECONDS_MAX) as api,
+        httpx2.Client(timeout=_FORWARD_SECONDS_MAX, trust_env=False) as local,
+    ):
+        for event in _follow(api, query):
+            told = _forward(local, forward_to, [shared, private], event)
+            line = f"{event['type']}  {event['id']}  →  {told}"
+            click.echo(json.dumps(event | {"answer": told}) if as_json else line)
+
+
+def _secret(text: str | None) -> SharedSecret:
+    if text is None:
+        return SharedSecret(os.urandom(SECRET_BYTES))
+    try:
+        return SharedSecret.from_text(text)
+    except ValueError as error:
+        raise InvalidArgument(
+            "--secret: expected whsec_ and the base64 of 24 to 64 bytes."
+        ) from error
+
+
+def _follow(api: httpx2.Client, query: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Every event from now on, for ever."""
+    while True:
+        try:
+            answer = api.get("/v1/events", params=query)
+        except httpx2.TransportError as error:
+            say(f"The server cannot be reached ({type(error).__name__}); trying again.")
+            time.sleep(_POLL_SECONDS)
+            continue
+        if answer.status_code >= 500 or answer.status_code == 429:
+            say(f"The server answered {answer.status_code}; trying again.")
+        elif answer.status_code != 200:
+            raise InvalidArgument(f"The server answered {answer.status_code}: {answer.text[:300]}")
+        else:
+            page = answer.json()
+            for event in page["data"]:
+                yield event
+                query["after"] = event["id"]
+            if page["next_cursor"] is not None:
+                continue
+        time.sleep(_POLL_SECONDS)
+
+
+def _forward(local: httpx2.Client, url: str, keys: list[SigningKey], event: dict[str, Any]) -> str:
+    """Post an event as a delivery would; gives what came of it, in words."""
+    body = json.dumps(event | {"timestamp": event["created_at"]}).encode()
+    headers = {"Content-Type": "application/json"} | sign(keys, event["id"], int(time.time()), body)
+    try:
+        return str(local.post(url, content=body, headers=headers).status_code)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        return type(error).__name__

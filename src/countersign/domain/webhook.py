@@ -1,0 +1,262 @@
+"""Webhook endpoints, deliveries, and when an attempt is made again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+
+from countersign.domain.event import Event, EventType
+from countersign.domain.mode import Mode
+
+ENDPOINTS_MAX: Final = 16
+"""Per account and mode."""
+URL_LENGTH_MAX: Final = 2000
+DESCRIPTION_LENGTH_MAX: Final = 200
+OVERLAP: Final = timedelta(hours=24)
+"""How long a secret that was rotated away signs beside its successor, unless told otherwise."""
+OVERLAP_MAX: Final = timedelta(days=7)
+SECRETS_MAX: Final = 4
+"""How many secrets sign at a time: rotating again and again lets the oldest go earlier."""
+LOG_KEPT: Final = timedelta(days=30)
+"""How long finished deliveries are kept."""
+AGE_MAX: Final = timedelta(days=4)
+"""No delivery is tried for longer than this, however seldom there was an attempt."""
+RETRY_AFTER_MAX: Final = timedelta(hours=24)
+JITTER: Final = 0.2
+"""A wait is up to this part longer than the schedule says."""
+
+SCHEDULE: Final = (
+    timedelta(0),
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+"""How long after the one before each attempt is made; after the last there is none."""
+
+_SLOW_DOWN: Final = frozenset({429, 502, 503, 504})
+_URL: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})|\[(?P<six>[0-9A-Fa-f:.]+)\])"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?(?P<path>/[!-~]*|\?[!-~]*)?\Z",
+    re.IGNORECASE,
+)
+_PORT_MAX: Final = 65535
+
+
+class DeliveryStatus(StrEnum):
+    """Where a delivery stands."""
+
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """The schedule came to its end."""
+    STOPPED = "stopped"
+    """The endpoint was disabled or deleted before there was a success."""
+
+
+class Outcome(StrEnum):
+    """What came of one attempt."""
+
+    DELIVERED = "delivered"
+    """An answer 2xx, to its end."""
+    REFUSED = "refused"
+    """Any other answer; redirects are not followed."""
+    TIMED_OUT = "timed_out"
+    UNREACHABLE = "unreachable"
+    """No connection, no TLS, or no answer in HTTP."""
+    ADDRESS_REFUSED = "address_refused"
+    """The name leads to an address that is not of the public internet."""
+
+
+class Disabled(StrEnum):
+    """Why nothing is sent to an endpoint."""
+
+    REQUESTED = "requested"
+    GONE = "gone"
+    """It answered 410."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSecret:
+    """What signs for an endpoint: a shared secret and a private key, sealed by the vault."""
+
+    id: str
+    public_key: str
+    """`whpk_…`."""
+    sealed: bytes
+    created_at: datetime
+    expires_at: datetime | None
+
+    def signs_at(self, now: datetime) -> bool:
+        """Whether it signs at this time."""
+        return self.expires_at is None or now < self.expires_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookEndpoint:
+    """Where an account wants its events of one mode to be sent."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    url: str
+    description: str
+    event_types: frozenset[EventType] | None
+    """None: all, those of later releases too."""
+    created_at: datetime
+    disabled_at: datetime | None
+    disabled_reason: Disabled | None
+    secrets: tuple[WebhookSecret, ...]
+    """The newest first."""
+
+    def wants(self, type_: EventType) -> bool:
+        """Whether events of this type are sent to it."""
+        return self.event_types is None or type_ in self.event_types
+
+
+class Waiting(NamedTuple):
+    """An endpoint for which there is something to do."""
+
+    endpoint: WebhookEndpoint
+    behind: bool
+    """There are events of which no deliveries were made."""
+    due: bool
+    """There are deliveries to attempt."""
+
+
+class Attempt(NamedTuple):
+    """What came of one attempt; `status` is that of the answer, if there was one."""
+
+    number: int
+    at: datetime
+    duration_ms: int
+    outcome: Outcome
+    status: int | None
+
+
+class Sent(NamedTuple):
+    """What came of sending one message."""
+
+    outcome: Outcome
+    status: int | None = None
+    retry_after: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """An event on its way to an endpoint, as the log of deliveries shows it."""
+
+    endpoint_id: str
+    event: Event
+    status: DeliveryStatus
+    created_at: datetime
+    next_attempt_at: datetime | None
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryQuery:
+    """Which deliveries to an endpoint to list, the newest events first."""
+
+    endpoint_id: str
+    status: DeliveryStatus | None
+    before_seq: int | None
+    limit: int
+
+
+class Claimed(NamedTuple):
+    """A delivery that this process has to attempt before its lease is over."""
+
+    endpoint_id: str
+    event: Event
+    number: int
+    """Of the attempt, from 1, resends counted."""
+    step: int
+    """Which attempt of the schedule it is, from 1."""
+
+
+class Finished(NamedTuple):
+    """A claimed delivery after its attempt: what to write down.
+
+    Without an attempt it is given back as if it had not been claimed.
+    """
+
+    claimed: Claimed
+    attempt: Attempt | None
+    status: DeliveryStatus
+    due_at: datetime | None
+
+
+def wait_before(step: int, sent: Sent, chance: float) -> timedelta | None:
+    """How long to wait after attempt `step` (from 1) has failed; None: that was the last.
+
+    `chance` is from 0 to 1, at random, so that what failed together does not come back together.
+    """
+    if step >= len(SCHEDULE):
+        return None
+    wait = SCHEDULE[step] * (1 + JITTER * chance)
+    return wait if sent.retry_after is None else max(wait, min(sent.retry_after, RETRY_AFTER_MAX))
+
+
+def wants_rest(sent: Sent) -> bool:
+    """Whether the endpoint is to be asked less often for a while, whatever is waiting for it."""
+    return sent.status in _SLOW_DOWN or sent.outcome not in {Outcome.DELIVERED, Outcome.REFUSED}
+
+
+class Target(NamedTuple):
+    """The parts of an endpoint's address."""
+
+    scheme: str
+    host: str
+    """A name or an IP address, without brackets."""
+    port: int
+    path: str
+    """With the query; at least `/`."""
+
+    @property
+    def authority(self) -> str:
+        """The value of the `Host` header (RFC 9110 §7.2)."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        usual = 443 if self.scheme == "https" else 80
+        return host if self.port == usual else f"{host}:{self.port}"
+
+
+def parse_target(url: str, *, private: bool) -> Target:
+    """The parts of an endpoint's address.
+
+    Args:
+        url: as the vendor gave it.
+        private: whether plain HTTP will do, too.
+
+    Raises:
+        ValueError: saying what is expected instead.
+    """
+    found = _URL.match(url) if len(url) <= URL_LENGTH_MAX else None
+    if found is None or "#" in url or "\\" in url or not _is_six(found["six"]):
+        msg = f"an address of at most {URL_LENGTH_MAX} characters, without user, password, fragment"
+        raise ValueError(msg)
+    scheme, host, path = found["scheme"].lower(), found["six"] or found["host"], found["path"] or ""
+    port = int(found["port"] or (443 if scheme == "https" else 80))
+    if scheme != "https" and not private:
+        msg = "an address that begins with https://"
+        raise ValueError(msg)
+    if port > _PORT_MAX:
+        msg = "an address with a port up to 65535"
+        raise ValueError(msg)
+    return Target(scheme, host.lower(), port, path if path.startswith("/") else "/" + path)
+
+
+def _is_six(text: str | None) -> bool:
+    try:
+        return text is None or ip_address(text).version == 6
+    except ValueError:
+        return False

@@ -1,0 +1,187 @@
+"""Bodies of requests and answers about events and webhooks."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from countersign.domain.event import EventType
+from countersign.domain.standard_webhooks import SharedSecret
+from countersign.domain.webhook import (
+    DESCRIPTION_LENGTH_MAX,
+    OVERLAP,
+    OVERLAP_MAX,
+    URL_LENGTH_MAX,
+    DeliveryStatus,
+    Disabled,
+    Outcome,
+)
+from countersign.http.schemas import NO_NUL, Opaque, Request, Timestamp
+
+_STORABLE: Final = {"pattern": NO_NUL}
+_OVERLAP_SECONDS_MAX: Final = int(OVERLAP_MAX.total_seconds())
+
+Url = Annotated[
+    str,
+    Meta(
+        max_length=URL_LENGTH_MAX,
+        description="Where to send them, https.",
+        extra_json_schema=_STORABLE,
+    ),
+]
+Description = Annotated[
+    str,
+    Meta(
+        max_length=DESCRIPTION_LENGTH_MAX,
+        description="For people.",
+        extra_json_schema=_STORABLE,
+    ),
+]
+EventTypes = Annotated[
+    list[EventType],
+    Meta(
+        description="Which types to send. Left out: all, those of later releases too.",
+        min_length=1,
+        max_length=len(EventType),
+    ),
+]
+
+
+class WebhookEndpointRequest(Request, frozen=True, kw_only=True):
+    """A new webhook endpoint."""
+
+    url: Url
+    description: Description | None = None
+    event_types: EventTypes | None = None
+
+
+class WebhookEndpointChange(Request, frozen=True, kw_only=True):
+    """What to change of a webhook endpoint; what is left out stays as it is."""
+
+    url: Url | None = None
+    description: Description | None = None
+    event_types: EventTypes | None = None
+    every_event_type: (
+        Annotated[bool, Meta(description="True: all types again, instead of `event_types`.")] | None
+    ) = None
+    disabled: bool | None = None
+
+
+class SecretRotation(Request, frozen=True, kw_only=True):
+    """How to rotate a secret."""
+
+    overlap_seconds: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=_OVERLAP_SECONDS_MAX,
+                description="How long the old secret signs beside the new one. Left out: "
+                f"{int(OVERLAP.total_seconds())}, a day.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class Recovery(Request, frozen=True, kw_only=True):
+    """What to deliver again."""
+
+    since: Annotated[
+        str,
+        Meta(
+            max_length=40,
+            description="RFC 3339. What happened since then and was not delivered is, once more.",
+            extra_json_schema={"format": "date-time"},
+        ),
+    ]
+
+
+class Resending(Request, frozen=True, kw_only=True):
+    """Which event to send again."""
+
+    event_id: Opaque
+
+
+class ExampleRequest(Request, frozen=True, kw_only=True):
+    """Which example to send."""
+
+    type: EventType
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """Something that has happened. It names objects, and says nothing else of them."""
+
+    id: Annotated[str, Meta(description="The `webhook-id` of its deliveries, and a cursor.")]
+    type: EventType
+    livemode: bool
+    created_at: Timestamp
+    data: Annotated[
+        dict[str, str],
+        Meta(description="Identifiers: `cbid`, `ack_id`, `clearance_id`, or those of a notice."),
+    ]
+
+
+class Secret(Struct, frozen=True, kw_only=True):
+    """What signs the messages to an endpoint. The newest stands first."""
+
+    public_key: Annotated[
+        str, Meta(description="Verifies the `v1a` signatures (Ed25519): `whpk_` and base64.")
+    ]
+    created_at: Timestamp
+    expires_at: Annotated[Timestamp | None, Meta(description="When it stops signing.")]
+
+
+class WebhookEndpoint(Struct, frozen=True, kw_only=True):
+    """A webhook endpoint."""
+
+    endpoint_id: str
+    livemode: bool
+    url: str
+    description: str
+    event_types: Annotated[list[EventType] | None, Meta(description="Null: all of them.")]
+    created_at: Timestamp
+    disabled_at: Timestamp | None
+    disabled_reason: Annotated[
+        Disabled | None, Meta(description="`gone`: it answered 410, and asked for no more.")
+    ]
+    secrets: list[Secret]
+
+
+class NewWebhookEndpoint(WebhookEndpoint, frozen=True, kw_only=True):
+    """A webhook endpoint and its new secret, which is shown this once."""
+
+    secret: Annotated[
+        str,
+        Meta(
+            description="Verifies the `v1` signatures (HMAC-SHA256): `whsec_` and base64.",
+            examples=[SharedSecret(bytes(range(32))).text],
+        ),
+    ]
+
+
+class DeletedWebhookEndpoint(Struct, frozen=True, kw_only=True):
+    """The webhook endpoint is deleted."""
+
+    endpoint_id: str
+    deleted: bool
+
+
+class WebhookAttempt(Struct, frozen=True, kw_only=True):
+    """One attempt to deliver an event."""
+
+    attempted_at: Timestamp
+    duration_ms: int
+    outcome: Outcome
+    http_status: int | None
+
+
+class WebhookDelivery(Struct, frozen=True, kw_only=True):
+    """An event on its way to an endpoint."""
+
+    event: Event
+    status: DeliveryStatus
+    next_attempt_at: Timestamp | None
+    attempts: list[WebhookAttempt]

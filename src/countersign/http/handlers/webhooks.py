@@ -1,0 +1,203 @@
+"""Webhook endpoints and what was sent to them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from countersign.bootstrap import Deployment
+from countersign.domain.instant import parse_rfc3339, to_the_second
+from countersign.domain.mode import Mode
+from countersign.domain.webhook import (
+    OVERLAP,
+    Attempt,
+    Delivery,
+    DeliveryStatus,
+    WebhookEndpoint,
+)
+from countersign.errors import InvalidRequest
+from countersign.http import event_schemas as schemas
+from countersign.http.body import parse_body
+from countersign.http.handlers.events import event_body
+from countersign.http.handlers.paging import page_of, read_limit
+from countersign.http.reply import Call, Reply, encode
+from countersign.http.schemas import Page
+from countersign.services.events import EventView
+from countersign.services.webhook_endpoints import EndpointChanges, EndpointView
+
+
+async def create(deployment: Deployment, call: Call) -> Reply:
+    """Have events sent to an address, from now on; its secret is shown this once."""
+    body = parse_body(call.body, schemas.WebhookEndpointRequest)
+    types = None if body.event_types is None else frozenset(body.event_types)
+    view = await deployment.webhook_endpoints.create(
+        call.principal.account_id,
+        call.principal.mode,
+        EndpointChanges(url=body.url, description=body.description, event_types=types),
+        call.remembering(_render),
+    )
+    return Reply(_render(view))
+
+
+async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
+    """The webhook endpoints of this account and mode, oldest first."""
+    principal, after = call.principal, call.query.get("after", "")
+    found = await deployment.webhook_endpoints.list(principal.account_id, principal.mode)
+    rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > after]
+    return Reply(encode(page_of(rest, read_limit(call), lambda e: e.endpoint_id)))
+
+
+async def get_endpoint(deployment: Deployment, call: Call) -> Reply:
+    """One webhook endpoint; never its secret."""
+    return Reply(encode(_endpoint(await _named(deployment, call))))
+
+
+async def change(deployment: Deployment, call: Call) -> Reply:
+    """Change a webhook endpoint, disable it, or enable it again.
+
+    Running servers follow within seconds. What happened while it was disabled is not sent by
+    itself: recover it.
+    """
+    body = parse_body(call.body, schemas.WebhookEndpointChange)
+    if body.event_types is not None and body.every_event_type:
+        msg = "Either event_types or every_event_type - at `$.every_event_type`."
+        raise InvalidRequest(msg)
+    view = await deployment.webhook_endpoints.change(
+        await _named(deployment, call),
+        EndpointChanges(
+            url=body.url,
+            description=body.description,
+            event_types=None if body.event_types is None else frozenset(body.event_types),
+            every_event_type=bool(body.every_event_type),
+            disabled=body.disabled,
+        ),
+        call.remembering(_render),
+    )
+    return Reply(_render(view))
+
+
+async def delete(deployment: Deployment, call: Call) -> Reply:
+    """Delete a webhook endpoint and its secrets; nothing more is sent to it."""
+    endpoint = await _named(deployment, call)
+    await deployment.webhook_endpoints.delete(endpoint)
+    return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
+
+
+async def rotate_secret(deployment: Deployment, call: Call) -> Reply:
+    """Give a webhook endpoint a new secret, shown this once; both sign until the overlap ends."""
+    body = parse_body(call.body, schemas.SecretRotation)
+    seconds = body.overlap_seconds
+    view = await deployment.webhook_endpoints.rotate(
+        await _named(deployment, call),
+        OVERLAP if seconds is None else timedelta(seconds=seconds),
+        call.remembering(_render),
+    )
+    return Reply(_render(view))
+
+
+async def recover(deployment: Deployment, call: Call) -> Reply:
+    """Deliver again what happened since a time and was not delivered."""
+    body = parse_body(call.body, schemas.Recovery)
+    try:
+        since = parse_rfc3339(body.since)
+    except ValueError:
+        msg = "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
+        raise InvalidRequest(msg) from None
+    view = await deployment.webhook_endpoints.recover(
+        await _named(deployment, call), since, call.remembering(_render)
+    )
+    return Reply(_render(view))
+
+
+async def resend(deployment: Deployment, call: Call) -> Reply:
+    """Deliver an event again, whatever came of it before; its webhook-id stays the same."""
+    body = parse_body(call.body, schemas.Resending)
+    endpoint = await _named(deployment, call)
+    view = await deployment.webhook_endpoints.resend(
+        endpoint, body.event_id, call.remembering(_render_event)
+    )
+    return Reply(_render_event(view))
+
+
+async def send_example(deployment: Deployment, call: Call) -> Reply:
+    """Send a signed example at once, and tell what came of it; nothing is sent twice."""
+    body = parse_body(call.body, schemas.ExampleRequest)
+    endpoint = await _named(deployment, call)
+    attempt = await deployment.deliver_webhooks.send_example(endpoint, body.type)
+    answer = encode(_attempt(attempt))
+    if call.entry is not None:
+        await deployment.webhook_endpoints.keep(call.entry(answer))
+    return Reply(answer)
+
+
+async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
+    """What was sent to a webhook endpoint, the newest events first."""
+    status = call.query.get("status")
+    if status is not None and status not in frozenset(DeliveryStatus):
+        msg = f"The query parameter status is one of: {', '.join(DeliveryStatus)}."
+        raise InvalidRequest(msg)
+    found, cursor = await deployment.webhook_endpoints.deliveries(
+        await _named(deployment, call),
+        status=None if status is None else DeliveryStatus(status),
+        before=call.query.get("after"),
+        limit=read_limit(call),
+    )
+    return Reply(encode(Page(data=[_delivery(*item) for item in found], next_cursor=cursor)))
+
+
+async def _named(deployment: Deployment, call: Call) -> WebhookEndpoint:
+    principal = call.principal
+    return await deployment.webhook_endpoints.get(
+        principal.account_id, principal.mode, call.parameter
+    )
+
+
+def _render(view: EndpointView) -> bytes:
+    plain = _endpoint(view.endpoint)
+    if view.secret is None:
+        return encode(plain)
+    members = {name: getattr(plain, name) for name in plain.__struct_fields__}
+    return encode(schemas.NewWebhookEndpoint(**members, secret=view.secret.text))
+
+
+def _render_event(view: EventView) -> bytes:
+    return encode(event_body(view))
+
+
+def _endpoint(endpoint: WebhookEndpoint) -> schemas.WebhookEndpoint:
+    types = endpoint.event_types
+    return schemas.WebhookEndpoint(
+        endpoint_id=endpoint.id,
+        livemode=endpoint.mode is Mode.LIVE,
+        url=endpoint.url,
+        description=endpoint.description,
+        event_types=None if types is None else sorted(types),
+        created_at=endpoint.created_at.replace(microsecond=0),
+        disabled_at=to_the_second(endpoint.disabled_at),
+        disabled_reason=endpoint.disabled_reason,
+        secrets=[
+            schemas.Secret(
+                public_key=secret.public_key,
+                created_at=secret.created_at.replace(microsecond=0),
+                expires_at=to_the_second(secret.expires_at),
+            )
+            for secret in endpoint.secrets
+        ],
+    )
+
+
+def _delivery(view: EventView, delivery: Delivery) -> schemas.WebhookDelivery:
+    return schemas.WebhookDelivery(
+        event=event_body(view),
+        status=delivery.status,
+        next_attempt_at=to_the_second(delivery.next_attempt_at),
+        attempts=[_attempt(attempt) for attempt in delivery.attempts],
+    )
+
+
+def _attempt(attempt: Attempt) -> schemas.WebhookAttempt:
+    return schemas.WebhookAttempt(
+        attempted_at=attempt.at.replace(microsecond=0),
+        duration_ms=attempt.duration_ms,
+        outcome=attempt.outcome,
+        http_status=attempt.status,
+    )

@@ -1,0 +1,265 @@
+"""Delivering webhooks: made from events, attempted by a published schedule, to an end.
+
+Several servers share the work: whoever claims a delivery has it for the length of a lease. Nothing
+here is in the transaction of an act, so that a slow receiver slows nobody but itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+import msgspec
+import structlog
+
+from countersign.domain.event import Event, EventType
+from countersign.domain.instant import from_ns
+from countersign.domain.standard_webhooks import SigningKey, sign
+from countersign.domain.webhook import (
+    Attempt,
+    Claimed,
+    DeliveryStatus,
+    Disabled,
+    Finished,
+    Outcome,
+    Sent,
+    Target,
+    WebhookEndpoint,
+    parse_target,
+    wait_before,
+    wants_rest,
+)
+from countersign.errors import CountersignError
+from countersign.ports import Clock, DeliveryStore, Entropy, WebhookSender
+from countersign.services.events import EventView, ReadEvents
+from countersign.services.pace import Pace
+from countersign.services.webhook_secrets import WebhookSecrets
+
+CONCURRENT: Final = 12
+CONCURRENT_MAX: Final = 64
+"""Attempts at a time, for one endpoint in one process: more, the longer it takes to answer.
+
+A receiver that answers at once would otherwise leave little of the event loop for requests.
+"""
+FIRST_CLAIM: Final = 32
+FAN_OUT: Final = 500
+CLAIM_MAX: Final = 256
+IDLE_SECONDS: Final = 0.5
+_TURN_SECONDS: Final = 5.0
+"""How long one reading of an endpoint's settings is good for."""
+_MARGIN_SECONDS: Final = 5.0
+_STOP_SECONDS_MAX: Final = 5.0
+_GONE: Final = 410
+_ENTROPY_BYTES: Final = 4
+
+_encode: Final = msgspec.json.Encoder().encode
+_log: Final = structlog.get_logger("countersign.webhooks")
+
+
+class DeliverWebhooks:
+    """Works for as long as the server runs."""
+
+    def __init__(
+        self,
+        *,
+        store: DeliveryStore,
+        events: ReadEvents,
+        secrets: WebhookSecrets,
+        sender: WebhookSender,
+        timeout_seconds: float,
+        private: bool,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        """`timeout_seconds` is how long the sender takes for a message at most."""
+        self._store = store
+        self._events = events
+        self._secrets = secrets
+        self._sender = sender
+        self._timeout = timeout_seconds
+        self._private = private
+        self._clock = clock
+        self._entropy = entropy
+        # A batch that has not ended when this is over may be another process's by then.
+        self._lease = timedelta(seconds=2 * timeout_seconds + _MARGIN_SECONDS)
+        self._paces: dict[str, Pace] = {}
+        self._turns: dict[str, asyncio.Task[bool]] = {}
+        self._ended = asyncio.Event()
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Deliver until cancelled; what is under way then comes to its end."""
+        try:
+            await self._events.begin()
+            while True:
+                self._ended.clear()
+                try:
+                    await self.start_turns()
+                except CountersignError as error:
+                    _log.warning("webhooks_postponed", code=error.code)
+                except Exception as error:  # noqa: BLE001 - the next time may go better
+                    _log.error("webhooks_failed", kind=type(error).__name__)
+                try:
+                    async with asyncio.timeout(IDLE_SECONDS):
+                        await self._ended.wait()
+                except TimeoutError:
+                    continue
+        finally:
+            self._stopping = True
+            if self._turns:
+                await asyncio.wait(self._turns.values(), timeout=_STOP_SECONDS_MAX)
+            for turn in self._turns.values():
+                turn.cancel()
+            await self.close()
+
+    async def close(self) -> None:
+        """Close the connections to receivers."""
+        await self._sender.close()
+
+    async def start_turns(self) -> None:
+        """Begin to work for each endpoint that waits, and for which nobody here works yet.
+
+        Raises:
+            CountersignError: the database could not be asked.
+        """
+        now = from_ns(self._clock.time_ns())
+        for endpoint, behind, due in await self._store.waiting(now):
+            pace = self._paces.setdefault(endpoint.id, Pace(self._clock.monotonic))
+            if endpoint.id not in self._turns and (behind or (due and pace.ready)):
+                turn = asyncio.create_task(self._turn(endpoint, pace))
+                self._turns[endpoint.id] = turn
+                turn.add_done_callback(partial(self._turn_ended, endpoint.id))
+
+    async def settle(self) -> None:
+        """Work until nothing is due any more; for tests and tools."""
+        while True:
+            await self.start_turns()
+            if not self._turns:
+                return
+            await asyncio.gather(*self._turns.values())
+
+    async def send_example(self, endpoint: WebhookEndpoint, type_: EventType) -> Attempt:
+        """Send a signed example at once; nothing is written down, and nothing is repeated."""
+        time_ns = self._clock.time_ns()
+        event = Event.example(endpoint.account_id, endpoint.mode, type_, from_ns(time_ns))
+        keys = await self._secrets.signing_keys(endpoint, from_ns(time_ns))
+        target = parse_target(endpoint.url, private=self._private)
+        attempt, _ = await self._attempt(target, keys, self._events.view(event), 1)
+        return attempt
+
+    def _turn_ended(self, endpoint_id: str, turn: asyncio.Task[bool]) -> None:
+        del self._turns[endpoint_id]
+        if not turn.cancelled() and turn.result():
+            self._ended.set()
+
+    async def _turn(self, endpoint: WebhookEndpoint, pace: Pace) -> bool:
+        """Work for an endpoint for a while; whether there may be more to do at once."""
+        try:
+            return await self._work(endpoint, pace)
+        except CountersignError as error:
+            pace.rest()
+            _log.warning("webhook_postponed", endpoint=endpoint.id, code=error.code)
+        except Exception as error:  # noqa: BLE001 - one endpoint's trouble is not another's
+            pace.rest()
+            _log.error("webhook_failed", endpoint=endpoint.id, kind=type(error).__name__)
+        return False
+
+    async def _work(self, endpoint: WebhookEndpoint, pace: Pace) -> bool:
+        try:
+            target = parse_target(endpoint.url, private=self._private)
+        except ValueError:
+            # It was made while private addresses were allowed.
+            target = None
+        end = self._clock.monotonic() + _TURN_SECONDS
+        size, concurrent = FIRST_CLAIM, CONCURRENT
+        while self._clock.monotonic() < end and not self._stopping:
+            now = from_ns(self._clock.time_ns())
+            gone_through = await self._store.fan_out(endpoint, now, FAN_OUT)
+            claimed: Sequence[Claimed] = ()
+            if pace.ready:
+                number = 1 if pace.tired else size
+                claimed = await self._store.claim(endpoint, now, now + self._lease, number)
+            if claimed:
+                size = min(2 * size, CLAIM_MAX)
+                took_ms = await self._deliver(endpoint, target, claimed, pace, concurrent)
+                if took_ms is None:
+                    return False
+                # As many at a time as give about a thousand a second.
+                concurrent = min(max(CONCURRENT, took_ms), CONCURRENT_MAX)
+            elif gone_through < FAN_OUT:
+                return False
+        return True
+
+    async def _deliver(
+        self,
+        endpoint: WebhookEndpoint,
+        target: Target | None,
+        claimed: Sequence[Claimed],
+        pace: Pace,
+        concurrent: int,
+    ) -> int | None:
+        """Attempt these, several at a time; gives how long one takes on average, in milliseconds.
+
+        None: the endpoint is not to get any more.
+        """
+        keys = await self._secrets.signing_keys(endpoint, from_ns(self._clock.time_ns()))
+        # Whatever is not begun by then is given back: its lease would end during the attempt.
+        last_start = self._clock.monotonic() + self._lease.total_seconds() - self._timeout - 1
+        waiting = iter(claimed)
+        gone = False
+        took: list[int] = []
+
+        async def one_after_the_other() -> None:
+            nonlocal gone
+            for delivery in waiting:
+                late = self._clock.monotonic() > last_start
+                if gone or late or self._stopping or not pace.ready:
+                    await self._give_back(delivery)
+                    continue
+                view = self._events.view(delivery.event)
+                attempt, sent = await self._attempt(target, keys, view, delivery.number)
+                took.append(attempt.duration_ms)
+                pace.judge(rest=wants_rest(sent), retry_after=sent.retry_after)
+                await self._store.finish(self._finished(delivery, attempt, sent))
+                if sent.status == _GONE:
+                    gone = True
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(concurrent, len(claimed))):
+                group.create_task(one_after_the_other())
+        if gone:
+            now = from_ns(self._clock.time_ns())
+            await self._store.disable(endpoint, Disabled.GONE, now)
+            _log.warning("webhook_endpoint_gone", endpoint=endpoint.id)
+            return None
+        return sum(took) // max(len(took), 1)
+
+    async def _attempt(
+        self, target: Target | None, keys: Sequence[SigningKey], view: EventView, number: int
+    ) -> tuple[Attempt, Sent]:
+        time_ns, started = self._clock.time_ns(), self._clock.monotonic()
+        body = _encode(view.message)
+        headers = {"Content-Type": "application/json"}
+        headers |= sign(keys, view.id, time_ns // 1_000_000_000, body)
+        sent = Sent(Outcome.ADDRESS_REFUSED)
+        if target is not None:
+            sent = await self._sender.post(target, headers, body)
+        took = round((self._clock.monotonic() - started) * 1000)
+        return Attempt(number, from_ns(time_ns), took, sent.outcome, sent.status), sent
+
+    def _finished(self, claimed: Claimed, attempt: Attempt, sent: Sent) -> Finished:
+        if sent.outcome is Outcome.DELIVERED:
+            return Finished(claimed, attempt, DeliveryStatus.SUCCEEDED, None)
+        chance = int.from_bytes(self._entropy(_ENTROPY_BYTES), "big") / (1 << 8 * _ENTROPY_BYTES)
+        wait = wait_before(claimed.step, sent, chance)
+        if wait is None:
+            return Finished(claimed, attempt, DeliveryStatus.FAILED, None)
+        due_at = from_ns(self._clock.time_ns()) + wait
+        return Finished(claimed, attempt, DeliveryStatus.PENDING, due_at)
+
+    async def _give_back(self, claimed: Claimed) -> None:
+        now = from_ns(self._clock.time_ns())
+        await self._store.finish(Finished(claimed, None, DeliveryStatus.PENDING, now))
