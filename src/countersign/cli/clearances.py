@@ -1,0 +1,123 @@
+"""`countersign clearances` and `countersign accounts clearance`: keys, and what accounts ask."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+import click
+
+from countersign.bootstrap import Deployment
+from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
+from countersign.domain.clearance import ClearanceRules
+from countersign.domain.clearance_key import ClearanceKey
+from countersign.domain.instant import rfc3339
+from countersign.domain.mode import Mode
+
+_MODES: Final = click.Choice([mode.value for mode in Mode])
+_DEFAULT: Final = ClearanceRules()
+_SECOND: Final = timedelta(seconds=1)
+
+
+@click.group()
+def clearances() -> None:
+    """Clearances: the keys that sign their tokens."""
+
+
+@clearances.command("rotate-key")
+@click.option("--mode", type=_MODES, required=True)
+@click.option(
+    "--overlap",
+    type=Duration(),
+    default="1h",
+    show_default=True,
+    help="How long the new key is published before it signs.",
+)
+@click.option("--at-once", is_flag=True, help="Sign with the new key now; --overlap is ignored.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def rotate_key(mode: str, *, overlap: timedelta, at_once: bool, yes: bool, as_json: bool) -> None:
+    """Add a key that signs tokens after the overlap, and print its id.
+
+    /.well-known/jwks.json shows it at once, and the old one until its last token has expired. Keep
+    the overlap longer than whoever checks tokens keeps a copy of that document.
+    """
+    confirm(f"Give the {mode} clearances a new signing key?", yes=yes)
+    key = _rotate(Mode(mode), timedelta(0) if at_once else overlap)
+    say(f"It is published now and signs from {rfc3339(key.signs_from)}.")
+    show(_view(key), key.kid, as_json=as_json)
+
+
+@click.group()
+def clearance() -> None:
+    """What an account asks of its clearances."""
+
+
+@clearance.command("set")
+@click.argument("account")
+@click.option(
+    "--acknowledgment-max-age",
+    type=Duration(),
+    default=_DEFAULT.acknowledgment_max_age,
+    help="How old an acknowledgment may be when its order is cleared. Left out: 7d.",
+)
+@click.option(
+    "--lifetime",
+    type=Duration(),
+    default=_DEFAULT.lifetime,
+    help="How long a clearance is valid, 7d at most. Left out: 24h.",
+)
+@command
+def set_(
+    account: str, *, acknowledgment_max_age: timedelta, lifetime: timedelta, as_json: bool
+) -> None:
+    """Set what ACCOUNT (id or name) asks, from its next clearance on.
+
+    What is left out gets its default, not what was set before.
+    """
+    rules = ClearanceRules(acknowledgment_max_age=acknowledgment_max_age, lifetime=lifetime)
+    account_id = _set(account, rules)
+    say(f"Account {account_id} asks this of its clearances from now on.")
+    _show(account_id, rules, as_json=as_json)
+
+
+@clearance.command("show")
+@click.argument("account")
+@command
+def show_(account: str, *, as_json: bool) -> None:
+    """Show what ACCOUNT asks."""
+    account_id, rules = _get(account)
+    _show(account_id, rules, as_json=as_json)
+
+
+@with_deployment
+async def _rotate(deployment: Deployment, mode: Mode, overlap: timedelta) -> ClearanceKey:
+    return await deployment.clearance_keys.rotate(mode, overlap)
+
+
+@with_deployment
+async def _set(deployment: Deployment, account: str, rules: ClearanceRules) -> str:
+    return await deployment.manage_clearances.set(account, rules)
+
+
+@with_deployment
+async def _get(deployment: Deployment, account: str) -> tuple[str, ClearanceRules]:
+    return await deployment.manage_clearances.show(account)
+
+
+def _view(key: ClearanceKey) -> dict[str, Any]:
+    return {
+        "kid": key.kid,
+        "mode": key.mode.value,
+        "created_at": rfc3339(key.created_at),
+        "signs_from": rfc3339(key.signs_from),
+    }
+
+
+def _show(account_id: str, rules: ClearanceRules, *, as_json: bool) -> None:
+    view = {
+        "account_id": account_id,
+        "acknowledgment_max_age_seconds": rules.acknowledgment_max_age // _SECOND,
+        "lifetime_seconds": rules.lifetime // _SECOND,
+    }
+    show(view, "\n".join(f"{name}: {value}" for name, value in view.items()), as_json=as_json)

@@ -1,0 +1,325 @@
+"""Clear an order: one decision over acknowledgment, buyer and ZIP, written down as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from countersign.domain.buyer import best_proof, standing
+from countersign.domain.clearance import (
+    Case,
+    Circumstances,
+    Clearance,
+    Decision,
+    Judgement,
+    Order,
+    Question,
+    SettledOrder,
+    WrittenClearance,
+    binds,
+    expiry,
+    failing,
+)
+from countersign.domain.idempotency import IdempotencyEntry
+from countersign.domain.instant import from_ns, rfc3339, rfc3339_ms
+from countersign.domain.key import Principal
+from countersign.domain.notice import NoticeStatus, NoticeVersion, status_of
+from countersign.domain.obligations import COMPARED_ZIP, NOTHING, Following, following
+from countersign.domain.postal_code import zip5
+from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
+from countersign.domain.verification_rules import VerificationRules
+from countersign.evidence.canonical import canonical_json
+from countersign.evidence.record import entropy_needed, make_fact
+from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
+from countersign.ports import ClearanceStore, Clock, Entropy
+from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
+from countersign.services.clearance_keys import ClearanceKeys, Signers
+from countersign.services.clearance_token import ClearanceToken
+from countersign.services.judge_session import proved_zip_index
+from countersign.services.records import SEAL_ENTROPY, seal_disclosures
+from countersign.services.registry import Notices, Registry
+from countersign.services.secrets import DeploymentSecret
+from countersign.services.vault import SHRED_KEY_BYTES, DataKey, Vault
+
+SHIPPING_FIELD: Final = "shipping"
+_FIELDS: Final = 3
+_ID_ENTROPY: Final = 8
+_ENTROPY: Final = _ID_ENTROPY + entropy_needed(_FIELDS) + SEAL_ENTROPY
+
+
+class _Act(msgspec.Struct, frozen=True, kw_only=True):
+    """A question on its way into the store, with what its decision is written down with."""
+
+    key: DataKey
+    signers: Signers
+    entropy: bytes
+    remember: Callable[[Clearance], IdempotencyEntry] | None
+
+
+class ClearOrder:
+    """The act of clearing."""
+
+    def __init__(
+        self,
+        *,
+        store: ClearanceStore,
+        registry: Registry,
+        keys: ClearanceKeys,
+        token: ClearanceToken,
+        floor: VerificationRules,
+        secret: DeploymentSecret,
+        vault: Vault,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._keys = keys
+        self._token = token
+        self._floor = floor
+        self._secret = secret
+        self._vault = vault
+        self._clock = clock
+        self._entropy = entropy
+        self._following: dict[str, Following] = {}
+
+    async def __call__(
+        self,
+        principal: Principal,
+        order: Order,
+        remember: Callable[[Clearance], IdempotencyEntry] | None = None,
+    ) -> Clearance:
+        """Decide whether an order may ship; durable when this returns.
+
+        The same order gets the same clearance while that is valid and all conditions still hold.
+
+        Raises:
+            RateLimited: the account has tried too many ZIP codes for this buyer today.
+        """
+        time_ns = self._clock.time_ns()
+        entropy = self._entropy(_ENTROPY)
+        question = self._question(principal, order, time_ns, entropy[:_ID_ENTROPY])
+        act = _Act(
+            key=await self._vault.data_key(principal.account_id, time_ns),
+            signers=await self._keys.signers(principal.mode),
+            entropy=entropy[_ID_ENTROPY:],
+            remember=remember,
+        )
+        notices = await self._registry.notices()
+        judge = partial(self._judge, act.signers, notices, fresh=False)
+        decided = await self._store.decide(question, act, judge, self._settle)
+        if decided is None:
+            # What speaks against the notice counts only after a fresh look.
+            notices = await self._registry.notices(fresh=True)
+            judge = partial(self._judge, act.signers, notices, fresh=True)
+            decided = await self._store.decide(question, act, judge, self._settle)
+        assert decided is not None  # noqa: S101 - a fresh look leaves nothing open
+        return decided
+
+    def _question(
+        self, principal: Principal, order: Order, time_ns: int, entropy: bytes
+    ) -> Question:
+        index = partial(self._secret.blind_index, principal.account_id)
+        zip_ = zip5(order.shipping_zip)
+        whole = canonical_json(
+            [
+                order.ack_id,
+                order.cbid,
+                order.session_id,
+                zip_,
+                order.product_class,
+                order.shipping_address,
+            ]
+        )
+        return Question(
+            clearance_id=timed_id(CLEARANCE, time_ns, entropy),
+            account_id=principal.account_id,
+            mode=principal.mode,
+            order=order,
+            session_index=index(SESSION_FIELD, order.session_id),
+            cbid_index=index(CBID_FIELD, order.cbid),
+            order_index=index("order", whole.decode()),
+            zip_index=index("zip", zip_),
+            index=index,
+            at=from_ns(time_ns),
+        )
+
+    def _judge(
+        self,
+        signers: Signers,
+        notices: Notices,
+        question: Question,
+        known: Circumstances,
+        *,
+        fresh: bool,
+    ) -> Judgement | None:
+        case = self._case(notices, question, known)
+        if not fresh and case.acknowledgment is not None and not case.notice_in_force:
+            return None
+        reasons = failing(case)
+        earlier = known.earlier
+        if reasons or earlier is None or case.now >= earlier.expires_at:
+            earlier = None
+        obligations = () if reasons else (*case.following.obligations, COMPARED_ZIP)
+        return Judgement(
+            decision=Decision(
+                reasons=reasons,
+                obligations=obligations,
+                at=case.now,
+                expires_at=None if reasons else expiry(case),
+            ),
+            earlier=earlier,
+            kid=signers.at(case.now).kid,
+            binds=binds(case),
+            zip_compared=case.zip_proved is not None,
+        )
+
+    def _case(self, notices: Notices, question: Question, known: Circumstances) -> Case:
+        rules = known.buyer_rules.at_least(self._floor) if known.buyer_rules else self._floor
+        in_force, follows = self._notice(notices, question, known)
+        told = None
+        if known.buyer is not None:
+            told = standing(known.buyer, question.account_id, rules, question.at)
+        return Case(
+            order=question.order,
+            order_index=question.order_index,
+            session_index=question.session_index,
+            cbid_indexes=self._cbid_indexes(question, known),
+            acknowledgment=known.acknowledgment,
+            use=known.use,
+            notice_in_force=in_force,
+            following=follows,
+            standing=told,
+            zip_proved=self._zip_proved(question, known, rules),
+            rules=known.rules,
+            now=question.at,
+        )
+
+    def _notice(
+        self, notices: Notices, question: Question, known: Circumstances
+    ) -> tuple[bool, Following]:
+        """Whether the version that was acknowledged is in force, and what follows from it."""
+        if known.acknowledgment is None:
+            return False, NOTHING
+        versions = notices.get(known.acknowledgment.notice_id, ())
+        named = known.acknowledgment.notice_version
+        version = next((v for v in versions if v.content.version == named), None)
+        if version is None:
+            return False, NOTHING
+        status = status_of(version, versions, question.mode, question.at)
+        return status is NoticeStatus.IN_FORCE, self._follows(version)
+
+    def _follows(self, version: NoticeVersion) -> Following:
+        known = self._following.get(version.digest)
+        if known is None:
+            known = self._following[version.digest] = following(version.content.obligations)
+        return known
+
+    def _cbid_indexes(self, question: Question, known: Circumstances) -> frozenset[bytes]:
+        """A buyer who turned out to be somebody known already goes by two identifiers."""
+        if known.buyer is None or known.buyer.cbid == question.order.cbid:
+            return frozenset((question.cbid_index,))
+        return frozenset((question.cbid_index, question.index(CBID_FIELD, known.buyer.cbid)))
+
+    def _zip_proved(
+        self, question: Question, known: Circumstances, rules: VerificationRules
+    ) -> bool | None:
+        buyer = known.buyer
+        if buyer is None:
+            return None
+        if buyer.simulated:
+            own = buyer.account_id == question.account_id and buyer.verified_at is not None
+            return question.zip_index in known.sandbox_zips if own else None
+        proof = best_proof(buyer, rules)
+        if proof is None:
+            return None
+        return proved_zip_index(self._secret, buyer.cbid, question.order.shipping_zip) in proof.zips
+
+    def _settle(self, orders: Sequence[SettledOrder[_Act]]) -> list[WrittenClearance]:
+        """What to write and to tell of orders that are decided together."""
+        return [self._settle_one(*order) for order in orders]
+
+    def _settle_one(self, act: _Act, question: Question, judgement: Judgement) -> WrittenClearance:
+        decision, earlier = judgement.decision, judgement.earlier
+        id_, at, expires_at = question.clearance_id, decision.at, decision.expires_at
+        kid, record = judgement.kid, None
+        if earlier is not None:
+            id_, at, expires_at = earlier.clearance_id, earlier.at, earlier.expires_at
+            kid = earlier.kid
+        else:
+            record = _record(act, question, decision)
+        token = None
+        if expires_at is not None:
+            claims = self._token.claims(
+                account_id=question.account_id,
+                mode=question.mode,
+                clearance_id=id_,
+                order=question.order,
+                obligations=decision.obligations,
+                at=at,
+                expires_at=expires_at,
+            )
+            token = act.signers.of(kid, decision.at).sign(claims)
+        clearance = Clearance(
+            clearance_id=id_,
+            cleared=decision.cleared,
+            reasons=decision.reasons,
+            obligations=decision.obligations,
+            expires_at=expires_at,
+            token=token,
+        )
+        kept = act.remember(clearance) if act.remember else None
+        return WrittenClearance(clearance, record, kept)
+
+
+def _record(act: _Act, question: Question, decision: Decision) -> NewRecord:
+    """The record of a decision; its members are those of spec/evidence-format.md."""
+    order, id_ = question.order, question.clearance_id
+    members: dict[str, Any] = {
+        "type": RecordType.CLEARANCE.value,
+        "id": id_,
+        "mode": question.mode.value,
+        "at": rfc3339_ms(question.at),
+        "account": question.account_id,
+        "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
+        "cleared": decision.cleared,
+        "reasons": list(decision.reasons),
+        "obligations": [dict(obligation) for obligation in decision.obligations],
+        "expires_at": None if decision.expires_at is None else rfc3339(decision.expires_at),
+    }
+    written = make_fact(members, _personal(order), act.entropy[:-SEAL_ENTROPY])
+    entropy = act.entropy[-SEAL_ENTROPY:]
+    return NewRecord(
+        id=id_,
+        account_id=question.account_id,
+        mode=question.mode,
+        type=RecordType.CLEARANCE,
+        notice_id=None,
+        at=question.at,
+        body=written.body,
+        digest=written.digest,
+        disclosures=SealedDisclosures(
+            payload=seal_disclosures(
+                act.key, question.account_id, id_, written.disclosures, entropy
+            ),
+            shred_key=entropy[:SHRED_KEY_BYTES],
+            session_index=None,
+            cbid_index=question.cbid_index,
+        ),
+    )
+
+
+def _personal(order: Order) -> Sequence[tuple[str, object]]:
+    shipping: Mapping[str, object] = {
+        "zip": order.shipping_zip,
+        "address": order.shipping_address,
+        "product_class": order.product_class,
+    }
+    return (
+        (CBID_FIELD, order.cbid),
+        (SESSION_FIELD, order.session_id),
+        (SHIPPING_FIELD, shipping),
+    )
