@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from hypothesis import settings
 
-from tests.support import postgres
+from tests.support import postgres, privacy
 from tests.support.service import Deployment, Server, running_server
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
@@ -59,6 +59,11 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "postgres": _missing_postgres,
     "vectors": _missing_vectors,
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Look at everything that is emitted for people who must not be in it."""
+    config.pluginmanager.register(privacy.Privacy(), "countersign-privacy")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

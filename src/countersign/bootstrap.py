@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import threading
 import time
@@ -15,21 +16,25 @@ from typing import Final
 
 from countersign import notices as shipped_notices
 from countersign.config import Settings
+from countersign.domain.event import EventIds
 from countersign.domain.notice_file import NOTICE_BYTES_MAX
+from countersign.domain.verification_rules import VerificationRules
 from countersign.errors import AnchoringFailed, BackupFailed, InvalidConfiguration, WrongSecretKey
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Witness, parse_policy
 from countersign.ports import Clock, Entropy
+from countersign.providers.address_guard import AddressGuard
 from countersign.providers.anchoring import AnchorClient
+from countersign.providers.identity.registry import IdentityProviders
 from countersign.providers.key_encryption import (
     KEY_BYTES,
     KeyRing,
-    key_file,
     key_source,
     key_text,
-    write_key_file,
 )
+from countersign.providers.key_file import KeyFile, key_file, write_key_file
 from countersign.providers.sandbox import Sandbox
+from countersign.providers.webhook_sender import WebhookSender
 from countersign.services.accounts import Accounts, Keys
 from countersign.services.acknowledge import Acknowledge
 from countersign.services.anchor import AnchorLog
@@ -37,38 +42,68 @@ from countersign.services.authenticate import Authenticate
 from countersign.services.begin_log import BeginLog
 from countersign.services.certificate import Certificates
 from countersign.services.check_log import CheckLog
+from countersign.services.check_records import CheckRecords
+from countersign.services.clear_order import ClearOrder
+from countersign.services.clearance_keys import ClearanceKeys
+from countersign.services.clearance_settings import ManageClearances
+from countersign.services.clearance_token import ClearanceToken
+from countersign.services.deliver_webhooks import DeliverWebhooks
 from countersign.services.erase import Erase
+from countersign.services.events import ReadEvents
 from countersign.services.export import ExportAcknowledgments
 from countersign.services.find_acknowledgments import FindAcknowledgments
+from countersign.services.finish_restore import FinishRestore
+from countersign.services.fulfil_order import FulfilOrder
 from countersign.services.housekeeping import Housekeeping
 from countersign.services.idempotency import Idempotency
+from countersign.services.judge_session import JudgeSession
 from countersign.services.log_keys import LogKeys
 from countersign.services.log_policy import LogPolicy
+from countersign.services.operate_buyers import OperateBuyers
+from countersign.services.operators import Audit
 from countersign.services.prove import ProveAcknowledgment
 from countersign.services.publish_notices import Publication, PublishNotices
 from countersign.services.records import Recorder, seal_plaintext
 from countersign.services.registry import Registry
+from countersign.services.rotate_key import RotateKeyEncryption
 from countersign.services.seal_log import SealLog
 from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.services.settle_sessions import SettleSessions
 from countersign.services.vault import Vault
+from countersign.services.verification_settings import ManageVerification
 from countersign.services.verify_buyer import BuyerStatusQuery, VerifyBuyer
+from countersign.services.webhook_endpoints import WebhookEndpoints
+from countersign.services.webhook_secrets import WebhookSecrets
 from countersign.storage import accounts as accounts_store
 from countersign.storage import backup as backups
 from countersign.storage import housekeeping as housekeeping_store
 from countersign.storage import schema
+from countersign.storage import webhooks as webhooks_store
 from countersign.storage.acknowledgments import Acknowledgments
+from countersign.storage.audit import AuditLog
 from countersign.storage.buyers import Buyers
+from countersign.storage.clearance_keys import ClearanceKeyRows, ClearanceSettings
+from countersign.storage.clearances import Clearances
 from countersign.storage.data_keys import DataKeys
 from countersign.storage.database import Database
+from countersign.storage.deliveries import Deliveries
 from countersign.storage.engine import database_url, is_embedded
 from countersign.storage.erasure import Erasures
+from countersign.storage.events import Events
+from countersign.storage.fulfilments import Fulfilments
 from countersign.storage.heads import HeadFiles
 from countersign.storage.idempotency import IdempotencyKeys
+from countersign.storage.integrity import Integrity
 from countersign.storage.journal import Journal
+from countersign.storage.live_verifications import LiveVerifications
 from countersign.storage.log import LogRecords
 from countersign.storage.notices import Notices
+from countersign.storage.operated_buyers import OperatedBuyers
+from countersign.storage.pending_sessions import PendingSessions
 from countersign.storage.plaintext import PlaintextDisclosures
+from countersign.storage.restored import RestoredRecords
 from countersign.storage.sequencer import Sequencer
+from countersign.storage.verification_settings import SettingsOfAccounts
 
 _CHECK_VALUE: Final = "secret_check"
 _VAULT_VALUE: Final = "vault"
@@ -129,10 +164,12 @@ class Deployment:
     vault: Vault
     encryption: KeyRing
     data_keys: DataKeys
+    rotate_key: RotateKeyEncryption
     plaintext: PlaintextDisclosures
     seal_log: SealLog
     begin_log: BeginLog
     erase: Erase
+    finish_restore: FinishRestore
     prove: ProveAcknowledgment
     policy: LogPolicy
     check_log: CheckLog
@@ -143,9 +180,19 @@ class Deployment:
     find_acknowledgments: FindAcknowledgments
     verify_buyer: VerifyBuyer
     buyer_status: BuyerStatusQuery
+    clear_order: ClearOrder
+    fulfil_order: FulfilOrder
+    clearance_keys: ClearanceKeys
+    manage_clearances: ManageClearances
+    manage_verification: ManageVerification
+    settle_sessions: SettleSessions
+    operate_buyers: OperateBuyers
     accounts: Accounts
     keys: Keys
     publish_notices: PublishNotices
+    read_events: ReadEvents
+    webhook_endpoints: WebhookEndpoints
+    deliver_webhooks: DeliverWebhooks
     housekeeping: Housekeeping
 
 
@@ -179,7 +226,9 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> list[
     schema.stored_value(url, _VAULT_VALUE, current)
     async with open_deployment(settings, entropy=entropy) as deployment:
         await seal_plaintext(deployment.plaintext, deployment.vault, entropy)
+        await deployment.finish_restore()
         await deployment.begin_log.first(settings.public_url)
+        await deployment.clearance_keys.begin()
         return [
             await deployment.publish_notices.publish(data, _SHIPPED + name)
             for name, data in shipped_notice_files().items()
@@ -222,7 +271,47 @@ async def open_deployment(
         seal_log = SealLog(log, sequencer, heads, log_keys, clock)
         lines, witnesses = _witnesses(settings.witness_policy_file)
         policy = LogPolicy(log, lines)
-        find = FindAcknowledgments(acknowledgments, secret, vault)
+        accounts = Accounts(accounts_store.Accounts(database), clock, entropy)
+        floor = VerificationRules(
+            minimum_age=settings.minimum_age, validity_days=settings.verification_days
+        )
+        audit = Audit(clock, entropy, _operator())
+        manage = ManageVerification(
+            store=SettingsOfAccounts(database),
+            accounts=accounts,
+            factory=IdentityProviders(secret.document_fingerprint, clock),
+            vault=vault,
+            floor=floor,
+            audit=audit,
+            clock=clock,
+            entropy=entropy,
+        )
+        stack.push_async_callback(manage.close)
+        judge = JudgeSession(
+            store=LiveVerifications(database, journal),
+            recorder=recorder,
+            vault=vault,
+            secret=secret,
+            clock=clock,
+            entropy=entropy,
+        )
+        registry = Registry(notices, clock, settings.time_zone)
+        clearances = Clearances(database, journal)
+        clearance_keys = ClearanceKeys(
+            store=ClearanceKeyRows(database),
+            vault=vault,
+            audit=audit,
+            clock=clock,
+            entropy=entropy,
+        )
+        token = ClearanceToken(settings.public_url)
+        find = FindAcknowledgments(acknowledgments, clearances, secret, vault)
+        own_file = key_file(settings.key_encryption_key)
+        erasures = Erasures(database, journal)
+        read_events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
+        deliveries = Deliveries(database)
+        webhook_secrets = WebhookSecrets(vault, clock, entropy)
+        private = settings.webhook_allow_private
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -230,10 +319,17 @@ async def open_deployment(
             database=database,
             authenticate=Authenticate(keys, secret, clock, entropy),
             idempotency=Idempotency(IdempotencyKeys(database), secret, clock, entropy),
-            registry=Registry(notices, clock, settings.time_zone),
+            registry=registry,
             vault=vault,
             encryption=encryption,
             data_keys=data_keys,
+            rotate_key=RotateKeyEncryption(
+                file=None if own_file is None else KeyFile(own_file),
+                encryption=encryption,
+                vault=vault,
+                data_keys=data_keys,
+                entropy=entropy,
+            ),
             plaintext=PlaintextDisclosures(database),
             seal_log=seal_log,
             begin_log=BeginLog(
@@ -245,7 +341,7 @@ async def open_deployment(
                 clock=clock,
             ),
             erase=Erase(
-                store=Erasures(database, journal),
+                store=erasures,
                 accounts=accounts_store.Accounts(database),
                 notices=notices,
                 secret=secret,
@@ -253,13 +349,22 @@ async def open_deployment(
                 clock=clock,
                 entropy=entropy,
             ),
-            check_log=CheckLog(log, heads),
+            finish_restore=FinishRestore(
+                restored=RestoredRecords(database),
+                erasures=erasures,
+                recorder=recorder,
+                secret=secret,
+                clock=clock,
+                entropy=entropy,
+            ),
+            check_log=CheckLog(log, heads, CheckRecords(Integrity(database))),
             anchor_log=_anchor_log(settings, log, seal_log, witnesses, clock),
             export=ExportAcknowledgments(find),
             prove=ProveAcknowledgment(
                 find=find,
                 store=log,
                 notices=notices,
+                accounts=accounts_store.Accounts(database),
                 seal_log=seal_log,
                 policy=policy,
                 certificates=certificates,
@@ -271,18 +376,89 @@ async def open_deployment(
             find_acknowledgments=find,
             verify_buyer=VerifyBuyer(
                 store=buyers,
+                manage=manage,
+                judge=judge,
                 sandbox=Sandbox(),
                 recorder=recorder,
                 secret=secret,
                 clock=clock,
                 entropy=entropy,
             ),
-            buyer_status=BuyerStatusQuery(buyers, clock),
-            accounts=Accounts(accounts_store.Accounts(database), clock, entropy),
+            buyer_status=BuyerStatusQuery(buyers, floor, clock),
+            clear_order=ClearOrder(
+                store=clearances,
+                registry=registry,
+                keys=clearance_keys,
+                token=token,
+                floor=floor,
+                secret=secret,
+                vault=vault,
+                clock=clock,
+                entropy=entropy,
+            ),
+            fulfil_order=FulfilOrder(
+                store=Fulfilments(database, journal),
+                keys=clearance_keys,
+                token=token,
+                recorder=recorder,
+                vault=vault,
+                clock=clock,
+                entropy=entropy,
+            ),
+            clearance_keys=clearance_keys,
+            manage_clearances=ManageClearances(ClearanceSettings(database), accounts, audit),
+            manage_verification=manage,
+            settle_sessions=SettleSessions(
+                store=PendingSessions(database),
+                manage=manage,
+                judge=judge,
+                vault=vault,
+                secret=secret,
+                clock=clock,
+            ),
+            operate_buyers=OperateBuyers(
+                store=OperatedBuyers(database),
+                audit_store=AuditLog(database),
+                vault=vault,
+                audit=audit,
+                clock=clock,
+            ),
+            accounts=accounts,
             keys=Keys(keys, secret, clock, entropy),
             publish_notices=PublishNotices(notices, recorder, clock, entropy),
+            read_events=read_events,
+            webhook_endpoints=WebhookEndpoints(
+                store=webhooks_store.WebhookEndpoints(database),
+                deliveries=deliveries,
+                events=read_events,
+                secrets=webhook_secrets,
+                private=private,
+                clock=clock,
+                entropy=entropy,
+            ),
+            deliver_webhooks=DeliverWebhooks(
+                store=deliveries,
+                events=read_events,
+                secrets=webhook_secrets,
+                sender=WebhookSender(
+                    AddressGuard(private=private),
+                    timeout_seconds=settings.webhook_timeout_seconds,
+                ),
+                timeout_seconds=settings.webhook_timeout_seconds,
+                private=private,
+                clock=clock,
+                entropy=entropy,
+            ),
             housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
         )
+
+
+def _operator() -> str:
+    """Who runs this process; what is written down of an operator's acts."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"uid {os.getuid()}"
 
 
 def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:
@@ -292,6 +468,8 @@ def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:
     try:
         lines = file.read_bytes()
         policy = parse_policy(lines)
+        if not lines.endswith(b"\n"):  # which a policy in a bundle has to
+            lines += b"\n"
     except (OSError, EvidenceError) as error:
         msg = f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
         raise InvalidConfiguration(msg) from error
@@ -336,12 +514,15 @@ def _no_check(_token: bytes, _over: bytes) -> str:
     raise AnchoringFailed
 
 
-def back_up_deployment(settings: Settings, target: Path) -> None:
+def back_up_deployment(settings: Settings, target: Path, shred_keys: Path | None) -> None:
     """Write a backup of the embedded database. See `storage.backup.back_up`."""
-    backups.back_up(database_url(settings.database_url, settings.data_dir), target)
+    url = database_url(settings.database_url, settings.data_dir)
+    backups.back_up(url, target, shred_keys, SystemClock.time_ns())
 
 
-def restore_deployment(settings: Settings, source: Path, shred_keys: Path | None) -> int:
+def restore_deployment(
+    settings: Settings, source: Path, shred_keys: Path | None
+) -> backups.Restored:
     """Make the embedded database from a backup. See `storage.backup.restore`."""
     url = database_url(settings.database_url, settings.data_dir)
     if not is_embedded(url):

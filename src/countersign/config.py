@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 from countersign.domain.origin import Network
+from countersign.domain.verification_rules import AGE_MAX, AGE_MIN, VALIDITY_DAYS_MAX
 from countersign.errors import InvalidConfiguration
 
 PREFIX: Final = "COUNTERSIGN_"
@@ -56,8 +57,12 @@ class Settings:
     client_ip_header: str
     rate_limit: Rate | None
     time_zone: ZoneInfo
+    minimum_age: int
+    verification_days: int
     metrics_port: int | None
     security_contact: str | None
+    webhook_timeout_seconds: int
+    webhook_allow_private: bool
     workers: int
 
 
@@ -145,6 +150,16 @@ def _zone(text: str) -> ZoneInfo:
         raise ValueError(msg) from None
 
 
+def _between(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            msg = f"a number from {least} to {most}"
+            raise ValueError(msg)
+        return int(text)
+
+    return read
+
+
 def _contact(text: str) -> str:
     if not text.startswith(("https://", "mailto:", "tel:")) or not text.isprintable():
         msg = "an address that begins with https://, mailto: or tel:"
@@ -162,6 +177,20 @@ def _key_source(text: str) -> str:
     return text
 
 
+def _webhook_timeout(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 30:
+        msg = "a number of seconds from 1 to 30"
+        raise ValueError(msg)
+    return int(text)
+
+
+def _flag(text: str) -> bool:
+    if text not in {"true", "false"}:
+        msg = "true or false"
+        raise ValueError(msg)
+    return text == "true"
+
+
 def _workers(text: str) -> int:
     if text != "1":
         msg = "1: this release has one process per server; on PostgreSQL start more servers instead"
@@ -174,7 +203,8 @@ SETTINGS: Final[dict[str, Setting]] = {
         Path,
         "./var",
         "/var/lib/countersign",
-        "Directory for the embedded database, the secret key and the server lock.",
+        "Directory for the embedded database, the secret key, the key-encryption key, the last "
+        "published checkpoints and the server lock.",
     ),
     "database_url": Setting(
         _database_url,
@@ -247,6 +277,18 @@ SETTINGS: Final[dict[str, Setting]] = {
         "America/Los_Angeles",
         "Zone in which days begin: a notice is in force from 0:00 of `effective_from` here.",
     ),
+    "minimum_age": Setting(
+        _between(AGE_MIN, AGE_MAX),
+        str(AGE_MIN),
+        "21",
+        "Age in years that every live verification has to prove. Accounts may ask for more.",
+    ),
+    "verification_days": Setting(
+        _between(1, VALIDITY_DAYS_MAX),
+        str(VALIDITY_DAYS_MAX),
+        "180",
+        "Days for which a live verification counts at most. Accounts may ask for fewer.",
+    ),
     "metrics_port": Setting(
         _port,
         None,
@@ -258,6 +300,19 @@ SETTINGS: Final[dict[str, Setting]] = {
         None,
         "mailto:security@example.com",
         "Contact in `/.well-known/security.txt`. Left out: that address answers 404.",
+    ),
+    "webhook_timeout_seconds": Setting(
+        _webhook_timeout,
+        "15",
+        "10",
+        "How long a webhook's receiver may take, from the connection to the end of its answer.",
+    ),
+    "webhook_allow_private": Setting(
+        _flag,
+        "false",
+        "true",
+        "`true`: webhooks may go to plain HTTP and to addresses that are not public, such as this "
+        "machine. For development only: it lets vendors make the server call what is inside.",
     ),
     "workers": Setting(_workers, "1", "1", "Server processes. Must be 1 in this release."),
 }

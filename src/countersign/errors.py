@@ -257,6 +257,37 @@ class ProviderUnavailable(Retryable):
     remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
 
 
+class ProviderSessionNotBound(Refusal):
+    """The provider session belongs to someone else, or is one of the provider's test mode."""
+
+    code = "provider_session_not_bound"
+    remedy = (
+        "Send the `subject_reference` with which your server made the session at the identity "
+        "provider, and make sessions with the provider's live credentials."
+    )
+
+
+class VerificationMisconfigured(Refusal):
+    """The identity provider refuses the credentials of this account."""
+
+    code = "verification_misconfigured"
+    remedy = (
+        "The operator has to look at the credentials and their permissions: "
+        "`countersign accounts verification set ACCOUNT --provider NAME --credentials-file FILE "
+        "--check`."
+    )
+
+
+class WebhookRefused(Refusal):
+    """The identity provider's message could not be authenticated."""
+
+    code = "invalid_webhook"
+    remedy = (
+        "Only the identity provider sends here, and signs what it sends. Compare the webhook "
+        "secret in the account's credentials with the one at the provider."
+    )
+
+
 class VerificationNotConfigured(Refusal):
     """This account has no identity provider configured for live verification."""
 
@@ -264,6 +295,51 @@ class VerificationNotConfigured(Refusal):
     remedy = (
         "Live verification needs an identity provider, and this release ships none yet. Use a "
         "test key with `test_mode: true` to rehearse every outcome."
+    )
+
+
+class ClearanceNotGranted(Refusal):
+    """This order was not cleared, so nothing can be reported as done for it."""
+
+    code = "clearance_not_granted"
+    remedy = (
+        "`GET /v1/clearances/{clearance_id}` has the reasons. Ask for a new clearance when they no "
+        "longer hold, and report what was done under its identifier."
+    )
+
+
+class ClearanceClosed(Refusal):
+    """All that this order asked for was reported already."""
+
+    code = "clearance_closed"
+    remedy = "`GET /v1/clearances/{clearance_id}` shows what was reported, and when it was closed."
+
+
+# --- events and webhooks ------------------------------------------------------------------------
+
+
+class CursorExpired(Refusal):
+    """Events as old as this cursor are no longer kept: some after it may be gone."""
+
+    code = "cursor_expired"
+    remedy = (
+        "Start anew without `after`, and compare with what you have: events are kept for 90 days."
+    )
+
+
+class TooManyWebhookEndpoints(Refusal):
+    """This account has as many webhook endpoints as it may have."""
+
+    code = "too_many_webhook_endpoints"
+    remedy = "There are at most 16 per account and mode: delete one that is no longer needed."
+
+
+class WebhookEndpointDisabled(Refusal):
+    """Nothing is sent to a webhook endpoint that is disabled."""
+
+    code = "webhook_endpoint_disabled"
+    remedy = (
+        'Enable it first: `PATCH /v1/webhook_endpoints/{endpoint_id}` with `"disabled": false`.'
     )
 
 
@@ -328,6 +404,12 @@ class WrongKeyEncryptionKey(OperatorError):
     """The key-encryption key is not the one that the stored data was encrypted under."""
 
     code = "wrong_key_encryption_key"
+
+
+class KeyRotationFailed(OperatorError):
+    """The key-encryption key was not replaced."""
+
+    code = "key_rotation_failed"
 
 
 class SchemaMismatch(OperatorError):

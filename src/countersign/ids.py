@@ -23,6 +23,11 @@ ACKNOWLEDGMENT: Final = "ack"
 BUYER: Final = "cbid"
 SANDBOX_BUYER: Final = "cbid_test"
 VERIFICATION: Final = "ver"
+EVENT: Final = "evt"
+WEBHOOK_ENDPOINT: Final = "whe"
+WEBHOOK_SECRET: Final = "whs"  # noqa: S105 - the kind of an identifier
+CLEARANCE: Final = "clr"
+FULFILMENT: Final = "ful"
 FACT: Final = "rec"
 """A record of something that has no identifier of its own."""
 

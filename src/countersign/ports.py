@@ -5,8 +5,9 @@ Every method that writes returns only when the write is durable.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from countersign.domain.account import Account
 from countersign.domain.acknowledgment import (
@@ -14,18 +15,56 @@ from countersign.domain.acknowledgment import (
     NewAcknowledgment,
     StoredAcknowledgment,
 )
+from countersign.domain.audit import AuditEntry
 from countersign.domain.buyer import Attempt, Buyer
+from countersign.domain.clearance import (
+    Circumstances,
+    Clearance,
+    ClearanceRules,
+    Judgement,
+    Question,
+    SettledOrder,
+    WrittenClearance,
+)
+from countersign.domain.clearance_key import ClearanceKey
 from countersign.domain.data_key import WrappedKey
-from countersign.domain.erasure import Erasable, Hold
+from countersign.domain.erasure import Erasable, Hold, RecordErasure
+from countersign.domain.event import Event, EventQuery
+from countersign.domain.fulfilment import FulfilmentReceipt, NewFulfilment, StoredClearance
 from countersign.domain.idempotency import IdempotencyEntry
+from countersign.domain.identity import ProviderResult, WebhookHint
+from countersign.domain.integrity import NoticeRow, RecordRow
 from countersign.domain.key import ApiKey
 from countersign.domain.log import Anchor, Log, LogKey, Queue, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.notice import NoticeEvent, PublishedVersion
-from countersign.domain.record import DisclosuresRow, NewRecord, Sealed
-from countersign.domain.verification import NewVerification
+from countersign.domain.record import DisclosuresRow, KeylessRecord, NewRecord, Sealed
+from countersign.domain.verification import (
+    Known,
+    LiveVerification,
+    NewVerification,
+    Pending,
+    Resolution,
+    StoredEvidence,
+)
+from countersign.domain.verification_rules import VerificationSettings
+from countersign.domain.webhook import (
+    Claimed,
+    Delivery,
+    DeliveryQuery,
+    Disabled,
+    Finished,
+    Sent,
+    Target,
+    Waiting,
+    WebhookEndpoint,
+    WebhookSecret,
+)
 from countersign.evidence.note import Signer
 from countersign.evidence.tiles import TileId
+from countersign.evidence.trust import Policy
+
+T = TypeVar("T")
 
 Entropy: TypeAlias = Callable[[int], bytes]
 """Gives that many random bytes, as `os.urandom` does."""
@@ -64,11 +103,67 @@ class Sandbox(Protocol):
         ...
 
 
+class IdentityProvider(Protocol):
+    """An identity provider, with the credentials of one account."""
+
+    @property
+    def name(self) -> str:
+        """`stripe`, `persona`, `veriff`, `plaid`, `didit` or `onfido`."""
+        ...
+
+    @property
+    def probe_session_id(self) -> str:
+        """A well-formed identifier that no session has: asking for it tries the credentials."""
+        ...
+
+    async def retrieve(self, session_id: str) -> ProviderResult:
+        """What the provider says of a session now; remote faults are outcomes, not exceptions.
+
+        Raises:
+            ValueError: this cannot be a session id of the provider; nothing was sent.
+        """
+        ...
+
+    async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
+        """What an authentic webhook hints at; None if it is about nothing that concerns us.
+
+        `headers` has names in small letters. The signature is checked before the body is parsed.
+
+        Raises:
+            WebhookRefused: it is not authentic, too old, or unreadable.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class ProviderFactory(Protocol):
+    """Makes identity providers from an account's credentials."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The providers that there are."""
+        ...
+
+    def __call__(self, name: str, credentials: bytes, base_url: str | None) -> IdentityProvider:
+        """A provider, from the content of a credentials file.
+
+        Raises:
+            InvalidArgument: there is no such provider, or the credentials cannot be its.
+        """
+        ...
+
+
 class AcknowledgmentStore(Protocol):
     """Where acknowledgments are kept."""
 
-    async def add(self, new: NewAcknowledgment) -> None:
-        """Write the record, its disclosures and the kept answer: all of them, or none."""
+    async def add(self, act: T, make: Callable[[Sequence[T]], Sequence[NewAcknowledgment]]) -> None:
+        """Write the record, its disclosures and the kept answer: all of them, or none.
+
+        `make` gives, in their order, what to write for acts that are stored together.
+        """
         ...
 
     async def get(self, account_id: str, mode: Mode, ack_id: str) -> StoredAcknowledgment | None:
@@ -81,10 +176,10 @@ class AcknowledgmentStore(Protocol):
 
 
 class BuyerStore(Protocol):
-    """Where buyers and their verifications are kept."""
+    """Where buyers and their simulated verifications are kept."""
 
-    async def get(self, mode: Mode, cbid: str) -> Buyer | None:
-        """A buyer of this mode, whichever account verified it."""
+    async def get(self, account_id: str, mode: Mode, cbid: str) -> Known | None:
+        """A buyer of this mode, whichever account verified it, and the asking account's rules."""
         ...
 
     async def verify(self, new: NewVerification) -> Buyer:
@@ -93,6 +188,113 @@ class BuyerStore(Protocol):
         Raises:
             RateLimited: the account has tried too many ZIP codes for this subject today.
         """
+        ...
+
+
+class LiveVerificationStore(Protocol):
+    """Where verifications by identity providers are kept."""
+
+    async def resolve(
+        self, mode: Mode, session_index: bytes, fingerprint: bytes | None
+    ) -> Resolution:
+        """Whom a session is about: the buyer of its document, else that of the session."""
+        ...
+
+    async def judge(self, new: LiveVerification) -> Buyer | Resolution:
+        """Write a verification and the buyer that it makes.
+
+        Gives a Resolution, and writes nothing, if meanwhile the session is about somebody else
+        than `new.cbid`.
+
+        Raises:
+            RateLimited: the account has tried too many ZIP codes for this buyer today.
+        """
+        ...
+
+
+class PendingSessionStore(Protocol):
+    """Where sessions are kept that a provider has not decided."""
+
+    async def due(self, now: datetime, limit: int) -> Sequence[Pending]:
+        """The sessions to ask about by now, those that have waited longest first."""
+        ...
+
+    async def claim(self, pending: Pending, next_poll_at: datetime) -> bool:
+        """Take the next poll of a session; False if another process did, or it is decided."""
+        ...
+
+    async def hurry(
+        self,
+        account_id: str,
+        mode: Mode,
+        session_index: bytes,
+        message_index: bytes,
+        at: datetime,
+    ) -> bool:
+        """Ask about a session at once, because of a message; False if it was acted upon before."""
+        ...
+
+    async def drop(self, pending: Pending) -> None:
+        """Follow a session no longer."""
+        ...
+
+
+class VerificationSettingsStore(Protocol):
+    """Where the settings of accounts for live verification are kept."""
+
+    async def get(self, account_id: str) -> tuple[VerificationSettings, bytes] | None:
+        """The settings of an account, and its sealed credentials; None if it has none."""
+        ...
+
+    async def put(
+        self, settings: VerificationSettings, credentials: bytes, audit: AuditEntry
+    ) -> None:
+        """Write the settings of an account, and who changed them."""
+        ...
+
+    async def remove(self, account_id: str, audit: AuditEntry) -> bool:
+        """Remove the settings of an account; False if it had none."""
+        ...
+
+
+class OperatedBuyerStore(Protocol):
+    """What operators do with buyers."""
+
+    async def get(self, cbid: str) -> Buyer | None:
+        """A buyer of whichever mode and account; the one it goes on as, where it does."""
+        ...
+
+    async def revoke(self, cbid: str, audit: AuditEntry) -> Buyer:
+        """Revoke a buyer and its documents; gives it as it is then.
+
+        Raises:
+            UnknownSubject: there is no such buyer.
+        """
+        ...
+
+    async def reinstate(self, cbid: str, audit: AuditEntry) -> Buyer:
+        """Undo a revocation; gives the buyer as it is then.
+
+        Raises:
+            UnknownSubject: there is no such buyer.
+            InvalidArgument: it is not revoked.
+        """
+        ...
+
+    async def evidence(self, cbid: str) -> Sequence[StoredEvidence]:
+        """The evidence of a buyer's verifications, oldest first; erased ones are left out."""
+        ...
+
+
+class AuditStore(Protocol):
+    """Where it is kept what operators did."""
+
+    async def add(self, entry: AuditEntry) -> None:
+        """Write an act that changes nothing else."""
+        ...
+
+    async def find(self, subject: str | None) -> Sequence[AuditEntry]:
+        """The acts on one subject or on all, oldest first."""
         ...
 
 
@@ -237,8 +439,14 @@ class LogStore(Protocol):
         """The newest checkpoint of a log."""
         ...
 
-    async def covering(self, log_id: int, index: int, kind: str | None) -> StoredCheckpoint | None:
-        """The oldest checkpoint that covers this entry, and that has an anchor of this kind."""
+    async def covering(
+        self, log_id: int, index: int, kinds: frozenset[str], quorum: Policy | None
+    ) -> StoredCheckpoint | None:
+        """The oldest checkpoint that covers this entry, and that others vouch for.
+
+        It has an anchor of each of these kinds, and its cosignatures meet the quorum, if one is
+        given.
+        """
         ...
 
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
@@ -342,7 +550,7 @@ class HeadStore(Protocol):
         ...
 
     def advance(self, mode: Mode, note: bytes) -> None:
-        """Keep this checkpoint as the last published one, unless a later one of its log is kept.
+        """Keep this checkpoint as the last published one, unless a later one is kept.
 
         Raises:
             HeadUnavailable: it cannot be kept; the checkpoint must not leave then.
@@ -366,8 +574,20 @@ class KeyEncryption(Protocol):
         """The id of the key that wraps: the first bytes of whatever `wrap` gives, after a 0x01."""
         ...
 
+    def read_again(self) -> None:
+        """Read the keys anew from where they are kept.
+
+        Raises:
+            StorageUnavailable: they cannot be had at the moment.
+        """
+        ...
+
     def wrap(self, key: bytes, context: bytes) -> bytes:
-        """Encrypt a key for this context."""
+        """Encrypt a key for this context.
+
+        Raises:
+            StorageUnavailable: the keys cannot be had at the moment.
+        """
         ...
 
     def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
@@ -375,6 +595,31 @@ class KeyEncryption(Protocol):
 
         Raises:
             WrongKeyEncryptionKey: none of the keys opens it.
+            StorageUnavailable: the keys cannot be had at the moment.
+        """
+        ...
+
+
+class KeyEncryptionFile(Protocol):
+    """The file that key-encryption keys are kept in, the one that wraps first."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """For the length of the block, no other process changes the file in this way.
+
+        Raises:
+            KeyRotationFailed: another one does.
+        """
+        ...
+
+    def read(self) -> Mapping[bytes, bytes]:
+        """The keys by their ids, in order."""
+        ...
+
+    def replace(self, keys: Sequence[bytes]) -> None:
+        """Replace the content: at each moment the old one is there, or the new one, whole.
+
+        Raises:
+            KeyRotationFailed: it cannot be written.
         """
         ...
 
@@ -419,6 +664,49 @@ class PlaintextStore(Protocol):
         ...
 
 
+class IntegrityStore(Protocol):
+    """Whole tables, to be compared with each other."""
+
+    async def records(self, after_id: str, limit: int) -> Sequence[RecordRow]:
+        """Records of accounts after this one, in order."""
+        ...
+
+    async def own_records(self, after_id: str, limit: int) -> Sequence[RecordRow]:
+        """Records of the deployment itself after this one, in order."""
+        ...
+
+    async def notices(self) -> Sequence[NoticeRow]:
+        """Every published version of a notice."""
+        ...
+
+    async def erased(self, record_ids: Sequence[str]) -> frozenset[str]:
+        """Those of these records that the database knows to be erased."""
+        ...
+
+    async def untold_erasures(self, limit: int) -> Sequence[str]:
+        """Records that count as erased although no erasure is on record."""
+        ...
+
+
+class RestoredStore(Protocol):
+    """Where a restored database tells what was erased since its backup."""
+
+    async def keyless(self, after_id: str, limit: int) -> Sequence[KeylessRecord]:
+        """Records after this one whose shred key was destroyed since the backup, in order.
+
+        None in a database that was not restored, or whose erasures are written down.
+        """
+        ...
+
+    async def done(self) -> None:
+        """Every one of them has its erasure."""
+        ...
+
+
+CbidIndex: TypeAlias = Callable[[str, str], bytes]
+"""The blind index of a buyer identifier, by account: `index(account_id, cbid)`."""
+
+
 class ErasureStore(Protocol):
     """Where disclosures are destroyed, and holds are kept."""
 
@@ -431,24 +719,32 @@ class ErasureStore(Protocol):
         ...
 
     async def naming(self, cbid_indexes: Sequence[bytes]) -> Sequence[Erasable]:
-        """The acknowledgments found under these blind indexes of a buyer identifier."""
+        """The acknowledgments and clearances under these blind indexes of a buyer identifier."""
+        ...
+
+    async def of_orders(self, ack_ids: Sequence[str]) -> Sequence[Erasable]:
+        """The clearances asked for with these acknowledgments, and what was reported of them."""
         ...
 
     async def older(self, before: datetime, after_id: str, limit: int) -> Sequence[Erasable]:
         """Acknowledgments accepted before this time that still have disclosures, oldest first."""
         ...
 
+    async def held(
+        self, record_ids: Sequence[str], cbid_index: CbidIndex
+    ) -> Mapping[str, tuple[str, str]]:
+        """Of those of these records that a hold keeps: the hold's id, and what it is on."""
+        ...
+
     async def erase(
-        self,
-        record_ids: Sequence[str],
-        subjects: Sequence[str],
-        cbid: str | None,
-        erasure: NewRecord,
+        self, parts: Sequence[RecordErasure], cbid: str | None, cbid_index: CbidIndex
     ) -> None:
         """Destroy the disclosures of these records, and what is known of the buyer, for good.
 
+        All of it is done, or nothing.
+
         Raises:
-            OnHold: there is a legal hold on one of the subjects.
+            OnHold: a legal hold keeps the buyer or one of the records.
         """
         ...
 
@@ -481,4 +777,225 @@ class HousekeepingStore(Protocol):
 
         At most `limit` rows of each kind; gives the larger of the two numbers.
         """
+        ...
+
+    async def delete_old(
+        self,
+        *,
+        events_before: datetime,
+        deliveries_before: datetime,
+        tried_since: datetime,
+        limit: int,
+    ) -> int:
+        """Delete events and finished deliveries from before these times.
+
+        What has been tried since before `tried_since` is ended. At most `limit` rows of each kind;
+        gives the largest of the numbers.
+        """
+        ...
+
+
+class EventStore(Protocol):
+    """Where events are read; they are written with the act that they tell of."""
+
+    async def get(self, account_id: str, mode: Mode, seq: int) -> Event | None:
+        """The event with this number, if it is of this account and mode."""
+        ...
+
+    async def find(self, query: EventQuery) -> Sequence[Event]:
+        """Oldest first, at most `query.limit`; after what was given once, none appears before."""
+        ...
+
+    async def heal(self) -> bool:
+        """Put right what a logical restore into another PostgreSQL cluster leaves behind."""
+        ...
+
+
+class WebhookEndpointStore(Protocol):
+    """Where webhook endpoints and their secrets are kept."""
+
+    async def add(self, endpoint: WebhookEndpoint, kept: IdempotencyEntry | None) -> None:
+        """Write a new endpoint with its secret; its deliveries begin with what happens next.
+
+        Raises:
+            TooManyWebhookEndpoints: the account has as many as it may have.
+        """
+        ...
+
+    async def get(self, account_id: str, mode: Mode, endpoint_id: str) -> WebhookEndpoint | None:
+        """One endpoint of this account and mode."""
+        ...
+
+    async def by_id(self, endpoint_id: str) -> WebhookEndpoint | None:
+        """One endpoint, of whichever account and mode."""
+        ...
+
+    async def list(self, account_id: str, mode: Mode | None) -> Sequence[WebhookEndpoint]:
+        """The endpoints of an account, oldest first."""
+        ...
+
+    async def change(self, endpoint: WebhookEndpoint, kept: IdempotencyEntry | None) -> None:
+        """Store what may change of an endpoint: address, description, types, disabled or not.
+
+        Raises:
+            NotFound: it was deleted.
+        """
+        ...
+
+    async def delete(self, endpoint: WebhookEndpoint, now: datetime) -> None:
+        """Forget an endpoint and its secrets; its deliveries stop.
+
+        Raises:
+            NotFound: it was deleted already.
+        """
+        ...
+
+    async def rotate(
+        self,
+        endpoint: WebhookEndpoint,
+        secret: WebhookSecret,
+        old_expires_at: datetime,
+        kept: IdempotencyEntry | None,
+    ) -> None:
+        """Write a new secret, and let the others expire at this time at the latest.
+
+        Raises:
+            NotFound: the endpoint was deleted.
+        """
+        ...
+
+    async def recover(
+        self,
+        endpoint: WebhookEndpoint,
+        since: datetime,
+        now: datetime,
+        kept: IdempotencyEntry | None,
+    ) -> None:
+        """Make deliveries again for what happened since this time and did not succeed.
+
+        Raises:
+            NotFound: the endpoint was deleted.
+        """
+        ...
+
+    async def keep(self, entry: IdempotencyEntry) -> None:
+        """Keep an answer that goes with no other change."""
+        ...
+
+
+class DeliveryStore(Protocol):
+    """Where webhook deliveries are made, claimed and written down."""
+
+    async def waiting(self, now: datetime) -> Sequence[Waiting]:
+        """The endpoints for which there is something to do."""
+        ...
+
+    async def fan_out(self, endpoint: WebhookEndpoint, now: datetime, limit: int) -> int:
+        """Make deliveries of the next events; gives how many events were gone through."""
+        ...
+
+    async def claim(
+        self, endpoint: WebhookEndpoint, now: datetime, lease_until: datetime, limit: int
+    ) -> Sequence[Claimed]:
+        """Take deliveries that are due, the oldest first; no other process gets them."""
+        ...
+
+    async def finish(self, finished: Finished) -> None:
+        """Write down what came of a claimed delivery."""
+        ...
+
+    async def disable(self, endpoint: WebhookEndpoint, reason: Disabled, now: datetime) -> None:
+        """Send nothing more to an endpoint."""
+        ...
+
+    async def find(self, query: DeliveryQuery) -> Sequence[Delivery]:
+        """The deliveries to an endpoint, the newest events first."""
+        ...
+
+    async def resend(
+        self,
+        endpoint: WebhookEndpoint,
+        event: Event,
+        now: datetime,
+        kept: IdempotencyEntry | None,
+    ) -> None:
+        """Begin the schedule of a delivery anew, or make it."""
+        ...
+
+
+class WebhookSender(Protocol):
+    """Posts webhooks, never to where it must not."""
+
+    async def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Sent:
+        """Post a message; whatever happens is an outcome."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+JudgeOrder: TypeAlias = Callable[[Question, Circumstances], Judgement | None]
+"""Decides inside the transaction; pure. None: what it knows of the notices may be too old."""
+SettleOrders: TypeAlias = Callable[[Sequence[SettledOrder[T]]], Sequence[WrittenClearance]]
+"""Gives, in their order, what to write and to tell of orders that are decided together."""
+
+
+class ClearanceStore(Protocol):
+    """Where orders are decided, and decisions kept."""
+
+    async def decide(
+        self, question: Question, act: T, judge: JudgeOrder, settle: SettleOrders[T]
+    ) -> Clearance | None:
+        """Judge an order and write the decision: all of it, or nothing.
+
+        Gives None, and writes nothing, where `judge` does.
+
+        Raises:
+            RateLimited: the account has tried too many ZIP codes for this buyer today.
+        """
+        ...
+
+    async def granted(self, ack_ids: Sequence[str]) -> Mapping[str, str]:
+        """By acknowledgment, the newest clearance that was granted with it."""
+        ...
+
+
+class FulfilmentStore(Protocol):
+    """Where clearances are read back, and what was done for their orders is kept."""
+
+    async def get(self, account_id: str, mode: Mode, clearance_id: str) -> StoredClearance | None:
+        """One clearance of this account and mode, with what was reported of its order."""
+        ...
+
+    async def add(self, new: NewFulfilment) -> FulfilmentReceipt:
+        """Write a report on an order; with the last of it the order is closed.
+
+        Raises:
+            ClearanceClosed: all was reported already.
+        """
+        ...
+
+
+class ClearanceKeyStore(Protocol):
+    """Where the keys are kept that sign the tokens of clearances."""
+
+    async def of(self, mode: Mode) -> Sequence[ClearanceKey]:
+        """The keys of a mode, oldest first."""
+        ...
+
+    async def add(self, key: ClearanceKey, audit: AuditEntry) -> ClearanceKey:
+        """Write a key; gives the one that has its place in the row then."""
+        ...
+
+
+class ClearanceSettingsStore(Protocol):
+    """Where it is kept what accounts ask of their clearances."""
+
+    async def get(self, account_id: str) -> ClearanceRules | None:
+        """What an account asks; None if it has said nothing."""
+        ...
+
+    async def put(self, account_id: str, rules: ClearanceRules, audit: AuditEntry) -> None:
+        """Write what an account asks, and who changed it."""
         ...

@@ -9,7 +9,13 @@ from hashlib import sha256
 from typing import Any, Final
 
 from countersign.evidence.canonical import canonical_json
-from countersign.evidence.record import Subject, bullet_digests, entropy_needed, make_record
+from countersign.evidence.record import (
+    Draft,
+    Subject,
+    bullet_digests,
+    entropy_needed,
+    make_records,
+)
 from countersign.services.certificate import CertificateFacts
 
 ACK_ID: Final = "ack_01m7xdxbmvex7t29vh2x05yyyq"
@@ -91,17 +97,20 @@ def made_facts(
         "credential": "secret_key",
         "accepted_at": "2026-11-20T21:31:00.123Z",
     }
-    sealed = make_record(
+    draft = Draft(
         Subject(bullets=bullet_digests(lines), **(said | dict(subject or {}))),
         list(fields.items()),
         bytes(range(entropy_needed(len(fields)))),
     )
+    [sealed] = make_records([draft])
     shown = zip(fields, sealed.disclosures, strict=True)
     facts = CertificateFacts(
         record=sealed.body,
         shown=tuple(d.encoded for name, d in shown if show is None or name in show),
         erased_at=None,
         notice=body,
+        review=None,
+        account_name=None,
         proof=PROOF,
         origin="log.example/v1/log/live/1",
         index=41,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import pytest
@@ -128,7 +129,8 @@ def test_long_words_stay_on_the_page_and_come_back_whole_when_copied() -> None:
     long = "".join(f"{number:04d}" for number in range(255))
     agent = {"user_agent": long, "source": "body", "truncated": False}
     words = words_of(make_certificate(made_facts({"user_agent": agent})))
-    assert long in squeezed(words)
+    # A word may go on on the next page, after what stands at the foot of this one.
+    assert long in re.sub(r"ack_[0-9a-z]{26}Page\dof\d", "", squeezed(words))
     assert "\u200b" not in words
 
 

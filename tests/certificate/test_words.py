@@ -10,6 +10,7 @@ import pytest
 from pypdf import PdfReader
 
 from countersign.services.certificate import make_certificate
+from countersign.services.certificate_facts import Review
 from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
 
@@ -136,8 +137,51 @@ def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_
         )
     )
     assert "witness.example/w1, 2026-11-21 12:00:00 UTC" in seen
-    assert "tsa, in the bundle" in seen
+    assert "tsa, its time not read" in seen
     assert "operator's clock alone" not in seen
+
+
+def test_whose_names_these_are_is_told() -> None:
+    """The vendor's name and the reviewer are the operator's word: no record holds them."""
+    review = Review(by="A. Counsel", against="https://example.com/law", at=NOON)
+    words = words_of(make_certificate(made_facts(review=review, account_name="Example Arms")))
+    assert "the operator calls it Example Arms; the name is not in the record" in words
+    assert (
+        "by A. Counsel, against https://example.com/law, on 2026-11-21 12:00:00 UTC "
+        "as the operator says; not in the record"
+    ) in words
+    assert "by nobody, when it was acknowledged" in words_of(make_certificate(made_facts()))
+
+
+def test_a_certificate_claims_no_more_than_is_checked() -> None:
+    """Not that the buyer was shown the words, nor that this paper is what the log holds."""
+    words = words_of(make_certificate(made_facts()))
+    assert "That the buyer was shown the notice." in words
+    assert "as served" not in words
+    assert "nothing vouches for this document" in words
+    assert "Check page" in words
+    hosted = words_of(make_certificate(made_facts(subject={"capture": "hosted"})))
+    assert "That the buyer was shown the notice." not in hosted
+
+
+def test_a_time_is_claimed_only_where_it_is_given() -> None:
+    """A time-stamp is listed without its time, and a witness may sign one that is no date."""
+    stamped = words_of(make_certificate(made_facts(timestamps=(("tsa", None),))))
+    assert "At what time, their responses in the bundle tell" in stamped
+    assert "saw the checkpoint at the times given" not in stamped
+    assert "Witness cosignatures none over this checkpoint" in stamped
+    odd = words_of(make_certificate(made_facts(witnesses=(("witness.example/w1", None),))))
+    assert "witness.example/w1, its time not read" in odd
+
+
+def test_it_prints_whole_on_letter_and_on_a4() -> None:
+    """No wider than the one and no taller than the other, but for the margins."""
+    reader = PdfReader(io.BytesIO(make_certificate(made_facts())), strict=True)
+    a4_width, letter_height = 595, 792
+    side = 24 / 25.4 * 72
+    for page in reader.pages:
+        assert page.mediabox.height <= letter_height
+        assert page.mediabox.width - 2 * side < a4_width - 72 / 2
 
 
 @pytest.mark.parametrize("capture", ["vendor_api", "hosted"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.warm import Command, Warm, warm_process
-from tests.support import postgres
+from tests.support import postgres, privacy
 from tests.support.service import Deployment, Server, running_server
 
 ENGINES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
@@ -35,6 +35,7 @@ class Bench(Deployment):
     ) -> subprocess.CompletedProcess[str]:
         """Run `countersign ARGUMENTS` to its end, with this typed in."""
         (done,) = self.warm.run(self.command(*arguments, typed=typed))
+        privacy.watch_command(arguments, done.stdout + done.stderr)
         if check and done.returncode != 0:
             raise AssertionError(f"countersign {' '.join(arguments)}: {done.stderr}")
         return done

@@ -69,6 +69,32 @@ def test_a_key_is_shown_this_once(vendor: Bench) -> None:
         assert secret.encode() not in path.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("url", "is_known"),
+    [
+        ("http://127.0.0.1:8080", False),
+        ("http://[::1]:8080", False),
+        ("http://localhost", False),
+        ("https://evidence.example.com", True),
+    ],
+)
+def test_a_live_key_on_a_log_that_nobody_can_name_is_warned_of(
+    bench: Bench, url: str, is_known: bool
+) -> None:
+    """`init` tells the names of the logs, which stay; whoever goes live with a trial is told."""
+    own = bench.but(PUBLIC_URL=url)
+    origin = url.partition("//")[2] + "/v1/log/live/1"
+    assert origin in own.run("init").stderr
+    assert origin in own.read("init")["logs"]
+    own.account("vendor")
+    said = [
+        own.run("keys", "create", "--account", "vendor", "--mode", mode).stderr
+        for mode in ("test", "live")
+    ]
+    assert "warning" not in said[0]
+    assert (f"the live log is called {origin}" in said[1]) is not is_known
+
+
 def test_an_account_is_named_by_its_id_or_its_name(vendor: Bench) -> None:
     other = vendor.account("other")
     first = vendor.read("keys", "create", "--account", "vendor", "--mode", "test")

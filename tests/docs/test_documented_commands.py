@@ -77,15 +77,15 @@ def test_a_completed_notice_goes_live_as_the_readme_says(tmp_path: Path) -> None
     text = head + rest.partition("]")[2]
     text += '\n[[bullets]]\nid = "E"\ntext = "A line that this test made up."\n'
     (tmp_path / "ab1263-complete.toml").write_text(text, encoding="utf-8")
-    deployment = Deployment(data_dir=tmp_path / "var")
-    deployment.run("init")
+    deployment = Deployment(data_dir=tmp_path / "data")
     printed = run_blocks(
         [block for block in _bash(README) if block.section == GOING_LIVE],
         directory=tmp_path,
-        environment=deployment.environment,
-        placeholders={},
+        environment=_environment(),
+        placeholders={"/var/lib/countersign": str(deployment.data_dir)},
     )
-    (shown,) = printed.values()
+    begun, shown = printed.values()
+    assert "evidence.example.com/v1/log/live/1" in begun
     with running_server(deployment) as server, server.client(shown.split()[-1]) as client:
         notice = client.get("/v1/notices/ab1263").json()
     assert (notice["version"], len(notice["bullets"])) == ("2026-01-01", 5)

@@ -12,7 +12,7 @@ import httpx2
 import psycopg
 import pytest
 
-from countersign.domain.buyer import Reason
+from countersign.domain.reason import Reason
 from countersign.errors import CountersignError, Refusal
 from countersign.http.errors import STATUS
 from countersign.providers.sandbox import SCRIPT

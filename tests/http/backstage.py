@@ -197,6 +197,10 @@ class Operator:
                 connection.execute(text("LOCK TABLE idempotency_keys IN EXCLUSIVE MODE"))
             yield
 
+    def act(self, work: Callable[[bootstrap.Deployment], Coroutine[Any, Any, T]]) -> T:
+        """Do anything else that an operator can."""
+        return self._do(work)
+
     def _do(self, work: Callable[[bootstrap.Deployment], Coroutine[Any, Any, T]]) -> T:
         return self._runner.run(work(self._services))
 

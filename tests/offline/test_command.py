@@ -63,6 +63,29 @@ def test_with_a_policy_of_the_reader_it_claims_no_key_of_the_bundle(
     assert last_line(done).startswith("FAILED at step 2 (signature): ")
 
 
+def test_it_says_what_the_notice_reads_and_what_nothing_vouches_for(
+    script: Path, tmp_path: Path
+) -> None:
+    """That the buyer was shown the words is the vendor's word; a certificate is nobody's."""
+    said = run(unpack(tmp_path, script)).stdout
+    heading = json.loads(builder.material().notice)["heading"]
+    assert f"The notice reads: {heading}" in said
+    assert "Shown were" not in said
+    assert "That the buyer was shown the notice is what the vendor asserts." in said
+    assert "Nothing vouches for certificate.pdf" in said
+
+
+def test_a_test_log_that_the_policy_does_not_name_is_said_to_be_one(
+    script: Path, tmp_path: Path
+) -> None:
+    """A newcomer has the live policy, and evidence of a test key."""
+    bundle, policy = tmp_path / "bundle.zip", tmp_path / "policy"
+    origin = builder.ORIGIN.replace("/live/", "/test/")
+    bundle.write_bytes(replace(builder.material(), origin=origin).bundle())
+    policy.write_text(builder.material().policy)
+    assert f"{origin}, a test log" in last_line(run(script, bundle, "--policy", policy))
+
+
 def test_in_a_folder_changes_are_noticed_and_strange_files_told(
     script: Path, tmp_path: Path
 ) -> None:

@@ -137,6 +137,8 @@ def test_a_good_bundle_is_accepted(shared: Page, name: str) -> None:
     assert verify_file(GOOD[name]).ok
     text = shared.locator("main").inner_text()
     assert "this very bundle" in text
+    assert "Nothing vouches for certificate.pdf" in text
+    assert "shown the notice: that is what the vendor asserts" in text
     steps = shared.locator("ol.steps li").all_inner_texts()
     assert len(steps) == 9
     assert [("not checked" in step) for step in steps] == [n == 7 for n in range(9)]

@@ -119,6 +119,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
             name: f"/v1/acknowledgments/{receipt['ack_id']}/{what}"
             for name, what in EVIDENCE.items()
         },
+        "getLogPolicy": "/v1/log/policy?mode=test",
         "verifyBuyer": VERIFY,
         "getBuyerStatus": f"/v1/buyers/{buyer['cbid']}/status",
         "getHealth": "/healthz",
@@ -137,6 +138,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
             walk(narrow, operation.method, url)
             walk(key, operation.method, url + "?unheard_of=1", json=INITIALS)
 
+    walk(None, "GET", "/v1/log/policy?mode=both")
     for method, url, request in REQUESTS:
         walk(key, method, url, **request)
     walk(key, "GET", NOTICE, headers={"If-None-Match": "*"})

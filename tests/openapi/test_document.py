@@ -182,6 +182,7 @@ OWN_CODES = {
     "getAcknowledgmentProof": {"not_found", "evidence_pending"},
     "getAcknowledgmentCertificate": {"not_found", "evidence_pending", "erased"},
     "getAcknowledgmentBundle": {"not_found", "evidence_pending", "erased"},
+    "getLogPolicy": {"invalid_request", "overloaded", "storage_unavailable"},
     "verifyBuyer": {
         "mode_mismatch",
         "verification_not_configured",

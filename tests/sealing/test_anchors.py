@@ -3,90 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-import threading
-import time
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.evidence.checkpoint import parse_checkpoint
-from countersign.evidence.note import Verifier, open_note
-from countersign.evidence.tree import EMPTY_ROOT, verify_consistency
+from countersign.evidence.note import Verifier
 from countersign.evidence.verification import verify_file
 from countersign.providers.timestamps import check_timestamp, timestamp_check
 from tests.sealing.acts import get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
+from tests.sealing.witness import NAME, Witness, served, wait_for
 from tests.support.service import Deployment, running_server
-
-SEED = bytes(range(32))
-NAME = "witness.example/w1"
-
-
-class Witness:
-    """A witness by c2sp.org/tlog-witness, written from the specification."""
-
-    def __init__(self, keys: Callable[[], list[Verifier]]) -> None:
-        self._keys = keys
-        self._key = Ed25519PrivateKey.from_private_bytes(SEED)
-        self.verifier = Verifier(NAME, 4, self._key.public_key().public_bytes_raw())
-        self.size, self.root = 0, EMPTY_ROOT
-        self.refusals = 0
-
-    def __call__(self, body: bytes) -> tuple[int, str, bytes]:
-        head, _, note = body.partition(b"\n\n")
-        first, *lines = head.decode().split("\n")
-        text, _ = open_note(note, self._keys())
-        checkpoint = parse_checkpoint(text)
-        if int(first.removeprefix("old ")) != self.size:
-            self.refusals += 1
-            return 409, "text/x.tlog.size", f"{self.size}\n".encode()
-        path = [b64decode(line) for line in lines]
-        if self.size:
-            verify_consistency(self.size, checkpoint.size, path, self.root, checkpoint.root)
-        self.size, self.root = checkpoint.size, checkpoint.root
-        now = int(time.time())
-        signature = self._key.sign(f"cosignature/v1\ntime {now}\n".encode() + text)
-        encoded = b64encode(self.verifier.key_id + now.to_bytes(8, "big") + signature)
-        return 200, "text/plain", f"\u2014 {NAME} {encoded.decode()}\n".encode()
-
-
-@contextmanager
-def served(answer: Callable[[bytes], tuple[int, str, bytes]]) -> Iterator[str]:
-    """Serve POST requests on loopback; gives the address."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            status, media_type, content = answer(body)
-            self.send_response(status)
-            self.send_header("Content-Type", media_type)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    """Until it is so; the test's own time-out bounds it."""
-    while not what():
-        time.sleep(0.2)
 
 
 def test_a_witness_cosigns_and_a_quorum_can_ask_for_it(
@@ -101,7 +28,7 @@ def test_a_witness_cosigns_and_a_quorum_can_ask_for_it(
         with running_server(live, WITNESS_POLICY_FILE=str(policy_file)) as server:
             with server.client(client) as vendor:
                 first = acknowledge_live(vendor)
-                wait_for(lambda: witness.size > 0)
+                wait_for(lambda: bool(witness.seen))
                 proof = get(vendor, first, "proof")
                 wait_for(lambda: NAME.encode() in get(vendor, first, "proof"))
                 proof = get(vendor, first, "proof")

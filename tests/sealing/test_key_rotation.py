@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from pathlib import Path
 
+import pytest
+
+from countersign.bootstrap import open_deployment
+from countersign.config import load_settings
+from countersign.domain.mode import Mode
+from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import verify_file
+from countersign.ports import Clock
+from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support.service import Deployment, running_server
@@ -39,3 +49,44 @@ def test_the_key_of_a_test_log_never_changes(own: Deployment) -> None:
     before = policy_of(own)
     own.run("log", "rotate-key", "--yes")
     assert policy_of(own) == before
+
+
+class Later:
+    """A clock that is eight days ahead: any overlap of the usual length is over."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def time_ns(self) -> int:
+        """The time then."""
+        return time.time_ns() + 8 * 24 * 3600 * 1_000_000_000
+
+
+def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path: Path) -> None:
+    """Older checkpoints stay valid; whoever knows only the old key cannot check new ones."""
+    old_policy = policy_of(embedded, "live")
+    embedded.run("log", "rotate-key", "--overlap", "7d", "--yes")
+
+    async def newest(notice: bytes, clock: Clock | None = None) -> bytes:
+        settings = load_settings(embedded.environment)
+        async with open_deployment(settings, clock=clock) as opened:
+            await opened.publish_notices.publish(notice, "")
+            await opened.seal_log.settle()
+            log = (await opened.seal_log.current(anew=True))[Mode.LIVE]
+            latest = await opened.log_store.latest(log.id)
+            assert latest is not None
+            return latest.note
+
+    notices = [
+        write_notice(tmp_path / "notice.toml", notice_id=name).read_bytes()
+        for name in ("one", "another")
+    ]
+    during = asyncio.run(newest(notices[0]))
+    after = asyncio.run(newest(notices[1], Later()))
+    policy = policy_of(embedded, "live")
+    assert [len(parse_note(note).signatures) for note in (during, after)] == [2, 1]
+    for note in (during, after):
+        policy.check_signature(note)
+    old_policy.check_signature(during)
+    with pytest.raises(EvidenceError):
+        old_policy.check_signature(after)
+    assert check(embedded)["findings"] == []

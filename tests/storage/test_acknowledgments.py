@@ -46,7 +46,7 @@ def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> Non
         cbid_index=items.some_bytes(16),
         keep=keep,
     )
-    run(store.add(new))
+    run(store.add(new, list))
     assert run(store.get(owner.id, Mode.LIVE, new.receipt.ack_id)) == stored(new)
     assert run(store.find(items.everything(owner, Mode.LIVE))) == [stored(new)]
     assert run(IdempotencyKeys(database).get(owner.id, Mode.LIVE, keep.slot)) == keep
@@ -67,7 +67,7 @@ def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None
         for mode in Mode
     }
     for new in own.values():
-        run(store.add(new))
+        run(store.add(new, list))
     for (account_id, mode), new in own.items():
         for other in own:
             found = run(store.get(*other, new.receipt.ack_id))
@@ -91,7 +91,7 @@ def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database,
     run(Accounts(database).add(owner))
     made = [items.acknowledgment(owner, at=items.NOON + n * items.SECOND) for n in range(5)]
     for new in made:
-        run(store.add(new))
+        run(store.add(new, list))
     newest_first = [stored(new) for new in reversed(made)]
     assert run(store.find(items.everything(owner))) == newest_first
     page = run(store.find(items.everything(owner, limit=2)))
@@ -114,7 +114,7 @@ def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database,
         ),
     ]
     for new in made:
-        run(store.add(new))
+        run(store.add(new, list))
 
     def found(**narrowed: object) -> list[int]:
         ids = [new.receipt.ack_id for new in made]
@@ -140,10 +140,10 @@ def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
     owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     entry = items.idempotency_entry(owner)
-    run(store.add(items.acknowledgment(owner, keep=entry)))
+    run(store.add(items.acknowledgment(owner, keep=entry), list))
     late = items.acknowledgment(owner, keep=entry)
     with pytest.raises(IdempotencyInProgress):
-        run(store.add(late))
+        run(store.add(late, list))
     assert run(store.get(owner.id, Mode.TEST, late.receipt.ack_id)) is None
 
 
@@ -151,7 +151,7 @@ def test_an_expired_answer_makes_place_for_a_new_one(database: Database, run: Ru
     owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     old = items.idempotency_entry(owner)
-    run(store.add(items.acknowledgment(owner, keep=old)))
+    run(store.add(items.acknowledgment(owner, keep=old), list))
     new = items.idempotency_entry(owner, slot=old.slot, at=old.expires_at)
-    run(store.add(items.acknowledgment(owner, keep=new)))
+    run(store.add(items.acknowledgment(owner, keep=new), list))
     assert run(IdempotencyKeys(database).get(owner.id, Mode.TEST, old.slot)) == new

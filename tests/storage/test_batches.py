@@ -8,6 +8,7 @@ from sqlalchemy import Connection, text
 
 from countersign.domain.buyer import ZIPS_PER_DAY
 from countersign.domain.mode import Mode
+from countersign.domain.verification import Known
 from countersign.errors import AccountExists, IdempotencyInProgress, InternalError, RateLimited
 from countersign.storage.accounts import Accounts, Keys
 from countersign.storage.acknowledgments import Acknowledgments
@@ -41,8 +42,8 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
     run(accounts.add(owner))
     twice = items.acknowledgment(owner)
     slot = items.idempotency_entry(owner)
-    run(acknowledgments.add(twice))
-    run(acknowledgments.add(items.acknowledgment(owner, keep=slot)))
+    run(acknowledgments.add(twice, list))
+    run(acknowledgments.add(items.acknowledgment(owner, keep=slot), list))
 
     good = [items.acknowledgment(owner) for _ in range(3)]
     good_account, good_key = items.account(), items.api_key(owner)
@@ -50,16 +51,18 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
         in_one_batch(
             database,
             [
-                acknowledgments.add(good[0]),
-                acknowledgments.add(twice),  # its id is there already
+                acknowledgments.add(good[0], list),
+                acknowledgments.add(twice, list),  # its id is there already
                 accounts.add(good_account),
                 accounts.add(items.account(owner.name)),  # its name is taken
-                acknowledgments.add(good[1]),
-                acknowledgments.add(items.acknowledgment(items.account())),  # no such account
-                acknowledgments.add(items.acknowledgment(owner, keep=slot)),  # its slot is taken
+                acknowledgments.add(good[1], list),
+                acknowledgments.add(items.acknowledgment(items.account()), list),  # no such account
+                acknowledgments.add(
+                    items.acknowledgment(owner, keep=slot), list
+                ),  # its slot is taken
                 keys.add(good_key, b"digest"),
                 buyers.verify(items.verification(owner, "cbid_test_1")),
-                acknowledgments.add(good[2]),
+                acknowledgments.add(good[2], list),
             ],
         )
     )
@@ -80,7 +83,9 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
     assert len(stored) == 5
     assert run(accounts.get(good_account.id)) == good_account
     assert run(keys.get(good_key.id)) == good_key
-    assert run(buyers.get(Mode.TEST, "cbid_test_1")) == outcomes[8]
+    assert run(buyers.get(owner.id, Mode.TEST, "cbid_test_1")) == Known(
+        buyer=outcomes[8], rules=None
+    )
 
 
 def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
@@ -94,10 +99,10 @@ def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
         in_one_batch(
             database,
             [
-                acknowledgments.add(items.acknowledgment(owner)),
-                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id)),
-                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id)),
-                acknowledgments.add(items.acknowledgment(owner)),
+                acknowledgments.add(items.acknowledgment(owner), list),
+                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id), list),
+                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id), list),
+                acknowledgments.add(items.acknowledgment(owner), list),
             ],
         )
     )
@@ -123,8 +128,8 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
         in_one_batch(
             database,
             [
-                acknowledgments.add(first),
-                acknowledgments.add(items.acknowledgment(owner, keep=entry)),
+                acknowledgments.add(first, list),
+                acknowledgments.add(items.acknowledgment(owner, keep=entry), list),
                 buyers.verify(items.verification(owner, "cbid_test_1", keep=entry)),
             ],
         )
@@ -136,7 +141,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
     ]
     found = run(acknowledgments.find(items.everything(owner)))
     assert [acknowledgment.ack_id for acknowledgment in found] == [first.receipt.ack_id]
-    assert run(buyers.get(Mode.TEST, "cbid_test_1")) is None
+    assert run(buyers.get(owner.id, Mode.TEST, "cbid_test_1")) is None
     assert run(IdempotencyKeys(database).get(owner.id, Mode.TEST, entry.slot)) == entry
 
 
@@ -159,7 +164,7 @@ def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) ->
     )
     refused = [isinstance(outcome, RateLimited) for outcome in outcomes]
     assert refused == [False] * ZIPS_PER_DAY + [True] * 2
-    assert run(buyers.get(Mode.TEST, f"cbid_test_{ZIPS_PER_DAY}")) is None
+    assert run(buyers.get(owner.id, Mode.TEST, f"cbid_test_{ZIPS_PER_DAY}")) is None
 
 
 def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
@@ -206,13 +211,20 @@ def test_reads_that_share_a_query_get_their_own_answers(database: Database, run:
             *(keys.by_digest(digest) for _, digest in made),
             *(keys.by_digest(digest) for _, digest in made),
             keys.by_digest(b"unknown"),
-            buyers.get(Mode.TEST, "cbid_test_2"),
-            buyers.get(Mode.TEST, "cbid_test_1"),
-            buyers.get(Mode.TEST, "cbid_test_3"),
+            buyers.get(owner.id, Mode.TEST, "cbid_test_2"),
+            buyers.get(owner.id, Mode.TEST, "cbid_test_1"),
+            buyers.get(owner.id, Mode.TEST, "cbid_test_3"),
             slots.get(owner.id, Mode.TEST, entry.slot),
             slots.get(stranger.id, Mode.TEST, entry.slot),
         )
         expected = [*(key for key, _ in made), *(key for key, _ in made), None]
-        assert answers == [*expected, two, one, None, entry, None]
+        assert answers == [
+            *expected,
+            Known(buyer=two, rules=None),
+            Known(buyer=one, rules=None),
+            None,
+            entry,
+            None,
+        ]
 
     run(ask())

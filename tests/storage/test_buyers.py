@@ -11,9 +11,10 @@ from countersign.domain.buyer import (
     ZIPS_PER_DAY,
     Buyer,
     BuyerStatus,
-    Reason,
 )
 from countersign.domain.mode import Mode
+from countersign.domain.reason import Reason
+from countersign.domain.verification import Known
 from countersign.errors import IdempotencyInProgress, RateLimited
 from countersign.storage.accounts import Accounts
 from countersign.storage.batching import each
@@ -59,7 +60,7 @@ def test_a_buyer_is_read_back_as_it_was_decided(
     entry = items.idempotency_entry(owner, Mode.LIVE)
     new = items.verification(owner, CBID, Mode.LIVE, decide=lambda _: decided, keep=entry)
     assert run(store.verify(new)) == decided
-    assert run(store.get(Mode.LIVE, CBID)) == decided
+    assert run(store.get(owner.id, Mode.LIVE, CBID)) == Known(buyer=decided, rules=None)
     assert run(IdempotencyKeys(database).get(owner.id, Mode.LIVE, entry.slot)) == entry
     assert run(database.read(verifications_of, CBID)) == 1
 
@@ -68,9 +69,9 @@ def test_a_buyer_is_found_in_its_own_mode_only(database: Database, run: Run) -> 
     owner, store = items.account(), Buyers(database, items.JOURNAL)
     run(Accounts(database).add(owner))
     run(store.verify(items.verification(owner, CBID, Mode.TEST)))
-    assert run(store.get(Mode.TEST, CBID)) is not None
-    assert run(store.get(Mode.LIVE, CBID)) is None
-    assert run(store.get(Mode.TEST, "cbid_test_unknown")) is None
+    assert run(store.get(owner.id, Mode.TEST, CBID)) is not None
+    assert run(store.get(owner.id, Mode.LIVE, CBID)) is None
+    assert run(store.get(owner.id, Mode.TEST, "cbid_test_unknown")) is None
 
 
 def test_a_later_verification_is_decided_from_the_stored_buyer(
@@ -87,7 +88,7 @@ def test_a_later_verification_is_decided_from_the_stored_buyer(
 
     second = run(store.verify(items.verification(owner, CBID, decide=decide)))
     assert seen == [first]
-    assert run(store.get(Mode.TEST, CBID)) == second
+    assert run(store.get(owner.id, Mode.TEST, CBID)) == Known(buyer=second, rules=None)
     assert second.reasons == (Reason.ZIP_MISMATCH,)
     assert run(database.read(verifications_of, CBID)) == 2
 
@@ -110,7 +111,7 @@ def test_a_verification_whose_answer_cannot_be_kept_is_not_stored(
     run(store.verify(items.verification(owner, CBID, keep=entry)))
     with pytest.raises(IdempotencyInProgress):
         run(store.verify(items.verification(owner, "cbid_test_2", keep=entry)))
-    assert run(store.get(Mode.TEST, "cbid_test_2")) is None
+    assert run(store.get(owner.id, Mode.TEST, "cbid_test_2")) is None
     assert run(database.read(verifications_of, "cbid_test_2")) == 0
 
 
@@ -190,6 +191,6 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
         run(Buyers(database, items.JOURNAL).verify(new))
     # The first ZIP code was tried at the same moment: it stops counting a day later.
     assert 0 <= refusal.value.retry_after - ZIP_WINDOW.total_seconds() <= 1
-    assert run(Buyers(database, items.JOURNAL).get(Mode.TEST, CBID)) is None
+    assert run(Buyers(database, items.JOURNAL).get(entry.account_id, Mode.TEST, CBID)) is None
     found = run(IdempotencyKeys(database).get(entry.account_id, entry.mode, entry.slot))
     assert found is None

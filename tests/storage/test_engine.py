@@ -13,6 +13,7 @@ from sqlalchemy import URL, Connection, Engine, event, func, select, text
 from countersign.bootstrap import initialise, open_deployment
 from countersign.config import load_settings
 from countersign.domain.mode import Mode
+from countersign.domain.verification import Known
 from countersign.errors import (
     CountersignError,
     IdempotencyInProgress,
@@ -175,7 +176,7 @@ def test_a_full_disk_is_unavailable_storage_and_nothing_half_written(
         run(database.write(fill, None))
     assert refusal.value.retry_after >= 1
     assert run(Acknowledgments(database, items.JOURNAL).find(items.everything(owner))) == []
-    run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner)))
+    run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner), list))
 
 
 @on_sqlite
@@ -246,9 +247,9 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
                 entry = items.idempotency_entry(owner)
                 acts = [
                     Acknowledgments(database, items.JOURNAL).add(
-                        items.acknowledgment(owner, keep=entry)
+                        items.acknowledgment(owner, keep=entry), list
                     ),
-                    Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner)),
+                    Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner), list),
                     Buyers(database, items.JOURNAL).verify(
                         items.verification(owner, f"cbid_test_{n}")
                     ),
@@ -288,7 +289,10 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
             for _ in range(3):
                 await asyncio.sleep(0.01)
                 assert await Accounts(database).list() == []
-                assert await Buyers(database, items.JOURNAL).get(Mode.TEST, "cbid_test_1") is None
+                assert (
+                    await Buyers(database, items.JOURNAL).get(account.id, Mode.TEST, "cbid_test_1")
+                    is None
+                )
             assert not waiting.done()
         await waiting
         assert await Accounts(database).list() == [account]
@@ -319,8 +323,8 @@ def test_two_servers_write_at_once_and_all_of_it_is_there(url: URL, run: Run) ->
         async with Database(url) as one, Database(url) as two:
             await Accounts(one).add(owner)
             await asyncio.gather(
-                *(Acknowledgments(one, items.JOURNAL).add(new) for new in made[0]),
-                *(Acknowledgments(two, items.JOURNAL).add(new) for new in made[1]),
+                *(Acknowledgments(one, items.JOURNAL).add(new, list) for new in made[0]),
+                *(Acknowledgments(two, items.JOURNAL).add(new, list) for new in made[1]),
             )
             for database in (one, two):
                 found = await Acknowledgments(database, items.JOURNAL).find(items.everything(owner))
@@ -349,9 +353,8 @@ def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> No
                     )
                 )
                 assert len({buyer.verified_at for buyer in results}) == 1
-                assert (
-                    await Buyers(one, items.JOURNAL).get(Mode.TEST, f"cbid_test_{n}") == results[0]
-                )
+                found = await Buyers(one, items.JOURNAL).get(owner.id, Mode.TEST, f"cbid_test_{n}")
+                assert found == Known(buyer=results[0], rules=None)
 
     run(write())
 
@@ -367,7 +370,7 @@ def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run
                 outcomes = await asyncio.gather(
                     *(
                         Acknowledgments(database, items.JOURNAL).add(
-                            items.acknowledgment(owner, keep=entry)
+                            items.acknowledgment(owner, keep=entry), list
                         )
                         for database in (one, two)
                     ),

@@ -38,7 +38,7 @@ def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
     entry = items.idempotency_entry(owner, Mode.LIVE)
     run(
         Acknowledgments(database, items.JOURNAL).add(
-            items.acknowledgment(owner, Mode.LIVE, keep=entry)
+            items.acknowledgment(owner, Mode.LIVE, keep=entry), list
         )
     )
     assert run(store.get(owner.id, Mode.LIVE, entry.slot)) == entry
@@ -53,7 +53,11 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
     expired = items.idempotency_entry(owner, at=now - LIFETIME)
     fresh = items.idempotency_entry(owner, at=now - LIFETIME + items.SECOND)
     for entry in (expired, fresh):
-        run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner, keep=entry)))
+        run(
+            Acknowledgments(database, items.JOURNAL).add(
+                items.acknowledgment(owner, keep=entry), list
+            )
+        )
     for n, at in enumerate((now - ZIP_WINDOW, now - ZIP_WINDOW + items.SECOND)):
         new = items.verification(
             owner, f"cbid_test_{n}", at=at, subject_index=b"subject", zip_index=b"zip %d" % n

@@ -53,7 +53,7 @@ def execute(url: URL, database: Database, run: Run) -> Iterator[Execute]:
     owner = items.account()
     run(Accounts(database).add(owner))
     for number in ("1", "2"):
-        run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner)))
+        run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner), list))
         event = items.notice_event("a-notice", number)
         run(Notices(database, items.JOURNAL).publish(b"{}", "digest", event, [items.fact()]))
     engine = open_engine(url, Purpose.WRITE)

@@ -20,6 +20,8 @@ from typing import Any
 
 import httpx2
 
+from tests.support import privacy
+
 PREFIX = "COUNTERSIGN_"
 START_SECONDS_MAX = 30.0
 
@@ -56,6 +58,7 @@ class Deployment:
             timeout=60,
             check=False,
         )
+        privacy.watch_command(arguments, done.stdout + done.stderr)
         if check and done.returncode != 0:
             raise AssertionError(f"countersign {' '.join(arguments)}: {done.stderr}")
         return done
@@ -116,6 +119,7 @@ def start_server(deployment: Deployment, **settings: str) -> Server:
     own |= {"HOST": "127.0.0.1", "PORT": str(port)}
     configured = Deployment(data_dir=deployment.data_dir, settings=own)
     log = deployment.data_dir.parent / f"server-{port}.log"
+    privacy.watch_log(log)
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "countersign", "serve"],

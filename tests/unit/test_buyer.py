@@ -9,22 +9,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.domain.buyer import (
+    PROOFS_MAX,
     VALIDITY,
     Attempt,
     Buyer,
     BuyerStatus,
-    Reason,
+    Proof,
     after_attempt,
+    after_revocation,
+    best_proof,
     first_verification,
+    reinstated,
     standing,
     status_at,
 )
+from countersign.domain.facts import Facts
+from countersign.domain.identity import Source, Tri
+from countersign.domain.instant import from_ms, to_ms
 from countersign.domain.mode import Mode
+from countersign.domain.reason import Reason
+from countersign.domain.verification_rules import PROOFS, DocumentExpiry, VerificationRules
 
 S = BuyerStatus
 START = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
 TICK = timedelta(milliseconds=1)
 DAY = timedelta(days=1)
+PLAIN = VerificationRules()
 
 # `expired` is not among them: it is a matter of time, not of an attempt.
 OUTCOMES = [S.PENDING, S.REQUIRES_INPUT, S.FAILED, S.VERIFIED, S.REVOKED]
@@ -198,7 +208,7 @@ def test_time_changes_no_other_state(state: BuyerStatus) -> None:
 @pytest.mark.parametrize("state", S)
 def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerStatus) -> None:
     """Others are told that the buyer has to verify, why, and nothing else of the buyer."""
-    told = standing(buyer(state), "acct_other", START)
+    told = standing(buyer(state), "acct_other", PLAIN, START)
     assert told.status is S.REQUIRES_INPUT
     assert told.reasons == (Reason.SIMULATED_ELSEWHERE,)
     assert (told.verified_at, told.expires_at) == (None, None)
@@ -208,7 +218,7 @@ def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerS
 def test_the_own_account_is_told_how_the_buyer_stands(state: BuyerStatus) -> None:
     """Status by time, and the times as stored."""
     known = buyer(state)
-    told = standing(known, "acct_own", START)
+    told = standing(known, "acct_own", PLAIN, START)
     assert told.status is state
     assert (told.verified_at, told.expires_at) == (known.verified_at, known.expires_at)
 
@@ -217,7 +227,7 @@ def test_the_own_account_is_told_how_the_buyer_stands(state: BuyerStatus) -> Non
 def test_a_real_verification_is_told_to_every_account(state: BuyerStatus) -> None:
     """Status is the one thing that crosses accounts."""
     known = buyer(state, simulated=False)
-    assert standing(known, "acct_other", START) == standing(known, "acct_own", START)
+    assert standing(known, "acct_other", PLAIN, START) == standing(known, "acct_own", PLAIN, START)
 
 
 def test_a_verification_lasts_at_most_twelve_months() -> None:
@@ -238,7 +248,194 @@ def test_stable_codes_stay_what_they_are() -> None:
     assert [r.value for r in Reason] == [
         "identity_failed",
         "identity_requires_input",
+        "session_canceled",
+        "session_expired",
+        "session_redacted",
+        "session_undecided",
+        "session_not_bound",
+        "test_session",
+        "age_unknown",
         "age_below_minimum",
+        "zip_unknown",
         "zip_mismatch",
+        "document_expired",
+        "document_expiry_unknown",
+        "age_not_proved",
+        "address_not_proved",
         "simulated_elsewhere",
     ]
+
+
+# --- what real verifications prove ---------------------------------------------------------------
+
+
+def proof(
+    session: str = "s1",
+    *,
+    at: datetime = START,
+    began: datetime | None = None,
+    age_over: int = 30,
+    unexpired: Tri = Tri.PASS,
+    sources: tuple[Source, ...] = (Source.DOCUMENT,),
+    days: int = 365,
+    zips: tuple[str, ...] = ("z1",),
+) -> Proof:
+    """A verification that succeeded."""
+    began = began or at
+    return Proof(
+        session=session,
+        verified_at=to_ms(at),
+        began_at=to_ms(began),
+        expires_at=to_ms(began + timedelta(days=days)),
+        facts=Facts(
+            age_over=age_over,
+            document_checked=True,
+            document_unexpired=unexpired,
+            zip_sources=sources,
+        ),
+        zips=zips,
+    )
+
+
+def succeeded(proved: Proof) -> Attempt:
+    """The attempt that proved this."""
+    return Attempt(
+        status=S.VERIFIED,
+        at=from_ms(proved.verified_at),
+        expires_at=from_ms(proved.expires_at),
+        proof=proved,
+    )
+
+
+def real(*proofs: Proof) -> Buyer:
+    """A buyer after these verifications, one after the other."""
+    first, *others = proofs
+    known = first_verification(
+        cbid="cbid_x",
+        account_id="acct_own",
+        mode=Mode.LIVE,
+        simulated=False,
+        attempt=succeeded(first),
+    )
+    for other in others:
+        known = after_attempt(known, succeeded(other))
+    return known
+
+
+@pytest.mark.parametrize(
+    ("proved", "rules", "reasons"),
+    [
+        (proof(age_over=18), VerificationRules(minimum_age=21), (Reason.AGE_NOT_PROVED,)),
+        (
+            proof(sources=(Source.DATABASE,)),
+            VerificationRules(zip_sources=(Source.DOCUMENT,)),
+            (Reason.ADDRESS_NOT_PROVED,),
+        ),
+        (
+            proof(unexpired=Tri.UNKNOWN),
+            VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED),
+            (Reason.DOCUMENT_EXPIRY_UNKNOWN,),
+        ),
+    ],
+)
+def test_whoever_asks_for_more_than_was_proved_is_told_to_verify(
+    proved: Proof, rules: VerificationRules, reasons: tuple[Reason, ...]
+) -> None:
+    """The same buyer is verified for an account that asks for less."""
+    known = real(proved)
+    told = standing(known, "acct_other", rules, START)
+    assert (told.status, told.reasons) == (S.REQUIRES_INPUT, reasons)
+    assert (told.verified_at, told.expires_at) == (None, None)
+    assert standing(known, "acct_other", PLAIN, START).status is S.VERIFIED
+
+
+def test_a_shorter_validity_of_the_asking_account_counts() -> None:
+    """From when the provider decided, not from when we were asked."""
+    known = real(proof(began=START - 10 * DAY))
+    asked = VerificationRules(validity_days=30)
+    ends = START + 20 * DAY
+    assert standing(known, "acct_other", asked, START).expires_at == ends
+    assert standing(known, "acct_other", asked, ends - TICK).status is S.VERIFIED
+    assert standing(known, "acct_other", asked, ends).status is S.EXPIRED
+    assert standing(known, "acct_other", PLAIN, ends).status is S.VERIFIED
+
+
+def test_the_proof_that_lasts_longest_by_the_askers_rules_is_told() -> None:
+    """An older one that proves more still counts for whoever asks for more."""
+    strong, weak = proof("s1", age_over=25), proof("s2", at=START + 9 * DAY, age_over=18)
+    known = real(strong, weak)
+    asked = VerificationRules(minimum_age=21)
+    assert best_proof(known, asked) == strong
+    assert best_proof(known, PLAIN) == weak
+    assert standing(known, "x", asked, START).expires_at == START + VALIDITY
+    assert standing(known, "x", PLAIN, START).expires_at == START + 9 * DAY + VALIDITY
+
+
+def test_the_same_session_again_changes_nothing() -> None:
+    """Nothing new was proved, so the verification does not get younger."""
+    known = real(proof())
+    again = succeeded(proof(at=START + DAY, began=START))
+    assert after_attempt(known, again) == known
+
+
+def test_only_the_newest_verifications_are_kept() -> None:
+    """A buyer who verifies for ever does not grow for ever."""
+    known = real(*(proof(f"s{number}", at=START + number * DAY) for number in range(9)))
+    assert [one.session for one in known.proofs] == ["s5", "s6", "s7", "s8"]
+    assert len(known.proofs) == PROOFS_MAX
+
+
+def test_an_older_session_never_shortens_a_verification() -> None:
+    """Whichever is shown first."""
+    new, old = proof("s1"), proof("s2", at=START + DAY, began=START - 300 * DAY)
+    assert real(new, old).expires_at == real(old, new).expires_at == START + VALIDITY
+
+
+_RULES = st.builds(
+    VerificationRules,
+    minimum_age=st.sampled_from([18, 21, 23]),
+    zip_sources=st.sets(st.sampled_from(PROOFS), min_size=1).map(tuple),
+    document_expiry=st.sampled_from(DocumentExpiry),
+    validity_days=st.sampled_from([30, 365]),
+)
+_PROOFS = st.builds(
+    proof,
+    st.sampled_from(["s1", "s2", "s3", "s4"]),
+    at=st.sampled_from([START, START + DAY]),
+    began=st.sampled_from([START - DAY, START]),
+    age_over=st.sampled_from([18, 21, 23]),
+    unexpired=st.sampled_from(Tri),
+    sources=st.sets(st.sampled_from(PROOFS), min_size=1).map(tuple),
+    days=st.sampled_from([30, 365]),
+)
+
+
+@given(st.lists(_PROOFS, min_size=1, max_size=6), _PROOFS, _RULES)
+def test_a_further_success_takes_verified_away_from_nobody(
+    before: list[Proof], new: Proof, rules: VerificationRules
+) -> None:
+    """Not even by rules other than those that it succeeded by."""
+    known = real(*before)
+    now = START + 2 * DAY
+    was = standing(known, "acct_other", rules, now)
+    told = standing(after_attempt(known, succeeded(new)), "acct_other", rules, now)
+    if was.status is S.VERIFIED:
+        assert told.status is S.VERIFIED
+        assert was.expires_at is not None
+        assert told.expires_at is not None
+        assert told.expires_at >= was.expires_at
+
+
+def test_a_revoked_buyer_is_revoked_for_everybody_until_it_is_reinstated() -> None:
+    """What it had proved before counts again then."""
+    known = real(proof())
+    revoked = after_revocation(known)
+    assert standing(revoked, "acct_other", PLAIN, START).status is S.REVOKED
+    assert after_attempt(revoked, succeeded(proof("s2"))) == revoked
+    assert reinstated(revoked) == known
+
+
+def test_a_reinstated_buyer_who_never_verified_has_to() -> None:
+    """There is nothing to go back to."""
+    back = reinstated(after_revocation(buyer(S.PENDING, simulated=False)))
+    assert (back.status, back.reasons) == (S.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,))

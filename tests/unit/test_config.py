@@ -38,6 +38,10 @@ CASES: dict[str, tuple[str, object, str | None]] = {
     "client_ip_header": ("CF-Connecting-IP", "cf-connecting-ip", "X Forwarded"),
     "rate_limit": ("600/10", Rate(600, 10), "600"),
     "time_zone": ("America/New_York", ZoneInfo("America/New_York"), "America/Nowhere"),
+    "minimum_age": ("21", 21, "0"),
+    "verification_days": ("90", 90, "0"),
+    "webhook_timeout_seconds": ("5", 5, "0"),
+    "webhook_allow_private": ("true", True, "maybe"),
     "metrics_port": ("9090", 9090, "0"),
     "security_contact": (
         "mailto:security@example.com",
@@ -81,8 +85,12 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
         client_ip_header="x-forwarded-for",
         rate_limit=Rate(6000, 60),
         time_zone=ZoneInfo("America/Los_Angeles"),
+        minimum_age=18,
+        verification_days=365,
         metrics_port=None,
         security_contact=None,
+        webhook_timeout_seconds=15,
+        webhook_allow_private=False,
         workers=1,
     )
 

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.evidence.disclosure import SALT_BYTES, b64url, disclose
+from countersign.evidence.disclosure import (
+    SALT_BYTES,
+    Disclosure,
+    b64url,
+    b64url_each,
+    disclose,
+)
 from tests.unit.record_reader import digest_of, disclosed, unpadded
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -23,13 +29,18 @@ VALUES = st.one_of(
 SALTS = st.binary(min_size=SALT_BYTES, max_size=SALT_BYTES)
 
 
+def one(salt: bytes, name: str, value: object) -> Disclosure:
+    [made] = disclose([salt], [(name, value)])
+    return made
+
+
 def test_a_disclosure_is_the_known_answer_of_rfc_9901() -> None:
     """§4.2.1, the variant without white space, which is the one written here.
 
     The salt of that example has 23 characters, which is base64url of 17 bytes.
     """
     salt = urlsafe_b64decode("_26bc4LT-ac6q2KI6cBW5es=")
-    made = disclose(salt, "family_name", "Möbius")
+    made = one(salt, "family_name", "Möbius")
     assert made.encoded == ("WyJfMjZiYzRMVC1hYzZxMktJNmNCVzVlcyIsImZhbWlseV9uYW1lIiwiTcO2Yml1cyJd")
 
 
@@ -59,14 +70,14 @@ def test_the_reader_of_these_tests_gives_the_known_answers_of_rfc_9901(
 
 def test_the_example_of_rfc_9901_discloses_the_same_salt_name_and_value() -> None:
     """§5.1 writes it with white space, so only the content is the same, not the digest."""
-    made = disclose(urlsafe_b64decode("2GLC42sKQveCfGfryNRN9w=="), "given_name", "John")
+    made = one(urlsafe_b64decode("2GLC42sKQveCfGfryNRN9w=="), "given_name", "John")
     assert disclosed(made.encoded) == ["2GLC42sKQveCfGfryNRN9w", "given_name", "John"]
 
 
 @given(SALTS, TEXT, VALUES)
 def test_any_value_is_disclosed_as_it_is(salt: bytes, name: str, value: object) -> None:
     """The second reader gets back salt, name and value, and the digest that binds them."""
-    made = disclose(salt, name, value)
+    made = one(salt, name, value)
     assert disclosed(made.encoded) == [unpadded(salt), name, value]
     assert made.digest == digest_of(made.encoded)
 
@@ -74,13 +85,13 @@ def test_any_value_is_disclosed_as_it_is(salt: bytes, name: str, value: object) 
 @given(SALTS, SALTS, VALUES)
 def test_the_digest_depends_on_the_salt(first: bytes, second: bytes, value: object) -> None:
     """Guessing the value alone finds nothing."""
-    same = disclose(first, "ip", value).digest == disclose(second, "ip", value).digest
+    same = one(first, "ip", value).digest == one(second, "ip", value).digest
     assert same == (first == second)
 
 
 def test_the_digest_is_over_the_encoded_string_and_not_over_the_json() -> None:
     """The usual mistake in implementations of SD-JWT."""
-    made = disclose(bytes(16), "cbid", None)
+    made = one(bytes(16), "cbid", None)
     inside = json.dumps([unpadded(bytes(16)), "cbid", None], separators=(",", ":")).encode()
     assert urlsafe_b64decode(made.encoded + "=" * (-len(made.encoded) % 4)) == inside
     assert made.digest != unpadded(sha256(inside).digest())
@@ -91,3 +102,10 @@ def test_the_digest_is_over_the_encoded_string_and_not_over_the_json() -> None:
 def test_base64url_is_that_of_rfc_4648_without_padding(data: bytes) -> None:
     """Section 5, whatever the length."""
     assert b64url(data) == unpadded(data)
+
+
+@given(st.integers(1, 40), st.integers(1, 6), st.data())
+def test_base64url_of_many_is_that_of_each(length: int, number: int, data: st.DataObject) -> None:
+    """They are encoded in one go, and cut apart where each ends."""
+    parts = data.draw(st.lists(st.binary(min_size=length, max_size=length), max_size=number))
+    assert b64url_each(parts) == [unpadded(part) for part in parts]

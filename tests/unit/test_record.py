@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.evidence.record import (
+    Draft,
     SealedRecord,
     Subject,
     bullet_digests,
     entropy_needed,
-    make_record,
+    make_records,
 )
 from tests.unit.record_reader import digest_of, disclosed, unpadded
 from tests.unit.support import jcs
@@ -50,6 +52,13 @@ def entropy(fields: int, seed: int = 0) -> bytes:
     return b"".join(sha256(f"{seed} {part}".encode()).digest()[:16] for part in range(fields + 1))
 
 
+def make_record(
+    about: Subject, personal: Sequence[tuple[str, object]], drawn: bytes
+) -> SealedRecord:
+    [made] = make_records([Draft(about, personal, drawn)])
+    return made
+
+
 def sealed(personal: list[tuple[str, object]], seed: int = 0) -> SealedRecord:
     return make_record(subject(), personal, entropy(len(personal), seed))
 
@@ -80,6 +89,18 @@ def test_every_personal_field_is_bound_by_its_digest(
     digests = [digest_of(d.encoded) for d in made.disclosures]
     assert json.loads(made.body)["_sd"] == sorted(digests)
     assert [d.digest for d in made.disclosures] == digests
+
+
+@given(st.lists(PERSONAL, max_size=5))
+def test_records_made_together_are_those_made_one_by_one(
+    many: list[list[tuple[str, str | None]]],
+) -> None:
+    """Nothing of one gets into another, whatever is acknowledged at the same time."""
+    drafts = [
+        Draft(subject(f"word {seed}"), personal, entropy(len(personal), seed))
+        for seed, personal in enumerate(many)
+    ]
+    assert make_records(drafts) == [make_record(*draft) for draft in drafts]
 
 
 def test_a_record_has_exactly_the_members_of_the_format() -> None:

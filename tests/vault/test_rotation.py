@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from countersign.bootstrap import open_deployment
+from countersign.config import load_settings
+from countersign.errors import KeyRotationFailed
 from tests.sealing.acts import acknowledge
 from tests.support.service import Deployment, running_server
 
@@ -59,6 +65,46 @@ def test_an_interrupted_rotation_is_finished_by_another(deployment: Deployment) 
     deployment.run("vault", "rotate", "--yes")
     with running_server(deployment) as server, server.client(key) as client:
         assert client.get(f"/v1/acknowledgments/{ack_id}").json()["session_id"] == "kept"
+
+
+def test_two_rotations_at_once_are_one_and_a_refusal(deployment: Deployment) -> None:
+    """The second would take away the key that the first has wrapped everything with."""
+    before = key_file(deployment).read_text()
+    with key_file(deployment).with_suffix(".key.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = deployment.run("vault", "rotate", "--yes", check=False)
+        assert (done.returncode, "key_rotation_failed" in done.stderr) == (1, True)
+        assert key_file(deployment).read_text() == before
+    deployment.run("vault", "rotate", "--yes")
+    assert key_file(deployment).read_text() != before
+
+
+def test_a_key_that_wraps_something_is_never_taken_out_of_the_file(
+    deployment: Deployment,
+) -> None:
+    """Not even if somebody replaces the whole file meanwhile: then it is put back, and told."""
+    other = b64encode(b"another key of thirty-two bytes!").decode()
+
+    async def rotate() -> bytes:
+        async with open_deployment(load_settings(deployment.environment)) as opened:
+            written: list[str] = []
+
+            def replaced_by_hand(_: int) -> None:
+                written.append(key_file(deployment).read_text())
+                key_file(deployment).write_text(other + "\n")
+
+            with pytest.raises(KeyRotationFailed):
+                await opened.rotate_key(replaced_by_hand)
+            new, *_ = written[0].split()
+            assert key_file(deployment).read_text().split() == [other, new]
+            return opened.encryption.current_id
+
+    needed = asyncio.run(rotate())
+    counts = deployment.read("vault", "status")["data_keys"]
+    assert counts[needed.hex()] > 0
+    deployment.run("vault", "rotate", "--yes")
+    assert len(key_file(deployment).read_text().split()) == 1
+    assert deployment.run("log", "rotate-key", "--yes").returncode == 0, "secrets can be opened"
 
 
 def test_a_lost_key_is_refused_at_the_start_and_never_made_anew(deployment: Deployment) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import click
 
 from countersign.bootstrap import Deployment
+from countersign.cli.clearances import clearance
 from countersign.cli.support import command, say, show, with_deployment
+from countersign.cli.verification import verification
 from countersign.domain.account import Account
 from countersign.domain.instant import rfc3339
 
@@ -15,6 +17,10 @@ from countersign.domain.instant import rfc3339
 @click.group()
 def accounts() -> None:
     """Accounts: one for each vendor."""
+
+
+accounts.add_command(verification)
+accounts.add_command(clearance)
 
 
 @accounts.command("create")

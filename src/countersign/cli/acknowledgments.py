@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 import click
 
 from countersign.bootstrap import Deployment
+from countersign.cli.files import written
 from countersign.cli.support import command, say, show, with_deployment
 from countersign.domain.instant import parse_rfc3339
 from countersign.domain.key import Principal
@@ -56,14 +58,16 @@ def export(
     """Export an account's acknowledgments with what is disclosed of them, newest first."""
     times = (_time("--after", after), _time("--before", before))
     jsonl = format_ == "jsonl" or (as_json and output is None)
-    if output is None:
-        number = _export(sys.stdout, account, Mode(mode), times, jsonl=jsonl)
-    else:
-        with output.open("w", encoding="utf-8", newline="") as target:
-            number = _export(target, account, Mode(mode), times, jsonl=jsonl)
-        if as_json:
-            show({"exported": number, "output": str(output)}, "", as_json=True)
+    with nullcontext(sys.stdout.buffer) if output is None else written(output) as target:
+        number = _export(target, account, Mode(mode), times, jsonl=jsonl)
+    if output is not None and as_json:
+        show({"exported": number, "output": str(output)}, "", as_json=True)
     say(f"{number} acknowledgments exported.")
+    if not number:
+        other = Mode.TEST if Mode(mode) is Mode.LIVE else Mode.LIVE
+        say(
+            f"These are those of {mode} keys. For those of {other.value} keys: --mode {other.value}"
+        )
 
 
 @acknowledgments.command("bundle")
@@ -75,7 +79,8 @@ def bundle(ack_id: str, *, disclose: str | None, output: Path | None, as_json: b
     """Write the bundle of one acknowledgment, of whichever account: the file to hand to a court."""
     data = _bundle(ack_id, disclose)
     target = output or Path(f"{ack_id}.zip")
-    target.write_bytes(data)
+    with written(target) as file:
+        file.write(data)
     say(f"Check it with: countersign verify {target}")
     show(
         {"ack_id": ack_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json
@@ -85,7 +90,7 @@ def bundle(ack_id: str, *, disclose: str | None, output: Path | None, as_json: b
 @with_deployment
 async def _export(
     deployment: Deployment,
-    target: IO[str],
+    target: BinaryIO,
     account: str,
     mode: Mode,
     times: tuple[datetime | None, datetime | None],
@@ -95,10 +100,10 @@ async def _export(
     owner = await deployment.accounts.get(account)
     number = 0
     if not jsonl:
-        target.write(csv_lines([COLUMNS]))
+        target.write(csv_lines([COLUMNS]).encode())
     async for row in deployment.export(owner, mode, *times):
         line = json.dumps(row, ensure_ascii=False) + "\n" if jsonl else csv_lines([[*row.values()]])
-        target.write(line)
+        target.write(line.encode())
         number += 1
         if number % _PROGRESS_EVERY == 0:
             say(f"{number} …")

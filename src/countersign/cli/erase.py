@@ -12,6 +12,7 @@ from countersign.bootstrap import Deployment
 from countersign.cli.support import command, confirm, say, show, with_deployment
 from countersign.domain.erasure import ErasureReason, Hold
 from countersign.domain.instant import from_ns, rfc3339
+from countersign.errors import OnHold
 from countersign.services.erase import Due, Plan
 
 _REASONS = [reason.value for reason in ErasureReason]
@@ -49,19 +50,27 @@ def erase(
     The record, its entry in the log and every proof stay valid; that it was erased is recorded.
     """
     plan, now = _plan(subject, with_acknowledgments=with_acknowledgments)
-    what = f"{subject}: the disclosures of {len(plan.records)} records"
+    number = len(plan.records)
+    what = f"{subject}: the disclosures of {number} record{'' if number == 1 else 's'}"
     if plan.buyer:
         what += ", and the buyer itself"
+    answer = {"id": subject, "records": [record.record_id for record in plan.records]}
+    if not plan.records and not plan.buyer:
+        say(f"{subject} was erased before: there is nothing left to destroy.")
+        show(answer | {"erased": True}, "", as_json=as_json)
+        return
     if plan.kept_until is not None and plan.kept_until > now:
         say(f"warning: retention ends only at {rfc3339(plan.kept_until)}.")
-    answer = {"id": subject, "records": [record.record_id for record in plan.records]}
     if dry_run:
         say(f"Would be destroyed: {what}.")
         show(answer | {"erased": False}, "\n".join(answer["records"]), as_json=as_json)
         return
     confirm(f"Destroy {what}? This cannot be undone.", yes=yes)
     _erase(plan, ErasureReason(reason))
-    say(f"Destroyed: {what}. Backups made with `countersign backup` cannot bring it back.")
+    say(
+        f"Destroyed: {what}. Old copies of shred-keys.db beside old backups can bring it back: "
+        "delete all but the newest, which has to be made after this."
+    )
     show(answer | {"erased": True}, "\n".join(answer["records"]), as_json=as_json)
 
 
@@ -133,6 +142,8 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     if free and not dry_run:
         confirm(f"Destroy the disclosures of {len(free)} acknowledgments for good?", yes=yes)
         erased = _erase_due(free)
+        if len(erased) < len(free):
+            say(f"{len(erased)} were erased; {len(free) - len(erased)} came to be on hold.")
     answer = {
         "due": [
             {
@@ -171,8 +182,12 @@ async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> list[str]:
     erased = []
     for number, due in enumerate(found, 1):
         plan = await deployment.erase.plan(due.ack_id)
-        await deployment.erase(plan, ErasureReason.RETENTION)
-        erased.append(due.ack_id)
+        try:
+            await deployment.erase(plan, ErasureReason.RETENTION)
+        except OnHold as error:  # placed while this was running
+            say(f"{due.ack_id}: {error.message}")
+        else:
+            erased.append(due.ack_id)
         if number % _PROGRESS_EVERY == 0:
             say(f"{number} of {len(found)}")
     await deployment.database.forget()

@@ -18,7 +18,7 @@ from countersign.domain.mode import Mode
 from countersign.errors import InvalidArgument
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import parse_policy
-from countersign.services.begin_log import NewEpoch
+from countersign.services.begin_log import NewEpoch, PublishedHead
 from countersign.services.check_log import Finding, Progress
 from countersign.services.seal_log import LogState
 
@@ -33,14 +33,17 @@ Nothing is refused meanwhile: acknowledgments are accepted, and wait to be seale
 The ways out:
 
  1. Recover the missing tail. If a newer copy of the database exists (a standby, a later backup, an
-    archive of the write-ahead log), stop the servers and restore that one. Sealing goes on by
-    itself once the database holds the published checkpoint.
+    archive of the write-ahead log), stop the servers and put that one in place. Sealing goes on by
+    itself once the database holds the published checkpoint; after `countersign restore`, which
+    always suspends it, go on with 2.
  2. If nothing was published beyond what the database holds, and you know the last published
-    checkpoint from outside (a witness, a proof that someone keeps, a copy of the log):
+    checkpoint from outside (a witness, a proof that someone keeps, a copy of the log, or the file
+    {mode}.checkpoint in COUNTERSIGN_LOG_HEAD_DIR, where it is newer than the loss):
     countersign log recover --mode {mode} --published-head FILE
     It is taken only if the database holds exactly that checkpoint.
  3. Begin a new epoch, a log of its own whose first entry cites the old head:
     countersign log recover --mode {mode} --new-epoch --reason TEXT
+    With --published-head FILE it cites that one as the last published; else the one in `heads`.
     Proofs of the old log stay valid under its key; hand out the new key as well."""
 
 
@@ -129,15 +132,16 @@ def recover(
     as_json: bool,
 ) -> None:
     """Explain why sealing is suspended, and go on in one of the documented ways."""
+    note = None if published_head is None else _read(published_head)
     if new_epoch:
         confirm(f"Begin a new epoch of the {mode} log? The old one ends for good.", yes=yes)
-        begun = _new_epoch(Mode(mode), reason, host)
+        begun = _new_epoch(Mode(mode), reason, host, note)
         say(f"{begun.origin} has begun. Hand out its key:")
         show({"origin": begun.origin, "vkey": begun.vkey}, begun.vkey, as_json=as_json)
         return
-    if published_head is not None:
+    if note is not None:
         confirm("Is this the last checkpoint that was ever published?", yes=yes)
-        _accept(Mode(mode), published_head.read_bytes())
+        _accept(Mode(mode), note)
         say("Accepted. Servers go on sealing within a second.")
     (state,) = [state for state in _status() if state.log.mode is Mode(mode)]
     if state.suspended is None:
@@ -179,18 +183,33 @@ async def _rotate(deployment: Deployment, overlap: timedelta) -> LogKey:
 
 
 @with_deployment
-async def _new_epoch(deployment: Deployment, mode: Mode, reason: str, host: str | None) -> NewEpoch:
-    return await deployment.begin_log.epoch(mode, reason, host)
+async def _new_epoch(
+    deployment: Deployment, mode: Mode, reason: str, host: str | None, note: bytes | None
+) -> NewEpoch:
+    published = None if note is None else await _published(deployment, mode, note)
+    return await deployment.begin_log.epoch(mode, reason, host, published)
 
 
 @with_deployment
 async def _accept(deployment: Deployment, mode: Mode, note: bytes) -> None:
+    await deployment.begin_log.accept(mode, await _published(deployment, mode, note))
+
+
+async def _published(deployment: Deployment, mode: Mode, note: bytes) -> PublishedHead:
     try:
         checked = parse_policy(await deployment.policy.text(mode)).check_signature(note)
     except EvidenceError as error:
         msg = f"That is no checkpoint of this deployment: {error}."
         raise InvalidArgument(msg) from error
-    await deployment.begin_log.accept(mode, checked.checkpoint, note)
+    return PublishedHead(checked.checkpoint, note)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        msg = f"{file} cannot be read: {error.strerror}."
+        raise InvalidArgument(msg) from error
 
 
 def _view(state: LogState) -> dict[str, Any]:

@@ -8,14 +8,18 @@ from countersign import __version__
 from countersign.cli.accounts import accounts
 from countersign.cli.acknowledgments import acknowledgments
 from countersign.cli.backup import backup, restore
+from countersign.cli.buyers import buyers
+from countersign.cli.clearances import clearances
 from countersign.cli.erase import erase, holds, retention
 from countersign.cli.keys import keys
 from countersign.cli.log import log
 from countersign.cli.notices import notices
 from countersign.cli.server import dev, init, serve
+from countersign.cli.simulate import simulate_provider
 from countersign.cli.support import log_to_standard_error
 from countersign.cli.vault import vault
 from countersign.cli.verify import verify
+from countersign.cli.webhooks import webhooks
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -36,6 +40,8 @@ for part in (
     serve,
     dev,
     accounts,
+    buyers,
+    clearances,
     keys,
     notices,
     acknowledgments,
@@ -47,5 +53,7 @@ for part in (
     retention,
     backup,
     restore,
+    simulate_provider,
+    webhooks,
 ):
     main.add_command(part)

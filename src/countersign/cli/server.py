@@ -26,7 +26,9 @@ def init(*, as_json: bool) -> None:
     """Make or upgrade the database, the secret key and the notices; harmless twice."""
     settings = load_settings()
     published = asyncio.run(initialise(settings))
+    origins = asyncio.run(_origins(settings))
     say(f"Ready in {settings.data_dir.resolve()}.")
+    say(f"The logs are called {' and '.join(origins)}. These names stay.")
     for publication in published:
         content = publication.content
         say(f"Notice {content.id} version {content.version} is published.")
@@ -34,7 +36,13 @@ def init(*, as_json: bool) -> None:
             say(f"  incomplete: {gap}")
     if as_json:
         notices = [{"notice_id": p.content.id, "version": p.content.version} for p in published]
-        show({"data_dir": str(settings.data_dir.resolve()), "notices": notices}, "", as_json=True)
+        place = str(settings.data_dir.resolve())
+        show({"data_dir": place, "notices": notices, "logs": origins}, "", as_json=True)
+
+
+async def _origins(settings: Settings) -> list[str]:
+    async with open_deployment(settings) as deployment:
+        return [log.origin for log in (await deployment.seal_log.current()).values()]
 
 
 @click.command()

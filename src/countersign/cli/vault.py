@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping
 
 import click
 
 from countersign.bootstrap import Deployment
 from countersign.cli.support import command, confirm, say, show, with_deployment
-from countersign.config import load_settings
-from countersign.errors import InvalidArgument
-from countersign.providers.key_encryption import (
-    KEY_BYTES,
-    key_file,
-    key_id,
-    key_source,
-    key_text,
-    parse_keys,
-    replace_key_file,
-)
-
-_CHUNK = 200
-_SETTLE_SECONDS = 2.0
+from countersign.services.rotate_key import Rotated
 
 
 @click.group()
@@ -59,29 +44,16 @@ def rotate(*, yes: bool, as_json: bool) -> None:
     """Make a new key-encryption key, wrap every data key with it, and forget the old one.
 
     Only for keys in a file. At each moment the file holds every key that is needed, so that it can
-    be interrupted and run again; running servers read the file again by themselves. Backups from
+    be interrupted and run again; running servers read the file again by themselves. Servers that
+    read a copy of the file need both keys in it while this runs: see docs/operate.md. Backups from
     before need the old key: keep it with them.
     """
-    uri = load_settings().key_encryption_key
-    file = key_file(uri)
-    if file is None:
-        msg = (
-            "The key-encryption key is not in a file: put the new one first where it comes from, "
-            "and run `countersign vault rewrap`."
-        )
-        raise InvalidArgument(msg)
-    confirm(f"Replace the key-encryption key in {file}?", yes=yes)
-    old = key_source(uri)()
-    keys = parse_keys(old)
-    new = os.urandom(KEY_BYTES)
-    replace_key_file(file, key_text(new) + "".join(key_text(key) for key in keys))
-    number = _rewrap()
-    # A server that read the file just before it changed has stored what it wrapped by then.
-    time.sleep(_SETTLE_SECONDS)
-    number += _rewrap()
-    replace_key_file(file, key_text(new))
-    say(f"{number} data keys are wrapped with the new key. Copy {file} to where you keep its copy.")
-    show({"rewrapped": number, "current": key_id(new).hex()}, key_id(new).hex(), as_json=as_json)
+    confirm("Replace the key-encryption key?", yes=yes)
+    done = _rotate()
+    current = done.current.hex()
+    say(f"{done.rewrapped} data keys are wrapped with the new key. Copy its file to where you keep")
+    say("its copy.")
+    show({"rewrapped": done.rewrapped, "current": current}, current, as_json=as_json)
 
 
 @with_deployment
@@ -93,8 +65,13 @@ async def _status(deployment: Deployment) -> tuple[str, Mapping[str, int]]:
 
 @with_deployment
 async def _rewrap(deployment: Deployment) -> int:
-    total = 0
-    while number := await deployment.vault.rewrap(_CHUNK):
-        total += number
-        say(f"{total} …")
-    return total
+    return await deployment.rotate_key.rewrap(_progress)
+
+
+@with_deployment
+async def _rotate(deployment: Deployment) -> Rotated:
+    return await deployment.rotate_key(_progress)
+
+
+def _progress(total: int) -> None:
+    say(f"{total} …")

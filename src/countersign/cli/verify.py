@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -11,15 +12,27 @@ import click
 from countersign.cli.support import command, say, show
 from countersign.domain.instant import rfc3339
 from countersign.errors import InvalidArgument
+from countersign.evidence.bundle import BUNDLE_BYTES_MAX, pack
+from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.verification import CheckTimestamp, Verdict, verify_file
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OWN_KEY = (
+    "checked against the key that came in this very bundle. To trust nobody, give the operator's "
+    "policy from another source: --policy POLICY"
+)
+_READ_HERE = (
+    "nothing vouches for certificate.pdf, verify.py and verify.html in a bundle: read the words "
+    "here, not there"
+)
+_TEST = "this is test evidence: it proves nothing about a sale"
+_VENDOR = "that the buyer was shown the notice, and typed the initials, is what the vendor asserts"
 
 
 @click.command()
-@click.argument("file", type=_FILE)
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--policy",
     "policy_file",
@@ -35,25 +48,83 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def verify(
     file: Path, policy_file: Path | None, timestamp_roots: Path | None, *, as_json: bool
 ) -> None:
-    """Check a bundle or a proof. One line says what came of it; exit status 0 only if all is well.
+    """Check a bundle, packed or unpacked, or a proof. Exit status 0 only if all is well.
+
+    One line on standard output says what came of it; the words that were checked go beside it.
 
     It needs no server, no database and no network.
     """
     policy = None if policy_file is None else _policy(policy_file)
-    verdict = verify_file(file.read_bytes(), policy, _timestamp_check(timestamp_roots))
-    if verdict.ok and verdict.facts["policy"] == "bundle":
-        say(
-            "warning: checked against the key that came in this very bundle. To trust nobody, "
-            "give the operator's policy from another source: --policy POLICY"
-        )
+    verdict = verify_file(_read(file), policy, _timestamp_check(timestamp_roots))
+    for line in _words(verdict):
+        say(_printable(line))
+    warnings = _warnings(verdict)
+    for warning in warnings:
+        say(f"warning: {warning}")
     for cosigned in verdict.facts.get("cosigned", ()):
-        at = rfc3339(datetime.fromtimestamp(cosigned["time"], UTC))
-        say(f"cosigned by {cosigned['name']} at {at}")
+        at = cosigned_at(cosigned["time"])
+        told = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is no date"
+        say(_printable(f"cosigned by {cosigned['name']} at {told}"))
     for stamp in verdict.facts.get("timestamps", ()):
         say(f"time-stamp: {stamp}")
-    show(_view(verdict), verdict.line(), as_json=as_json)
+    show(_view(verdict) | {"warnings": warnings}, verdict.line(), as_json=as_json)
     if not verdict.ok:
         sys.exit(1)
+
+
+def _read(place: Path) -> bytes:
+    """A file, or the bundle that was unpacked into a folder."""
+    try:
+        if not place.is_dir():
+            return _bytes(place)
+        found = [p for p in (*place.iterdir(), *place.glob("timestamps/*")) if p.is_file()]
+        packed, others = pack({p.relative_to(place).as_posix(): _bytes(p) for p in found})
+    except OSError as error:
+        msg = f"{place} cannot be read: {error.strerror}."
+        raise InvalidArgument(msg) from error
+    if others:
+        say(_printable(f"not part of the bundle, and not looked at: {', '.join(others)}"))
+    return packed
+
+
+def _bytes(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(BUNDLE_BYTES_MAX + 1)  # one more than is taken is enough to refuse it
+
+
+def _words(verdict: Verdict) -> Iterator[str]:
+    """What was acknowledged, in the words that were checked."""
+    if not verdict.notice:
+        return
+    yield f"accepted at {verdict.record.get('accepted_at')} by the service's own clock"
+    yield f"The notice reads: {verdict.notice.get('heading')}"
+    initials = verdict.shown.get("initials_per_line")
+    for number, bullet in enumerate(verdict.notice["bullets"]):
+        given = initials[number : number + 1] if isinstance(initials, list) else []
+        yield f"  [{given[0] if given else 'not shown'}] {bullet['text']}"
+    for name, value in verdict.shown.items():
+        if name != "initials_per_line":
+            yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+
+
+def _warnings(verdict: Verdict) -> list[str]:
+    """What nobody should overlook in a good verdict."""
+    if not verdict.ok:
+        return []
+    told = {
+        _OWN_KEY: verdict.facts["policy"] == "bundle",
+        _TEST: verdict.record.get("mode") == "test",
+        _VENDOR: verdict.record.get("capture") == "vendor_api",
+        _READ_HERE: bool(verdict.notice),
+    }
+    return [warning for warning, due in told.items() if due]
+
+
+def _printable(text: str) -> str:
+    """A text from a file, with whatever could play tricks on a terminal made visible."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
 
 
 def _policy(file: Path) -> Policy:
@@ -91,4 +162,5 @@ def _view(verdict: Verdict) -> dict[str, object]:
         "facts": dict(verdict.facts),
         "shown": dict(verdict.shown),
         "record": dict(verdict.record),
+        "notice": dict(verdict.notice),
     }

@@ -13,10 +13,17 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from countersign.domain.facts import Facts, joined_facts, shortfalls
+from countersign.domain.instant import from_ms
 from countersign.domain.mode import Mode
+from countersign.domain.reason import Reason
+from countersign.domain.verification_rules import VerificationRules
 
 VALIDITY: Final = timedelta(days=365)
-"""How long a verification lasts; no statute was found to set it (at most 12 months, by choice)."""
+"""How long a simulated verification lasts, and the longest that any does."""
+
+PROOFS_MAX: Final = 4
+"""Verifications of one buyer that are kept to judge by."""
 
 ZIPS_PER_DAY: Final = 5
 """Different ZIP codes that one account may try for one buyer within 24 hours."""
@@ -34,16 +41,6 @@ class BuyerStatus(StrEnum):
     REVOKED = "revoked"
 
 
-class Reason(StrEnum):
-    """Why a buyer is not verified: stable codes, never a value."""
-
-    IDENTITY_FAILED = "identity_failed"
-    IDENTITY_REQUIRES_INPUT = "identity_requires_input"
-    AGE_BELOW_MINIMUM = "age_below_minimum"
-    ZIP_MISMATCH = "zip_mismatch"
-    SIMULATED_ELSEWHERE = "simulated_elsewhere"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """What one verification came to. `status` is never `expired`: that is a matter of time."""
@@ -52,6 +49,25 @@ class Attempt:
     at: datetime
     expires_at: datetime | None = None
     reasons: tuple[Reason, ...] = ()
+    proof: "Proof | None" = None
+    """What a real verification proved."""
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """One verification that succeeded: what it proved, and for how long that counts.
+
+    The times are Unix milliseconds.
+    """
+
+    session: str
+    """The keyed hash of the provider session, in hexadecimal digits."""
+    verified_at: int
+    began_at: int
+    """When the provider decided: validity runs from there."""
+    expires_at: int
+    facts: Facts
+    zips: tuple[str, ...]
+    """Keyed hashes of the ZIP codes proved, in hexadecimal digits."""
 
 
 class Buyer(Struct, frozen=True, kw_only=True):
@@ -65,6 +81,10 @@ class Buyer(Struct, frozen=True, kw_only=True):
     verified_at: datetime | None
     expires_at: datetime | None
     simulated: bool
+    proofs: tuple[Proof, ...] = ()
+    """The newest last; empty for a simulated buyer."""
+    same_as: str | None = None
+    """The identifier under which this buyer goes on: the same person was known already."""
 
 
 class Standing(Struct, frozen=True, kw_only=True):
@@ -102,18 +122,76 @@ def after_attempt(buyer: Buyer, attempt: Attempt) -> Buyer:
     if buyer.status is BuyerStatus.REVOKED:
         return buyer
     if attempt.status is BuyerStatus.VERIFIED:
-        return replace(
-            buyer,
-            status=BuyerStatus.VERIFIED,
-            reasons=(),
-            verified_at=attempt.at,
-            expires_at=attempt.expires_at,
-        )
+        return _verified(buyer, attempt)
     if attempt.status is BuyerStatus.REVOKED:
-        return replace(buyer, status=BuyerStatus.REVOKED, reasons=())
+        return after_revocation(buyer)
     if buyer.status is BuyerStatus.VERIFIED:
         return buyer
     return replace(buyer, status=attempt.status, reasons=attempt.reasons)
+
+
+def after_revocation(buyer: Buyer) -> Buyer:
+    """The buyer as an operator revokes it; what was verified before is kept."""
+    return replace(buyer, status=BuyerStatus.REVOKED, reasons=())
+
+
+def reinstated(buyer: Buyer) -> Buyer:
+    """A revoked buyer as an operator reinstates it: as it was, or asked to verify."""
+    if buyer.verified_at is not None:
+        return replace(buyer, status=BuyerStatus.VERIFIED, reasons=())
+    reasons = (Reason.IDENTITY_REQUIRES_INPUT,)
+    return replace(buyer, status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
+
+
+def _verified(buyer: Buyer, attempt: Attempt) -> Buyer:
+    proof = attempt.proof
+    known = next((p for p in buyer.proofs if proof and p.session == proof.session), None)
+    if proof is None or known is None:
+        proofs = buyer.proofs if proof is None else (*buyer.proofs, proof)[-PROOFS_MAX:]
+        if _later(buyer, attempt):
+            return replace(
+                buyer,
+                status=BuyerStatus.VERIFIED,
+                reasons=(),
+                verified_at=attempt.at,
+                expires_at=attempt.expires_at,
+                proofs=proofs,
+            )
+        return replace(buyer, proofs=proofs)
+    joined = _joined(known, proof)
+    if joined == known:
+        # The same session once more: nothing new was proved.
+        return buyer
+    return replace(
+        buyer,
+        proofs=tuple(joined if p is known else p for p in buyer.proofs),
+        expires_at=attempt.expires_at if _later(buyer, attempt) else buyer.expires_at,
+    )
+
+
+def _joined(known: Proof, new: Proof) -> Proof:
+    """What one session proved, by the rules of whoever asked, taken together.
+
+    Accounts ask for different things: what counts for one must not be gone because another asked
+    for less.
+    """
+    return replace(
+        known,
+        began_at=max(known.began_at, new.began_at),
+        expires_at=max(known.expires_at, new.expires_at),
+        facts=joined_facts(known.facts, new.facts),
+        zips=tuple(dict.fromkeys((*known.zips, *new.zips))),
+    )
+
+
+def _later(buyer: Buyer, attempt: Attempt) -> bool:
+    """Whether the attempt makes the buyer verified for longer; an older session never shortens."""
+    return (
+        buyer.status is not BuyerStatus.VERIFIED
+        or buyer.expires_at is None
+        or attempt.expires_at is None
+        or attempt.expires_at > buyer.expires_at
+    )
 
 
 def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
@@ -125,22 +203,49 @@ def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
     return buyer.status
 
 
-def standing(buyer: Buyer, asking_account_id: str, now: datetime) -> Standing:
+def standing(
+    buyer: Buyer, asking_account_id: str, rules: VerificationRules, now: datetime
+) -> Standing:
     """What the asking account is told.
 
     A simulated verification never counts outside its own account: others are told that the
-    buyer has to verify, and why.
+    buyer has to verify, and why. A real one is judged by the asking account's `rules`: where they
+    want more than was proved, the buyer has to verify again.
     """
     if buyer.simulated and buyer.account_id != asking_account_id:
+        return _has_to_verify(Reason.SIMULATED_ELSEWHERE)
+    status = status_at(buyer, now)
+    if status is BuyerStatus.REVOKED or not buyer.proofs:
         return Standing(
-            status=BuyerStatus.REQUIRES_INPUT,
-            verified_at=None,
-            expires_at=None,
-            reasons=(Reason.SIMULATED_ELSEWHERE,),
+            status=status,
+            verified_at=buyer.verified_at,
+            expires_at=buyer.expires_at,
+            reasons=(),
         )
+    proof = best_proof(buyer, rules)
+    if proof is None:
+        return _has_to_verify(*shortfalls(buyer.proofs[-1].facts, rules))
+    expires_at = from_ms(_expiry(proof, rules))
     return Standing(
-        status=status_at(buyer, now),
-        verified_at=buyer.verified_at,
-        expires_at=buyer.expires_at,
+        status=BuyerStatus.VERIFIED if now < expires_at else BuyerStatus.EXPIRED,
+        verified_at=from_ms(proof.verified_at),
+        expires_at=expires_at,
         reasons=(),
+    )
+
+
+def best_proof(buyer: Buyer, rules: VerificationRules) -> Proof | None:
+    """The proof that satisfies these rules for longest, expired or not; None if none does."""
+    enough = [proof for proof in buyer.proofs if not shortfalls(proof.facts, rules)]
+    return max(enough, key=lambda proof: _expiry(proof, rules), default=None)
+
+
+def _expiry(proof: Proof, rules: VerificationRules) -> int:
+    validity = timedelta(days=rules.validity_days) // timedelta(milliseconds=1)
+    return min(proof.expires_at, proof.began_at + validity)
+
+
+def _has_to_verify(*reasons: Reason) -> Standing:
+    return Standing(
+        status=BuyerStatus.REQUIRES_INPUT, verified_at=None, expires_at=None, reasons=reasons
     )

@@ -1,10 +1,13 @@
 """Erasing: what goes, what keeps it, and what is due."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from countersign.domain.mode import Mode
+from countersign.domain.record import NewRecord
 
 
 class ErasureReason(StrEnum):
@@ -26,6 +29,13 @@ class Erasable:
     at: datetime
     body: bytes
     erased_at: datetime | None
+
+
+class RecordErasure(NamedTuple):
+    """Records of one account and mode whose disclosures go, and the record that says so."""
+
+    record_ids: Sequence[str]
+    erasure: NewRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

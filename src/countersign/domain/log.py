@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from countersign.domain.mode import Mode
+
+WITNESS: Final = "witness"
+TIMESTAMP: Final = "rfc3161"
+"""The kinds of anchors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +52,8 @@ class StoredCheckpoint:
 class Anchor:
     """What someone else says of a checkpoint.
 
-    `kind` is `witness` (the body is a cosignature line, `name` the witness's) or `rfc3161` (the
-    body is a time-stamp response, `name` the authority's address).
+    `kind` is `witness` (the body is a cosignature line, `name` the witness's and the id of its
+    key) or `rfc3161` (the body is a time-stamp response, `name` the authority's address).
     """
 
     log_id: int

@@ -15,6 +15,8 @@ class RecordType(StrEnum):
 
     ACKNOWLEDGMENT = "acknowledgment"
     VERIFICATION = "verification"
+    CLEARANCE = "clearance"
+    FULFILMENT = "fulfilment"
     ERASURE = "erasure"
     NOTICE_EVENT = "notice_event"
     KEY_ROTATION = "key_rotation"
@@ -53,6 +55,14 @@ class Sealed:
 
     origin: str
     index: int
+
+
+class KeylessRecord(NamedTuple):
+    """A record whose disclosures are there and whose shred key is not."""
+
+    record_id: str
+    account_id: str
+    mode: Mode
 
 
 class DisclosuresRow(NamedTuple):

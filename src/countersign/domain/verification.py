@@ -1,18 +1,23 @@
 """A verification: one provider session judged once, and what it made of the buyer."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from countersign.domain.buyer import Attempt, Buyer
+from msgspec import Struct
+
+from countersign.domain.buyer import Attempt, Buyer, BuyerStatus
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord
+from countersign.domain.verification_rules import VerificationRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewVerification:
-    """What one call of *verify* writes, in one transaction.
+    """What one call of *verify* writes in the sandbox, in one transaction.
 
     `subject_index` and `zip_index` are keyed hashes: of the provider session (who is asked about)
     and of the ZIP code; both None where the call gave none.
@@ -32,3 +37,84 @@ class NewVerification:
     decide: Callable[[Buyer | None], Buyer]
     """The buyer after this verification, from the buyer as stored; pure, run inside the write."""
     remember: Callable[[Buyer], IdempotencyEntry] | None
+
+
+class Resolution(Struct, frozen=True, kw_only=True):
+    """Whom a provider session is about, as far as it is known."""
+
+    cbid: str | None
+    """None: nobody who was here before."""
+    first_verified_at: datetime | None
+    """When this session verified somebody first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """A session that is not decided, as it is kept to be asked about again."""
+
+    id: str
+    """Its shred key is found under this id."""
+    request: bytes
+    """Session id, ZIP code and subject, sealed by the vault."""
+    shred_key: bytes
+    next_poll_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveVerification:
+    """What judging a provider session writes, in one transaction."""
+
+    record: NewRecord
+    evidence: bytes
+    """The provider's answer and the decision, sealed with the record's shred key."""
+    account_id: str
+    mode: Mode
+    provider: str
+    cbid: str
+    """That of `Resolution`, or a new one. If it has changed meanwhile, nothing is written."""
+    session_index: bytes
+    fingerprint: bytes | None
+    """Of the document."""
+    attempt: Attempt
+    subject_index: bytes
+    """The keyed hash of the buyer for the count of ZIP codes tried."""
+    zip_index: bytes | None
+    """None where the ZIP code was not compared, so that nothing could be learned of it."""
+    at: datetime
+    following: Following | None
+    """None: the session is decided, and is not asked about again."""
+    remember: Callable[[Buyer], IdempotencyEntry] | None
+
+
+class Pending(Struct, frozen=True, kw_only=True):
+    """A session that is followed, as stored."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    cbid: str
+    request: bytes
+    shred_key: bytes | None
+    polls: int
+    created_at: datetime
+    next_poll_at: datetime
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """A buyer, and the rules of the account that asks; None where it has none of its own."""
+
+    buyer: Buyer
+    rules: VerificationRules | None
+
+
+class StoredEvidence(Struct, frozen=True, kw_only=True):
+    """The evidence of one verification, as stored: sealed."""
+
+    verification_id: str
+    account_id: str
+    mode: Mode
+    provider: str
+    status: BuyerStatus
+    at: datetime
+    payload: bytes
+    shred_key: bytes

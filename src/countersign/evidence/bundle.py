@@ -27,6 +27,8 @@ VERIFY_PY: Final = "verify.py"
 VERIFY_HTML: Final = "verify.html"
 README: Final = "README.txt"
 SUMS: Final = "SHA256SUMS"
+_BEFORE: Final = (RECORD, DISCLOSURES, NOTICE, PROOF, POLICY)
+_AFTER: Final = (CERTIFICATE, VERIFY_PY, VERIFY_HTML, README, SUMS)
 BUNDLE_BYTES_MAX: Final = 16_000_000
 _FILES_MAX: Final = 64
 _TIMESTAMP: Final = re.compile(r"timestamps/[A-Za-z0-9._-]{1,80}\.tsr\Z", re.ASCII)
@@ -37,12 +39,17 @@ _VERSION: Final = 20
 
 GUIDE: Final = b"""Evidence of an acknowledgment. You need not trust whoever gave it to you.
 
-  certificate.pdf    what was shown, initialed and recorded, for people to read
+  certificate.pdf    what was recorded, for people to read
   verify.html        open it in a browser and give it this ZIP file: nothing is sent anywhere
   verify.py          python3 verify.py (Python 3.11 or newer, nothing to install), in this folder
 
 Both check against policy.txt, the key that came in this very file. To be independent of whoever
 gave it to you, take the policy from a source that you trust: python3 verify.py --policy FILE
+
+Nothing vouches for certificate.pdf, verify.py, verify.html and this file: whoever gave it to you
+could have put anything into them, and SHA256SUMS would agree. Read the words from what the verifier
+prints, and take the verifier from elsewhere too: the release of Countersign, or a program of your
+own after its spec/evidence-format.md.
 
   record.json        the record: its exact bytes are what the log holds the digest of
   disclosures.json   the personal fields that are shown, each bound to the record by its digest
@@ -140,6 +147,13 @@ def read_bundle(data: bytes) -> tuple[BundleContents, bytes]:
     return contents_of(read_container(data))
 
 
+def pack(files: Mapping[str, bytes]) -> tuple[bytes, list[str]]:
+    """The bundle that was unpacked into these files, and the names that are none of its files."""
+    stamps = sorted(name for name in files if _TIMESTAMP.match(name))
+    known = [name for name in (*_BEFORE, *stamps, *_AFTER) if name in files]
+    return write_container({n: files[n] for n in known}), sorted(set(files).difference(known))
+
+
 def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
     """The same from the files themselves.
 
@@ -147,13 +161,11 @@ def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
         EvidenceError: a file is missing, unknown, or not in its place.
     """
     stamps = [name for name in files if name.startswith("timestamps/")]
-    fixed_before = [RECORD, DISCLOSURES, NOTICE, PROOF, POLICY]
-    fixed_after = [CERTIFICATE, VERIFY_PY, VERIFY_HTML, README, SUMS]
-    missing = [name for name in (*fixed_before, *fixed_after) if name not in files]
+    missing = [name for name in (*_BEFORE, *_AFTER) if name not in files]
     if missing:
         msg = f"the bundle lacks {missing[0]}"
         raise EvidenceError(msg)
-    if list(files) != [*fixed_before, *sorted(stamps), *fixed_after]:
+    if list(files) != [*_BEFORE, *sorted(stamps), *_AFTER]:
         msg = "the bundle holds other files than it should, or in another order"
         raise EvidenceError(msg)
     if not all(_TIMESTAMP.match(name) for name in stamps):

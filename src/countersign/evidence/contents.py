@@ -13,7 +13,16 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.record import ACKNOWLEDGMENT, VERSION
 
 RECORD_TYPES: Final = frozenset(
-    {ACKNOWLEDGMENT, "verification", "erasure", "key_rotation", "notice_event", "epoch"}
+    {
+        ACKNOWLEDGMENT,
+        "verification",
+        "clearance",
+        "fulfilment",
+        "erasure",
+        "key_rotation",
+        "notice_event",
+        "epoch",
+    }
 )
 
 

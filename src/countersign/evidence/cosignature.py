@@ -1,10 +1,24 @@
 """What a witness signs (c2sp.org/tlog-cosignature): a checkpoint, and when it was seen."""
 
+from datetime import UTC, datetime, timedelta
+
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.errors import EvidenceError
 
 _NAME_BYTES_MAX = 255
 _LABEL = b"subtree/v1\n\x00"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def cosigned_at(time: int) -> datetime | None:
+    """When a witness signed, from the Unix seconds in its cosignature; None for no date we have.
+
+    Whoever holds the witness's key may sign any number below 2^63, far beyond the year 9999.
+    """
+    try:
+        return _EPOCH + timedelta(seconds=time)
+    except OverflowError:
+        return None
 
 
 def ed25519_message(time: int, text: bytes) -> bytes:

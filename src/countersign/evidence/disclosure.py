@@ -6,8 +6,9 @@ proof about it, stays valid.
 
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -15,11 +16,11 @@ from countersign.evidence.errors import EvidenceError
 
 SALT_BYTES: Final = 16
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
-_encode: Final = msgspec.json.Encoder().encode
+_encode_lines: Final = msgspec.json.Encoder().encode_lines
 _decode: Final = msgspec.json.Decoder(tuple[str, str, Any]).decode
 
 
-class Disclosure(NamedTuple):
+class Disclosure(msgspec.Struct, frozen=True, gc=False):
     """One disclosed field."""
 
     encoded: str
@@ -33,11 +34,38 @@ def b64url(data: bytes) -> str:
     return b2a_base64(data, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
 
 
-def disclose(salt: bytes, name: str, value: object) -> Disclosure:
-    """Make the disclosure of one field. `salt` is 16 random bytes, used once."""
-    text = b2a_base64(_encode((b64url(salt), name, value)), newline=False)
-    encoded = text.translate(_URL_SAFE).rstrip(b"=")
-    return Disclosure(encoded.decode("ascii"), b64url(sha256(encoded).digest()))
+def b64url_each(parts: Sequence[bytes]) -> list[str]:
+    """The same of each of these, which are of one length."""
+    if not parts:
+        return []
+    length = len(parts[0])
+    # Zero bytes between them bring each to a multiple of three: what they add is cut off again.
+    fill = bytes(-length % 3)
+    text = b2a_base64(fill.join(parts) + fill, newline=False).translate(_URL_SAFE).decode("ascii")
+    width, own = (length + 2) // 3 * 4, (length * 8 + 5) // 6
+    return [text[start : start + own] for start in range(0, len(text), width)]
+
+
+def disclose(salts: Sequence[bytes], fields: Sequence[tuple[str, object]]) -> list[Disclosure]:
+    """Make the disclosures of fields, of one record or of many: name and value of each.
+
+    `salts` are as many times 16 random bytes, each used once. One step is done for all before the
+    next: one field after the other takes half as long again.
+    """
+    if not fields:
+        return []
+    lines = _encode_lines(
+        [
+            (salt, name, value)
+            for salt, (name, value) in zip(b64url_each(salts), fields, strict=True)
+        ]
+    ).split(b"\n")
+    lines.pop()
+    encoded = b".".join([b2a_base64(line, newline=False).rstrip(b"=") for line in lines]).translate(
+        _URL_SAFE
+    )
+    digests = b64url_each([sha256(one).digest() for one in encoded.split(b".")])
+    return list(map(Disclosure, encoded.decode("ascii").split("."), digests))
 
 
 def read_disclosure(encoded: str) -> tuple[str, str, Any]:

@@ -45,6 +45,10 @@ def _check_name(name: str) -> None:
         raise EvidenceError(msg)
 
 
+class NoKnownSignature(EvidenceError):
+    """None of the keys that were given signed the note."""
+
+
 class SignatureLine(NamedTuple):
     """A signature as it stands in a note: who, by which key, and the bytes after the key's id."""
 
@@ -213,7 +217,7 @@ def open_note(
         good[line.name, line.key_id] = line
     if not good:
         msg = "no signature by a key that is trusted"
-        raise EvidenceError(msg)
+        raise NoKnownSignature(msg)
     return note.text, tuple(good.values())
 
 

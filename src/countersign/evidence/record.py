@@ -6,12 +6,13 @@ hashed as they are, and never made anew when they are verified.
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
 
 from countersign.evidence.canonical import Json, canonical_json, checked_canonical_json
-from countersign.evidence.disclosure import SALT_BYTES, Disclosure, b64url, disclose
+from countersign.evidence.disclosure import SALT_BYTES, Disclosure, b64url_each, disclose
 
 VERSION: Final = 1
 ACKNOWLEDGMENT: Final = "acknowledgment"
@@ -33,12 +34,23 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     notice_version_source: str
 
 
+class Draft(NamedTuple):
+    """What the record of an acknowledgment is made of."""
+
+    subject: Subject
+    personal: Sequence[tuple[str, object]]
+    """Name and value of each personal field; a field that is not known is given with the value
+    None, so that its absence can be shown."""
+    entropy: bytes
+    """`entropy_needed(len(personal))` random bytes: 16 for the nonce, 16 for each salt."""
+
+
 class SealedRecord(NamedTuple):
     """A record and the disclosures that it binds."""
 
     body: bytes
     digest: bytes
-    disclosures: tuple[Disclosure, ...]
+    disclosures: list[Disclosure]
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,39 +91,36 @@ def bullet_digests(bullets: Sequence[tuple[str, str]]) -> msgspec.Raw:
     )
 
 
-def make_record(
-    subject: Subject, personal: Sequence[tuple[str, object]], entropy: bytes
-) -> SealedRecord:
-    """Write the record of an acknowledgment and the disclosures of its personal fields.
-
-    Args:
-        subject: what the record says openly.
-        personal: name and value of each personal field; a field that is not known is given with
-            the value None, so that its absence can be shown.
-        entropy: `entropy_needed(len(personal))` random bytes; 16 for the nonce, 16 for each salt.
-    """
-    nonce, disclosures = _hide(personal, entropy)
-    body = _encode(
-        _Record(
-            sd=sorted([disclosure.digest for disclosure in disclosures]),
-            sd_alg="sha-256",
-            accepted_at=subject.accepted_at,
-            account=subject.account,
-            bullets=subject.bullets,
-            capture=subject.capture,
-            credential=subject.credential,
-            id=subject.id,
-            mode=subject.mode,
-            nonce=nonce,
-            notice_digest=subject.notice_digest,
-            notice_id=subject.notice_id,
-            notice_version=subject.notice_version,
-            notice_version_source=subject.notice_version_source,
-            type=ACKNOWLEDGMENT,
-            v=VERSION,
+def make_records(drafts: Sequence[Draft]) -> list[SealedRecord]:
+    """Write the records of acknowledgments, and the disclosures of their personal fields."""
+    hidden = _hide([(draft.personal, draft.entropy) for draft in drafts])
+    bodies = [
+        _encode(
+            _Record(
+                sd=sorted([disclosure.digest for disclosure in disclosures]),
+                sd_alg="sha-256",
+                accepted_at=subject.accepted_at,
+                account=subject.account,
+                bullets=subject.bullets,
+                capture=subject.capture,
+                credential=subject.credential,
+                id=subject.id,
+                mode=subject.mode,
+                nonce=nonce,
+                notice_digest=subject.notice_digest,
+                notice_id=subject.notice_id,
+                notice_version=subject.notice_version,
+                notice_version_source=subject.notice_version_source,
+                type=ACKNOWLEDGMENT,
+                v=VERSION,
+            )
         )
-    )
-    return SealedRecord(body, sha256(body).digest(), disclosures)
+        for (subject, _, _), (nonce, disclosures) in zip(drafts, hidden, strict=True)
+    ]
+    return [
+        SealedRecord(body, sha256(body).digest(), disclosures)
+        for body, (_, disclosures) in zip(bodies, hidden, strict=True)
+    ]
 
 
 def make_fact(
@@ -121,10 +130,10 @@ def make_fact(
 
     Args:
         members: what the record says openly: `type`, `id`, `mode`, `at` and its own members.
-        personal: as for `make_record`.
-        entropy: `entropy_needed(len(personal))` random bytes.
+        personal: as in a `Draft`.
+        entropy: as in a `Draft`.
     """
-    nonce, disclosures = _hide(personal, entropy)
+    [(nonce, disclosures)] = _hide([(personal, entropy)])
     own: dict[str, Json] = {
         "v": VERSION,
         "nonce": nonce,
@@ -136,15 +145,22 @@ def make_fact(
 
 
 def _hide(
-    personal: Sequence[tuple[str, object]], entropy: bytes
-) -> tuple[str, tuple[Disclosure, ...]]:
-    """The nonce, and a disclosure for each personal field."""
-    if len(entropy) != entropy_needed(len(personal)):
-        msg = "wrong number of random bytes"
-        raise ValueError(msg)
-    return b64url(entropy[:SALT_BYTES]), tuple(
-        disclose(entropy[start : start + SALT_BYTES], name, value)
-        for start, (name, value) in zip(
-            range(SALT_BYTES, len(entropy), SALT_BYTES), personal, strict=True
-        )
-    )
+    hidden: Sequence[tuple[Sequence[tuple[str, object]], bytes]],
+) -> list[tuple[str, list[Disclosure]]]:
+    """For each record, of which personal fields and entropy are given: nonce and disclosures."""
+    fields: list[tuple[str, object]] = []
+    nonces: list[bytes] = []
+    salts: list[bytes] = []
+    for personal, entropy in hidden:
+        if len(entropy) != entropy_needed(len(personal)):
+            msg = "wrong number of random bytes"
+            raise ValueError(msg)
+        fields += personal
+        nonce, *own = [entropy[at : at + SALT_BYTES] for at in range(0, len(entropy), SALT_BYTES)]
+        nonces.append(nonce)
+        salts += own
+    made = iter(disclose(salts, fields))
+    return [
+        (nonce, list(islice(made, len(personal))))
+        for nonce, (personal, _) in zip(b64url_each(nonces), hidden, strict=True)
+    ]

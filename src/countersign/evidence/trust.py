@@ -5,10 +5,12 @@ from typing import Final, NamedTuple
 
 from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Verifier, open_note
+from countersign.evidence.note import NoKnownSignature, Verifier, open_note, parse_note
 
 NONE: Final = b"none"
 """The quorum that asks for no witness."""
+TEST_ORIGIN: Final = "/v1/log/test/"
+"""What the origins of test logs have in them."""
 
 
 def readable(name: bytes) -> str:
@@ -22,6 +24,11 @@ class Witness(NamedTuple):
     name: bytes
     verifier: Verifier
     url: str | None
+
+    @property
+    def key_name(self) -> str:
+        """The name and id of its key, which tell it from another key of the same name."""
+        return f"{self.verifier.name}+{self.verifier.key_id.hex()}"
 
 
 class Group(NamedTuple):
@@ -80,11 +87,13 @@ class Policy:
         """The same without the quorum."""
         # One key may be that of a log and of a witness: it is one key all the same.
         keys = dict.fromkeys([*self.logs, *(witness.verifier for witness in self.witnesses)])
+        checkpoint = parse_checkpoint(parse_note(note).text)
         try:
-            text, lines = open_note(note, tuple(keys))
+            _, lines = open_note(note, tuple(keys))
+        except NoKnownSignature as error:
+            raise NotSigned(_nobody_signed(checkpoint.origin)) from error
         except EvidenceError as error:
             raise NotSigned(str(error)) from error
-        checkpoint = parse_checkpoint(text)
         verified = {(line.name, line.key_id): line for line in lines}
         log = next(
             (
@@ -95,8 +104,7 @@ class Policy:
             None,
         )
         if log is None:
-            msg = f"no log of the policy signed for {checkpoint.origin}"
-            raise NotSigned(msg)
+            raise NotSigned(_nobody_signed(checkpoint.origin))
         cosigned = tuple(
             Cosigned(witness.name, verified[id_].time)
             for witness in self.witnesses
@@ -120,3 +128,10 @@ class Policy:
         if self.quorum not in present:
             msg = f"the policy asks for {readable(self.quorum)}; cosigned by: {found}"
             raise NoQuorum(msg)
+
+
+def _nobody_signed(origin: str) -> str:
+    """Why a checkpoint of this log counts for nothing; a test log is said to be one."""
+    if TEST_ORIGIN in origin:
+        return f"no log of the policy signed for {origin}, a test log: is this the live policy?"
+    return f"no log of the policy signed for {origin}"

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from countersign.evidence.bundle import SUMS, contents_of, read_container, sums
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.contents import check_disclosures, check_notice, check_record
@@ -43,7 +45,8 @@ class Verdict:
     """What verifying came to.
 
     `step` and `name` are those of the step that failed, None if all went well. `facts` are what
-    was established up to there, for people; `shown` the disclosed fields by name.
+    was established up to there, for people; `shown` the disclosed fields by name; `record` and
+    `notice` what these say. These words are what was checked, and no others in a bundle are.
     """
 
     ok: bool
@@ -53,6 +56,7 @@ class Verdict:
     facts: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] = field(default_factory=dict)
     record: Mapping[str, Any] = field(default_factory=dict)
+    notice: Mapping[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
         """The verdict in one line."""
@@ -74,6 +78,7 @@ class _Steps:
         self.facts: dict[str, Any] = {}
         self.shown: dict[str, Any] = {}
         self.record: dict[str, Any] = {}
+        self.notice: dict[str, Any] = {}
 
 
 def verify_file(
@@ -102,7 +107,12 @@ def verify_file(
             facts=steps.facts,
         )
     return Verdict(
-        ok=True, message=message, facts=steps.facts, shown=steps.shown, record=steps.record
+        ok=True,
+        message=message,
+        facts=steps.facts,
+        shown=steps.shown,
+        record=steps.record,
+        notice=steps.notice,
     )
 
 
@@ -133,6 +143,7 @@ def _verify_bundle(
         steps.shown = check_disclosures(contents.disclosures, steps.record)
     with _step("notice"):
         check_notice(contents.notice, steps.record)
+        steps.notice = msgspec.json.decode(contents.notice)
     with _step("timestamps"):
         steps.facts["timestamps"] = [
             "present, not checked"

@@ -101,7 +101,7 @@ class App:
     ) -> Reply:
         """Pass the gates; `extra` gets the headers that also a refusal carries."""
         if route.scope is None:
-            return await route.handler(self._deployment, call)
+            return await self._public(route, call, incoming)
         token = _bearer(call)
         principal = call.principal_ = await self._deployment.authenticate(token)
         if route.scope not in principal.scopes:
@@ -120,6 +120,14 @@ class App:
             key = call.headers.get(b"idempotency-key")
             if key is not None:
                 return await self._once(route, call, _idempotency_key(key))
+        return await route.handler(self._deployment, call)
+
+    async def _public(self, route: Route, call: Call, incoming: _Incoming) -> Reply:
+        if route.query and call.query_string:
+            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
+        if route.raw_body_max:
+            length = call.headers.get(b"content-length", b"")
+            call.body = await incoming.read(length, route.raw_body_max)
         return await route.handler(self._deployment, call)
 
     async def _once(self, route: Route, call: Call, key: str) -> Reply:
@@ -228,14 +236,14 @@ class _Incoming:
         self._receive = receive
         self._more = True
 
-    async def read(self, declared: bytes) -> bytes:
+    async def read(self, declared: bytes, most: int = BODY_BYTES_MAX) -> bytes:
         """The whole body; `declared` is its Content-Length.
 
         Raises:
-            PayloadTooLarge: it is larger than BODY_BYTES_MAX.
+            PayloadTooLarge: it is larger than `most` bytes.
             InvalidRequest: the connection, or the time for it, ended before it did.
         """
-        if declared.isdigit() and int(declared[:20]) > BODY_BYTES_MAX:
+        if declared.isdigit() and int(declared[:20]) > most:
             self._more = int(declared[:20]) <= _DRAINED_BYTES_MAX
             raise PayloadTooLarge
         parts: list[bytes] = []
@@ -245,7 +253,7 @@ class _Incoming:
                 while self._more:
                     part = await self._next()
                     size += len(part)
-                    if size > BODY_BYTES_MAX:
+                    if size > most:
                         raise PayloadTooLarge
                     parts.append(part)
         except TimeoutError:

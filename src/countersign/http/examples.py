@@ -6,6 +6,8 @@ from countersign.bootstrap import shipped_notice_files
 from countersign.domain.notice import notice_digest, published_bytes
 from countersign.domain.notice_file import parse_notice_file
 
+CLEARANCE_ID: Final = "clr_01km9x4zq2e6t9m0r5c7v3w8xa"
+FULFILMENT_ID: Final = "ful_01kmcg2a7ke4d1p8z6h0s5n9ry"
 ACK_ID: Final = "ack_01km9x4v8gen3rr1p6q1s2t3v4"
 CBID: Final = "cbid_test_5d0kz9mq3v7w1xj2r8t4y6n0pa"
 SESSION: Final = "cs_8f14e45f"
@@ -89,6 +91,7 @@ ACKNOWLEDGMENT: Final[dict[str, Any]] = {
     "user_agent_truncated": False,
     "capture": "vendor_api",
     "accepted_at": "2026-11-20T21:31:00Z",
+    "clearance_id": CLEARANCE_ID,
     "evidence": {"status": "pending", "log": None, "index": None},
     "erased_at": None,
 }
@@ -118,6 +121,54 @@ STATUS: Final[dict[str, Any]] = {
     "expires_at": "2027-11-20T21:31:00Z",
 }
 
+EVENT_ID: Final = "evt_01km9x4vab7wqrr1p6q1s2t3v5"
+ENDPOINT_ID: Final = "whe_01km9wzt3hfs8v8j2c7n5k9m0d"
+EVENT: Final[dict[str, Any]] = {
+    "id": EVENT_ID,
+    "type": "acknowledgment.created",
+    "livemode": False,
+    "created_at": "2026-11-20T21:31:00Z",
+    "data": {"ack_id": ACK_ID},
+}
+EVENTS: Final[dict[str, Any]] = {"data": [EVENT], "next_cursor": None}
+NEW_ENDPOINT: Final[dict[str, Any]] = {
+    "url": "https://shop.example.com/countersign",
+    "event_types": ["acknowledgment.created", "buyer.verified"],
+}
+ENDPOINT: Final[dict[str, Any]] = {
+    "endpoint_id": ENDPOINT_ID,
+    "livemode": False,
+    **NEW_ENDPOINT,
+    "description": "",
+    "created_at": "2026-11-20T21:30:00Z",
+    "disabled_at": None,
+    "disabled_reason": None,
+    "secrets": [
+        {
+            "public_key": "whpk_A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+            "created_at": "2026-11-20T21:30:00Z",
+            "expires_at": None,
+        }
+    ],
+}
+ENDPOINT_MADE: Final[dict[str, Any]] = {
+    **ENDPOINT,
+    "secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+}
+ENDPOINTS: Final[dict[str, Any]] = {"data": [ENDPOINT], "next_cursor": None}
+ATTEMPT: Final[dict[str, Any]] = {
+    "attempted_at": "2026-11-20T21:31:00Z",
+    "duration_ms": 41,
+    "outcome": "delivered",
+    "http_status": 204,
+}
+DELIVERIES: Final[dict[str, Any]] = {
+    "data": [
+        {"event": EVENT, "status": "succeeded", "next_attempt_at": None, "attempts": [ATTEMPT]}
+    ],
+    "next_cursor": None,
+}
+
 PROOF = """\
 c2sp.org/tlog-proof@v1
 extra eyJfc2QiOlsi…
@@ -130,3 +181,76 @@ cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
 
 — evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
 """
+
+POLICY = """\
+log evidence.example.com/v1/log/test/1+8ba75e9d+ASdptqLHYwtWEO2zYL9ls21V0FRYpjAoo5pixlR/M183
+quorum none
+"""
+
+_signed: Final = "eyJhbGciOiJFZERTQSIsImtpZCI6InRlc3QtY2xl…"
+_obligations: Final = [{"type": "compared", "what": "zip"}]
+CLEAR_MIN: Final[dict[str, Any]] = {
+    "ack_id": ACK_ID,
+    "cbid": CBID,
+    "session_id": SESSION,
+    "shipping_zip": "94111",
+}
+CLEAR: Final[dict[str, Any]] = CLEAR_MIN | {
+    "product_class": "accessory",
+    "shipping_address": {"line1": "1 Main Street", "state": "CA", "postal_code": "94111"},
+}
+CLEARED: Final[dict[str, Any]] = {
+    "clearance_id": CLEARANCE_ID,
+    "cleared": True,
+    "reasons": [],
+    "obligations": _obligations,
+    "expires_at": "2026-11-21T21:31:05Z",
+    "token": _signed,
+}
+NOT_CLEARED: Final[dict[str, Any]] = {
+    "clearance_id": CLEARANCE_ID,
+    "cleared": False,
+    "reasons": ["acknowledgment_too_old", "buyer_expired"],
+    "obligations": [],
+    "expires_at": None,
+    "token": None,
+}
+FULFIL: Final[dict[str, Any]] = {
+    "carrier": "UPS",
+    "tracking_number": "1Z999AA10123456784",
+    "shipped_at": "2026-11-21T16:05:00Z",
+    "adult_signature_obtained": True,
+}
+FULFILLED: Final[dict[str, Any]] = {
+    "fulfilment_id": FULFILMENT_ID,
+    "clearance_id": CLEARANCE_ID,
+    "closed_at": "2026-11-21T21:02:11Z",
+}
+CLEARANCE: Final[dict[str, Any]] = {
+    "clearance_id": CLEARANCE_ID,
+    "livemode": False,
+    "ack_id": ACK_ID,
+    "cbid": CBID,
+    "session_id": SESSION,
+    "shipping_zip": "94111",
+    "shipping_address": CLEAR["shipping_address"],
+    "product_class": "accessory",
+    "cleared": True,
+    "reasons": [],
+    "obligations": _obligations,
+    "created_at": "2026-11-20T21:31:05Z",
+    "expires_at": "2026-11-21T21:31:05Z",
+    "token": _signed,
+    "fulfilments": [
+        FULFIL
+        | {
+            "fulfilment_id": FULFILMENT_ID,
+            "clearance_id": CLEARANCE_ID,
+            "reported_at": "2026-11-21T21:02:11Z",
+            "delivered_at": None,
+        }
+    ],
+    "closed_at": "2026-11-21T21:02:11Z",
+    "evidence": {"status": "pending", "log": None, "index": None},
+    "erased_at": None,
+}

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from countersign.bootstrap import Deployment
 from countersign.domain.acknowledgment import NO_FIELD, OPAQUE_LENGTH_MAX, PERSONAL_FIELDS
+from countersign.domain.event import EventType
 from countersign.domain.key import Scope
+from countersign.domain.mode import Mode
+from countersign.domain.webhook import DeliveryStatus
 from countersign.errors import (
+    ClearanceClosed,
+    ClearanceNotGranted,
+    CursorExpired,
     EmptyInitials,
     Erased,
     EvidencePending,
@@ -29,27 +36,34 @@ from countersign.errors import (
     NoticeVersionMismatch,
     Overloaded,
     PayloadTooLarge,
+    ProviderSessionNotBound,
     ProviderSessionNotFound,
     ProviderUnavailable,
     RateLimited,
     Refusal,
     StorageUnavailable,
+    TooManyWebhookEndpoints,
     Unauthorized,
     UnsupportedMediaType,
+    VerificationMisconfigured,
     VerificationNotConfigured,
+    WebhookEndpointDisabled,
 )
-from countersign.http import examples, schemas
+from countersign.http import event_schemas, examples, schemas
 from countersign.http.handlers import (
     acknowledgments,
     buyers,
+    clearances,
+    events,
     evidence,
     log,
     notices,
     operations,
+    webhooks,
 )
 from countersign.http.handlers.paging import LIMIT_DEFAULT, LIMIT_MAX
 from countersign.http.reply import Call, Reply
-from countersign.ids import ACKNOWLEDGMENT, id_pattern
+from countersign.ids import ACKNOWLEDGMENT, EVENT, WEBHOOK_ENDPOINT, id_pattern
 
 Handler: TypeAlias = Callable[[Deployment, Call], Awaitable[Reply]]
 
@@ -83,6 +97,8 @@ class Route:
     parameter: Parameter | None = None
     query: tuple[Parameter, ...] = ()
     request: type | None = None
+    raw_body_max: int = 0
+    """Bytes of a body that is taken as it is, without a key: what others send and sign."""
     answer: Any = None
     media_type: str = "application/json"
     """Of the answer; `answer` describes only JSON."""
@@ -116,6 +132,12 @@ _NOTICE_ID: Final = Parameter(
     schema={"type": "string"},
     example="ab1263",
 )
+_CLEARANCE_ID: Final = Parameter(
+    name="clearance_id",
+    description="Identifier of the clearance.",
+    schema={"type": "string"},
+    example=examples.CLEARANCE_ID,
+)
 _CBID: Final = Parameter(
     name="cbid",
     description="The buyer identifier.",
@@ -139,6 +161,18 @@ _DISCLOSE: Final = Parameter(
     ),
     schema={"type": "string", "pattern": _SOME_FIELDS},
     example="initials_per_line,session_id",
+)
+_EVENT_ID: Final = Parameter(
+    name="event_id",
+    description="Identifier of the event.",
+    schema={"type": "string"},
+    example=examples.EVENT_ID,
+)
+_ENDPOINT_ID: Final = Parameter(
+    name="endpoint_id",
+    description="Identifier of the webhook endpoint.",
+    schema={"type": "string"},
+    example=examples.ENDPOINT_ID,
 )
 _LIMIT: Final = Parameter(
     name="limit",
@@ -166,6 +200,11 @@ def _instant(name: str, description: str) -> Parameter:
     schema = {"type": "string", "format": "date-time"}
     example = "2026-11-20T00:00:00Z"
     return Parameter(name=name, description=description, schema=schema, example=example)
+
+
+def _choice(name: str, description: str, values: type[StrEnum]) -> Parameter:
+    schema = {"type": "string", "enum": [value.value for value in values]}
+    return Parameter(name=name, description=description, schema=schema, example=next(iter(values)))
 
 
 API_ROUTES: Final[tuple[Route, ...]] = (
@@ -318,6 +357,25 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         refusals=(NotFound, EvidencePending, Erased),
     ),
     Route(
+        method="GET",
+        path="/v1/log/policy",
+        handler=log.get_policy,
+        operation="getLogPolicy",
+        summary="Get the policy to verify evidence against",
+        tag="Evidence",
+        query=(
+            Parameter(
+                name="mode",
+                description="Of which evidence; `live` unless given.",
+                schema={"type": "string", "enum": [mode.value for mode in Mode]},
+                example="test",
+            ),
+        ),
+        media_type="text/plain; charset=utf-8",
+        answer_examples={"of a test log": examples.POLICY},
+        refusals=(InvalidRequest, Overloaded, StorageUnavailable),
+    ),
+    Route(
         method="POST",
         path="/v1/buyers/verify",
         handler=buyers.verify,
@@ -330,7 +388,9 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         refusals=(
             ModeMismatch,
             VerificationNotConfigured,
+            VerificationMisconfigured,
             ProviderSessionNotFound,
+            ProviderSessionNotBound,
             ProviderUnavailable,
         ),
         request_examples={"sandbox": examples.VERIFY},
@@ -349,6 +409,232 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         answer=schemas.BuyerStatusAnswer,
         refusals=(NotFound,),
         answer_examples={"verified": examples.STATUS},
+    ),
+    Route(
+        method="GET",
+        path="/v1/events",
+        handler=events.list_events,
+        operation="listEvents",
+        summary="Follow what happens, oldest first",
+        tag="Events",
+        scope=Scope.EVENTS_READ,
+        query=(
+            _choice("type", "Only events of this type.", EventType),
+            _instant("since", "Only what happened at or after this time."),
+            _LIMIT,
+            _after("the id of its last event", examples.EVENT_ID, id_pattern(EVENT)),
+        ),
+        answer=schemas.Page[event_schemas.Event],
+        refusals=(CursorExpired,),
+        answer_examples={"the latest": examples.EVENTS},
+    ),
+    Route(
+        method="GET",
+        path="/v1/events/{event_id}",
+        handler=events.get_event,
+        operation="getEvent",
+        summary="Read one event",
+        tag="Events",
+        scope=Scope.EVENTS_READ,
+        parameter=_EVENT_ID,
+        answer=event_schemas.Event,
+        refusals=(NotFound,),
+        answer_examples={"stored": examples.EVENT},
+    ),
+    Route(
+        method="POST",
+        path="/v1/webhook_endpoints",
+        handler=webhooks.create,
+        operation="createWebhookEndpoint",
+        summary="Have events sent to an address",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        request=event_schemas.WebhookEndpointRequest,
+        answer=event_schemas.NewWebhookEndpoint,
+        refusals=(TooManyWebhookEndpoints,),
+        request_examples={"some types": examples.NEW_ENDPOINT},
+        answer_examples={"made": examples.ENDPOINT_MADE},
+        links={"getWebhookEndpoint": {"endpoint_id": "/endpoint_id"}},
+    ),
+    Route(
+        method="GET",
+        path="/v1/webhook_endpoints",
+        handler=webhooks.list_endpoints,
+        operation="listWebhookEndpoints",
+        summary="List the webhook endpoints, oldest first",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        query=(
+            _LIMIT,
+            _after(
+                "the id of its last endpoint", examples.ENDPOINT_ID, id_pattern(WEBHOOK_ENDPOINT)
+            ),
+        ),
+        answer=schemas.Page[event_schemas.WebhookEndpoint],
+        answer_examples={"one": examples.ENDPOINTS},
+    ),
+    Route(
+        method="GET",
+        path="/v1/webhook_endpoints/{endpoint_id}",
+        handler=webhooks.get_endpoint,
+        operation="getWebhookEndpoint",
+        summary="Read one webhook endpoint",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        parameter=_ENDPOINT_ID,
+        answer=event_schemas.WebhookEndpoint,
+        refusals=(NotFound,),
+        answer_examples={"stored": examples.ENDPOINT},
+    ),
+    Route(
+        method="PATCH",
+        path="/v1/webhook_endpoints/{endpoint_id}",
+        handler=webhooks.change,
+        operation="changeWebhookEndpoint",
+        summary="Change, disable or enable a webhook endpoint",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        parameter=_ENDPOINT_ID,
+        request=event_schemas.WebhookEndpointChange,
+        answer=event_schemas.WebhookEndpoint,
+        refusals=(NotFound,),
+        request_examples={"disable": {"disabled": True}},
+        answer_examples={"changed": examples.ENDPOINT},
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/webhook_endpoints/{endpoint_id}",
+        handler=webhooks.delete,
+        operation="deleteWebhookEndpoint",
+        summary="Delete a webhook endpoint",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        parameter=_ENDPOINT_ID,
+        answer=event_schemas.DeletedWebhookEndpoint,
+        refusals=(NotFound,),
+        answer_examples={
+            "deleted": {"endpoint_id": examples.ENDPOINT_ID, "deleted": True},
+        },
+    ),
+    Route(
+        method="POST",
+        path="/v1/webhook_endpoints/{endpoint_id}/rotate_secret",
+        handler=webhooks.rotate_secret,
+        operation="rotateWebhookSecret",
+        summary="Give a webhook endpoint a new secret",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        parameter=_ENDPOINT_ID,
+        request=event_schemas.SecretRotation,
+        answer=event_schemas.NewWebhookEndpoint,
+        refusals=(NotFound,),
+        request_examples={"a day of overlap": {"overlap_seconds": 86400}},
+        answer_examples={"rotated": examples.ENDPOINT_MADE},
+    ),
+    Route(
+        method="GET",
+        path="/v1/webhook_endpoints/{endpoint_id}/deliveries",
+        handler=webhooks.list_deliveries,
+        operation="listWebhookDeliveries",
+        summary="See what was sent, and what came of it",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        parameter=_ENDPOINT_ID,
+        query=(
+            _choice("status", "Only deliveries that stand so.", DeliveryStatus),
+            _LIMIT,
+            _after("the id of its last event", examples.EVENT_ID, id_pattern(EVENT)),
+        ),
+        answer=schemas.Page[event_schemas.WebhookDelivery],
+        refusals=(NotFound,),
+        answer_examples={"delivered": examples.DELIVERIES},
+    ),
+    Route(
+        method="POST",
+        path="/v1/webhook_endpoints/{endpoint_id}/resend",
+        handler=webhooks.resend,
+        operation="resendEvent",
+        summary="Deliver an event again",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        parameter=_ENDPOINT_ID,
+        request=event_schemas.Resending,
+        answer=event_schemas.Event,
+        refusals=(NotFound, WebhookEndpointDisabled),
+        request_examples={"an event": {"event_id": examples.EVENT_ID}},
+        answer_examples={"on its way": examples.EVENT},
+    ),
+    Route(
+        method="POST",
+        path="/v1/webhook_endpoints/{endpoint_id}/recover",
+        handler=webhooks.recover,
+        operation="recoverWebhooks",
+        summary="Deliver again what was missed since a time",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        parameter=_ENDPOINT_ID,
+        request=event_schemas.Recovery,
+        answer=event_schemas.WebhookEndpoint,
+        refusals=(NotFound, WebhookEndpointDisabled),
+        request_examples={"since yesterday": {"since": "2026-11-19T21:31:00Z"}},
+        answer_examples={"on their way": examples.ENDPOINT},
+    ),
+    Route(
+        method="POST",
+        path="/v1/webhook_endpoints/{endpoint_id}/send_example",
+        handler=webhooks.send_example,
+        operation="sendWebhookExample",
+        summary="Send a signed example at once",
+        tag="Webhooks",
+        scope=Scope.WEBHOOKS_MANAGE,
+        parameter=_ENDPOINT_ID,
+        request=event_schemas.ExampleRequest,
+        answer=event_schemas.WebhookAttempt,
+        refusals=(NotFound,),
+        request_examples={"an acknowledgment": {"type": "acknowledgment.created"}},
+        answer_examples={"received": examples.ATTEMPT},
+    ),
+    Route(
+        method="POST",
+        path="/v1/clearances",
+        handler=clearances.clear,
+        operation="clearOrder",
+        summary="Ask whether an order may ship",
+        tag="Clearances",
+        scope=Scope.CLEARANCES_CREATE,
+        request=schemas.ClearanceRequest,
+        answer=schemas.ClearanceDecision,
+        request_examples={"an order": examples.CLEAR, "shortest": examples.CLEAR_MIN},
+        answer_examples={"cleared": examples.CLEARED, "not cleared": examples.NOT_CLEARED},
+        links={"getClearance": {"clearance_id": "/clearance_id"}},
+    ),
+    Route(
+        method="GET",
+        path="/v1/clearances/{clearance_id}",
+        handler=clearances.get_clearance,
+        operation="getClearance",
+        summary="Read one clearance back, with what was reported of its order",
+        tag="Clearances",
+        scope=Scope.CLEARANCES_READ,
+        parameter=_CLEARANCE_ID,
+        answer=schemas.Clearance,
+        refusals=(NotFound,),
+        answer_examples={"closed": examples.CLEARANCE},
+    ),
+    Route(
+        method="POST",
+        path="/v1/clearances/{clearance_id}/fulfilment",
+        handler=clearances.fulfil,
+        operation="fulfilOrder",
+        summary="Report what was done, and close the order",
+        tag="Clearances",
+        scope=Scope.CLEARANCES_CREATE,
+        parameter=_CLEARANCE_ID,
+        request=schemas.FulfilmentRequest,
+        answer=schemas.FulfilmentReceipt,
+        refusals=(NotFound, ClearanceNotGranted, ClearanceClosed),
+        request_examples={"shipped": examples.FULFIL},
+        answer_examples={"closed": examples.FULFILLED},
     ),
     Route(
         method="GET",
@@ -378,9 +664,15 @@ API_ROUTES: Final[tuple[Route, ...]] = (
 
 SITE_ROUTES: Final[tuple[Route, ...]] = (
     Route(method="GET", path="/.well-known/security.txt", handler=operations.security_txt),
+    Route(method="GET", path="/.well-known/jwks.json", handler=clearances.get_keys),
     Route(method="GET", path="/v1/log/keys", handler=log.get_keys),
-    Route(method="GET", path="/v1/log/policy", handler=log.get_policy),
     Route(method="GET", path="/v1/log/{path*}", handler=log.get_resource),
     Route(method="GET", path="/verify", handler=evidence.get_verify_page),
+    Route(
+        method="POST",
+        path="/v1/provider_webhooks/{path*}",
+        handler=buyers.provider_webhook,
+        raw_body_max=1024 * 1024,
+    ),
 )
 """Addresses beside the API; `documents.py` adds the pages that are made from the table itself."""

@@ -1,17 +1,19 @@
 """Bodies of requests and answers: the types that validate are the types that are documented."""
 
 from datetime import datetime
-from typing import Annotated, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX, Capture, VersionSource
-from countersign.domain.buyer import BuyerStatus, Reason
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.clearance import ClearanceReason
 from countersign.domain.initials import INITIALS_LENGTH_MAX
 from countersign.domain.notice import NoticeStatus
 from countersign.domain.origin import USER_AGENT_LENGTH_MAX, Source
 from countersign.domain.postal_code import ZIP_PATTERN
+from countersign.domain.reason import Reason
 
 T = TypeVar("T")
 
@@ -26,6 +28,12 @@ _ADDRESS: Final = {
 
 Opaque = Annotated[str, Meta(max_length=OPAQUE_LENGTH_MAX, extra_json_schema=_STORABLE)]
 Reference = Annotated[Opaque, Meta(min_length=1)]
+Code = Annotated[
+    str,
+    Meta(extra_json_schema={"enum": sorted({*ClearanceReason, *Reason})}),
+]
+"""A reason of a clearance, or of its buyer."""
+PRODUCT_CLASS_PATTERN: Final = "^[a-z][a-z0-9_]*$"
 Timestamp = Annotated[
     datetime,
     Meta(description="RFC 3339, UTC, to the second.", examples=["2026-11-20T21:31:00Z"], tz=True),
@@ -110,6 +118,63 @@ class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+
+
+class ShippingAddress(Request, frozen=True, kw_only=True):
+    """Where the order ships to."""
+
+    postal_code: Annotated[str, Meta(pattern=ZIP_PATTERN, max_length=10)]
+    line1: Opaque | None = None
+    line2: Opaque | None = None
+    city: Opaque | None = None
+    state: Opaque | None = None
+    country: Opaque | None = None
+
+
+class ClearanceRequest(Request, frozen=True, kw_only=True):
+    """An order of which is asked whether it may ship."""
+
+    ack_id: Annotated[Reference, Meta(description="The acknowledgment of the notice.")]
+    cbid: Annotated[Reference, Meta(description="The buyer identifier.")]
+    shipping_zip: Annotated[
+        str,
+        Meta(
+            pattern=ZIP_PATTERN,
+            max_length=10,
+            description="Where the order ships to: ZIP or ZIP+4.",
+        ),
+    ]
+    session_id: Annotated[
+        Reference, Meta(description="Your checkout session: that of the acknowledgment.")
+    ]
+    product_class: (
+        Annotated[
+            str,
+            Meta(
+                pattern=PRODUCT_CLASS_PATTERN,
+                max_length=64,
+                description="What is sold: `accessory`, `manufacturing_machine`, `barrel`.",
+            ),
+        ]
+        | None
+    ) = None
+    shipping_address: (
+        Annotated[
+            ShippingAddress,
+            Meta(description="Has to carry the ZIP code; no more of it is compared."),
+        ]
+        | None
+    ) = None
+
+
+class FulfilmentRequest(Request, frozen=True, kw_only=True):
+    """What was done for an order; at least one of these."""
+
+    carrier: Reference | None = None
+    tracking_number: Reference | None = None
+    shipped_at: Timestamp | None = None
+    delivered_at: Timestamp | None = None
+    adult_signature_obtained: bool | None = None
 
 
 # --- answers ------------------------------------------------------------------------------------
@@ -206,6 +271,77 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     ]
     capture: Capture
     accepted_at: Timestamp
+    clearance_id: Annotated[
+        str | None, Meta(description="The newest clearance that was granted with it.")
+    ]
+    evidence: Evidence
+    erased_at: Timestamp | None
+
+
+class ClearanceDecision(Struct, frozen=True, kw_only=True):
+    """Whether an order may ship. `cleared: true` and nothing else is a yes."""
+
+    clearance_id: str
+    cleared: bool
+    reasons: Annotated[
+        list[Code],
+        Meta(description="All that speaks against it, in a stable order; empty if it is cleared."),
+    ]
+    obligations: Annotated[
+        list[dict[str, Any]],
+        Meta(description="What has to be done with the order, each with a `type`."),
+    ]
+    expires_at: Timestamp | None
+    token: Annotated[
+        str | None,
+        Meta(description="A JWS (EdDSA) that a warehouse can check offline; null: not cleared."),
+    ]
+
+
+class Fulfilment(Struct, frozen=True, kw_only=True):
+    """A report of what was done."""
+
+    fulfilment_id: str
+    clearance_id: str
+    reported_at: Timestamp
+    carrier: str | None
+    tracking_number: str | None
+    shipped_at: Timestamp | None
+    delivered_at: Timestamp | None
+    adult_signature_obtained: bool | None
+
+
+class FulfilmentReceipt(Struct, frozen=True, kw_only=True):
+    """The stored report, and whether the order is closed."""
+
+    fulfilment_id: str
+    clearance_id: str
+    closed_at: Annotated[
+        Timestamp | None, Meta(description="null: the order asks for more than was reported.")
+    ]
+
+
+class Clearance(Struct, frozen=True, kw_only=True):
+    """A stored clearance. What is null was not given, or has been erased."""
+
+    clearance_id: str
+    livemode: bool
+    ack_id: Annotated[str | None, Meta(description="null: what was sent cannot be one.")]
+    cbid: str | None
+    session_id: str | None
+    shipping_zip: str | None
+    shipping_address: dict[str, str] | None
+    product_class: str | None
+    cleared: bool
+    reasons: list[Code]
+    obligations: list[dict[str, Any]]
+    created_at: Timestamp
+    expires_at: Timestamp | None
+    token: Annotated[str | None, Meta(description="null: not cleared, or no longer valid.")]
+    fulfilments: Annotated[
+        list[Fulfilment], Meta(description="What was reported of the order, oldest first.")
+    ]
+    closed_at: Timestamp | None
     evidence: Evidence
     erased_at: Timestamp | None
 

@@ -89,7 +89,9 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         for work in (
             deployment.housekeeping.run(),
             deployment.seal_log.run(),
+            deployment.settle_sessions.run(),
             deployment.anchor_log.run(),
+            deployment.deliver_webhooks.run(),
         )
     ]
     try:
@@ -100,6 +102,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
     finally:
         for task in beside:
             task.cancel()
+        await asyncio.wait(beside)
         # What was acknowledged last is sealed before the process ends, where that is possible.
         with suppress(CountersignError):
             await deployment.seal_log.settle()

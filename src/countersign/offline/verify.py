@@ -547,7 +547,16 @@ STEPS = {
     "timestamps": "time-stamps of others",
     "files": "all files are as listed in SHA256SUMS",
 }
-TYPES = {"acknowledgment", "verification", "erasure", "key_rotation", "notice_event", "epoch"}
+TYPES = {
+    "acknowledgment",
+    "verification",
+    "clearance",
+    "fulfilment",
+    "erasure",
+    "key_rotation",
+    "notice_event",
+    "epoch",
+}
 
 
 class Step(NamedTuple):
@@ -664,6 +673,8 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         logs = [key for key in policy.logs if key.name == checkpoint.origin and key in cosigned]
         if not logs:
             known = "" if log else ", which is none of its logs"
+            if "/v1/log/test/" in checkpoint.origin:
+                known = ", a test log: is this the live policy?"
             raise Bad(f"no log of the policy signed for {checkpoint.origin}{known}")
         facts["log"], facts["size"] = checkpoint.origin, checkpoint.size
         facts["key_fingerprint"] = logs[0].fingerprint
@@ -868,6 +879,11 @@ def explain(report: Report) -> Iterator[str]:
     if report.ok:
         yield "This shows that the record has not been changed since the log signed the checkpoint."
         yield "It does not show who typed the initials, nor that the service's clock was right."
+        if report.record.get("capture") == "vendor_api":
+            yield "That the buyer was shown the notice is what the vendor asserts."
+        if report.notice:
+            yield "What is printed above is what was checked. Nothing vouches for certificate.pdf,"
+            yield "nor for verify.py in the bundle: take it, and the policy, from another source."
         if report.record["mode"] == "test":
             yield "It was made in TEST mode: it proves nothing about a sale."
     if report.facts.get("policy") == "bundle" and "key_fingerprint" in report.facts:
@@ -884,7 +900,7 @@ def explain_contents(report: Report) -> Iterator[str]:
     given = initials if are_texts(initials) else []
     yield f"Accepted at {record.get('accepted_at')} by the service's clock,"
     yield f"captured by {record.get('capture')}, with a {record.get('credential')}."
-    yield f"Shown were: {notice.get('heading')}"
+    yield f"The notice reads: {notice.get('heading')}"
     for number, bullet in enumerate(notice["bullets"]):
         typed = given[number] if number < len(given) else "(not shown)"
         yield f"  {typed:<12} {bullet['text']}"

@@ -16,10 +16,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from countersign.errors import InvalidConfiguration, WrongKeyEncryptionKey
+from countersign.errors import (
+    InvalidConfiguration,
+    OperatorError,
+    StorageUnavailable,
+    WrongKeyEncryptionKey,
+)
 from countersign.ports import Entropy
 
 KEY_BYTES: Final = 32
@@ -27,6 +33,9 @@ ID_BYTES: Final = 4
 _FORMAT: Final = b"\x01"
 _NONCE_BYTES: Final = 12
 _COMMAND_SECONDS_MAX: Final = 10
+_RETRY_SECONDS: Final = 5
+
+_log: Final = structlog.get_logger("countersign.vault")
 
 
 class KeyRing:
@@ -56,24 +65,42 @@ class KeyRing:
         """The id of the key that wraps."""
         return next(iter(self._keys))
 
+    def read_again(self) -> None:
+        """Read the keys anew.
+
+        Raises:
+            StorageUnavailable: the source cannot be read at the moment; the log says why.
+        """
+        try:
+            self._read()
+        except OperatorError as error:
+            _log.error("key_encryption_unavailable", reason=error.message)
+            msg = "The key-encryption key cannot be had at the moment."
+            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS) from error
+
     def wrap(self, key: bytes, context: bytes) -> bytes:
         """0x01 ‖ id ‖ nonce ‖ AES-256-GCM of the key, bound to the context.
 
         The source is read again: a key that has been rotated away must not wrap anything more.
+
+        Raises:
+            StorageUnavailable: the source cannot be read at the moment.
         """
-        self._read()
-        id_, nonce = self.current_id, self._entropy(_NONCE_BYTES)
-        return _FORMAT + id_ + nonce + AESGCM(self._keys[id_]).encrypt(nonce, key, context)
+        self.read_again()
+        id_, own = next(iter(self._keys.items()))
+        nonce = self._entropy(_NONCE_BYTES)
+        return _FORMAT + id_ + nonce + AESGCM(own).encrypt(nonce, key, context)
 
     def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
         """Decrypt what `wrap` gave.
 
         Raises:
             WrongKeyEncryptionKey: none of the keys opens it.
+            StorageUnavailable: the source has to be read again, and cannot be at the moment.
         """
         id_ = wrapped[1 : 1 + ID_BYTES]
         if id_ not in self._keys:
-            self._read()
+            self.read_again()
         key = self._keys.get(id_)
         if wrapped[:1] != _FORMAT or key is None:
             msg = (
@@ -91,6 +118,7 @@ class KeyRing:
             raise WrongKeyEncryptionKey(msg) from error
 
     def _read(self) -> None:
+        # In one go: several threads may be at it.
         self._keys = {key_id(key): key for key in parse_keys(self._source())}
 
 
@@ -124,12 +152,6 @@ def parse_keys(text: str) -> list[bytes]:
 def key_text(key: bytes) -> str:
     """A key as a line of a source."""
     return b64encode(key).decode("ascii") + "\n"
-
-
-def key_file(uri: str) -> Path | None:
-    """The file that a source names; None if it is no file."""
-    scheme, _, rest = uri.partition(":")
-    return Path(rest) if scheme == "file" else None
 
 
 def key_source(uri: str, environment: Mapping[str, str] = os.environ) -> Callable[[], str]:
@@ -173,42 +195,3 @@ def _from_command(command: Sequence[str]) -> str:
             f"{type(error).__name__}."
         )
         raise InvalidConfiguration(msg) from None
-
-
-def write_key_file(path: Path, text: str) -> None:
-    """Write a new key file under another name, then link it in place: whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return  # another `init` was first
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-    finally:
-        draft.unlink()
-
-
-def replace_key_file(path: Path, text: str) -> None:
-    """Replace a key file: at each moment the old content is there, or the new one, whole."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final
 
-from countersign.domain.buyer import VALIDITY, Attempt, BuyerStatus, Reason
+from countersign.domain.buyer import VALIDITY, Attempt, BuyerStatus
+from countersign.domain.reason import Reason
 from countersign.errors import ProviderSessionNotFound, ProviderUnavailable
 from countersign.evidence.canonical import canonical_json
 from countersign.ids import SANDBOX_BUYER, base32

@@ -14,20 +14,20 @@ from typing import Final
 import structlog
 
 from countersign.domain.instant import from_ns
-from countersign.domain.log import Anchor, Log, StoredCheckpoint
+from countersign.domain.log import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.errors import AnchoringFailed, CountersignError, EvidencePending
+from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import open_note
+from countersign.evidence.note import open_note, parse_cosignature
 from countersign.evidence.policy import Witness
 from countersign.ports import AnchorPost, Clock, LogStore
 from countersign.services.seal_log import SealLog
 
-WITNESS: Final = "witness"
-TIMESTAMP: Final = "rfc3161"
 PERIOD_SECONDS: Final = 10.0
 """Witnesses are asked at most this often (c2sp.org/tlog-witness)."""
 STAMP_SECONDS: Final = 300.0
+"""Authorities are asked at most this often, whether they answered the last time or not."""
 _QUERY: Final = "application/timestamp-query"
 _REPLY: Final = "application/timestamp-reply"
 _SIZE: Final = "text/x.tlog.size"
@@ -59,13 +59,18 @@ class AnchorLog:
         self._request = request
         self._check = check
         self._clock = clock
-        self._cosigned: dict[str, int] = {}
-        self._stamped: dict[str, tuple[float, int]] = {}
+        # Of each log, which may be another after a new epoch: the size that was last vouched for.
+        self._cosigned: dict[tuple[int, str], int] = {}
+        self._stamped: dict[tuple[int, str], int] = {}
+        self._asked_at: dict[str, float] = {}
 
     async def run(self) -> None:
         """Anchor until cancelled; nothing to do where neither is configured."""
         while self._witnesses or self._authorities:
-            await self.anchor()
+            try:
+                await self.anchor()
+            except Exception as error:  # noqa: BLE001 - nobody watches; the next time may go better
+                _log.error("anchoring_failed", kind=type(error).__name__)
             await asyncio.sleep(PERIOD_SECONDS)
 
     async def anchor(self) -> None:
@@ -91,10 +96,10 @@ class AnchorLog:
         Raises:
             AnchoringFailed: it did not, or gave a cosignature that does not verify.
         """
-        name = witness.verifier.name
-        if self._cosigned.get(name, -1) >= checkpoint.size:
+        name = witness.key_name
+        old = self._cosigned.get((log.id, name), 0)
+        if old >= checkpoint.size:
             return
-        old = max(self._cosigned.get(name, 0), 0)
         url = f"{(witness.url or '').rstrip('/')}/add-checkpoint"
         answer = await self._post(url, "text/plain", await self._submission(log, old, checkpoint))
         if answer.status == 409 and answer.media_type == _SIZE:
@@ -117,19 +122,24 @@ class AnchorLog:
             for line in answer.body.splitlines(keepends=True)
             if _is_by(checkpoint.note + line, witness)
         )
+        if cosigned_at(parse_cosignature(line).time) is None:
+            msg = f"The witness {name} cosigned at a time that is no date."
+            raise AnchoringFailed(msg)
         await self._keep(checkpoint, WITNESS, name, line)
-        self._cosigned[name] = checkpoint.size
+        self._cosigned[log.id, name] = checkpoint.size
 
-    async def stamp(self, log: Log, checkpoint: StoredCheckpoint, authority: str) -> None:  # noqa: ARG002 - as for cosign
+    async def stamp(self, log: Log, checkpoint: StoredCheckpoint, authority: str) -> None:
         """Have an authority time-stamp a checkpoint (RFC 3161), at most every five minutes.
 
         Raises:
             AnchoringFailed: it did not.
         """
         now = self._clock.monotonic()
-        at, size = self._stamped.get(authority, (float("-inf"), 0))
-        if size >= checkpoint.size or now - at < STAMP_SECONDS:
+        if self._stamped.get((log.id, authority), 0) >= checkpoint.size:
             return
+        if now - self._asked_at.get(authority, float("-inf")) < STAMP_SECONDS:
+            return
+        self._asked_at[authority] = now
         answer = await self._post(authority, _QUERY, self._request(checkpoint.note))
         if answer.status != 200 or answer.media_type != _REPLY:
             msg = f"{authority} answered {answer.status} {answer.media_type}."
@@ -140,7 +150,7 @@ class AnchorLog:
             msg = f"{authority} gave no time-stamp of the checkpoint: {error}."
             raise AnchoringFailed(msg) from error
         await self._keep(checkpoint, TIMESTAMP, authority, answer.body)
-        self._stamped[authority] = (now, checkpoint.size)
+        self._stamped[log.id, authority] = checkpoint.size
 
     async def _submission(self, log: Log, old: int, checkpoint: StoredCheckpoint) -> bytes:
         path = []

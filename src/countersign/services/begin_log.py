@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from countersign.domain.instant import from_ns, rfc3339_ms
 from countersign.domain.log import Log, LogKey
@@ -37,6 +37,13 @@ class NewEpoch:
     epoch: int
     origin: str
     vkey: str
+
+
+class PublishedHead(NamedTuple):
+    """A checkpoint that the operator knows from outside; its signature was checked."""
+
+    checkpoint: Checkpoint
+    note: bytes
 
 
 class BeginLog:
@@ -70,21 +77,29 @@ class BeginLog:
                 with suppress(EvidenceRefused):  # another `init` was first
                     await self._begin(mode, 1, _SCHEME.sub("", public_url), None)
 
-    async def epoch(self, mode: Mode, reason: str, host: str | None = None) -> NewEpoch:
+    async def epoch(
+        self,
+        mode: Mode,
+        reason: str,
+        host: str | None = None,
+        published: PublishedHead | None = None,
+    ) -> NewEpoch:
         """Begin a new epoch: a log of its own, whose first entry cites the head of the old one.
 
         Args:
             mode: which log.
             reason: why, for the record.
             host: another host (and port, and path) for the origin; None: that of the old log.
+            published: the last published checkpoint of the old log; None: the one that was kept.
 
         Raises:
-            InvalidArgument: the host cannot be part of an origin.
+            InvalidArgument: the host cannot be part of an origin, or the checkpoint is of another
+                log.
             EvidenceRefused: another command has begun this epoch at the same time.
         """
         old = [log for log in await self._store.logs() if log.mode is mode][-1]
         base = host or old.origin.rpartition(f"/v1/log/{mode.value}/")[0]
-        cited = self._cited(old) | {"reason": reason}
+        cited = self._cited(old, published) | {"reason": reason}
         return await self._begin(mode, old.epoch + 1, base, cited)
 
     async def rotate(self, mode: Mode, overlap: timedelta = OVERLAP) -> LogKey:
@@ -114,19 +129,15 @@ class BeginLog:
         await self._keys.load()
         return key
 
-    async def accept(self, mode: Mode, checkpoint: Checkpoint, note: bytes) -> None:
+    async def accept(self, mode: Mode, published: PublishedHead) -> None:
         """Take this checkpoint as the last published one, which the operator knows from outside.
-
-        Args:
-            mode: which log.
-            checkpoint: what the note says; its signature was checked.
-            note: the signed checkpoint.
 
         Raises:
             EvidenceRefused: the database does not hold it, so the log cannot go on.
             HeadUnavailable: it cannot be kept.
         """
         log = [log for log in await self._store.logs() if log.mode is mode][-1]
+        checkpoint, note = published
         held = await self._store.checkpoint(log.id, checkpoint.size)
         if log.origin != checkpoint.origin or held is None or held.root != checkpoint.root:
             msg = (
@@ -138,8 +149,11 @@ class BeginLog:
         self._heads.replace(mode, note)
         await self._store.resume(mode)
 
-    def _cited(self, old: Log) -> dict[str, Json]:
+    def _cited(self, old: Log, published: PublishedHead | None) -> dict[str, Json]:
         """The old head as the database has it, and as it was last published."""
+        if published is not None and published.checkpoint.origin != old.origin:
+            msg = f"The published head is of another log than {old.origin}, which ends now."
+            raise InvalidArgument(msg)
         cited: dict[str, Json] = {
             "previous_log": old.origin,
             "previous_size": old.size,
@@ -147,7 +161,7 @@ class BeginLog:
             "previous_published": None,
         }
         try:
-            note = self._heads.read(old.mode)
+            note = published.note if published else self._heads.read(old.mode)
         except HeadUnavailable:
             return cited
         return cited | {"previous_published": None if note is None else note.decode()}

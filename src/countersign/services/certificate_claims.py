@@ -24,20 +24,27 @@ def proves(record: dict[str, Any], facts: CertificateFacts) -> list[str]:
     ]
     if facts.shown:
         told.append("Each personal field shown here is the one that the record is bound to.")
-    if facts.witnesses or facts.timestamps:
+    if facts.witnesses:
         told.append(
-            "Others than the operator saw the checkpoint at the times given with their names above."
+            "The witnesses named above saw the checkpoint at the times given with their names, by "
+            "their own clocks."
+        )
+    if facts.timestamps:
+        told.append(
+            "The time-stamp authorities named above saw the checkpoint. At what time, their "
+            "responses in the bundle tell to whoever checks them."
         )
     return told
 
 
 def proves_not(record: dict[str, Any], facts: CertificateFacts) -> list[str]:
     """What nobody should read into it, even then."""
+    by_vendor = record["capture"] == Capture.VENDOR_API
     told = [
         "Who typed the initials. "
         + (
             "The vendor asserts what the buyer did."
-            if record["capture"] == Capture.VENDOR_API
+            if by_vendor
             else "It shows what a browser sent, not whose hand it was."
         ),
         (
@@ -47,6 +54,12 @@ def proves_not(record: dict[str, Any], facts: CertificateFacts) -> list[str]:
         "That no other record was held back before it reached the log.",
         "Any conclusion of law. What weight this has is for the court to decide.",
     ]
+    if by_vendor:
+        told.insert(
+            1,
+            "That the buyer was shown the notice. It shows the words of the version that the "
+            "record names; that these were on the buyer's screen is what the vendor asserts.",
+        )
     if not facts.witnesses and not facts.timestamps:
         told.append(
             "That the operator, who holds the database and the key, did not write the whole log "
@@ -73,6 +86,11 @@ def how(facts: CertificateFacts, digest: str) -> list[str]:
         (
             "With the command of this service: countersign verify FILE --policy POLICY. Take the "
             "policy, which holds the key of the log, from a source that you trust."
+        ),
+        (
+            "Read the words from what the verifier shows, and take the verifier, too, from a "
+            "source that you trust: nothing vouches for this document, nor for the programs in "
+            "the bundle. Whoever handed them on could have changed them."
         ),
         "By hand: the SHA-256 of the attached record.json has to be " + digest + ".",
         (

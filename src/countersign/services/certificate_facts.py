@@ -7,19 +7,32 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """Who compared the text of a notice, against which address, and when, as the operator says."""
+
+    by: str
+    against: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateFacts:
     """What a certificate is made from.
 
+    `review` is the last one before the acknowledgment, `account_name` how the operator calls the
+    vendor; neither is in the record.
     `shown` are the encoded disclosures that are shown; `index` and `size` are the place of the
     entry and the number of entries under the checkpoint of the proof; `checkpoint_at` is when that
     checkpoint was made, by the service's clock; `witnesses` and `timestamps` are names with the
-    times that they attest, None for a time that was not read.
+    times that they attest, None for a time that was not read or is no date.
     """
 
     record: bytes
     shown: tuple[str, ...]
     erased_at: datetime | None
     notice: bytes
+    review: Review | None
+    account_name: str | None
     proof: bytes
     origin: str
     index: int
@@ -27,6 +40,6 @@ class CertificateFacts:
     root: bytes
     checkpoint_at: datetime
     key_fingerprint: str
-    witnesses: tuple[tuple[str, datetime], ...]
+    witnesses: tuple[tuple[str, datetime | None], ...]
     timestamps: tuple[tuple[str, datetime | None], ...]
     verify_url: str

@@ -18,7 +18,7 @@ from countersign.domain.mode import Mode
 from countersign.evidence.canonical import canonical_json
 from countersign.evidence.disclosure import read_disclosure
 from countersign.services.certificate_claims import how, proves, proves_not
-from countersign.services.certificate_facts import CertificateFacts
+from countersign.services.certificate_facts import CertificateFacts, Review
 from countersign.services.showable_text import code_points, showable
 
 _PARTS: Final = re.compile(r"[0-9]+")
@@ -58,8 +58,8 @@ def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
         "summary": _summary(record, facts),
         "record_id": record["id"],
         "origin": facts.origin,
-        "notice_rows": _notice_rows(notice, record),
-        "recorded": _recorded(record, fields, absent),
+        "notice_rows": _notice_rows(notice, record, facts.review),
+        "recorded": _recorded(record, fields, absent, facts.account_name),
         "seal": _seal(facts, digest),
         "proves": proves(record, facts),
         "proves_not": proves_not(record, facts),
@@ -103,7 +103,19 @@ def _row(label: str, value: str, note: str | None = None, *, mono: bool = False)
     return {"label": label, "value": value, "note": note, "mono": mono}
 
 
-def _notice_rows(notice: dict[str, Any], record: dict[str, Any]) -> list[dict[str, Any]]:
+def _review(review: Review | None) -> tuple[str, str]:
+    """Who compared the notice with the official text; and on whose word."""
+    if review is None:
+        return "by nobody, when it was acknowledged", "as the operator says; not in the record"
+    return (
+        f"by {review.by}, against {review.against}, on {_instant(review.at)}",
+        "as the operator says; not in the record",
+    )
+
+
+def _notice_rows(
+    notice: dict[str, Any], record: dict[str, Any], review: Review | None
+) -> list[dict[str, Any]]:
     editorial, gaps = notice.get("editorial"), notice.get("text_gaps")
     asserted = record["notice_version_source"] == VersionSource.ASSERTED
     rows = [
@@ -122,6 +134,7 @@ def _notice_rows(notice: dict[str, Any], record: dict[str, Any]) -> list[dict[st
             if editorial
             else "no part is marked as the publisher's own words",
         ),
+        _row("Reviewed", *_review(review)),
         _row("Notice SHA-256", record["notice_digest"], mono=True),
     ]
     if gaps:
@@ -129,7 +142,13 @@ def _notice_rows(notice: dict[str, Any], record: dict[str, Any]) -> list[dict[st
     return rows
 
 
-def _recorded(record: dict[str, Any], fields: dict[str, Any], absent: str) -> list[dict[str, Any]]:
+def _name_note(name: str | None) -> str | None:
+    return None if name is None else f"the operator calls it {name}; the name is not in the record"
+
+
+def _recorded(
+    record: dict[str, Any], fields: dict[str, Any], absent: str, name: str | None
+) -> list[dict[str, Any]]:
     def told(name: str, value: str | None) -> str:
         if name not in fields:
             return absent
@@ -140,7 +159,7 @@ def _recorded(record: dict[str, Any], fields: dict[str, Any], absent: str) -> li
     by = _CREDENTIALS.get(record["credential"], record["credential"])
     return [
         _row("Accepted", _time_text(record["accepted_at"]), _OWN_CLOCK),
-        _row("Account (vendor)", record["account"]),
+        _row("Account (vendor)", record["account"], _name_note(name)),
         _row("Mode", record["mode"]),
         _row(
             "Captured",
@@ -177,7 +196,7 @@ def _ip_note(ip: dict[str, Any]) -> str | None:
 def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
     alone = "none: the time rests on the operator's clock alone"
     if facts.witnesses or facts.timestamps:
-        alone = "none"
+        alone = "none over this checkpoint"
     return [
         _row("Log", facts.origin, mono=True),
         _row(
@@ -195,7 +214,9 @@ def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
 
 
 def _attested(anchors: Sequence[tuple[str, datetime | None]]) -> str:
-    return "; ".join(f"{name}, {_instant(at) if at else 'in the bundle'}" for name, at in anchors)
+    return "; ".join(
+        f"{name}, {_instant(at) if at else 'its time not read'}" for name, at in anchors
+    )
 
 
 def _summary(record: dict[str, Any], facts: CertificateFacts) -> str:

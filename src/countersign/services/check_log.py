@@ -1,4 +1,4 @@
-"""Check the logs against the database: every entry, every tile, every checkpoint.
+"""Check the logs against the database: every entry, tile and checkpoint, and every record.
 
 It trusts nothing that sealing has left behind: leaves are made from the records' own bytes, and
 the roots of all checkpoints from those leaves.
@@ -20,6 +20,7 @@ from countersign.evidence.note import Verifier, open_note
 from countersign.evidence.tiles import GrowingTree
 from countersign.evidence.tree import leaf_hash
 from countersign.ports import HeadStore, LogStore
+from countersign.services.check_records import CheckRecords
 
 _PAGE: Final = 500
 
@@ -44,15 +45,20 @@ class Finding:
 class CheckLog:
     """Re-checks whole logs."""
 
-    def __init__(self, store: LogStore, heads: HeadStore) -> None:
+    def __init__(self, store: LogStore, heads: HeadStore, records: CheckRecords) -> None:
         self._store = store
         self._heads = heads
+        self._records = records
 
     async def __call__(self) -> AsyncIterator[Progress | Finding]:
         """Go through every log; findings as they come up, and progress now and then."""
+        newest: dict[Mode, Log] = {}
         for log in await self._store.logs():
+            newest[log.mode] = log
             async for told in self._check(log):
                 yield told
+        async for wrong in self._records():
+            yield Finding(log=newest[wrong.mode or Mode.LIVE], index=None, message=wrong.message)
         for mode in Mode:
             finding = await self._head(mode)
             if finding is not None:

@@ -9,13 +9,20 @@ from typing import Final
 
 import msgspec
 
-from countersign.domain.erasure import Erasable, ErasureReason, Hold, years_after
+from countersign.domain.erasure import (
+    Erasable,
+    ErasureReason,
+    Hold,
+    RecordErasure,
+    years_after,
+)
 from countersign.domain.instant import from_ns
 from countersign.domain.mode import Mode
 from countersign.domain.record import RecordType
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.ids import ACKNOWLEDGMENT, BUYER, FACT, SANDBOX_BUYER, is_id, timed_id
 from countersign.ports import AccountStore, Clock, Entropy, ErasureStore, NoticeStore
+from countersign.services.acknowledge import CBID_FIELD
 from countersign.services.records import Recorder
 from countersign.services.secrets import DeploymentSecret
 
@@ -101,7 +108,8 @@ class Erase:
             found = await self._store.acknowledgment(subject)
             if found is None:
                 raise missing
-            return await self._planned(subject, None, [found])
+            orders = await self._store.of_orders([subject])
+            return await self._planned(subject, None, [found, *orders])
         is_buyer = is_id(BUYER, subject) or is_id(SANDBOX_BUYER, subject)
         buyer = await self._store.of_buyer(subject) if is_buyer else None
         if buyer is None:
@@ -131,34 +139,35 @@ class Erase:
         groups: dict[tuple[str, Mode], list[str]] = {plan.buyer: []} if plan.buyer else {}
         for record in plan.records:
             groups.setdefault((record.account_id, record.mode), []).append(record.record_id)
-        # All of it may be held through any part of it.
-        subjects = sorted({plan.subject, *(i for ids in groups.values() for i in ids)})
-        subjects += sorted({account_id for account_id, _ in groups})
-        chunks = [
-            (account_id, mode, ids[start : start + _RECORDS_MAX])
+        parts = [
+            await self._part(account_id, mode, ids[start : start + _RECORDS_MAX], reason)
             for (account_id, mode), ids in groups.items()
             for start in range(0, len(ids) or 1, _RECORDS_MAX)
         ]
-        for number, (account_id, mode, ids) in enumerate(chunks, 1):
-            erasure = await self._recorder.of_account(
-                RecordType.ERASURE,
-                record_id=timed_id(FACT, self._clock.time_ns(), self._entropy(8)),
-                account_id=account_id,
-                mode=mode,
-                members={"erased": [*ids], "reason": reason.value},
-            )
-            cbid = plan.subject if plan.buyer and number == len(chunks) else None
-            await self._store.erase(ids, subjects, cbid, erasure)
+        if parts:
+            await self._store.erase(parts, plan.subject if plan.buyer else None, self._cbid_index)
         return len(plan.records)
+
+    async def _part(
+        self, account_id: str, mode: Mode, ids: Sequence[str], reason: ErasureReason
+    ) -> RecordErasure:
+        erasure = await self._recorder.of_account(
+            RecordType.ERASURE,
+            record_id=timed_id(FACT, self._clock.time_ns(), self._entropy(8)),
+            account_id=account_id,
+            mode=mode,
+            members={"erased": [*ids], "reason": reason.value},
+        )
+        return RecordErasure(ids, erasure)
 
     async def due(self) -> AsyncIterator[Due]:
         """The acknowledgments whose retention has ended, oldest first, held ones too."""
         now = from_ns(self._clock.time_ns())
         years = await self._retention()
-        held = {hold.subject: hold.id for hold in await self.holds() if hold.released_at is None}
         after = ""
         while years:
             page = await self._store.older(years_after(now, -min(years.values())), after, _PAGE)
+            held = await self._store.held([record.record_id for record in page], self._cbid_index)
             for record in page:
                 own = years.get(_read_digest(record.body).notice_digest)
                 ended = None if own is None else years_after(record.at, own)
@@ -169,7 +178,7 @@ class Erase:
                         mode=record.mode,
                         accepted_at=record.at,
                         retention_ended_at=ended,
-                        hold=held.get(record.record_id) or held.get(record.account_id),
+                        hold=held[record.record_id][0] if record.record_id in held else None,
                     )
             if len(page) < _PAGE:
                 return
@@ -180,7 +189,9 @@ class Erase:
         return await self._store.acknowledgment(ack_id) if is_id(ACKNOWLEDGMENT, ack_id) else None
 
     async def hold(self, subject: str, reason: str) -> Hold:
-        """Keep an acknowledgment, a buyer or an account's acknowledgments from being erased.
+        """Keep from being erased: an acknowledgment, or all of a buyer or an account.
+
+        On a buyer, it keeps the acknowledgments that name it too, of whichever account.
 
         Raises:
             UnknownSubject: there is nothing with this identifier.
@@ -213,11 +224,14 @@ class Erase:
         return await self._store.holds()
 
     async def _naming(self, cbid: str) -> Sequence[Erasable]:
-        indexes = [
-            self._secret.blind_index(account.id, "cbid", cbid)
-            for account in await self._accounts.list()
-        ]
-        return await self._store.naming(indexes)
+        indexes = [self._cbid_index(account.id, cbid) for account in await self._accounts.list()]
+        named = await self._store.naming(indexes)
+        acks = [r.record_id for r in named if is_id(ACKNOWLEDGMENT, r.record_id)]
+        orders = await self._store.of_orders(acks)
+        return [*{record.record_id: record for record in (*named, *orders)}.values()]
+
+    def _cbid_index(self, account_id: str, cbid: str) -> bytes:
+        return self._secret.blind_index(account_id, CBID_FIELD, cbid)
 
     async def _kept_until(self, records: Sequence[Erasable]) -> datetime | None:
         years = await self._retention()

@@ -21,7 +21,7 @@ from countersign.domain.record import Sealed
 from countersign.errors import NotFound
 from countersign.evidence.disclosure import read_disclosure
 from countersign.ids import ACKNOWLEDGMENT, is_id
-from countersign.ports import AcknowledgmentStore
+from countersign.ports import AcknowledgmentStore, ClearanceStore
 from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.services.records import open_disclosures
 from countersign.services.secrets import DeploymentSecret
@@ -52,6 +52,8 @@ class AcknowledgmentView:
     personal: dict[str, Any] | None
     sealed: Sealed | None
     erased_at: datetime | None
+    clearance_id: str | None
+    """The newest clearance that was granted with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,7 @@ class Found:
     """
 
     record: bytes
+    accepted_at: datetime
     notice_digest: str
     disclosures: dict[str, str] | None
     erased_at: datetime | None
@@ -86,8 +89,15 @@ _decode_record: Final = msgspec.json.Decoder(RecordView).decode
 class FindAcknowledgments:
     """Reading back."""
 
-    def __init__(self, store: AcknowledgmentStore, secret: DeploymentSecret, vault: Vault) -> None:
+    def __init__(
+        self,
+        store: AcknowledgmentStore,
+        clearances: ClearanceStore,
+        secret: DeploymentSecret,
+        vault: Vault,
+    ) -> None:
         self._store = store
+        self._clearances = clearances
         self._secret = secret
         self._vault = vault
 
@@ -97,7 +107,16 @@ class FindAcknowledgments:
         Raises:
             NotFound: there is none with this id for this key.
         """
-        return await self._view(await self._stored(principal, ack_id))
+        (view,) = await self._views([await self._stored(principal, ack_id)])
+        return view
+
+    async def record(self, principal: Principal, ack_id: str) -> bytes:
+        """The exact bytes of the record of one acknowledgment; nothing is decrypted for it.
+
+        Raises:
+            NotFound: there is none with this id for this key.
+        """
+        return (await self._stored(principal, ack_id)).record
 
     async def found(self, principal: Principal, ack_id: str) -> Found:
         """One acknowledgment as evidence.
@@ -109,6 +128,7 @@ class FindAcknowledgments:
         disclosures = await self._opened(stored)
         return Found(
             record=stored.record,
+            accepted_at=stored.accepted_at,
             notice_digest=_decode_record(stored.record).notice_digest,
             disclosures=None
             if disclosures is None
@@ -134,8 +154,7 @@ class FindAcknowledgments:
             )
         )
         page = found[: search.limit]
-        views = [await self._view(item) for item in page]
-        return views, page[-1].ack_id if len(found) > len(page) else None
+        return await self._views(page), page[-1].ack_id if len(found) > len(page) else None
 
     async def _stored(self, principal: Principal, ack_id: str) -> StoredAcknowledgment:
         stored = None
@@ -146,7 +165,13 @@ class FindAcknowledgments:
             raise NotFound(msg)
         return stored
 
-    async def _view(self, stored: StoredAcknowledgment) -> AcknowledgmentView:
+    async def _views(self, stored: Sequence[StoredAcknowledgment]) -> list[AcknowledgmentView]:
+        granted = await self._clearances.granted([item.ack_id for item in stored])
+        return [await self._view(item, granted.get(item.ack_id)) for item in stored]
+
+    async def _view(
+        self, stored: StoredAcknowledgment, clearance_id: str | None
+    ) -> AcknowledgmentView:
         disclosures = await self._opened(stored)
         personal = None
         if disclosures is not None:
@@ -159,6 +184,7 @@ class FindAcknowledgments:
             personal=personal,
             sealed=stored.sealed,
             erased_at=stored.erased_at,
+            clearance_id=clearance_id,
         )
 
     async def _opened(self, stored: StoredAcknowledgment) -> tuple[str, ...] | None:

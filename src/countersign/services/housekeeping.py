@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
 
 from countersign.domain.buyer import ZIP_WINDOW
+from countersign.domain.event import KEPT as EVENTS_KEPT
 from countersign.domain.instant import from_ns
+from countersign.domain.webhook import AGE_MAX
+from countersign.domain.webhook import LOG_KEPT as DELIVERIES_KEPT
 from countersign.errors import CountersignError
 from countersign.ports import Clock, HousekeepingStore
 
@@ -19,7 +23,7 @@ _log = structlog.get_logger("countersign.housekeeping")
 
 
 class Housekeeping:
-    """Deletes expired kept answers and ZIP attempts that no longer count."""
+    """Deletes what has expired: kept answers, counted ZIP codes, events, finished deliveries."""
 
     def __init__(self, store: HousekeepingStore, clock: Clock) -> None:
         self._store = store
@@ -28,12 +32,15 @@ class Housekeeping:
     async def tidy(self) -> int:
         """Delete all that has served its time, in chunks; gives the number of rows."""
         now = from_ns(self._clock.time_ns())
-        deleted = 0
-        while True:
-            rows = await self._store.delete_expired(now, now - ZIP_WINDOW, CHUNK)
-            deleted += rows
-            if rows < CHUNK:
-                return deleted
+        deleted = await _in_chunks(lambda: self._store.delete_expired(now, now - ZIP_WINDOW, CHUNK))
+        return deleted + await _in_chunks(
+            lambda: self._store.delete_old(
+                events_before=now - EVENTS_KEPT,
+                deliveries_before=now - DELIVERIES_KEPT,
+                tried_since=now - AGE_MAX,
+                limit=CHUNK,
+            )
+        )
 
     async def run(self) -> None:
         """Tidy now and then, until cancelled."""
@@ -45,3 +52,12 @@ class Housekeeping:
             except Exception as error:  # noqa: BLE001 - the next time may go better
                 _log.error("housekeeping_failed", kind=type(error).__name__)
             await asyncio.sleep(PERIOD_SECONDS)
+
+
+async def _in_chunks(delete: Callable[[], Awaitable[int]]) -> int:
+    deleted = 0
+    while True:
+        rows = await delete()
+        deleted += rows
+        if rows < CHUNK:
+            return deleted

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -13,36 +14,36 @@ from typing import Final
 from countersign import offline
 from countersign.domain.acknowledgment import NO_FIELD, PERSONAL_FIELDS
 from countersign.domain.key import Principal
-from countersign.domain.log import Anchor, Log, StoredCheckpoint
+from countersign.domain.log import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
+from countersign.domain.notice import LifecycleEvent, PublishedVersion
 from countersign.errors import Erased, EvidencePending, InvalidRequest, NotFound
 from countersign.evidence.bundle import BundleContents, write_bundle
+from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.note import parse_cosignature, parse_note
 from countersign.evidence.proof import Proof, format_proof
-from countersign.ports import LogStore, NoticeStore
-from countersign.services.anchor import TIMESTAMP, WITNESS
+from countersign.ports import AccountStore, LogStore, NoticeStore
 from countersign.services.certificate import CertificateFacts, Certificates
+from countersign.services.certificate_facts import Review
 from countersign.services.find_acknowledgments import FindAcknowledgments, Found
 from countersign.services.log_policy import LogPolicy
 from countersign.services.seal_log import SealLog
 
 _RETRY_SECONDS: Final = 2
+_POLL_SECONDS: Final = 0.25
+_STAMPED_WITHIN: Final = timedelta(days=1)
+"""A cosigned checkpoint with a time-stamp is better than one without, unless it is far later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """One acknowledgment with its proof; `shown` are the disclosures that go along."""
+class _Entry:
+    """The place of a record in its log, and what vouches for it."""
 
-    ack_id: str
-    record: bytes
-    shown: tuple[str, ...]
-    erased_at: datetime | None
-    notice: bytes
-    proof: bytes
     log: Log
     index: int
     checkpoint: StoredCheckpoint
     anchors: Sequence[Anchor]
-    key_fingerprint: str
+    note: bytes
+    proof: bytes
 
     @property
     def timestamps(self) -> Mapping[str, bytes]:
@@ -60,6 +61,7 @@ class ProveAcknowledgment:
         find: FindAcknowledgments,
         store: LogStore,
         notices: NoticeStore,
+        accounts: AccountStore,
         seal_log: SealLog,
         policy: LogPolicy,
         certificates: Certificates,
@@ -68,6 +70,7 @@ class ProveAcknowledgment:
         self._find = find
         self._store = store
         self._notices = notices
+        self._accounts = accounts
         self._seal_log = seal_log
         self._policy = policy
         self._certificates = certificates
@@ -79,13 +82,13 @@ class ProveAcknowledgment:
         Args:
             principal: who asks.
             ack_id: the acknowledgment.
-            wait: seconds to wait for sealing.
+            wait: seconds to wait for sealing, and for the cosignatures that a quorum asks for.
 
         Raises:
             NotFound: this account has no such acknowledgment in this mode.
             EvidencePending: the record has no entry in the log yet.
         """
-        return (await self.evidence(principal, ack_id, frozenset(), wait)).proof
+        return (await self._entry(ack_id, await self._find.record(principal, ack_id), wait)).proof
 
     async def certificate(
         self, principal: Principal, ack_id: str, disclose: str | None, wait: float = 0.0
@@ -98,8 +101,8 @@ class ProveAcknowledgment:
             Erased: `disclose` asks for what was erased.
             Overloaded: too many certificates are being made.
         """
-        evidence = await self.evidence(principal, ack_id, _fields(disclose), wait)
-        return await self._certificates.make(self._facts(evidence))
+        facts, _ = await self._evidence(principal, ack_id, _fields(disclose), wait)
+        return await self._certificates.make(facts)
 
     async def bundle(
         self, principal: Principal, ack_id: str, disclose: str | None, wait: float = 0.0
@@ -109,93 +112,109 @@ class ProveAcknowledgment:
         Raises:
             NotFound, EvidencePending, InvalidRequest, Erased, Overloaded: as for `certificate`.
         """
-        evidence = await self.evidence(principal, ack_id, _fields(disclose), wait)
+        facts, entry = await self._evidence(principal, ack_id, _fields(disclose), wait)
         return write_bundle(
             BundleContents(
-                record=evidence.record,
-                disclosures=evidence.shown,
-                notice=evidence.notice,
-                proof=evidence.proof,
-                policy=await self._policy.text(evidence.log.mode),
-                timestamps=evidence.timestamps,
-                certificate=await self._certificates.make(self._facts(evidence)),
+                record=facts.record,
+                disclosures=facts.shown,
+                notice=facts.notice,
+                proof=facts.proof,
+                policy=await self._policy.text(entry.log.mode),
+                timestamps=entry.timestamps,
+                certificate=await self._certificates.make(facts),
                 verify_py=_offline("verify.py"),
                 verify_html=_offline("verify.html"),
             )
         )
 
-    async def evidence(
+    async def _evidence(
         self, principal: Principal, ack_id: str, fields: frozenset[str] | None, wait: float
-    ) -> Evidence:
-        """One acknowledgment with its proof; `fields` are the personal ones to show, None: all.
-
-        Raises:
-            NotFound, EvidencePending, Erased: as above.
-        """
+    ) -> tuple[CertificateFacts, _Entry]:
+        """One acknowledgment with its proof; `fields` are the personal ones to show, None: all."""
         found = await self._find.found(principal, ack_id)
+        shown = _shown(found, fields)
+        entry = await self._entry(ack_id, found.record, wait)
+        notice = await self._notice(found.notice_digest)
+        account = await self._accounts.get(principal.account_id)
+        witnesses = [parse_cosignature(a.body) for a in entry.anchors if a.kind == WITNESS]
+        facts = CertificateFacts(
+            record=found.record,
+            shown=shown,
+            erased_at=found.erased_at,
+            notice=notice.body,
+            review=_review(notice, found.accepted_at),
+            account_name=None if account is None else account.name,
+            proof=entry.proof,
+            origin=entry.log.origin,
+            index=entry.index,
+            size=entry.checkpoint.size,
+            root=entry.checkpoint.root,
+            checkpoint_at=entry.checkpoint.at,
+            key_fingerprint=await self._fingerprint(entry.log, entry.note),
+            witnesses=tuple((w.name, cosigned_at(w.time)) for w in witnesses),
+            timestamps=tuple((a.name, None) for a in entry.anchors if a.kind == TIMESTAMP),
+            verify_url=self._verify_url,
+        )
+        return facts, entry
+
+    async def _entry(self, ack_id: str, record: bytes, wait: float) -> _Entry:
+        """The entry of a record, as soon as it has one, with its proof."""
+        deadline = asyncio.get_running_loop().time() + wait
         log_id, sealed = await self._seal_log.sealed(ack_id, wait)
         log = next(log for log in await self._store.logs() if log.id == log_id)
-        checkpoint, anchors = await self._checkpoint(log, sealed.index)
+        checkpoint = await self._checkpoint(log, sealed.index, deadline)
+        anchors = await self._store.anchors(log.id, checkpoint.size)
         note = await self._seal_log.release(log, checkpoint)
         path = await self._store.inclusion(log_id, sealed.index, checkpoint.size)
         proof = Proof(
-            extra=found.record,
+            extra=record,
             index=sealed.index,
             path=tuple(path),
             checkpoint=note + b"".join(a.body for a in anchors if a.kind == WITNESS),
         )
-        return Evidence(
-            ack_id=ack_id,
-            record=found.record,
-            shown=_shown(found, fields),
-            erased_at=found.erased_at,
-            notice=await self._notice(found.notice_digest),
-            proof=format_proof(proof),
+        return _Entry(
             log=log,
             index=sealed.index,
             checkpoint=checkpoint,
             anchors=anchors,
-            key_fingerprint=await self._fingerprint(log, note),
+            note=note,
+            proof=format_proof(proof),
         )
 
-    async def _checkpoint(self, log: Log, index: int) -> tuple[StoredCheckpoint, Sequence[Anchor]]:
-        """The oldest checkpoint over an entry for which someone else vouches; else the oldest.
+    async def _checkpoint(self, log: Log, index: int, deadline: float) -> StoredCheckpoint:
+        """The oldest checkpoint over an entry that others vouch for as far as is asked.
 
         So the proof of an acknowledgment stays the same, except when there comes to be a better
-        one.
+        one. Where the quorum is not met when the time is up, the best that there is goes out:
+        a proof that leaves early is worth more than one that waits for a witness.
         """
-        for kind in (WITNESS, TIMESTAMP, None):
-            found = await self._store.covering(log.id, index, kind)
-            if found is not None:
-                return found, await self._store.anchors(log.id, found.size)
-        raise EvidencePending(retry_after=_RETRY_SECONDS)
+        quorum = self._policy.quorum(log.mode)
+        while (found := await self._cosigned(log, index)) is None and quorum is not None:
+            newest = (await self._seal_log.current()).get(log.mode, log)
+            if newest.id != log.id or asyncio.get_running_loop().time() >= deadline:
+                break  # nobody is asked to cosign a log of the past
+            await asyncio.sleep(_POLL_SECONDS)
+        for kind in (WITNESS, TIMESTAMP) if found is None else ():
+            found = found or await self._store.covering(log.id, index, frozenset({kind}), None)
+        found = found or await self._store.covering(log.id, index, frozenset(), None)
+        if found is None:
+            raise EvidencePending(retry_after=_RETRY_SECONDS)
+        return found
 
-    async def _notice(self, digest: str) -> bytes:
+    async def _cosigned(self, log: Log, index: int) -> StoredCheckpoint | None:
+        """The oldest checkpoint that meets the quorum; where there is none: that has a witness."""
+        quorum = self._policy.quorum(log.mode)
+        first = await self._store.covering(log.id, index, frozenset({WITNESS}), quorum)
+        if first is None:
+            return None
+        both = await self._store.covering(log.id, index, frozenset({WITNESS, TIMESTAMP}), quorum)
+        return both if both is not None and both.at - first.at <= _STAMPED_WITHIN else first
+
+    async def _notice(self, digest: str) -> PublishedVersion:
         for version in await self._notices.versions():
             if version.digest == digest:
-                return version.body
+                return version
         raise NotFound
-
-    def _facts(self, evidence: Evidence) -> CertificateFacts:
-        checkpoint = evidence.checkpoint
-        witnesses = [parse_cosignature(a.body) for a in evidence.anchors if a.kind == WITNESS]
-        stamps = [(a.name, None) for a in evidence.anchors if a.kind == TIMESTAMP]
-        return CertificateFacts(
-            record=evidence.record,
-            shown=evidence.shown,
-            erased_at=evidence.erased_at,
-            notice=evidence.notice,
-            proof=evidence.proof,
-            origin=evidence.log.origin,
-            index=evidence.index,
-            size=checkpoint.size,
-            root=checkpoint.root,
-            checkpoint_at=checkpoint.at,
-            key_fingerprint=evidence.key_fingerprint,
-            witnesses=tuple((w.name, datetime.fromtimestamp(w.time, UTC)) for w in witnesses),
-            timestamps=tuple(stamps),
-            verify_url=self._verify_url,
-        )
 
     async def _fingerprint(self, log: Log, note: bytes) -> str:
         """Hex SHA-256 of the public key of the log that signed this checkpoint."""
@@ -203,6 +222,19 @@ class ProveAcknowledgment:
         lines = parse_note(note).signatures
         signed = next(keys[line.key_id] for line in lines if line.key_id in keys)
         return sha256(signed.public_key).hexdigest()
+
+
+def _review(notice: PublishedVersion, accepted_at: datetime) -> Review | None:
+    """Who had compared the text with the official one when it was acknowledged."""
+    found = [
+        event
+        for event in notice.events
+        if event.type is LifecycleEvent.REVIEWED and event.at <= accepted_at
+    ]
+    if not found:
+        return None
+    last = found[-1]
+    return Review(by=last.details["by"], against=last.details["against"], at=last.at)
 
 
 def _fields(disclose: str | None) -> frozenset[str] | None:

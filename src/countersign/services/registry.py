@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -25,6 +25,9 @@ from countersign.ports import Clock, NoticeStore
 
 STALENESS_SECONDS: Final = 0.25
 """How long after a lifecycle event a running server may still answer as before it."""
+
+Notices: TypeAlias = Mapping[str, tuple[NoticeVersion, ...]]
+"""Every version of each notice, oldest first."""
 
 _decode: Final = msgspec.json.Decoder(NoticeContent).decode
 
@@ -103,6 +106,13 @@ class Registry:
         if versions is None:
             raise NoticeNotFound
         return versions
+
+    async def notices(self, *, fresh: bool = False) -> Notices:
+        """All notices, as of at most STALENESS_SECONDS ago; `fresh`: as of now."""
+        snapshot = self._snapshot
+        if fresh or self._clock.monotonic() - snapshot.taken_at >= STALENESS_SECONDS:
+            snapshot = await self._refresh()
+        return snapshot.notices
 
     async def notice_ids(self) -> Sequence[str]:
         """The ids of all notices, in alphabetical order."""

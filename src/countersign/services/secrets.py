@@ -58,6 +58,7 @@ class DeploymentSecret:
         self._key_pepper = HmacSha256(self._derive("api key pepper"))
         self._index_key = HmacSha256(self._derive("blind index"))
         self._slot_key = HmacSha256(self._derive("idempotency slot"))
+        self._document_key = HmacSha256(self._derive("document fingerprint"))
         self._answer_keys: dict[int, AESGCM] = {}
 
     def __repr__(self) -> str:
@@ -85,6 +86,10 @@ class DeploymentSecret:
         """What the database keeps to recognise this secret by."""
         return self._derive("check value")
 
+    def event_id_key(self) -> bytes:
+        """The key under which the identifiers of events are made."""
+        return self._derive("event id")
+
     def key_digest(self, token: str) -> bytes:
         """The keyed hash under which an API key is kept."""
         return self._key_pepper(token.encode())
@@ -93,6 +98,11 @@ class DeploymentSecret:
         """16 bytes by which rows with this value can be found, and by no one without the key."""
         message = b"\x00".join((account_id.encode(), field.encode(), value.encode()))
         return self._index_key(message)[:_INDEX_BYTES]
+
+    def document_fingerprint(self, issuer: str, type_: str, number: str) -> bytes:
+        """The keyed hash of an identity document, 32 bytes: the same document, the same buyer."""
+        parts = [part.encode() for part in (issuer, type_, number)]
+        return self._document_key(b"".join(len(p).to_bytes(4, "big") + p for p in parts))
 
     def idempotency_slot(self, *parts: str) -> bytes:
         """The keyed hash of what an idempotency key belongs to."""

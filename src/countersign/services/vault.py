@@ -7,6 +7,7 @@ their own, the row's shred key: without it the row is noise, whoever holds all t
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from typing import Final
 
@@ -114,6 +115,7 @@ class Vault:
         self._entropy = entropy
         self._current: dict[str, tuple[int, DataKey]] = {}
         self._by_id: OrderedDict[bytes, DataKey] = OrderedDict()
+        self._under_way: dict[tuple[str, int], asyncio.Task[DataKey]] = {}
 
     def cached(self, scope: str, time_ns: int) -> DataKey | None:
         """The data key for this scope and time, if it is at hand."""
@@ -127,11 +129,20 @@ class Vault:
 
         Raises:
             WrongKeyEncryptionKey: the stored key does not open with the key-encryption key.
+            StorageUnavailable: the key-encryption key cannot be had at the moment.
         """
         known = self.cached(scope, time_ns)
         if known is not None:
             return known
-        month = _month(time_ns)
+        # Once for all that ask for it now; and for the others, if one of them is cancelled.
+        place = scope, _month(time_ns)
+        task = self._under_way.get(place)
+        if task is None:
+            task = self._under_way[place] = asyncio.create_task(self._fetched(*place, time_ns))
+            task.add_done_callback(lambda _: self._under_way.pop(place))
+        return await asyncio.shield(task)
+
+    async def _fetched(self, scope: str, month: int, time_ns: int) -> DataKey:
         wrapped = await self._store.for_month(scope, month)
         if wrapped is None:
             entropy = self._entropy(8 + _KEY_BYTES)
@@ -139,10 +150,11 @@ class Vault:
             made = WrappedKey(
                 id=_id_text(id_), scope=scope, month=month, wrapped=b"", created_at=from_ns(time_ns)
             )
-            key = self._encryption.wrap(entropy[8:], _wrap_context(made))
+            context = _wrap_context(made)
+            key = await asyncio.to_thread(self._encryption.wrap, entropy[8:], context)
             # Another process may have been first: then its key is the one.
             wrapped = await self._store.add(made.with_wrapped(key))
-        data_key = self._unwrap(wrapped)
+        data_key = await self._unwrap(wrapped)
         if len(self._current) >= _CACHED_MAX:
             self._current.clear()
         self._current[scope] = (month, data_key)
@@ -172,7 +184,7 @@ class Vault:
             if wrapped is None:
                 msg = f"A value of {table}.{column} names a data key that there is not."
                 raise WrongKeyEncryptionKey(msg)
-            data_key = self._unwrap(wrapped)
+            data_key = await self._unwrap(wrapped)
         return data_key.open(
             ciphertext,
             shred_key=shred_key,
@@ -191,15 +203,18 @@ class Vault:
         outdated = await self._store.not_wrapped_with(self._encryption.current_id, limit)
         for wrapped in outdated:
             context = _wrap_context(wrapped)
-            key = self._encryption.unwrap(wrapped.wrapped, context)
-            await self._store.replace(wrapped, self._encryption.wrap(key, context))
+            key = await asyncio.to_thread(self._encryption.unwrap, wrapped.wrapped, context)
+            anew = await asyncio.to_thread(self._encryption.wrap, key, context)
+            await self._store.replace(wrapped, anew)
         return len(outdated)
 
-    def _unwrap(self, wrapped: WrappedKey) -> DataKey:
+    async def _unwrap(self, wrapped: WrappedKey) -> DataKey:
         id_ = _id_bytes(wrapped.id)
         known = self._by_id.get(id_)
         if known is None:
-            key = self._encryption.unwrap(wrapped.wrapped, _wrap_context(wrapped))
+            # In a thread: the key-encryption key may have to come from a slow command.
+            context = _wrap_context(wrapped)
+            key = await asyncio.to_thread(self._encryption.unwrap, wrapped.wrapped, context)
             known = self._by_id[id_] = DataKey(id_, key)
             if len(self._by_id) > _CACHED_MAX:
                 self._by_id.popitem(last=False)

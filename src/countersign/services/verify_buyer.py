@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from countersign.domain.buyer import (
@@ -14,18 +13,20 @@ from countersign.domain.buyer import (
     standing,
     status_at,
 )
-from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.instant import from_ns
 from countersign.domain.key import Principal
 from countersign.domain.mode import Mode
 from countersign.domain.postal_code import zip5
 from countersign.domain.record import NewRecord, RecordType
 from countersign.domain.verification import NewVerification
+from countersign.domain.verification_rules import VerificationRules
 from countersign.errors import InvalidRequest, ModeMismatch, NotFound, VerificationNotConfigured
 from countersign.ids import BUYER, SANDBOX_BUYER, VERIFICATION, is_id, timed_id
 from countersign.ports import BuyerStore, Clock, Entropy, Sandbox
+from countersign.services.judge_session import JudgeSession, Outcome, Remember, SessionRequest
 from countersign.services.records import Recorder
 from countersign.services.secrets import DeploymentSecret
+from countersign.services.verification_settings import ManageVerification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +39,6 @@ class VerificationRequest:
     subject_reference: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What the caller of *verify* gets: this attempt's status, the buyer's cbid and expiry."""
-
-    cbid: str
-    standing: Standing
-
-
 class VerifyBuyer:
     """The act of verifying."""
 
@@ -53,6 +46,8 @@ class VerifyBuyer:
         self,
         *,
         store: BuyerStore,
+        manage: ManageVerification,
+        judge: JudgeSession,
         sandbox: Sandbox,
         recorder: Recorder,
         secret: DeploymentSecret,
@@ -60,6 +55,8 @@ class VerifyBuyer:
         entropy: Entropy,
     ) -> None:
         self._store = store
+        self._manage = manage
+        self._judge = judge
         self._sandbox = sandbox
         self._recorder = recorder
         self._secret = secret
@@ -70,7 +67,7 @@ class VerifyBuyer:
         self,
         principal: Principal,
         request: VerificationRequest,
-        remember: Callable[[Outcome], IdempotencyEntry] | None = None,
+        remember: Remember | None = None,
     ) -> Outcome:
         """Issue or refresh a cbid; durable when this returns.
 
@@ -78,7 +75,9 @@ class VerifyBuyer:
             ModeMismatch: `test_mode` does not go with the key.
             InvalidRequest: a live request lacks a field that it needs.
             VerificationNotConfigured: the account has no identity provider.
-            ProviderSessionNotFound, ProviderUnavailable: as the provider answered.
+            VerificationMisconfigured: the provider refuses the account's credentials.
+            ProviderSessionNotFound, ProviderSessionNotBound, ProviderUnavailable: as the
+                provider answered.
             RateLimited: too many ZIP codes tried for one buyer.
         """
         if request.test_mode != (principal.mode is Mode.TEST):
@@ -88,18 +87,29 @@ class VerifyBuyer:
                 else "test_mode: true needs a test key."
             )
         if principal.mode is Mode.LIVE:
-            for name in ("provider_identity_session_id", "shipping_zip"):
-                if getattr(request, name) is None:
-                    msg = f"A required field is missing - at `$.{name}`."
-                    raise InvalidRequest(msg)
-            raise VerificationNotConfigured
+            return await self._verify(principal, request, remember)
         return await self._simulate(principal, request, remember)
+
+    async def _verify(
+        self, principal: Principal, request: VerificationRequest, remember: Remember | None
+    ) -> Outcome:
+        session = SessionRequest(
+            session_id=_required(request, "provider_identity_session_id"),
+            shipping_zip=_required(request, "shipping_zip"),
+            subject_reference=request.subject_reference,
+        )
+        ready = await self._manage.ready(principal.account_id)
+        if ready is None:
+            raise VerificationNotConfigured
+        if ready.rules.subject_reference_required:
+            _required(request, "subject_reference")
+        return await self._judge(ready, session, remember)
 
     async def _simulate(
         self,
         principal: Principal,
         request: VerificationRequest,
-        remember: Callable[[Outcome], IdempotencyEntry] | None,
+        remember: Remember | None,
     ) -> Outcome:
         time_ns = self._clock.time_ns()
         now = from_ns(time_ns)
@@ -175,8 +185,9 @@ class VerifyBuyer:
 class BuyerStatusQuery:
     """Telling what is known of a buyer."""
 
-    def __init__(self, store: BuyerStore, clock: Clock) -> None:
+    def __init__(self, store: BuyerStore, floor: VerificationRules, clock: Clock) -> None:
         self._store = store
+        self._floor = floor
         self._clock = clock
 
     async def __call__(self, principal: Principal, cbid: str) -> Standing:
@@ -185,13 +196,22 @@ class BuyerStatusQuery:
         Raises:
             NotFound: no buyer of this mode has this identifier.
         """
-        buyer = None
+        known = None
         if is_id(SANDBOX_BUYER if principal.mode is Mode.TEST else BUYER, cbid):
-            buyer = await self._store.get(principal.mode, cbid)
-        if buyer is None:
+            known = await self._store.get(principal.account_id, principal.mode, cbid)
+        if known is None:
             msg = "The buyer identifier was not found."
             raise NotFound(msg)
-        return standing(buyer, principal.account_id, from_ns(self._clock.time_ns()))
+        rules = known.rules.at_least(self._floor) if known.rules else self._floor
+        return standing(known.buyer, principal.account_id, rules, from_ns(self._clock.time_ns()))
+
+
+def _required(request: VerificationRequest, name: str) -> str:
+    value: str | None = getattr(request, name)
+    if value is None:
+        msg = f"A required field is missing - at `$.{name}`."
+        raise InvalidRequest(msg)
+    return value
 
 
 def _played(cbid: str, account_id: str, attempts: tuple[Attempt, ...]) -> Buyer:

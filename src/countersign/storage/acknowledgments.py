@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Row, Select, bindparam, select
 
@@ -53,6 +55,10 @@ _SELECT_ONE: Final = _SELECT.where(
 )
 
 
+T = TypeVar("T")
+_Make: TypeAlias = Callable[[Sequence[Any]], Sequence[NewAcknowledgment]]
+
+
 class Acknowledgments:
     """See `ports.AcknowledgmentStore`."""
 
@@ -60,9 +66,12 @@ class Acknowledgments:
         self._database = database
         self._journal = journal
 
-    async def add(self, new: NewAcknowledgment) -> None:
-        """Write the record, its disclosures and the kept answer: all of them, or none."""
-        await self._database.write(self._add, new)
+    async def add(self, act: T, make: Callable[[Sequence[T]], Sequence[NewAcknowledgment]]) -> None:
+        """Write the record, its disclosures and the kept answer: all of them, or none.
+
+        `make` gives what to write for all the acts that share the transaction.
+        """
+        await self._database.write(self._add, (act, make))
 
     async def get(self, account_id: str, mode: Mode, ack_id: str) -> StoredAcknowledgment | None:
         """One acknowledgment of this account and mode."""
@@ -73,10 +82,15 @@ class Acknowledgments:
         return await self._database.scan(_find, query)
 
     def _add(
-        self, connection: Connection, items: Sequence[NewAcknowledgment]
+        self, connection: Connection, items: Sequence[tuple[Any, _Make]]
     ) -> Sequence[CountersignError | None]:
-        self._journal.write(connection, [new.record for new in items])
-        keep_answers(connection, [new.remember(new.receipt) for new in items if new.remember])
+        made = [
+            new
+            for make, group in groupby(items, itemgetter(1))
+            for new in make([act for act, _ in group])
+        ]
+        self._journal.write(connection, [new.record for new in made])
+        keep_answers(connection, [new.remember(new.receipt) for new in made if new.remember])
         return [None] * len(items)
 
 

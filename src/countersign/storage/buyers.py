@@ -1,28 +1,42 @@
-"""Buyers, their verifications, and the count of ZIP codes tried."""
+"""Buyers, and their verifications in the sandbox; `live_verifications` has those in truth."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from countersign.domain.buyer import ZIP_WINDOW, ZIPS_PER_DAY, Buyer, BuyerStatus, Reason
+from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, Proof
+from countersign.domain.event import EventType
 from countersign.domain.mode import Mode
+from countersign.domain.reason import Reason
 from countersign.domain.record import NewRecord
-from countersign.domain.verification import NewVerification
-from countersign.errors import CountersignError, RateLimited
+from countersign.domain.verification import Known, LiveVerification, NewVerification
+from countersign.domain.verification_rules import VerificationRules
+from countersign.errors import CountersignError
 from countersign.storage.database import Database
+from countersign.storage.events import write_buyer_events
 from countersign.storage.idempotency import keep_answers
 from countersign.storage.journal import Journal
-from countersign.storage.tables import buyers, verifications, zip_attempts
+from countersign.storage.tables import buyers, verification_settings, verifications
+from countersign.storage.zip_attempts import count_zip
 
-_encode_reasons: Final = msgspec.json.Encoder().encode
+_encode: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
+_decode_proofs: Final = msgspec.json.Decoder(tuple[Proof, ...]).decode
+_decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
 
 _MODES: Final = {mode.value: mode for mode in Mode}
 _STATUSES: Final = {status.value: status for status in BuyerStatus}
+_EVENTS: Final = {
+    BuyerStatus.VERIFIED: EventType.BUYER_VERIFIED,
+    BuyerStatus.REQUIRES_INPUT: EventType.BUYER_REQUIRES_INPUT,
+    BuyerStatus.FAILED: EventType.BUYER_FAILED,
+    BuyerStatus.REVOKED: EventType.BUYER_REVOKED,
+}
 
 _SELECT: Final = select(
     buyers.c.cbid,
@@ -33,7 +47,14 @@ _SELECT: Final = select(
     buyers.c.verified_at,
     buyers.c.expires_at,
     buyers.c.simulated,
+    buyers.c.proofs,
+    buyers.c.same_as,
 ).where(buyers.c.cbid.in_(bindparam("cbids", expanding=True)))
+# Two servers that change one buyer take turns (PostgreSQL; the embedded database has one writer).
+_SELECT_TO_CHANGE: Final = _SELECT.with_for_update()
+_SELECT_RULES: Final = select(
+    verification_settings.c.account_id, verification_settings.c.rules
+).where(verification_settings.c.account_id.in_(bindparam("account_ids", expanding=True)))
 _INSERT: Final = insert(buyers)
 _UPDATE: Final = (
     update(buyers)
@@ -41,18 +62,6 @@ _UPDATE: Final = (
     .values({c.name: bindparam(c.name) for c in buyers.c if c.name != "cbid"})
 )
 _INSERT_VERIFICATION: Final = insert(verifications)
-_SELECT_ZIPS: Final = select(zip_attempts.c.zip_index, zip_attempts.c.at).where(
-    zip_attempts.c.account_id == bindparam("account_id"),
-    zip_attempts.c.mode == bindparam("mode"),
-    zip_attempts.c.subject_index == bindparam("subject_index"),
-)
-_DELETE_ZIP: Final = delete(zip_attempts).where(
-    zip_attempts.c.account_id == bindparam("account_id"),
-    zip_attempts.c.mode == bindparam("mode"),
-    zip_attempts.c.subject_index == bindparam("subject_index"),
-    zip_attempts.c.zip_index == bindparam("zip_index"),
-)
-_INSERT_ZIP: Final = insert(zip_attempts)
 
 
 class Buyers:
@@ -62,10 +71,10 @@ class Buyers:
         self._database = database
         self._journal = journal
 
-    async def get(self, mode: Mode, cbid: str) -> Buyer | None:
-        """A buyer of this mode, whichever account verified it."""
-        buyer = await self._database.read(_get, cbid)
-        return buyer if buyer is not None and buyer.mode is mode else None
+    async def get(self, account_id: str, mode: Mode, cbid: str) -> Known | None:
+        """A buyer of this mode, whichever account verified it, and the asking account's rules."""
+        known = await self._database.read(_get, (account_id, cbid))
+        return known if known is not None and known.buyer.mode is mode else None
 
     async def verify(self, new: NewVerification) -> Buyer:
         """Write a verification and the buyer that it makes."""
@@ -80,72 +89,114 @@ class Buyers:
         return outcomes
 
 
-def _get(connection: Connection, cbids: Sequence[str]) -> Sequence[Buyer | CountersignError | None]:
-    found = _by_cbid(connection, cbids)
-    return [found.get(cbid) for cbid in cbids]
+def _get(
+    connection: Connection, asked: Sequence[tuple[str, str]]
+) -> Sequence[Known | CountersignError | None]:
+    found = followed_buyers(connection, [cbid for _, cbid in asked])
+    # Rules judge real verifications only: the sandbox does without this query.
+    accounts = {a for a, cbid in asked if (buyer := found.get(cbid)) and not buyer.simulated}
+    rules = verification_rules_of(connection, accounts) if accounts else {}
+    return [
+        Known(buyer=found[cbid], rules=rules.get(account_id)) if cbid in found else None
+        for account_id, cbid in asked
+    ]
 
 
-def _by_cbid(connection: Connection, cbids: Sequence[str]) -> dict[str, Buyer]:
-    rows = connection.execute(_SELECT, {"cbids": list(set(cbids))})
+def followed_buyers(connection: Connection, cbids: Sequence[str]) -> dict[str, Buyer]:
+    """By identifier, the buyers that there are of these, each as it goes on."""
+    found = buyers_by_cbid(connection, cbids)
+    others = [buyer.same_as for buyer in found.values() if buyer.same_as]
+    if not others:
+        return found
+    later = buyers_by_cbid(connection, others)
+    return {cbid: later.get(buyer.same_as or "", buyer) for cbid, buyer in found.items()}
+
+
+def verification_rules_of(
+    connection: Connection, account_ids: Collection[str]
+) -> dict[str, VerificationRules]:
+    """How these accounts verify; those that have rules of their own."""
+    rows = connection.execute(_SELECT_RULES, {"account_ids": list(account_ids)})
+    return {row.account_id: _decode_rules(row.rules) for row in rows}
+
+
+def buyers_by_cbid(
+    connection: Connection, cbids: Sequence[str], *, to_change: bool = False
+) -> dict[str, Buyer]:
+    """The buyers that there are of these, by identifier."""
+    select_ = _SELECT_TO_CHANGE if to_change else _SELECT
+    rows = connection.execute(select_, {"cbids": list(set(cbids))})
     return {row[0]: _from_row(row) for row in rows}
+
+
+def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> None:
+    """Write the buyer if it is new or has changed."""
+    if before is None:
+        connection.execute(_INSERT, _to_row(after))
+    elif after != before:
+        connection.execute(_UPDATE, {"key": after.cbid} | _to_row(after))
+
+
+def write_verification(
+    connection: Connection,
+    new: NewVerification | LiveVerification,
+    *,
+    session_index: bytes | None,
+) -> None:
+    """Write that a session was judged."""
+    connection.execute(
+        _INSERT_VERIFICATION,
+        {
+            "id": new.record.id,
+            "account_id": new.account_id,
+            "mode": new.mode,
+            "cbid": new.cbid,
+            "provider": new.provider,
+            "subject_index": new.subject_index,
+            "zip_index": new.zip_index,
+            "status": new.attempt.status,
+            "reasons": encoded_reasons(new.attempt),
+            "at": new.at,
+            "session_index": session_index,
+        },
+    )
+
+
+def tell_of_buyer(connection: Connection, buyer: Buyer, at: datetime) -> None:
+    """Write the event of a buyer's new status; that one is pending is no news."""
+    type_ = _EVENTS.get(buyer.status)
+    if type_ is not None:
+        write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at)
+
+
+def encoded_reasons(attempt: Attempt) -> str:
+    """The reasons as they are stored."""
+    return _encode(attempt.reasons).decode()
 
 
 def _verify_one(
     connection: Connection, new: NewVerification, written: list[NewRecord]
 ) -> Buyer | CountersignError:
-    refusal = _count_zip(connection, new)
+    refusal = count_zip(
+        connection,
+        account_id=new.account_id,
+        mode=new.mode,
+        subject_index=new.subject_index,
+        zip_index=new.zip_index,
+        at=new.at,
+    )
     if refusal is not None:
         return refusal
-    before = _by_cbid(connection, [new.cbid]).get(new.cbid)
+    before = buyers_by_cbid(connection, [new.cbid], to_change=True).get(new.cbid)
     buyer = new.decide(before)
-    if before is None:
-        connection.execute(_INSERT, _to_row(buyer))
-    elif buyer != before:
-        connection.execute(_UPDATE, {"key": buyer.cbid} | _to_row(buyer))
+    write_buyer(connection, before, buyer)
     if buyer != before:
         written.append(new.record)
-        connection.execute(
-            _INSERT_VERIFICATION,
-            {
-                "id": new.record.id,
-                "account_id": new.account_id,
-                "mode": new.mode,
-                "cbid": buyer.cbid,
-                "provider": new.provider,
-                "subject_index": new.subject_index,
-                "zip_index": new.zip_index,
-                "status": new.attempt.status,
-                "reasons": _encode_reasons(new.attempt.reasons).decode(),
-                "at": new.at,
-            },
-        )
+        write_verification(connection, new, session_index=None)
+        tell_of_buyer(connection, buyer, new.at)
     if new.remember is not None:
         keep_answers(connection, [new.remember(buyer)])
     return buyer
-
-
-def _count_zip(connection: Connection, new: NewVerification) -> RateLimited | None:
-    """Note the ZIP code that this call tries, unless that would be one too many."""
-    if new.subject_index is None or new.zip_index is None:
-        return None
-    key = {"account_id": new.account_id, "mode": new.mode, "subject_index": new.subject_index}
-    since = new.at - ZIP_WINDOW
-    tried = {
-        row.zip_index: row.at for row in connection.execute(_SELECT_ZIPS, key) if row.at > since
-    }
-    if new.zip_index in tried:
-        return None
-    if len(tried) >= ZIPS_PER_DAY:
-        wait = min(tried.values()) - since
-        return RateLimited(
-            f"This account has tried {ZIPS_PER_DAY} different ZIP codes for this buyer within "
-            "24 hours.",
-            retry_after=max(1, int(wait.total_seconds()) + 1),
-        )
-    entry = key | {"zip_index": new.zip_index}
-    connection.execute(_DELETE_ZIP, entry)
-    connection.execute(_INSERT_ZIP, entry | {"at": new.at})
-    return None
 
 
 def _to_row(buyer: Buyer) -> dict[str, object]:
@@ -154,15 +205,18 @@ def _to_row(buyer: Buyer) -> dict[str, object]:
         "account_id": buyer.account_id,
         "mode": buyer.mode,
         "status": buyer.status,
-        "reasons": _encode_reasons(buyer.reasons).decode(),
+        "reasons": _encode(buyer.reasons).decode(),
         "verified_at": buyer.verified_at,
         "expires_at": buyer.expires_at,
         "simulated": buyer.simulated,
+        "proofs": _encode(buyer.proofs).decode(),
+        "same_as": buyer.same_as,
     }
 
 
 def _from_row(row: Row[*tuple[Any, ...]]) -> Buyer:
-    cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated = row
+    cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, *more = row
+    proofs, same_as = more
     return Buyer(
         cbid=cbid,
         account_id=account_id,
@@ -172,4 +226,6 @@ def _from_row(row: Row[*tuple[Any, ...]]) -> Buyer:
         verified_at=verified_at,
         expires_at=expires_at,
         simulated=simulated,
+        proofs=_decode_proofs(proofs) if proofs != "[]" else (),
+        same_as=same_as,
     )

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
-from countersign.domain.erasure import Erasable, Hold
+from countersign.domain.erasure import Erasable, Hold, RecordErasure
 from countersign.domain.instant import to_ms
 from countersign.domain.mode import Mode
-from countersign.domain.record import NewRecord, RecordType
+from countersign.domain.record import RecordType
 from countersign.errors import CountersignError, OnHold, UnknownSubject
-from countersign.ids import ACKNOWLEDGMENT, earliest_id
+from countersign.ids import ACKNOWLEDGMENT, BUYER, earliest_id
+from countersign.ports import CbidIndex
 from countersign.storage.batching import each
 from countersign.storage.database import Database
 from countersign.storage.journal import Journal
 from countersign.storage.tables import (
     accounts,
+    acknowledgment_uses,
     buyers,
+    clearances,
     disclosures,
     erasures,
+    fulfilments,
     legal_holds,
     records,
     shred_keys,
@@ -30,6 +34,7 @@ from countersign.storage.tables import (
 )
 
 _CHUNK: Final = 500
+_NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
 _SELECT: Final = select(
     records.c.id,
     records.c.account_id,
@@ -41,10 +46,9 @@ _SELECT: Final = select(
 
 
 class _Erase(NamedTuple):
-    record_ids: Sequence[str]
-    subjects: Sequence[str]
+    parts: Sequence[RecordErasure]
     cbid: str | None
-    erasure: NewRecord
+    cbid_index: CbidIndex
 
 
 class Erasures:
@@ -64,26 +68,34 @@ class Erasures:
         return await self._database.read(_of_buyer, cbid)
 
     async def naming(self, cbid_indexes: Sequence[bytes]) -> Sequence[Erasable]:
-        """The acknowledgments found under these blind indexes of a buyer identifier."""
+        """The acknowledgments and clearances under these blind indexes of a buyer identifier."""
         return await self._database.scan(_naming, tuple(cbid_indexes))
+
+    async def of_orders(self, ack_ids: Sequence[str]) -> Sequence[Erasable]:
+        """The clearances asked for with these acknowledgments, and what was reported of them."""
+        return await self._database.scan(_of_orders, tuple(ack_ids))
 
     async def older(self, before: datetime, after_id: str, limit: int) -> Sequence[Erasable]:
         """Acknowledgments accepted before this time that still have disclosures, oldest first."""
         return await self._database.scan(_older, (before, after_id, limit))
 
+    async def held(
+        self, record_ids: Sequence[str], cbid_index: CbidIndex
+    ) -> Mapping[str, tuple[str, str]]:
+        """Of those of these records that a hold keeps: the hold's id, and what it is on."""
+        return await self._database.scan(_held_records, (tuple(record_ids), cbid_index))
+
     async def erase(
-        self,
-        record_ids: Sequence[str],
-        subjects: Sequence[str],
-        cbid: str | None,
-        erasure: NewRecord,
+        self, parts: Sequence[RecordErasure], cbid: str | None, cbid_index: CbidIndex
     ) -> None:
         """Destroy the disclosures of these records, and what is known of the buyer, for good.
 
+        All of it is done, or nothing.
+
         Raises:
-            OnHold: there is a legal hold on one of the subjects.
+            OnHold: a legal hold keeps the buyer or one of the records.
         """
-        await self._database.write(self._erase, _Erase(record_ids, subjects, cbid, erasure))
+        await self._database.write(self._erase, _Erase(parts, cbid, cbid_index))
 
     async def place_hold(self, hold: Hold) -> None:
         """Place a legal hold.
@@ -110,18 +122,23 @@ class Erasures:
     ) -> list[CountersignError | None]:
         outcomes: list[CountersignError | None] = []
         for item in items:
-            held = _held(connection, item.subjects)
+            held = _held(connection, item)
             if held is None:
                 _destroy(connection, item)
-                self._journal.write(connection, [item.erasure])
+                self._journal.write(connection, [part.erasure for part in item.parts])
             outcomes.append(held)
         return outcomes
 
 
 def _destroy(connection: Connection, item: _Erase) -> None:
-    ids = list(item.record_ids)
-    for start in range(0, len(ids), _CHUNK):
-        chunk = ids[start : start + _CHUNK]
+    for part in item.parts:
+        _destroy_records(connection, part)
+    if item.cbid is not None:
+        _destroy_buyer(connection, item.cbid)
+
+
+def _destroy_records(connection: Connection, part: RecordErasure) -> None:
+    for chunk in _chunks(part.record_ids):
         connection.execute(delete(disclosures).where(disclosures.c.record_id.in_(chunk)))
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
         there = set(
@@ -130,33 +147,92 @@ def _destroy(connection: Connection, item: _Erase) -> None:
             ).scalars()
         )
         new = [
-            {"record_id": id_, "at": item.erasure.at, "erasure_id": item.erasure.id}
+            {"record_id": id_, "at": part.erasure.at, "erasure_id": part.erasure.id}
             for id_ in chunk
             if id_ not in there
         ]
         if new:
             connection.execute(insert(erasures), new)
-    if item.cbid is not None:
-        sessions = select(verifications.c.subject_index).where(verifications.c.cbid == item.cbid)
-        connection.execute(delete(zip_attempts).where(zip_attempts.c.subject_index.in_(sessions)))
-        connection.execute(delete(verifications).where(verifications.c.cbid == item.cbid))
-        connection.execute(delete(buyers).where(buyers.c.cbid == item.cbid))
 
 
-def _held(connection: Connection, subjects: Sequence[str]) -> OnHold | None:
-    for start in range(0, len(subjects), _CHUNK):
-        row = connection.execute(
-            select(legal_holds.c.id, legal_holds.c.subject).where(
-                legal_holds.c.subject.in_(subjects[start : start + _CHUNK]),
-                legal_holds.c.released_at.is_(None),
-            )
-        ).first()
-        if row is not None:
-            return OnHold(
-                f"The legal hold {row.id} on {row.subject} keeps this from being erased. When it "
-                f"has ended: `countersign holds release {row.id}`."
-            )
-    return None
+def _destroy_buyer(connection: Connection, cbid: str) -> None:
+    sessions = select(verifications.c.subject_index).where(verifications.c.cbid == cbid)
+    connection.execute(delete(zip_attempts).where(zip_attempts.c.subject_index.in_(sessions)))
+    connection.execute(delete(verifications).where(verifications.c.cbid == cbid))
+    connection.execute(delete(buyers).where(buyers.c.cbid == cbid))
+    # What an acknowledgment was used for stays: it must not be used once more.
+    connection.execute(
+        update(acknowledgment_uses).where(acknowledgment_uses.c.cbid == cbid).values(cbid=None)
+    )
+
+
+def _held(connection: Connection, item: _Erase) -> OnHold | None:
+    """The refusal, if a hold keeps any part of this: what is erased together is held together."""
+    active = _active_holds(connection)
+    found = [(active[item.cbid], item.cbid)] if item.cbid in active else []
+    if item.cbid is not None and not found:
+        own = select(buyers.c.account_id).where(buyers.c.cbid == item.cbid)
+        found += [(active[a], a) for a in connection.execute(own).scalars() if a in active]
+    for part in item.parts:
+        found += _holding(connection, active, part.record_ids, item.cbid_index).values()
+    if not found:
+        return None
+    hold, subject = found[0]
+    return OnHold(
+        f"The legal hold {hold} on {subject} keeps this from being erased; nothing was. When it "
+        f"has ended: `countersign holds release {hold}`."
+    )
+
+
+def _active_holds(connection: Connection) -> dict[str, str]:
+    """The hold on each subject that there is one on; the oldest, if there are several."""
+    rows = connection.execute(
+        select(legal_holds.c.subject, legal_holds.c.id)
+        .where(legal_holds.c.released_at.is_(None))
+        .order_by(legal_holds.c.id.desc())
+    )
+    return {row.subject: row.id for row in rows}
+
+
+def _holding(
+    connection: Connection,
+    active: Mapping[str, str],
+    record_ids: Sequence[str],
+    cbid_index: CbidIndex,
+) -> dict[str, tuple[str, str]]:
+    """Of those of these records that a hold keeps: the hold, and what it is on.
+
+    A hold on a record, on its account, or on the buyer that it names. That name is encrypted, so
+    it is found by its blind index, which differs from account to account.
+    """
+    held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
+    indexes: dict[str, dict[bytes, str]] = {}
+    found = {}
+    for chunk in _chunks(record_ids if active else ()):
+        rows = connection.execute(
+            select(records.c.id, records.c.account_id, disclosures.c.cbid_index)
+            .outerjoin(disclosures, disclosures.c.record_id == records.c.id)
+            .where(records.c.id.in_(chunk))
+        )
+        for row in rows:
+            if row.account_id not in indexes:
+                indexes[row.account_id] = {cbid_index(row.account_id, s): s for s in held_buyers}
+            named = row.cbid_index and indexes[row.account_id].get(bytes(row.cbid_index))
+            subject = next((s for s in (row.id, row.account_id, named) if s in active), None)
+            if subject is not None:
+                found[row.id] = (active[subject], subject)
+    return found
+
+
+def _chunks(ids: Sequence[str]) -> list[Sequence[str]]:
+    return [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]
+
+
+@each
+def _held_records(
+    connection: Connection, item: tuple[tuple[str, ...], CbidIndex]
+) -> Mapping[str, tuple[str, str]]:
+    return _holding(connection, _active_holds(connection), *item)
 
 
 @each
@@ -184,8 +260,18 @@ def _naming(connection: Connection, indexes: tuple[bytes, ...]) -> Sequence[Eras
     own = select(disclosures.c.record_id).where(disclosures.c.cbid_index.in_(indexes))
     return _found(
         connection,
-        _SELECT.where(records.c.id.in_(own), records.c.type == RecordType.ACKNOWLEDGMENT),
+        _SELECT.where(records.c.id.in_(own), records.c.type.in_(_NAMING)),
     )
+
+
+@each
+def _of_orders(connection: Connection, ack_ids: tuple[str, ...]) -> Sequence[Erasable]:
+    found: list[Erasable] = []
+    for chunk in _chunks(ack_ids):
+        for table in (clearances, fulfilments):
+            own = select(table.c.id).where(table.c.ack_id.in_(chunk))
+            found += _found(connection, _SELECT.where(records.c.id.in_(own)))
+    return found
 
 
 @each

@@ -28,6 +28,12 @@ def checkpoint_of(note: bytes) -> Checkpoint:
     return parse_checkpoint(parse_note(note).text)
 
 
+def _epoch(origin: str) -> int:
+    """The last part of an origin; 0 where it is no number."""
+    last = origin.rpartition("/")[2]
+    return int(last) if last.isdecimal() else 0
+
+
 class HeadFiles:
     """One file a mode, `live.checkpoint` and `test.checkpoint`, replaced whole."""
 
@@ -56,7 +62,9 @@ class HeadFiles:
         return note
 
     def advance(self, mode: Mode, note: bytes) -> None:
-        """Keep this checkpoint as the last published one, unless a later one of its log is kept.
+        """Keep this checkpoint as the last published one, unless a later one is kept.
+
+        Later: larger, of the same log; or of a later epoch, whose beginning another process saw.
 
         Raises:
             HeadUnavailable: it cannot be written; the checkpoint must not leave then.
@@ -66,6 +74,8 @@ class HeadFiles:
             if kept is not None:
                 old, new = checkpoint_of(kept), checkpoint_of(note)
                 if old.origin == new.origin and old.size >= new.size:
+                    return
+                if _epoch(old.origin) > _epoch(new.origin):
                     return
             self._replace(mode, note)
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, select, tuple_
 
 from countersign.storage.batching import each
 from countersign.storage.database import Database
+from countersign.storage.deliveries import delete_old
 from countersign.storage.tables import idempotency_keys, zip_attempts
 
 
@@ -20,6 +21,18 @@ class Housekeeping:
     async def delete_expired(self, now: datetime, zips_before: datetime, limit: int) -> int:
         """Delete at most `limit` rows of each kind; gives the larger of the two numbers."""
         return await self._database.write(_delete_expired, (now, zips_before, limit))
+
+    async def delete_old(
+        self,
+        *,
+        events_before: datetime,
+        deliveries_before: datetime,
+        tried_since: datetime,
+        limit: int,
+    ) -> int:
+        """Delete at most `limit` rows of each kind; gives the largest of the numbers."""
+        item = (events_before, deliveries_before, tried_since, limit)
+        return await self._database.write(delete_old, item)
 
 
 @each

@@ -6,14 +6,29 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    type_coerce,
+    update,
+)
+from sqlalchemy.types import NullType
 
-from countersign.domain.log import Anchor, Log, LogKey, Queue, StoredCheckpoint
+from countersign.domain.log import WITNESS, Anchor, Log, LogKey, Queue, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord, Sealed
 from countersign.evidence.entry import log_entry
 from countersign.evidence.tiles import HEIGHT, TileId, TileReader
 from countersign.evidence.tree import consistency_path, inclusion_path, leaf_hash
+from countersign.evidence.trust import Policy
 from countersign.storage.batching import each
 from countersign.storage.database import Database
 from countersign.storage.journal import Journal
@@ -90,9 +105,15 @@ class LogRecords:
         """The newest checkpoint of a log; None while it is empty."""
         return await self._database.read(_latest, log_id)
 
-    async def covering(self, log_id: int, index: int, kind: str | None) -> StoredCheckpoint | None:
-        """The oldest checkpoint that covers this entry, and that has an anchor of this kind."""
-        return await self._database.read(_covering, (log_id, index, kind))
+    async def covering(
+        self, log_id: int, index: int, kinds: frozenset[str], quorum: Policy | None
+    ) -> StoredCheckpoint | None:
+        """The oldest checkpoint that covers this entry, and that others vouch for.
+
+        It has an anchor of each of these kinds, and its cosignatures meet the quorum, if one is
+        given.
+        """
+        return await self._database.scan(_covering, (log_id, index, kinds, quorum))
 
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
         """The checkpoint of exactly this size."""
@@ -300,13 +321,45 @@ def _latest(connection: Connection, log_id: int) -> StoredCheckpoint | None:
 
 
 @each
-def _covering(connection: Connection, item: tuple[int, int, str | None]) -> StoredCheckpoint | None:
-    log_id, index, kind = item
+def _covering(
+    connection: Connection, item: tuple[int, int, frozenset[str], Policy | None]
+) -> StoredCheckpoint | None:
+    log_id, index, kinds, quorum = item
     query = select(checkpoints).where(checkpoints.c.log_id == log_id, checkpoints.c.size > index)
-    if kind is not None:
-        anchored = select(anchors.c.size).where(anchors.c.log_id == log_id, anchors.c.kind == kind)
-        query = query.where(checkpoints.c.size.in_(anchored))
+    if kinds or quorum is not None:
+        anchored = (
+            select(anchors.c.size)
+            .where(anchors.c.log_id == log_id, anchors.c.size > index)
+            .group_by(anchors.c.size)
+            .having(*(_any(anchors.c.kind == kind) == 1 for kind in sorted(kinds)))
+            .order_by(anchors.c.size)
+            .limit(1)
+        )
+        if quorum is not None:
+            anchored = anchored.having(_meets(quorum) == 1)
+        query = query.where(checkpoints.c.size == anchored.scalar_subquery())
     return _stored(connection, query.order_by(checkpoints.c.size))
+
+
+def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    """1 if it holds for any row of the group, else 0."""
+    return func.max(case((condition, 1), else_=0))
+
+
+def _meets(policy: Policy) -> ColumnElement[int]:
+    """1 if the cosignatures in a group of rows meet the quorum of the policy, else 0.
+
+    The rule of `Policy.check_quorum` again, for the database: of the checkpoints over an entry
+    the first may have too few cosignatures, and so may any number of those after it.
+    """
+    met: dict[bytes, ColumnElement[int]] = {
+        witness.name: _any((anchors.c.kind == WITNESS) & (anchors.c.name == witness.key_name))
+        for witness in policy.witnesses
+    }
+    for group in policy.groups:
+        members = sum((met[member] for member in group.members), literal(0))
+        met[group.name] = case((members >= group.threshold, 1), else_=0)
+    return met[policy.quorum]
 
 
 @each
@@ -452,6 +505,8 @@ def _stored_tile(connection: Connection, item: tuple[int, int, int]) -> bytes | 
 def _record_bodies(connection: Connection, ids: tuple[str, ...]) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     for table in (records, deployment_records):
-        rows = connection.execute(select(table.c.id, table.c.body).where(table.c.id.in_(ids)))
-        found |= {row[0]: bytes(row[1]) for row in rows}
+        # Whatever its type is by now: bytes that became text are found out by their digest.
+        body = type_coerce(table.c.body, NullType())
+        rows = connection.execute(select(table.c.id, body).where(table.c.id.in_(ids)))
+        found |= {r[0]: r[1].encode() if isinstance(r[1], str) else bytes(r[1]) for r in rows}
     return found

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
@@ -39,6 +40,7 @@ PROTECTED: Final = (
     "checkpoints",
     "anchors",
     "erasures",
+    "audit_log",
 )
 
 metadata: Final = MetaData(
@@ -175,6 +177,10 @@ buyers: Final = Table(
     Column("verified_at", Instant),
     Column("expires_at", Instant),
     Column("simulated", Boolean, nullable=False),
+    # What real verifications proved; nothing personal.
+    Column("proofs", Text, nullable=False, server_default="[]"),
+    # The buyer that this one turned out to be.
+    Column("same_as", String(40)),
 )
 
 verifications: Final = Table(
@@ -190,6 +196,8 @@ verifications: Final = Table(
     Column("status", String(20), nullable=False),
     Column("reasons", Text, nullable=False),
     Column("at", Instant, nullable=False),
+    # The provider session; NULL in the sandbox.
+    Column("session_index", LargeBinary),
     Index(None, "cbid"),
 )
 
@@ -358,4 +366,254 @@ log_pending: Final = Table(
     _mode(),
     Column("digest", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# One document, one buyer; a revoked one stays revoked whoever brings it.
+buyer_documents: Final = Table(
+    "buyer_documents",
+    metadata,
+    _mode(),
+    # A keyed hash of issuer, type and number.
+    Column("fingerprint", LargeBinary, nullable=False),
+    Column("cbid", String(40), nullable=False),
+    Column("revoked", Boolean, nullable=False),
+    PrimaryKeyConstraint("mode", "fingerprint"),
+    Index(None, "cbid"),
+)
+
+# One provider session, one buyer.
+provider_sessions: Final = Table(
+    "provider_sessions",
+    metadata,
+    _mode(),
+    Column("session_index", LargeBinary, nullable=False),
+    Column("cbid", String(40), nullable=False),
+    Column("verified_at", Instant),
+    PrimaryKeyConstraint("mode", "session_index"),
+    Index(None, "cbid"),
+)
+
+# Sessions that a provider has not decided, to be asked about again.
+pending_sessions: Final = Table(
+    "pending_sessions",
+    metadata,
+    # Its shred key is found under this id.
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("session_index", LargeBinary, nullable=False),
+    Column("cbid", String(40), nullable=False),
+    # What was asked: session id, ZIP code and subject, sealed by the vault.
+    Column("request", LargeBinary, nullable=False),
+    Column("polls", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("next_poll_at", Instant, nullable=False),
+    UniqueConstraint("account_id", "mode", "session_index"),
+    Index(None, "next_poll_at"),
+    Index(None, "cbid"),
+)
+
+# Messages of providers that were acted upon: each only once.
+provider_messages: Final = Table(
+    "provider_messages",
+    metadata,
+    _account(),
+    Column("message_index", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "message_index"),
+    Index(None, "at"),
+)
+
+# The provider's exact answers and what was decided from them, sealed by the vault.
+verification_evidence: Final = Table(
+    "verification_evidence",
+    metadata,
+    Column("record_id", ForeignKey("records.id"), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("payload", LargeBinary, nullable=False),
+)
+
+verification_settings: Final = Table(
+    "verification_settings",
+    metadata,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("revision", Integer, nullable=False),
+    Column("provider", String(20), nullable=False),
+    Column("base_url", Text),
+    Column("rules", Text, nullable=False),
+    # Sealed by the vault.
+    Column("credentials", LargeBinary, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+)
+
+# Who changed or looked at what from the command line.
+audit_log: Final = Table(
+    "audit_log",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("actor", String(100), nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("subject", String(80), nullable=False),
+    Column("details", Text, nullable=False),
+    Index(None, "subject"),
+)
+
+events: Final = Table(
+    "events",
+    metadata,
+    # On the embedded database the rowid, which one writer after the other hands out in order.
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    # PostgreSQL: the number of the writing transaction, by which readers know what may still
+    # appear before this row. 0 on the embedded database.
+    Column("tx", BigInteger, nullable=False),
+    # Those of the object. Rows are written by the thousand: nothing is looked up for them.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("type", String(30), nullable=False),
+    Column("object_id", String(64), nullable=False),
+    Column("version", String(64)),
+    Column("at", Instant, nullable=False),
+    Index(None, "account_id", "mode", "tx", "seq"),
+)
+
+webhook_endpoints: Final = Table(
+    "webhook_endpoints",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("url", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    # NULL: all of them.
+    Column("event_types", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("disabled_at", Instant),
+    Column("disabled_reason", String(20)),
+    Column("deleted_at", Instant),
+    # Where in the order of events the next deliveries are made from.
+    Column("cursor_tx", BigInteger, nullable=False),
+    Column("cursor_seq", BigInteger, nullable=False),
+    Index(None, "account_id", "mode"),
+)
+
+webhook_secrets: Final = Table(
+    "webhook_secrets",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("endpoint_id", ForeignKey("webhook_endpoints.id"), nullable=False),
+    Column("public_key", String(60), nullable=False),
+    # The shared secret and the private key, sealed by the vault.
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Index(None, "endpoint_id"),
+)
+
+webhook_deliveries: Final = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("endpoint_id", String(40), primary_key=True),
+    Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("status", String(10), nullable=False),
+    # How many were made, and how many of those belong to the present round of the schedule.
+    Column("attempts", Integer, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    # When to attempt it, or when the lease of the process that does is over; NULL: it is finished.
+    Column("due_at", Instant),
+    Index(None, "endpoint_id", "due_at"),
+    sqlite_with_rowid=False,
+)
+
+webhook_attempts: Final = Table(
+    "webhook_attempts",
+    metadata,
+    Column("endpoint_id", String(40), primary_key=True),
+    Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", Instant, nullable=False),
+    Column("duration_ms", Integer, nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("status", Integer),
+    sqlite_with_rowid=False,
+)
+
+# For the sweep that tells of verifications which have expired.
+Index("ix_buyers_expires_at", buyers.c.expires_at)
+
+# One row a decision; what was decided, and about whom, says its record.
+clearances: Final = Table(
+    "clearances",
+    metadata,
+    # That of the record. Rows are written by the thousand: nothing is looked up for them.
+    Column("id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    # NULL if what was sent cannot be one.
+    Column("ack_id", String(40)),
+    # Of the key that signed; with the next one NULL unless it was granted.
+    Column("kid", String(60)),
+    Column("expires_at", Instant),
+    Column("at", Instant, nullable=False),
+    Index(None, "ack_id"),
+)
+
+# One acknowledgment, one buyer and one order.
+acknowledgment_uses: Final = Table(
+    "acknowledgment_uses",
+    metadata,
+    Column("ack_id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    # NULL once the buyer is erased; the keyed hash stays.
+    Column("cbid", String(40)),
+    Column("cbid_index", LargeBinary, nullable=False),
+    # The keyed hash of the order that consumed it; NULL until one is cleared.
+    Column("order_index", LargeBinary),
+    Column("clearance_id", String(40)),
+    Column("closed_at", Instant),
+    Index(None, "cbid"),
+)
+
+# What vendors report of an order; its content is in its record.
+fulfilments: Final = Table(
+    "fulfilments",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("clearance_id", String(40), nullable=False),
+    Column("ack_id", String(40), nullable=False),
+    Column("adult_signature", Boolean, nullable=False),
+    # Whether the order was complete with it.
+    Column("closes", Boolean, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "ack_id"),
+)
+
+# What signs the tokens of clearances: the newest key of a mode whose time has come.
+clearance_keys: Final = Table(
+    "clearance_keys",
+    metadata,
+    _mode(),
+    Column("number", Integer, nullable=False),
+    Column("kid", String(60), nullable=False, unique=True),
+    Column("public_key", LargeBinary, nullable=False),
+    # The private key, sealed by the vault.
+    Column("seed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("signs_from", Instant, nullable=False),
+    PrimaryKeyConstraint("mode", "number"),
+)
+
+clearance_settings: Final = Table(
+    "clearance_settings",
+    metadata,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    # In seconds.
+    Column("acknowledgment_max_age", Integer, nullable=False),
+    Column("lifetime", Integer, nullable=False),
+    Column("changed_at", Instant, nullable=False),
 )

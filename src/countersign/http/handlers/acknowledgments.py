@@ -156,12 +156,13 @@ def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
         user_agent_truncated=agent.get("truncated"),
         capture=view.record.capture,
         accepted_at=view.accepted_at.replace(microsecond=0),
-        evidence=_evidence(view.sealed),
+        clearance_id=view.clearance_id,
+        evidence=evidence_of(view.sealed),
         erased_at=to_the_second(view.erased_at),
     )
 
 
-def _evidence(sealed: Sealed | None) -> schemas.Evidence:
+def evidence_of(sealed: Sealed | None) -> schemas.Evidence:
     if sealed is None:
         return schemas.Evidence(status="pending", log=None, index=None)
     return schemas.Evidence(status="sealed", log=sealed.origin, index=sealed.index)

@@ -14,7 +14,8 @@ from countersign.errors import InvalidRequest
 from countersign.http import schemas
 from countersign.http.body import parse_body
 from countersign.http.reply import Call, Reply, encode
-from countersign.services.verify_buyer import Outcome, VerificationRequest
+from countersign.services.judge_session import Outcome
+from countersign.services.verify_buyer import VerificationRequest
 
 _MESSAGES: Final = {
     BuyerStatus.VERIFIED: "The buyer is verified. Later purchases at integrated vendors will be "
@@ -63,6 +64,18 @@ async def get_status(deployment: Deployment, call: Call) -> Reply:
             )
         )
     )
+
+
+async def provider_webhook(deployment: Deployment, call: Call) -> Reply:
+    """Take a message of an identity provider: `PROVIDER/ACCOUNT_ID` is whose and for whom."""
+    provider, _, account_id = call.parameter.partition("/")
+    headers: dict[str, str] = {}
+    for name, value in call.raw_headers:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        # RFC 9110 §5.3; no signature is one any more then.
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    await deployment.settle_sessions.hint(provider, account_id, headers, call.body)
+    return Reply(b"{}")
 
 
 def _render(outcome: Outcome) -> bytes:

@@ -8,7 +8,7 @@ from typing import Final
 from countersign.bootstrap import Deployment
 from countersign.domain.log import Log
 from countersign.domain.mode import Mode
-from countersign.errors import NotFound
+from countersign.errors import InvalidRequest, NotFound
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
@@ -29,9 +29,18 @@ async def get_keys(deployment: Deployment, _call: Call) -> Reply:
     return Reply("".join(f"{key.vkey}\n" for key in keys).encode(), (_TEXT, _CHANGES, _OPEN))
 
 
-async def get_policy(deployment: Deployment, _call: Call) -> Reply:
-    """The policy that live evidence of this deployment satisfies (c2sp.org/tlog-policy)."""
-    return Reply(await deployment.policy.text(Mode.LIVE), (_TEXT, _CHANGES, _OPEN))
+async def get_policy(deployment: Deployment, call: Call) -> Reply:
+    """The policy that evidence of one mode satisfies (c2sp.org/tlog-policy); live unless asked.
+
+    Raises:
+        InvalidRequest: `mode` is neither `live` nor `test`.
+    """
+    try:
+        mode = Mode(call.query.get("mode", Mode.LIVE))
+    except ValueError:
+        msg = "The query parameter mode must be `live` or `test`."
+        raise InvalidRequest(msg) from None
+    return Reply(await deployment.policy.text(mode), (_TEXT, _CHANGES, _OPEN))
 
 
 async def get_resource(deployment: Deployment, call: Call) -> Reply:

@@ -1,0 +1,37 @@
+"""Files that commands write: whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from countersign.errors import InvalidArgument
+
+
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """Write a file under another name, and rename it at the end of the block.
+
+    After an error, what stood there before stands there still.
+
+    Raises:
+        InvalidArgument: it cannot be written.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        msg = f"{path} is no file."
+        raise InvalidArgument(msg)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with draft.open("wb") as target:
+            yield target
+        draft.replace(path)
+    except OSError as error:
+        msg = f"{path} cannot be written: {error.strerror}."
+        raise InvalidArgument(msg) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()

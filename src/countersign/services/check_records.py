@@ -1,0 +1,140 @@
+"""Check what stands beside the logs: each record against its row, its disclosures and its notice.
+
+The log vouches for a record's bytes. This is about the rest of the database: what it says of a
+record in columns, that nothing was taken away, and that nothing is kept from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from countersign.domain.instant import rfc3339_ms
+from countersign.domain.integrity import RecordRow
+from countersign.domain.mode import Mode
+from countersign.domain.record import RecordType
+from countersign.ports import IntegrityStore
+
+_PAGE: Final = 500
+
+
+class _Body(msgspec.Struct):
+    """The members of a record that other rows say again; a record has those of its type."""
+
+    id: str
+    mode: str
+    type: str
+    sd: list[str] = msgspec.field(name="_sd")
+    account: str | None = None
+    at: str | None = None
+    accepted_at: str | None = None
+    notice_id: str | None = None
+    notice_version: str | None = None
+    notice_digest: str | None = None
+    erased: list[str] = []
+
+
+_read: Final = msgspec.json.Decoder(_Body).decode
+_Page = Callable[[str, int], Awaitable[Sequence[RecordRow]]]
+_Notices = dict[tuple[str | None, str | None], str]
+
+
+class WrongRecord(NamedTuple):
+    """Something that is not as it should be. `mode` is None for what is of both."""
+
+    mode: Mode | None
+    message: str
+
+
+class CheckRecords:
+    """Goes through all records."""
+
+    def __init__(self, store: IntegrityStore) -> None:
+        self._store = store
+
+    async def __call__(self) -> AsyncIterator[WrongRecord]:
+        """Everything that is wrong, as it comes up."""
+        notices: _Notices = {}
+        for notice in await self._store.notices():
+            notices[notice.notice_id, notice.version] = notice.digest
+            if notice.body is None or sha256(notice.body).hexdigest() != notice.digest:
+                message = f"version {notice.version} of the notice {notice.notice_id} has changed"
+                yield WrongRecord(None, message)
+        for read_page in (self._store.records, self._store.own_records):
+            async for page in _pages(read_page):
+                told: dict[str, RecordRow] = {}
+                for row in page:
+                    for wrong in _wrong(row, notices, told):
+                        yield _finding(row, wrong)
+                erased = await self._store.erased([*told])
+                for record_id, row in told.items():
+                    if record_id not in erased:
+                        yield _finding(row, f"tells that {record_id} was erased, and it is not")
+        for record_id in await self._store.untold_erasures(_PAGE):
+            message = f"the record {record_id} counts as erased, and no record tells of it"
+            yield WrongRecord(None, message)
+
+
+async def _pages(read_page: _Page) -> AsyncIterator[Sequence[RecordRow]]:
+    after = ""
+    while page := await read_page(after, _PAGE):
+        yield page
+        after = page[-1].id
+
+
+def _finding(row: RecordRow, wrong: str) -> WrongRecord:
+    mode = Mode(row.mode) if row.mode in set(Mode) else None
+    return WrongRecord(mode, f"the record {row.id} {wrong}")
+
+
+def _wrong(row: RecordRow, notices: _Notices, told: dict[str, RecordRow]) -> Iterator[str]:
+    """What is wrong with a row. What it tells to be erased is noted in `told`."""
+    if not row.sealed and not row.pending:
+        yield "is neither sealed nor waiting for it"
+    if row.body is None or sha256(row.body).digest() != row.digest:
+        yield "is not the one that its digest is of"
+        return
+    try:
+        body = _read(row.body)
+    except msgspec.DecodeError:
+        yield "cannot be read"
+        return
+    yield from _moved(row, body)
+    yield from _disclosures(row, body)
+    if body.notice_digest is not None:
+        published = notices.get((body.notice_id, body.notice_version))
+        if published != body.notice_digest:
+            yield "is of a notice version with other words than the one that is stored"
+    if body.type == RecordType.ERASURE:
+        told |= dict.fromkeys(body.erased, row)
+
+
+def _moved(row: RecordRow, body: _Body) -> Iterator[str]:
+    """Columns that say something else than the record itself."""
+    said = {
+        "id": (row.id, body.id),
+        "account_id": (row.account_id, body.account),
+        "mode": (row.mode, body.mode),
+        "type": (row.type, body.type),
+        "at": (rfc3339_ms(row.at), body.accepted_at or body.at),
+    }
+    if row.notice_id is not None:
+        said["notice_id"] = row.notice_id, body.notice_id
+    for column, (stored, written) in said.items():
+        if stored != written:
+            yield f"stands under the {column} {stored}, and says {written}"
+
+
+def _disclosures(row: RecordRow, body: _Body) -> Iterator[str]:
+    if not body.sd:
+        return
+    if row.disclosed is None:
+        if row.erasure_id is None:
+            yield "has lost its disclosures, and nothing says that they were erased"
+    elif row.erasure_id is not None:
+        yield "was erased, and its disclosures are there still"
+    elif row.disclosed != (row.account_id, row.mode):
+        yield "has its disclosures under another account or mode"

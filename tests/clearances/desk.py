@@ -1,0 +1,216 @@
+"""A deployment in this process with a clock that the test moves."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from countersign import bootstrap
+from countersign.config import load_settings
+from countersign.domain.buyer import Buyer, BuyerStatus, Proof
+from countersign.domain.clearance import Clearance, ClearanceRules, Order
+from countersign.domain.erasure import ErasureReason
+from countersign.domain.facts import Facts
+from countersign.domain.fulfilment import Fulfilment, FulfilmentReceipt
+from countersign.domain.identity import Source, Tri
+from countersign.domain.instant import to_ms
+from countersign.domain.key import VENDOR_SCOPES, Principal
+from countersign.domain.mode import Mode
+from countersign.domain.origin import Origin
+from countersign.ids import BUYER, base32
+from countersign.services.acknowledge import Submission
+from countersign.services.judge_session import proved_zip_index
+from countersign.services.secrets import DeploymentSecret
+from countersign.services.verify_buyer import VerificationRequest
+from countersign.storage.batching import each
+from countersign.storage.buyers import write_buyer
+
+T = TypeVar("T")
+
+NOBODY = Origin(
+    ip="203.0.113.7",
+    ip_source=None,
+    peer_ip="127.0.0.1",
+    forwarded=None,
+    forwarded_truncated=False,
+    user_agent="Test/1.0",
+    user_agent_source=None,
+    user_agent_truncated=False,
+)
+_numbers = itertools.count(1)
+
+
+@dataclass
+class MovingClock:
+    """A clock that stands still until it is moved. See `ports.Clock`."""
+
+    now: datetime = field(default_factory=lambda: datetime(2026, 11, 20, 12, tzinfo=UTC))
+
+    def time_ns(self) -> int:
+        return to_ms(self.now) * 1_000_000
+
+    def monotonic(self) -> float:
+        return self.now.timestamp()
+
+    def advance(self, step: timedelta) -> None:
+        self.now += step
+
+
+class Desk:
+    """What vendors and operators do, without a server between."""
+
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        deployment: bootstrap.Deployment,
+        clock: MovingClock,
+        secret: DeploymentSecret,
+    ) -> None:
+        self._runner = runner
+        self._secret = secret
+        self.deployment = deployment
+        self.clock = clock
+
+    def do(self, work: Awaitable[T]) -> T:
+        async def awaited() -> T:
+            return await work
+
+        return self._runner.run(awaited())
+
+    def account(self, mode: Mode = Mode.TEST) -> Principal:
+        made = self.do(self.deployment.accounts.create(f"vendor {next(_numbers)}"))
+        return Principal(
+            key_id="key",
+            account_id=made.id,
+            mode=mode,
+            scopes=VENDOR_SCOPES,
+            credential="secret_key",
+        )
+
+    def publish(self, file: str, *, reviewed: bool = True) -> None:
+        notices = self.deployment.publish_notices
+        content = self.do(notices.publish(file.encode(), "")).content
+        if reviewed:
+            against = "https://law.example/text"
+            self.do(notices.review(content.id, content.version, "A. Reader", against))
+
+    def withdraw(self, notice_id: str, version: str) -> None:
+        self.do(self.deployment.publish_notices.withdraw(notice_id, version, "a test"))
+
+    def acknowledge(
+        self, who: Principal, notice_id: str, session_id: str | None, cbid: str | None = None
+    ) -> str:
+        notice = self.do(self.deployment.registry.in_force(notice_id, who.mode))
+        submission = Submission(
+            initials_per_line=["JD"] * len(notice.content.bullets),
+            session_id=session_id,
+            cbid=cbid,
+            notice_version=None,
+            origin=NOBODY,
+        )
+        return self.do(self.deployment.acknowledge(who, notice, submission)).ack_id
+
+    def sandbox_buyer(self, who: Principal, session: str, zip_: str | None) -> str:
+        request = VerificationRequest(
+            provider_identity_session_id=session,
+            shipping_zip=zip_,
+            test_mode=True,
+            subject_reference=None,
+        )
+        return self.do(self.deployment.verify_buyer(who, request)).cbid
+
+    def live_buyer(
+        self, who: Principal, *zips: str, age: int = 18, lasts: timedelta = timedelta(days=365)
+    ) -> str:
+        """Write a buyer that a provider has verified, as the judge of sessions would have."""
+        cbid = f"{BUYER}_{base32(int.from_bytes(os.urandom(16), 'big'))}"
+        now = self.clock.now
+        proof = Proof(
+            session="00",
+            verified_at=to_ms(now),
+            began_at=to_ms(now),
+            expires_at=to_ms(now + lasts),
+            facts=Facts(
+                age_over=age,
+                document_checked=True,
+                document_unexpired=Tri.PASS,
+                zip_sources=(Source.DOCUMENT,),
+            ),
+            zips=tuple(proved_zip_index(self._secret, cbid, zip_) for zip_ in zips),
+        )
+        self.write(
+            Buyer(
+                cbid=cbid,
+                account_id=who.account_id,
+                mode=Mode.LIVE,
+                status=BuyerStatus.VERIFIED,
+                reasons=(),
+                verified_at=now,
+                expires_at=now + lasts,
+                simulated=False,
+                proofs=(proof,),
+            )
+        )
+        return cbid
+
+    def write(self, buyer: Buyer) -> None:
+        self.do(self.deployment.database.write(_write, buyer))
+
+    def clear(self, who: Principal, order: Order) -> Clearance:
+        return self.do(self.deployment.clear_order(who, order))
+
+    def fulfil(self, who: Principal, clearance_id: str, **told: Any) -> FulfilmentReceipt:  # noqa: ANN401 - fields of a report
+        fulfilment = Fulfilment(**(dict.fromkeys(Fulfilment.__struct_fields__) | told))
+        return self.do(self.deployment.fulfil_order.report(who, clearance_id, fulfilment))
+
+    def rules(self, who: Principal, rules: ClearanceRules) -> None:
+        self.do(self.deployment.manage_clearances.set(who.account_id, rules))
+
+    def revoke(self, cbid: str) -> None:
+        self.do(self.deployment.operate_buyers.revoke(cbid, "a test"))
+
+    def reinstate(self, cbid: str) -> None:
+        self.do(self.deployment.operate_buyers.reinstate(cbid, "a test"))
+
+    def erase(self, subject: str, *, with_acknowledgments: bool = False) -> tuple[str, ...]:
+        erase = self.deployment.erase
+        plan = self.do(erase.plan(subject, with_acknowledgments=with_acknowledgments))
+        self.do(erase(plan, ErasureReason.REQUEST))
+        return tuple(record.record_id for record in plan.records)
+
+
+@contextmanager
+def open_desk(data_dir: Path, clock: MovingClock, settings: Mapping[str, str]) -> Iterator[Desk]:
+    """Initialise and open a deployment; closed at the end."""
+    environment = {"COUNTERSIGN_DATA_DIR": str(data_dir)}
+    environment |= {f"COUNTERSIGN_{name}": value for name, value in settings.items()}
+    loaded = load_settings(environment)
+    with asyncio.Runner() as runner:
+        runner.run(bootstrap.initialise(loaded))
+        secret = DeploymentSecret.from_text(loaded.secret_key_file.read_text(encoding="ascii"))
+        opened = bootstrap.open_deployment(loaded, clock=clock)
+        deployment = runner.run(opened.__aenter__())
+        try:
+            yield Desk(runner, deployment, clock, secret)
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
+
+
+def order(ack_id: str, cbid: str, session_id: str, zip_: str, **more: Any) -> Order:  # noqa: ANN401 - other members
+    """Make an order; without a product class and an address unless they are given."""
+    members = {"product_class": None, "shipping_address": None} | more
+    return Order(ack_id=ack_id, cbid=cbid, session_id=session_id, shipping_zip=zip_, **members)
+
+
+@each
+def _write(connection: Connection, buyer: Buyer) -> None:
+    write_buyer(connection, None, buyer)

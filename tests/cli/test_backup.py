@@ -1,0 +1,138 @@
+"""Backups, their shred keys, and restoring beside what is there already."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Bench
+from tests.cli.evidence import make_evidence
+
+
+@pytest.fixture
+def vendor(initialised: Bench) -> str:
+    """Give the id of an account."""
+    return initialised.account("vendor")
+
+
+def elsewhere(bench: Bench, place: Path) -> Bench:
+    """The same deployment in another directory: its keys, and no database."""
+    place.mkdir(mode=0o700)
+    for name in ("secret.key", "key-encryption.key"):
+        shutil.copy(bench.data_dir / name, place / name)
+    return Bench(data_dir=place, warm=bench.warm)
+
+
+def exported(bench: Bench, account: str) -> dict[str, dict[str, Any]]:
+    """The acknowledgments of an account by their ids, as they are handed out."""
+    lines = bench.run(
+        "acknowledgments", "export", "--account", account, "--mode", "test", "--format", "jsonl"
+    ).stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
+    return {row["ack_id"]: row for row in rows}
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+def test_what_is_left_of_another_database_is_named_and_nothing_is_restored(
+    initialised: Bench, tmp_path: Path, suffix: str
+) -> None:
+    """SQLite would play a write-ahead log into whatever stands beside it."""
+    initialised.run("backup", str(tmp_path / "backup"))
+    restored = elsewhere(initialised, tmp_path / "other")
+    left = restored.data_dir / f"countersign.db{suffix}"
+    left.write_bytes(b"of another database")
+    told = restored.refused("restore", str(tmp_path / "backup"), "--yes")
+    assert "backup_failed" in told
+    assert left.name in told.replace("\n", "")
+    assert not (restored.data_dir / "countersign.db").exists()
+    left.unlink()
+    restored.run("restore", str(tmp_path / "backup"), "--yes")
+    assert restored.run("accounts", "list").returncode == 0
+
+
+def test_one_file_of_shred_keys_outside_keeps_erased_data_erased(
+    initialised: Bench, vendor: str, tmp_path: Path
+) -> None:
+    """Each backup replaces it, so that no old one is left; what was erased is told as erased."""
+    erased, *_ = make_evidence(initialised, vendor, tmp_path)
+    kept, *_ = make_evidence(initialised, vendor, tmp_path)
+    keys = tmp_path / "apart" / "shred-keys.db"
+    initialised.run("backup", str(tmp_path / "old"), "--shred-keys", str(keys))
+    before = keys.read_bytes()
+    initialised.run("erase", erased, "--yes")
+    initialised.run("backup", str(tmp_path / "new"), "--shred-keys", str(keys))
+    assert [file.name for file in (tmp_path / "old").iterdir()] == ["countersign.db"]
+    assert keys.read_bytes() != before
+    assert [file.name for file in keys.parent.iterdir()] == [keys.name]
+
+    restored = elsewhere(initialised, tmp_path / "other")
+    told = restored.read("restore", str(tmp_path / "old"), "--shred-keys", str(keys), "--yes")
+    assert told == {"shred_keys": 1, "unreadable": 1, "shred_keys_age": "newer"}
+    restored.run("init")
+    found = exported(restored, vendor)
+    assert (found[erased]["session_id"], found[kept]["session_id"]) == (None, "cs_1")
+    assert found[erased]["erased_at"] is not None
+    assert found[kept]["erased_at"] is None
+    assert restored.read("log", "check")["findings"] == []
+
+
+def test_shred_keys_as_old_as_the_backup_bring_erased_data_back_with_a_warning(
+    initialised: Bench, vendor: str, tmp_path: Path
+) -> None:
+    """That is why only the newest may be kept."""
+    erased, *_ = make_evidence(initialised, vendor, tmp_path)
+    made = initialised.run("backup", str(tmp_path / "old"))
+    assert "can bring back what will be erased" in made.stderr.replace("\n", " ")
+    initialised.run("erase", erased, "--yes")
+    restored = elsewhere(initialised, tmp_path / "other")
+    done = restored.run("restore", str(tmp_path / "old"), "--yes")
+    assert "erased after it can be read again" in done.stderr.replace("\n", " ")
+    assert exported(restored, vendor)[erased]["session_id"] == "cs_1"
+
+
+def test_shred_keys_older_than_the_backup_are_told_and_destroy_nothing(
+    initialised: Bench, vendor: str, tmp_path: Path
+) -> None:
+    """What has no key in them is not taken for erased: newer ones may be found."""
+    initialised.run("backup", str(tmp_path / "old"))
+    unreadable, *_ = make_evidence(initialised, vendor, tmp_path)
+    initialised.run("backup", str(tmp_path / "new"))
+    restored = elsewhere(initialised, tmp_path / "other")
+    keys = str(tmp_path / "old" / "shred-keys.db")
+    done = restored.run("restore", str(tmp_path / "new"), "--shred-keys", keys, "--yes")
+    assert "older than the backup" in done.stderr.replace("\n", " ")
+    restored.run("init")
+    row = exported(restored, vendor)[unreadable]
+    assert (row["session_id"], row["erased_at"]) == (None, None)
+
+
+@pytest.mark.parametrize("content", ["the backup itself", "no database"])
+def test_a_file_that_holds_no_shred_keys_is_refused_and_nothing_is_left(
+    initialised: Bench, tmp_path: Path, content: str
+) -> None:
+    initialised.run("backup", str(tmp_path / "backup"))
+    wrong = tmp_path / "wrong.db"
+    if content == "the backup itself":
+        shutil.copy(tmp_path / "backup" / "countersign.db", wrong)
+    else:
+        wrong.write_bytes(b"no database at all" * 100)
+    restored = elsewhere(initialised, tmp_path / "other")
+    arguments = ("restore", str(tmp_path / "backup"), "--shred-keys", str(wrong), "--yes")
+    assert "backup_failed" in restored.refused(*arguments)
+    left = {file.name for file in restored.data_dir.iterdir()} - {"server.lock"}
+    assert left == {"secret.key", "key-encryption.key"}
+
+
+def test_a_backup_that_fails_leaves_nothing_and_can_be_made_again(
+    initialised: Bench, tmp_path: Path
+) -> None:
+    """Least of all the draft, which holds every shred key at first."""
+    target = tmp_path / "backup"
+    too_long = tmp_path / ("k" * 255)  # there is no room for the name of its draft
+    told = initialised.refused("backup", str(target), "--shred-keys", str(too_long))
+    assert "backup_failed" in told
+    assert list(target.iterdir()) == []
+    initialised.run("backup", str(target))
+    assert {file.name for file in target.iterdir()} == {"countersign.db", "shred-keys.db"}

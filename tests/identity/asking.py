@@ -1,0 +1,98 @@
+"""What the tests of Stripe and Persona ask with: a fixed clock, a fingerprint, a reply."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+from hypothesis import strategies as st
+
+from countersign.providers.identity.transport import ProviderHttp, ProviderReply
+
+NOW: Final = 1_794_949_200.0
+"""2026-11-17T17:00:00Z."""
+
+
+@dataclass(slots=True)
+class FixedClock:
+    """A clock that stands still unless it is told otherwise."""
+
+    seconds: float = NOW
+
+    def time_ns(self) -> int:
+        """Unix time in nanoseconds."""
+        return int(self.seconds) * 1_000_000_000
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return self.seconds
+
+    def now(self) -> float:
+        """Unix seconds, as simulators want them."""
+        return self.seconds
+
+
+def fingerprint(issuer: str, kind: str, number: str) -> bytes:
+    """A fingerprint that anybody can make."""
+    return sha256(f"{issuer}|{kind}|{number}".encode()).digest()
+
+
+def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:
+    """An answer with this body: bytes as they are, anything else as JSON."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ProviderReply(status=status, headers=named, body=raw, target="GET /")
+
+
+def single(url: str, clock: FixedClock, *, read_seconds: float = 10.0) -> ProviderHttp:
+    """A connection that tries once only, for providers that fail for good or hang."""
+    return ProviderHttp(
+        url, clock, attempts=1, total_seconds=2 * read_seconds, read_seconds=read_seconds
+    )
+
+
+def day(text: str) -> datetime:
+    """A UTC time."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+JUNK: Final = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=12)
+    | st.sampled_from(["verified", "passed", "approved", "2026-13-01", "[redacted]", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+"""Any JSON value."""
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The path of every member at every level."""
+    found: list[tuple[str | int, ...]] = [path] if path else []
+    members: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        members = list(value.items())
+    elif isinstance(value, list):
+        members = list(enumerate(value))
+    for key, member in members:
+        found += places(member, (*path, key))
+    return found
+
+
+def put(value: Any, path: tuple[str | int, ...], junk: object) -> Any:  # noqa: ANN401 - any JSON
+    """A copy with another member at this path; with `...`, without it."""
+    copy = json.loads(json.dumps(value))
+    inside = copy
+    for key in path[:-1]:
+        inside = inside[key]
+    if junk is ...:
+        del inside[path[-1]]
+    else:
+        inside[path[-1]] = junk
+    return copy

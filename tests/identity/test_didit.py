@@ -1,0 +1,437 @@
+"""Didit: what each of its answers comes to, on paper and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from datetime import date
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.decision import decide
+from countersign.domain.identity import Check, Outcome, ProviderResult, Source, Tri
+from countersign.domain.instant import from_ns
+from countersign.domain.verification_rules import VerificationRules
+from countersign.providers.identity import didit
+from countersign.providers.identity.didit_translate import translate
+from countersign.providers.identity.reading import evidence_of
+from countersign.simulators import didit as simulated
+from countersign.simulators.protocol import Request, Session, Simulator
+from countersign.simulators.server import serve
+from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, reply, single
+
+SESSION: Final = "3b2c1d0e-1111-4222-8333-444455556666"
+PARSED: Final = {
+    "street_1": "123 Hobnail Spiral",
+    "city": "San Francisco",
+    "region": "CA",
+    "country": "US",
+    "postal_code": "94111",
+    "is_verified": True,
+}
+DOCUMENT: Final[dict[str, Any]] = {
+    "status": "Approved",
+    "document_type": "Driver's License",
+    "document_number": "Y7714093",
+    "date_of_birth": "1990-01-15",
+    "age": 24,
+    "expiration_date": "2030-01-15",
+    "issuing_state": "USA",
+    "first_name": "Tulipane",
+    "last_name": "Whiskerton",
+    "parsed_address": PARSED,
+    "warnings": [],
+}
+ANSWER: Final[dict[str, Any]] = {
+    "session_id": SESSION,
+    "session_kind": "user",
+    "status": "Approved",
+    "environment": "live",
+    "vendor_data": "buyer-1",
+    "metadata": {},
+    "id_verifications": [DOCUMENT],
+    "liveness_checks": [{"status": "Approved", "score": 95.0}],
+    "face_matches": [{"status": "In Review", "score": 61.5}],
+    "poa_verifications": None,
+    "database_validations": [],
+}
+
+
+def read(answer: object) -> ProviderResult:
+    sent = reply(answer)
+    return translate(
+        sent.body,
+        session_id=SESSION,
+        fingerprint=fingerprint,
+        evidence=evidence_of(sent, FixedClock()),
+    )
+
+
+def changed(**members: object) -> dict[str, Any]:
+    return ANSWER | members
+
+
+def with_document(**members: object) -> dict[str, Any]:
+    return changed(id_verifications=[DOCUMENT | members])
+
+
+def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
+    """Name, birth, address, document and reference are read; the number only as a fingerprint."""
+    result = read(ANSWER)
+    assert result.outcome is Outcome.VERIFIED
+    assert (result.given_name, result.family_name) == ("Tulipane", "Whiskerton")
+    assert result.date_of_birth == date(1990, 1, 15)
+    assert result.date_of_birth_source is Source.DOCUMENT
+    assert (result.live, result.subject_reference) == (True, "buyer-1")
+    (address,) = result.addresses
+    assert (address.source, address.postal_code) == (Source.DOCUMENT, "94111")
+    assert result.document is not None
+    assert result.document.expires_on == date(2030, 1, 15)
+    assert result.document_fingerprint == fingerprint("USA CA", "Driver's License", "Y7714093")
+    assert Check(name="face_matches", verdict=Tri.UNKNOWN, raw="In Review") in result.checks
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("Approved", Outcome.VERIFIED),
+        ("In Progress", Outcome.PENDING),
+        ("In Review", Outcome.PENDING),
+        ("Not Started", Outcome.REQUIRES_INPUT),
+        ("Awaiting User", Outcome.REQUIRES_INPUT),
+        ("Resubmitted", Outcome.REQUIRES_INPUT),
+        ("Declined", Outcome.FAILED),
+        ("Abandoned", Outcome.CANCELED),
+        ("Expired", Outcome.EXPIRED),
+        ("Kyc Expired", Outcome.EXPIRED),
+        ("approved", Outcome.INVALID_RESPONSE),
+        ("APPROVED", Outcome.INVALID_RESPONSE),
+        ("Approved ", Outcome.INVALID_RESPONSE),
+        ("In\u00a0Review", Outcome.INVALID_RESPONSE),
+        ("Verified", Outcome.INVALID_RESPONSE),
+        ("", Outcome.INVALID_RESPONSE),
+        (None, Outcome.INVALID_RESPONSE),
+        (True, Outcome.INVALID_RESPONSE),
+    ],
+)
+def test_a_status_is_compared_exactly(status: object, outcome: Outcome) -> None:
+    """Capitals and spaces count; a word that is not in the table is invalid."""
+    result = read(changed(status=status))
+    assert result.outcome is outcome
+    personal = (result.given_name, result.date_of_birth, result.document_fingerprint)
+    assert outcome is Outcome.VERIFIED or (personal == (None, None, None) and not result.addresses)
+
+
+@pytest.mark.parametrize(
+    ("environment", "live"),
+    [("live", True), ("sandbox", False), ("Live", False), ("production", False), (None, None)],
+)
+def test_only_the_environment_live_is_live(environment: str | None, live: bool | None) -> None:
+    """The sandbox is not live, nor is a word nobody knows; no word is not known."""
+    assert read(changed(environment=environment)).live is live
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (changed(session_id="3b2c1d0e-1111-4222-8333-444455556667"), "other_session"),
+        (changed(session_id=SESSION.upper()), "other_session"),
+        (changed(session_id=None), "other_session"),
+        (changed(session_kind="business"), "unknown_kind"),
+        (changed(session_kind=["user"]), "unknown_kind"),
+        (changed(status="Almost Approved"), "unknown_status"),
+        ([ANSWER], "unreadable"),
+        (b"", "unreadable"),
+        (b"\xff\xfe", "unreadable"),
+        (json.dumps(ANSWER).encode()[:-40], "unreadable"),
+        (json.dumps(ANSWER).encode()[:-1] + b',"status":"Approved"}', "unreadable"),
+        (with_document(date_of_birth="15.01.1990"), "unreadable"),
+        (with_document(date_of_birth="1990-02-30"), "unreadable"),
+        (with_document(expiration_date=2030), "unreadable"),
+        (with_document(parsed_address="94111"), "unreadable"),
+        (with_document(parsed_address=PARSED | {"is_verified": "yes"}), "unreadable"),
+        (with_document(parsed_address=PARSED | {"postal_code": 94111}), "unreadable"),
+        (with_document(document_number="\ud800"), "unreadable"),
+        (changed(id_verifications=DOCUMENT), "unreadable"),
+        (changed(environment=True), "unreadable"),
+    ],
+)
+def test_what_cannot_be_read_is_invalid(answer: object, reason: str) -> None:
+    """Another session's answer, broken JSON and impossible values never verify."""
+    result = read(answer)
+    assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, reason)
+
+
+def test_an_age_without_a_birth_date_is_no_age() -> None:
+    """Didit's `age` disagrees with its own dates and is never used."""
+    result = read(with_document(date_of_birth=None, age=41))
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
+
+
+@pytest.mark.parametrize("status", ["Declined", "In Review", "Not Finished", None, "approved"])
+def test_a_document_that_is_not_approved_itself_proves_nothing(status: str | None) -> None:
+    """A workflow can approve a session without its document."""
+    result = read(with_document(status=status))
+    assert result.outcome is Outcome.VERIFIED
+    assert (result.date_of_birth, result.addresses, result.document) == (None, (), None)
+
+
+def test_documents_that_disagree_about_the_birth_prove_neither_date() -> None:
+    """Two approved documents have to tell one date of birth."""
+    other = DOCUMENT | {"date_of_birth": "1999-01-15"}
+    assert read(changed(id_verifications=[DOCUMENT, other])).date_of_birth is None
+    assert read(changed(id_verifications=[DOCUMENT, DOCUMENT])).date_of_birth == date(1990, 1, 15)
+
+
+def test_a_doubted_address_has_no_source() -> None:
+    """An address that the map does not know may have a ZIP code that somebody guessed."""
+    (address,) = read(with_document(parsed_address=PARSED | {"is_verified": False})).addresses
+    assert address.source is Source.NONE
+    (silent,) = read(with_document(parsed_address=PARSED | {"is_verified": None})).addresses
+    assert silent.source is Source.DOCUMENT
+
+
+def test_a_proof_of_address_is_an_address_of_its_own() -> None:
+    """A bill's address comes after the document's, and only if Didit approved the bill."""
+    bill = {"status": "Approved", "poa_parsed_address": PARSED | {"postal_code": "95816"}}
+    result = read(changed(poa_verifications=[bill]))
+    told = [(address.source, address.postal_code) for address in result.addresses]
+    assert told == [(Source.DOCUMENT, "94111"), (Source.PROOF_OF_ADDRESS, "95816")]
+    declined = read(changed(poa_verifications=[bill | {"status": "Declined"}]))
+    assert [address.postal_code for address in declined.addresses] == ["94111"]
+
+
+def test_the_issuing_state_is_a_country() -> None:
+    """`USA` is no state of the US: the state is the address's, and without it no fingerprint."""
+    result = read(ANSWER)
+    assert result.document is not None
+    assert (result.document.issuing_country, result.document.issuing_region) == ("USA", "CA")
+    stateless = read(with_document(parsed_address=PARSED | {"region": None}))
+    assert stateless.document_fingerprint is None
+    passport = read(with_document(document_type="Passport", parsed_address=None))
+    assert passport.document_fingerprint == fingerprint("USA", "Passport", "Y7714093")
+
+
+def test_reasons_are_words_for_risks_and_never_sentences() -> None:
+    """Only a code can be a reason: Didit's sentences tell of the person."""
+
+    def declined(warning: dict[str, Any]) -> str | None:
+        document = DOCUMENT | {"status": "Declined", "warnings": [warning]}
+        return read(changed(status="Declined", id_verifications=[document])).reason_code
+
+    assert declined({"risk": "DOCUMENT_EXPIRED"}) == "DOCUMENT_EXPIRED"
+    assert declined({"risk": "Tulipane lied", "long_description": "Tulipane lied"}) is None
+    assert declined({}) is None
+
+
+@given(st.sampled_from(places(ANSWER)), JUNK | st.just(...))
+def test_no_mutation_raises_or_verifies_what_is_not_approved(
+    place: tuple[str | int, ...], junk: object
+) -> None:
+    """Any member replaced by anything (or left out) gives a result; approval needs its words."""
+    mutated = put(ANSWER, place, junk)
+    result = read(mutated)
+    if result.outcome is Outcome.VERIFIED:
+        assert (mutated["session_id"], mutated["status"]) == (SESSION, "Approved")
+    else:
+        assert (result.given_name, result.addresses, result.document) == (None, (), None)
+
+
+@given(st.binary(max_size=200) | JUNK.map(lambda junk: json.dumps(junk).encode()))
+def test_no_bytes_raise(body: bytes) -> None:
+    """Whatever arrives, there is a result, and it is an invalid one."""
+    assert read(body).outcome is Outcome.INVALID_RESPONSE
+
+
+# --- over HTTP ------------------------------------------------------------------------------------
+
+
+def make(clock: FixedClock) -> tuple[Simulator, didit.Credentials]:
+    simulator = simulated.make(clock.now)
+    text = json.dumps(simulator.credentials)
+    return simulator, msgspec.json.decode(text, type=didit.Credentials)
+
+
+def ask(
+    session_id: str, *, times: int = 1, patient: bool = True, **credentials: object
+) -> tuple[ProviderResult, list[Request]]:
+    """The last of that many answers, and every request that it took."""
+    clock = FixedClock()
+    simulator, good = make(clock)
+
+    async def run() -> tuple[ProviderResult, list[Request]]:
+        async with serve(simulator) as served:
+            provider = didit.Didit(
+                msgspec.structs.replace(good, **credentials),
+                base_url=served.url,
+                fingerprint=fingerprint,
+                clock=clock,
+            )
+            if not patient:
+                provider._http = single(served.url, clock, read_seconds=0.5)
+            try:
+                answers = [await provider.retrieve(session_id) for _ in range(times)]
+            finally:
+                await provider.close()
+            return answers[-1], served.requests
+
+    return asyncio.run(run())
+
+
+SESSIONS: Final = make(FixedClock())[0].sessions
+EXPECTED: Final = {
+    "failed": Outcome.FAILED,
+    "redacted": Outcome.NOT_FOUND,
+    "unknown_status": Outcome.INVALID_RESPONSE,
+    "other_session": Outcome.INVALID_RESPONSE,
+    "business": Outcome.INVALID_RESPONSE,
+    "pending": Outcome.PENDING,
+    "review": Outcome.PENDING,
+    "requires_input": Outcome.REQUIRES_INPUT,
+    "awaiting_user": Outcome.REQUIRES_INPUT,
+    "resubmitted": Outcome.REQUIRES_INPUT,
+    "canceled": Outcome.CANCELED,
+    "expired": Outcome.EXPIRED,
+    "document_check_expired": Outcome.EXPIRED,
+    "truncated": Outcome.INVALID_RESPONSE,
+    "huge": Outcome.INVALID_RESPONSE,
+    "error_500": Outcome.PROVIDER_UNAVAILABLE,
+    "html_502": Outcome.PROVIDER_UNAVAILABLE,
+    "slow": Outcome.PROVIDER_UNAVAILABLE,
+    "cut": Outcome.PROVIDER_UNAVAILABLE,
+    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
+    "decided_later": Outcome.PENDING,
+}
+"""What the parts come to; those not named are approved by Didit."""
+
+
+def session(plays: str) -> Session:
+    return next(each for each in SESSIONS if each.plays == plays)
+
+
+@pytest.mark.parametrize("each", SESSIONS, ids=lambda each: f"{each.plays}-{each.session_id[-2:]}")
+def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> None:
+    """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
+    unable = {"error_500", "html_502", "slow", "cut"}
+    result, _ = ask(each.session_id, patient=each.plays not in unable)
+    assert result.outcome is EXPECTED.get(each.plays, Outcome.VERIFIED)
+    decision = decide(
+        result,
+        VerificationRules(),
+        shipping_zip=each.shipping_zip,
+        subject_reference=each.subject_reference,
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert (decision.status is BuyerStatus.VERIFIED) == (each.plays == "verified")
+
+
+def test_the_path_ends_in_a_slash_and_the_key_is_only_in_its_header() -> None:
+    """Without the slash Didit redirects, and the key would be lost."""
+    result, (request,) = ask(session("verified").session_id)
+    assert request.path == f"/v3/session/{result.session_id}/decision/"
+    assert request.headers["x-api-key"] == simulated.API_KEY
+    assert request.query == ()
+
+
+def test_the_exact_answer_is_kept() -> None:
+    """Evidence holds the bytes, their digest and the request, without the key."""
+    result, _ = ask(session("verified").session_id)
+    kept = result.evidence
+    assert kept is not None
+    assert kept.sha256 == sha256(kept.raw_body).hexdigest()
+    assert json.loads(kept.raw_body)["session_id"] == result.session_id
+    assert kept.request_target == f"GET /v3/session/{result.session_id}/decision/"
+    assert (kept.http_status, kept.api_version) == (200, "v3")
+
+
+def test_an_undecided_session_is_verified_once_didit_has_decided() -> None:
+    """Asking again settles it."""
+    result, _ = ask(session("decided_later").session_id, times=2)
+    assert result.outcome is Outcome.VERIFIED
+
+
+def test_how_long_to_wait_is_handed_on() -> None:
+    """Didit's Retry-After is what our caller is told."""
+    assert ask(session("rate_limited").session_id)[0].retry_after == 120
+
+
+def test_a_wrong_key_is_rejected_not_unavailable() -> None:
+    """A wrong key is our misconfiguration."""
+    result, _ = ask(session("verified").session_id, api_key="not-the-key")
+    assert result.outcome is Outcome.PROVIDER_REJECTED
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "vs_123",
+        SESSION.upper(),
+        SESSION + "\n",
+        SESSION[:-1],
+        SESSION + "0",
+        "../" + SESSION,
+        "\uff13" + SESSION[1:],
+        SESSION + "/delete",
+    ],
+)
+def test_what_cannot_be_a_session_id_is_refused_before_anything_is_sent(wrong: str) -> None:
+    """ValueError, without a request: also for a second spelling of an id that exists."""
+    with pytest.raises(ValueError, match="not a session id"):
+        ask(wrong)
+
+
+def test_the_probe_is_an_id_that_no_session_has() -> None:
+    """Asking for it tells good credentials (not found) from bad ones."""
+    assert ask(didit.Didit.probe_session_id)[0].outcome is Outcome.NOT_FOUND
+
+
+def test_every_field_of_an_answer_is_sorted() -> None:
+    """Nobody adds a member to the simulated answer without saying what it is to us."""
+    proved = [each for each in SESSIONS if each.session_id.endswith("08")]
+    result, _ = ask(proved[0].session_id)
+    assert result.evidence is not None
+    patterns = [re.compile(re.escape(name).replace(r"\*", ".+")) for name in didit.FIELDS]
+    for place in places(json.loads(result.evidence.raw_body)):
+        name = "".join("[]" if isinstance(key, int) else f".{key}" for key in place)[1:]
+        prefixes = any(field.startswith(name) for field in didit.FIELDS)
+        assert prefixes or any(pattern.fullmatch(name) for pattern in patterns), name
+
+
+# --- credentials ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("members", "named"),
+    [
+        ({"api_key": ""}, "api_key"),
+        ({"api_key": "with space 123"}, "api_key"),
+        ({"api_key": "newline-at-end\n"}, "api_key"),
+        ({"webhook_secrets": ("",)}, r"webhook_secrets\[0\]"),
+        ({"webhook_secrets": (simulated.API_KEY,)}, "webhook_secrets"),
+        ({"webhook_secrets": ("secret-00",) * 6}, "webhook_secrets"),
+    ],
+)
+def test_wrong_credentials_are_told_by_name_and_without_their_value(
+    members: dict[str, Any], named: str
+) -> None:
+    """What can be told without asking Didit names the member, and shows no secret."""
+    good = make(FixedClock())[1]
+    didit.check(good)
+    didit.check(msgspec.structs.replace(good, webhook_secrets=()))
+    with pytest.raises(ValueError, match=named) as raised:
+        didit.check(msgspec.structs.replace(good, **members))
+    assert simulated.API_KEY not in str(raised.value)
+    assert simulated.WEBHOOK_SECRET not in str(raised.value)
+
+
+def test_credentials_show_nothing_of_themselves() -> None:
+    """Neither key nor secret is in a repr."""
+    assert repr(make(FixedClock())[1]) == "<Credentials: hidden>"

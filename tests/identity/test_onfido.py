@@ -1,0 +1,713 @@
+"""Onfido workflow runs: what the run and its document report come to, all over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+import httpx2
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.domain.decision import decide
+from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
+from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
+from countersign.providers.identity import onfido
+from countersign.providers.identity.onfido_translate import Mapped, Output
+from countersign.simulators import onfido as simulated
+from countersign.simulators.document_people import merged
+from countersign.simulators.protocol import Reply, Request, Session
+from countersign.simulators.server import Served, serve
+from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, single
+
+SESSION: Final = "6f5e4d3c-2222-4333-8444-555566667777"
+REPORT_ID: Final = "95c8cc09-db72-42ff-85ef-ee6c82020a24"
+TASK_ID: Final = "document_check_75329"
+RUN_PATH: Final = f"/v3.6/workflow_runs/{SESSION}"
+RUN: Final[dict[str, Any]] = {
+    "id": SESSION,
+    "applicant_id": "00000000-0000-4000-8000-000000000001",
+    "status": "approved",
+    "customer_user_id": "buyer-1",
+    "updated_at": "2026-11-01T17:04:00Z",
+    "output": {"dob": "1951-01-02", "doc": {"postcode": "94612"}, "expiry": "2031-01-01"},
+    "reasons": [],
+    "error": None,
+}
+TASKS: Final[list[dict[str, Any]]] = [
+    {
+        "id": "profile_1eb92",
+        "workflow_run_id": SESSION,
+        "task_def_id": "profile_data",
+        "created_at": "2026-11-01T17:00:00Z",
+    },
+    {
+        "id": TASK_ID,
+        "workflow_run_id": SESSION,
+        "task_def_id": "document_check",
+        "created_at": "2026-11-01T17:01:00Z",
+    },
+]
+REPORT: Final[dict[str, Any]] = {
+    "status": "complete",
+    "result": "clear",
+    "sub_result": "clear",
+    "uuid": REPORT_ID,
+    "properties": {
+        "date_of_birth": "1990-01-01",
+        "date_of_expiry": "2031-05-28",
+        "document_numbers": [
+            {"type": "personal_number", "value": "7"},
+            {"type": "document_number", "value": "999999999"},
+        ],
+        "document_type": "driving_licence",
+        "first_name": "Jane",
+        "last_name": "Doe",
+        "issuing_country": "USA",
+        "issuing_state": "CA",
+        "address_lines": {
+            "street_address": "123 Main St",
+            "city": "San Francisco",
+            "state": "CA",
+            "postal_code": "94111",
+            "country": "United States",
+            "country_code": "USA",
+        },
+    },
+    "breakdown": {
+        "data_validation": {"result": "clear"},
+        "police_record": {"result": "consider"},
+        "image_integrity": {"result": "Jane Doe"},
+    },
+}
+CREDENTIALS: Final = onfido.Credentials(
+    api_token=simulated.TOKENS["live"], environment="live", region="us"
+)
+DECLARED: Final = Output(
+    date_of_birth=Mapped(member="dob", source="database"),
+    postal_code=Mapped(member="doc.postcode", source="proof_of_address"),
+    expires_on=Mapped(member="expiry", source="document"),
+)
+
+
+def task(**output: object) -> dict[str, Any]:
+    return TASKS[1] | {"input": {}, "output": merged(REPORT, output)}
+
+
+def properties(**members: object) -> dict[str, Any]:
+    return task(properties=members)
+
+
+class Scripted(simulated.Onfido):
+    """Answers as it is told, for answers that the simulator does not play."""
+
+    def __init__(self, answers: Mapping[str, object]) -> None:
+        super().__init__(FixedClock().now)
+        self.answers = answers
+
+    def answer(self, request: Request) -> Reply:
+        body = self.answers.get(request.path, ...)
+        if isinstance(body, Reply):
+            return body
+        raw = (
+            body if isinstance(body, bytes) else json.dumps(None if body is ... else body).encode()
+        )
+        return Reply(status=404 if body is ... else 200, body=raw)
+
+
+@dataclass(slots=True)
+class Desk:
+    """One server for all scripted answers, and one connection to it: examples are many."""
+
+    runner: asyncio.Runner
+    scripted: Scripted
+    served: Served
+    client: httpx2.AsyncClient
+
+
+DESKS: Final[list[Desk]] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _desk() -> Iterator[None]:
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        scripted = Scripted({})
+        served = runner.run(stack.enter_async_context(serve(scripted)))
+        client = runner.run(stack.enter_async_context(httpx2.AsyncClient(trust_env=False)))
+        DESKS.append(Desk(runner, scripted, served, client))
+        yield
+        DESKS.clear()
+        runner.run(stack.aclose())
+
+
+def ask_scripted(
+    answers: Mapping[str, object], credentials: onfido.Credentials
+) -> tuple[ProviderResult, list[str]]:
+    """The result of these answers by path, and the paths that were asked."""
+    (desk,) = DESKS
+    clock = FixedClock()
+    desk.scripted.answers = answers
+    desk.served.requests.clear()
+    provider = onfido.Provider(
+        credentials, base_url=desk.served.url, fingerprint=fingerprint, clock=clock
+    )
+    provider._http = single(desk.served.url, clock, read_seconds=0.5)
+    provider._http._client = desk.client
+    result = desk.runner.run(provider.retrieve(SESSION))
+    return result, [seen.path for seen in desk.served.requests]
+
+
+def read(
+    run: object = RUN,
+    shown: object = ...,
+    *,
+    tasks: object = TASKS,
+    report: object = ...,
+    output: Output | None = None,
+) -> ProviderResult:
+    """The result of these answers; `shown` is that to the task of the document report."""
+    answers = {
+        RUN_PATH: run,
+        f"{RUN_PATH}/tasks": tasks,
+        f"{RUN_PATH}/tasks/{TASK_ID}": task() if shown is ... else shown,
+        f"/v3.6/reports/{REPORT_ID}": report,
+    }
+    credentials = msgspec.structs.replace(CREDENTIALS, output=output or Output())
+    return ask_scripted(answers, credentials)[0]
+
+
+def changed(**members: object) -> dict[str, Any]:
+    return merged(RUN, members)
+
+
+def test_an_approved_run_gives_the_facts_of_its_document_report() -> None:
+    """Everything comes from the report, nothing from the undeclared output."""
+    result = read()
+    assert (result.outcome, result.live, result.subject_reference) == (
+        Outcome.VERIFIED,
+        True,
+        "buyer-1",
+    )
+    assert (result.given_name, result.family_name) == ("Jane", "Doe")
+    assert (result.date_of_birth, result.date_of_birth_source) == (
+        date(1990, 1, 1),
+        Source.DOCUMENT,
+    )
+    (address,) = result.addresses
+    assert (address.postal_code, address.country, address.source) == (
+        "94111",
+        "USA",
+        Source.DOCUMENT,
+    )
+    assert result.document is not None
+    assert (result.document.type, result.document.issuing_region) == ("driving_licence", "CA")
+    assert result.document.expires_on == date(2031, 5, 28)
+    assert result.document_fingerprint == fingerprint("USA-CA", "driving_licence", "999999999")
+    assert result.decided_at == datetime(2026, 11, 1, 17, 4, tzinfo=UTC)
+    assert {check.name: (check.verdict, check.raw) for check in result.checks} == {
+        "document": (Tri.PASS, "clear"),
+        "document.data_validation": (Tri.PASS, "clear"),
+        "document.police_record": (Tri.FAIL, "consider"),
+    }
+
+
+def test_every_answer_is_kept_as_evidence() -> None:
+    """The run's, the list of tasks and the report's, each with what was asked."""
+    result = read()
+    assert result.evidence is not None
+    assert result.evidence.request_target == f"GET {RUN_PATH}"
+    assert [further.request_target for further in result.evidence.further] == [
+        f"GET {RUN_PATH}/tasks",
+        f"GET {RUN_PATH}/tasks/{TASK_ID}",
+    ]
+    assert json.loads(result.evidence.further[1].raw_body) == task()
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome", "reason"),
+    [
+        (changed(status="processing"), Outcome.PENDING, None),
+        (changed(status="review"), Outcome.PENDING, None),
+        (changed(status="awaiting_input"), Outcome.REQUIRES_INPUT, None),
+        (changed(status="awaiting_client_input"), Outcome.REQUIRES_INPUT, None),
+        (changed(status="declined", reasons=["FRAUD"]), Outcome.FAILED, "FRAUD"),
+        (changed(status="declined", reasons=["Jane Doe, 12"]), Outcome.FAILED, None),
+        (changed(status="abandoned"), Outcome.CANCELED, None),
+        (
+            changed(status="error", error={"type": "timeout", "message": "Jane Doe"}),
+            Outcome.PROVIDER_UNAVAILABLE,
+            "timeout",
+        ),
+        (changed(status="Approved"), Outcome.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=...), Outcome.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=["approved"]), Outcome.INVALID_RESPONSE, "unreadable"),
+        (changed(id=REPORT_ID), Outcome.INVALID_RESPONSE, "other_session"),
+        (changed(id=SESSION.upper()), Outcome.INVALID_RESPONSE, "other_session"),
+        (b"[]", Outcome.INVALID_RESPONSE, "unreadable"),
+        (b'{"id":"a","id":"b"}', Outcome.INVALID_RESPONSE, "unreadable"),
+        (json.dumps(RUN).encode()[:-30], Outcome.INVALID_RESPONSE, "unreadable"),
+    ],
+)
+def test_every_status_of_a_run_has_its_outcome(
+    run: object, outcome: Outcome, reason: str | None
+) -> None:
+    """One outcome each; no report is needed for it, and nobody is told of."""
+    result = read(run)
+    assert (result.outcome, result.reason_code) == (outcome, reason)
+    assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
+
+
+@pytest.mark.parametrize(
+    ("shown", "outcome", "reason"),
+    [
+        (task(result="consider"), Outcome.FAILED, "no_clear_document_report"),
+        (task(result="unidentified"), Outcome.FAILED, "no_clear_document_report"),
+        (task(result="Clear"), Outcome.FAILED, "no_clear_document_report"),
+        (task(result=...), Outcome.FAILED, "no_clear_document_report"),
+        (task(sub_result="caution"), Outcome.FAILED, "no_clear_document_report"),
+        (task(status="awaiting_data"), Outcome.FAILED, "no_clear_document_report"),
+        (TASKS[1] | {"output": None}, Outcome.FAILED, "no_clear_document_report"),
+        (TASKS[1] | {"output": []}, Outcome.INVALID_RESPONSE, "unreadable_report"),
+        (task() | {"id": "another"}, Outcome.INVALID_RESPONSE, "unreadable_report"),
+        (task() | {"workflow_run_id": REPORT_ID}, Outcome.INVALID_RESPONSE, "unreadable_report"),
+        (task(uuid="../../x"), Outcome.INVALID_RESPONSE, "unreadable_report"),
+        (properties(date_of_birth="01.01.1990"), Outcome.INVALID_RESPONSE, "unreadable_report"),
+        (properties(date_of_expiry="2031-02-30"), Outcome.INVALID_RESPONSE, "unreadable_report"),
+        (properties(address_lines="94111"), Outcome.INVALID_RESPONSE, "unreadable_report"),
+        (
+            properties(document_numbers=[{"type": "document_number", "value": "\ud800"}]),
+            Outcome.INVALID_RESPONSE,
+            "unreadable_report",
+        ),
+        (b"<html>", Outcome.INVALID_RESPONSE, "unreadable_report"),
+        (Reply(status=404, body=b"{}"), Outcome.INVALID_RESPONSE, "report_http_404"),
+        (Reply(status=403, body=b"{}"), Outcome.PROVIDER_REJECTED, "report_http_403"),
+        (Reply(status=429, body=b"{}"), Outcome.PROVIDER_UNAVAILABLE, "report_http_429"),
+        (Reply(status=500, body=b"{}"), Outcome.PROVIDER_UNAVAILABLE, "report_http_500"),
+        (Reply(status=200, body=b"{}" * 9, cut_after=3), Outcome.PROVIDER_UNAVAILABLE, None),
+    ],
+)
+def test_an_approved_run_without_a_clear_report_verifies_nobody(
+    shown: object, outcome: Outcome, reason: str | None
+) -> None:
+    """`approved` is the workflow's word: the proof is a document report that is clear."""
+    result = read(shown=shown)
+    assert result.outcome is outcome
+    assert reason is None or result.reason_code == reason
+    assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
+    assert (result.document, result.document_fingerprint) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "outcome"),
+    [
+        ([], Outcome.FAILED),
+        (TASKS[:1], Outcome.FAILED),
+        (b"", Outcome.INVALID_RESPONSE),
+        ({}, Outcome.INVALID_RESPONSE),
+        ([7], Outcome.INVALID_RESPONSE),
+        ([TASKS[1] | {"workflow_run_id": REPORT_ID}], Outcome.INVALID_RESPONSE),
+        ([TASKS[1] | {"id": "../../reports"}], Outcome.INVALID_RESPONSE),
+        ([TASKS[1] | {"id": None}], Outcome.INVALID_RESPONSE),
+        ([TASKS[1] | {"created_at": "yesterday"}], Outcome.INVALID_RESPONSE),
+    ],
+)
+def test_a_list_of_tasks_that_has_no_document_check_verifies_nobody(
+    tasks: object, outcome: Outcome
+) -> None:
+    """Nor does one that is no list of tasks of this run."""
+    assert read(tasks=tasks).outcome is outcome
+
+
+def test_the_newest_clear_report_counts_and_few_are_asked_for() -> None:
+    """Whoever had to try again is not judged by the first attempt, nor by a dozen of them."""
+    tasks = [
+        TASKS[1] | {"id": f"document_check_{n}", "created_at": f"2026-11-01T17:0{n}:00Z"}
+        for n in (3, 1, 4, 2, 5)
+    ]
+    answers: dict[str, object] = {RUN_PATH: RUN, f"{RUN_PATH}/tasks": tasks}
+    for n in range(1, 6):
+        output = merged(REPORT, {"properties": {"date_of_birth": f"199{n}-01-01"}})
+        output["result"] = "clear" if n in {1, 3, 4} else "consider"
+        answers[f"{RUN_PATH}/tasks/document_check_{n}"] = {
+            **TASKS[1], "id": f"document_check_{n}", "output": output
+        }  # fmt: skip
+    result, asked = ask_scripted(answers, CREDENTIALS)
+    assert result.date_of_birth == date(1994, 1, 1)
+    assert [path.rpartition("_")[2] for path in asked[2:]] == ["5", "4"]
+    answers[f"{RUN_PATH}/tasks/document_check_4"] = answers[f"{RUN_PATH}/tasks/document_check_5"]
+    for n in (3, 4):
+        consider = merged(REPORT, {"result": "consider"})
+        answers[f"{RUN_PATH}/tasks/document_check_{n}"] = {
+            **TASKS[1], "id": f"document_check_{n}", "output": consider
+        }  # fmt: skip
+    result, asked = ask_scripted(answers, CREDENTIALS)
+    assert result.outcome is Outcome.FAILED
+    assert len(asked) == 5
+
+
+def test_properties_that_the_task_leaves_out_come_from_the_report() -> None:
+    """`/reports/{uuid}` is asked then, and has to be that report, of a document, and clear."""
+    shown = task(properties=...)
+    whole = {**REPORT, "id": REPORT_ID, "name": "document"}
+    assert read(shown=shown, report=whole).date_of_birth == date(1990, 1, 1)
+    for other in ({"id": SESSION}, {"name": "facial_similarity_photo"}, {"properties": 7}):
+        assert read(shown=shown, report=whole | other).outcome is Outcome.INVALID_RESPONSE
+    assert read(shown=shown, report=whole | {"result": "consider"}).outcome is Outcome.FAILED
+    assert read(shown=shown).outcome is Outcome.INVALID_RESPONSE
+
+
+def test_all_requests_of_one_result_share_one_allowance_of_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A provider that is slow at each of them does not keep a checkout waiting for their sum."""
+    monkeypatch.setattr(onfido, "ALL_SECONDS", 0.3)
+    slow = Reply(status=200, body=json.dumps(RUN).encode(), delay=0.2)
+    tasks = Reply(status=200, body=json.dumps(TASKS).encode(), delay=0.2)
+    result = read(slow, tasks=tasks)
+    assert (result.outcome, result.reason_code) == (Outcome.PROVIDER_UNAVAILABLE, "timeout")
+
+
+def test_missing_facts_stay_missing() -> None:
+    """A passport has no address, and an unreadable birth is none."""
+    result = read(shown=properties(date_of_birth=..., address_lines=..., issuing_state=...))
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
+    assert result.addresses == ()
+    assert result.document_fingerprint == fingerprint("USA", "driving_licence", "999999999")
+
+
+@pytest.mark.parametrize("missing", ["document_numbers", "issuing_country", "document_type"])
+def test_no_fingerprint_without_number_issuer_or_kind(missing: str) -> None:
+    """Half a document would be the same document as somebody else's."""
+    assert read(shown=properties(**{missing: ...})).document_fingerprint is None
+
+
+# --- the workflow's output ----------------------------------------------------------------------
+
+
+def test_output_that_is_declared_for_everything_saves_the_report() -> None:
+    """With the source that the account declares, and one request."""
+    answers = {RUN_PATH: RUN}
+    credentials = msgspec.structs.replace(CREDENTIALS, output=DECLARED)
+    result, asked = ask_scripted(answers, credentials)
+    assert asked == [RUN_PATH]
+    assert result.outcome is Outcome.VERIFIED
+    assert (result.date_of_birth, result.date_of_birth_source) == (
+        date(1951, 1, 2),
+        Source.DATABASE,
+    )
+    assert [(a.postal_code, a.source) for a in result.addresses] == [
+        ("94612", Source.PROOF_OF_ADDRESS)
+    ]
+    assert result.document is not None
+    assert result.document.expires_on == date(2031, 1, 1)
+    assert result.document_fingerprint is None
+
+
+def test_what_is_declared_adds_to_the_report_and_replaces_nothing_in_it() -> None:
+    """The document's birth is believed before the output's."""
+    output = Output(
+        date_of_birth=Mapped(member="dob", source="database"),
+        postal_code=Mapped(member="doc.postcode", source="database"),
+    )
+    result = read(output=output)
+    assert (result.date_of_birth, result.date_of_birth_source) == (
+        date(1990, 1, 1),
+        Source.DOCUMENT,
+    )
+    assert [(a.postal_code, a.source) for a in result.addresses] == [
+        ("94111", Source.DOCUMENT),
+        ("94612", Source.DATABASE),
+    ]
+    result = read(shown=properties(date_of_birth=...), output=output)
+    assert result.date_of_birth_source is Source.DATABASE
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (changed(output={}), Outcome.VERIFIED),
+        (changed(output=None), Outcome.VERIFIED),
+        (changed(output={"dob": None, "doc": None}), Outcome.VERIFIED),
+        (changed(output={"dob": "1951"}), Outcome.INVALID_RESPONSE),
+        (changed(output={"dob": 7}), Outcome.INVALID_RESPONSE),
+        (changed(output={"doc": "94612"}), Outcome.INVALID_RESPONSE),
+        (changed(output="94612"), Outcome.INVALID_RESPONSE),
+    ],
+)
+def test_declared_output_that_is_not_what_was_declared_is_not_guessed_at(
+    run: object, outcome: Outcome
+) -> None:
+    """What is absent is unknown; what is something else is unreadable, and no exception."""
+    assert read(run, output=DECLARED).outcome is outcome
+
+
+# --- errors and anything at all -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "outcome", "reason"),
+    [
+        (404, {"error": {"type": "resource_not_found"}}, Outcome.NOT_FOUND, "resource_not_found"),
+        (401, {"error": {"type": "authorization_error"}}, Outcome.PROVIDER_REJECTED,
+         "authorization_error"),
+        (403, {"error": {}}, Outcome.PROVIDER_REJECTED, "http_403"),
+        (410, {"error": {"type": "gone"}}, Outcome.REDACTED, "gone"),
+        (422, {"error": {"type": "validation_error"}}, Outcome.INVALID_RESPONSE,
+         "validation_error"),
+        (429, {"error": {"type": "rate_limit"}}, Outcome.PROVIDER_UNAVAILABLE, "rate_limit"),
+        (500, {"error": {"type": "Jane Doe"}}, Outcome.PROVIDER_UNAVAILABLE, "http_500"),
+        (502, b"<html>", Outcome.PROVIDER_UNAVAILABLE, "http_502"),
+        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
+        (410, b"<html>", Outcome.INVALID_RESPONSE, "http_410"),
+        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
+    ],
+)  # fmt: skip
+def test_every_error_has_its_outcome(
+    status: int, body: object, outcome: Outcome, reason: str
+) -> None:
+    """The types are Onfido's; its messages go nowhere."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    result = read(Reply(status=status, body=raw))
+    assert (result.outcome, result.reason_code) == (outcome, reason)
+    assert result.retry_after is not None
+
+
+@given(place=st.sampled_from(places(RUN)), junk=JUNK | st.just(...))
+def test_no_malformed_run_raises(place: tuple[str | int, ...], junk: object) -> None:
+    """Whatever stands anywhere, there is a result; only a whole `approved` verifies."""
+    run = put(RUN, place, junk)
+    result = read(run, output=DECLARED)
+    if (run.get("status"), run.get("id")) != ("approved", SESSION):
+        assert result.outcome is not Outcome.VERIFIED
+    if result.outcome is not Outcome.VERIFIED:
+        assert (result.date_of_birth, result.addresses) == (None, ())
+
+
+ANSWERS: Final = {"tasks": TASKS, "shown": task()}
+INSIDE: Final = [place for place in places(ANSWERS) if len(place) > 1]
+
+
+@given(place=st.sampled_from(INSIDE), junk=JUNK | st.just(...))
+def test_no_malformed_report_raises(place: tuple[str | int, ...], junk: object) -> None:
+    """Neither a malformed list nor a malformed report verifies without a clear result."""
+    both = put(ANSWERS, place, junk)
+    shown = both["shown"]
+    result = read(shown=shown, tasks=both["tasks"])
+    clear = isinstance(shown, dict) and isinstance(shown.get("output"), dict)
+    if not clear or shown["output"].get("result") != "clear":
+        assert result.outcome is not Outcome.VERIFIED
+    if result.outcome is not Outcome.VERIFIED:
+        assert (result.date_of_birth, result.addresses) == (None, ())
+
+
+@given(st.binary(max_size=200), st.integers(200, 599))
+def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
+    """Bytes that are no run come to an outcome, and to no buyer."""
+    whole = Reply(status=status, body=b"" if status in {204, 304} else body)
+    assert read(whole).outcome is not Outcome.VERIFIED
+
+
+# --- against the simulator ----------------------------------------------------------------------
+
+OUTCOMES: Final = {
+    "pending": Outcome.PENDING,
+    "review": Outcome.PENDING,
+    "requires_input": Outcome.REQUIRES_INPUT,
+    "requires_client_input": Outcome.REQUIRES_INPUT,
+    "failed": Outcome.FAILED,
+    "canceled": Outcome.CANCELED,
+    "workflow_error": Outcome.PROVIDER_UNAVAILABLE,
+    "unknown_status": Outcome.INVALID_RESPONSE,
+    "document_not_clear": Outcome.FAILED,
+    "no_document": Outcome.FAILED,
+    "other_environment": Outcome.NOT_FOUND,
+    "wrong_id": Outcome.INVALID_RESPONSE,
+    "wrong_task": Outcome.INVALID_RESPONSE,
+    "truncated": Outcome.INVALID_RESPONSE,
+    "oversized": Outcome.INVALID_RESPONSE,
+    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
+    "deleted": Outcome.REDACTED,
+    "server_error": Outcome.PROVIDER_UNAVAILABLE,
+    "bad_gateway": Outcome.PROVIDER_UNAVAILABLE,
+    "slow": Outcome.PROVIDER_UNAVAILABLE,
+    "cut": Outcome.PROVIDER_UNAVAILABLE,
+    "report_server_error": Outcome.PROVIDER_UNAVAILABLE,
+}
+"""Every other part is approved with a clear report, and judged by the decision."""
+HOPELESS: Final = {"server_error", "bad_gateway", "slow", "cut", "report_server_error"}
+"""What no second attempt mends: asked with less patience, for the sake of the test's time."""
+SIMULATED: Final = msgspec.convert(
+    simulated.Onfido(FixedClock().now).credentials, onfido.Credentials
+)
+LIMITED: Final = "0f1d0000-0000-4000-8000-000000000013"
+LIMITED_LONGER: Final = "0f1d0000-0000-4000-8000-000000000055"
+
+
+async def ask(
+    *session_ids: str, credentials: onfido.Credentials = SIMULATED, patient: bool = True
+) -> tuple[list[ProviderResult], list[Request]]:
+    """The results, and the requests that arrived."""
+    clock = FixedClock()
+    async with serve(simulated.Onfido(clock.now)) as served:
+        provider = onfido.Provider(
+            credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
+        )
+        if not patient:
+            provider._http = single(served.url, clock, read_seconds=0.5)
+        results = [await provider.retrieve(asked) for asked in session_ids]
+        await provider.close()
+        return results, served.requests
+
+
+def listed() -> list[Session]:
+    return list(simulated.Onfido(FixedClock().now).sessions)
+
+
+def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
+    """`verified` is decided for exactly those that play it."""
+    sessions = [s for s in listed() if s.session_id != LIMITED]
+    hopeless = [s for s in sessions if s.plays in HOPELESS]
+    others = [s for s in sessions if s.plays not in HOPELESS]
+    results, _ = asyncio.run(ask(*(s.session_id for s in others)))
+    failures, _ = asyncio.run(ask(*(s.session_id for s in hopeless), patient=False))
+    rules = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
+    for session, result in zip([*others, *hopeless], [*results, *failures], strict=True):
+        assert result.outcome is OUTCOMES.get(session.plays, Outcome.VERIFIED), session.plays
+        decision = decide(
+            result,
+            rules,
+            shipping_zip=session.shipping_zip,
+            subject_reference=session.subject_reference,
+            now=datetime.fromtimestamp(FixedClock().seconds, UTC),
+        )
+        assert (decision.status == "verified") == (session.plays == "verified"), session.plays
+
+
+def test_a_passing_trouble_is_outlived_by_a_second_attempt() -> None:
+    """A 429 without Retry-After does not reach the caller."""
+    (result,), requests = asyncio.run(ask(LIMITED))
+    assert result.outcome is Outcome.VERIFIED
+    assert [seen.path.count("/") for seen in requests] == [3, 3, 4, 5]
+
+
+def test_a_long_wait_is_told_to_the_caller() -> None:
+    """Nobody waits thirty seconds in an open request; the next one succeeds."""
+    (first, second), _ = asyncio.run(ask(LIMITED_LONGER, LIMITED_LONGER))
+    assert (first.outcome, first.retry_after) == (Outcome.PROVIDER_UNAVAILABLE, 30)
+    assert second.outcome is Outcome.VERIFIED
+
+
+def test_a_wrong_token_is_rejected_and_the_probe_is_not_found() -> None:
+    """Asking for the probe tells working credentials from others."""
+    wrong = msgspec.structs.replace(SIMULATED, api_token="api_live_us.of.somebody-else")
+    (rejected,), _ = asyncio.run(ask(onfido.Provider.probe_session_id, credentials=wrong))
+    (absent,), _ = asyncio.run(ask(onfido.Provider.probe_session_id))
+    assert rejected.outcome is Outcome.PROVIDER_REJECTED
+    assert absent.outcome is Outcome.NOT_FOUND
+
+
+def test_a_run_of_the_sandbox_is_not_live() -> None:
+    """Which environment it is, the credentials say: a live key must refuse it later."""
+    sandbox = msgspec.structs.replace(
+        SIMULATED, api_token=simulated.TOKENS["sandbox"], environment="sandbox"
+    )
+    (result,), _ = asyncio.run(ask("0f1d0000-0000-4000-8000-000000000042", credentials=sandbox))
+    assert (result.outcome, result.live) == (Outcome.VERIFIED, False)
+
+
+def test_the_request_is_what_onfido_documents() -> None:
+    """The token goes into the header only; the request id is kept."""
+    (result,), requests = asyncio.run(ask(listed()[0].session_id))
+    assert {seen.method for seen in requests} == {"GET"}
+    assert {seen.headers["authorization"] for seen in requests} == {
+        f"Token token={SIMULATED.api_token}"
+    }
+    evidence = result.evidence
+    assert evidence is not None
+    assert evidence.request_id is not None
+    assert evidence.api_version == "v3.6"
+    assert onfido.host(SIMULATED) == "https://api.us.onfido.com"
+
+
+def test_the_same_document_has_one_fingerprint() -> None:
+    """Two runs of one licence agree; another's does not."""
+    one, other, again = (session.session_id for session in listed()[:3])
+    (first, second, third), _ = asyncio.run(ask(one, again, other))
+    assert first.document_fingerprint == second.document_fingerprint is not None
+    assert third.document_fingerprint not in {None, first.document_fingerprint}
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    ["", SESSION.upper(), SESSION[:-1], f"{SESSION}\n", f" {SESSION}", SESSION.replace("-", ""),
+     f"{SESSION}/tasks", f"..%2F{SESSION}", SESSION.replace("6", "\uff16"), f"{{{SESSION}}}"],
+)  # fmt: skip
+def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
+    """The pattern is checked before anything goes out; one run has one spelling."""
+
+    async def refused() -> int:
+        async with serve(simulated.Onfido(FixedClock().now)) as served:
+            provider = onfido.Provider(
+                SIMULATED, base_url=served.url, fingerprint=fingerprint, clock=FixedClock()
+            )
+            with pytest.raises(ValueError, match="workflow run"):
+                await provider.retrieve(malformed)
+            return len(served.requests)
+
+    assert asyncio.run(refused()) == 0
+
+
+# --- credentials --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flaw", "named"),
+    [
+        ({"api_token": ""}, "api_token"),
+        ({"api_token": "sk_live_S1mulatedT0k.en"}, "api_token"),
+        ({"api_token": "api_live_us.S1mulatedT0k en"}, "api_token"),
+        ({"api_token": "api_live_us.S1mulatedT0ken\n"}, "api_token"),
+        ({"environment": "sandbox"}, "environment"),
+        ({"region": "eu"}, "region"),
+        ({"webhook_secrets": ("",)}, "webhook_secrets"),
+        ({"webhook_secrets": ("S1mulat",)}, "webhook_secrets"),
+        ({"output": Output(postal_code=Mapped(member="", source="document"))}, "output"),
+        ({"output": Output(country=Mapped(member="a..b", source="document"))}, "output"),
+        ({"output": Output(country=Mapped(member="country", source="document"))}, "output"),
+    ],
+)
+def test_credentials_that_cannot_work_are_refused_without_naming_them(
+    flaw: dict[str, Any], named: str
+) -> None:
+    """The text says which member it is, and holds nothing of the secret."""
+    with pytest.raises(ValueError, match=f"`{named}") as refused:
+        onfido.check(msgspec.structs.replace(CREDENTIALS, **flaw))
+    assert "S1mulat" not in str(refused.value)
+
+
+def test_the_simulators_credentials_are_accepted_and_hidden() -> None:
+    """What `--credentials` prints is a credentials file; its repr shows nothing."""
+    content = dict(simulated.Onfido(FixedClock().now).credentials)
+    credentials = msgspec.json.decode(json.dumps(content), type=onfido.Credentials)
+    onfido.check(credentials)
+    assert "S1mulat" not in repr(credentials)
+    typed = {"date_of_birth": {"member": "dob", "source": "user_entered"}}
+    for wrong in ({"key": 1}, {"region": "mars"}, {"output": typed}, {"output": {"name": None}}):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.json.decode(json.dumps(content | wrong), type=onfido.Credentials)
+
+
+def test_a_result_shows_nothing_of_a_person() -> None:
+    """Neither the result nor what hangs on it tells a name by way of a repr."""
+    result = read()
+    shown = repr((result, result.addresses, result.document, result.evidence))
+    assert not any(word in shown for word in ("Jane", "Main St", "94111", "1990"))

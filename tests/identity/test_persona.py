@@ -1,0 +1,675 @@
+"""Persona: what each of its answers comes to, on paper and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.domain.decision import decide
+from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
+from countersign.domain.verification_rules import VerificationRules
+from countersign.providers.identity import persona
+from countersign.providers.identity.persona_translate import Asked, translate
+from countersign.providers.identity.reading import evidence_of
+from countersign.providers.identity.transport import ProviderReply
+from countersign.simulators import persona as simulated
+from countersign.simulators.persona_parts import DECIDED_AFTER_SECONDS
+from countersign.simulators.persona_sketch import session_id
+from countersign.simulators.protocol import Request, Session
+from countersign.simulators.server import serve
+from tests.identity.asking import (
+    JUNK,
+    FixedClock,
+    day,
+    fingerprint,
+    places,
+    put,
+    reply,
+    single,
+)
+
+INQUIRY: Final = "inq_Example1234567890AbCdEfGhIjK"
+PRODUCTION: Final = "env_Production000000"
+ASKED: Final = Asked(
+    session_id=INQUIRY, environment_id=PRODUCTION, production=True, accept_completed=False
+)
+GOVERNMENT_ID: Final[dict[str, Any]] = {
+    "type": "verification/government-id",
+    "id": "ver_Licence",
+    "attributes": {
+        "status": "passed",
+        "completed-at": "2026-11-01T17:03:00.000Z",
+        "redacted-at": None,
+        "country-code": "US",
+        "id-class": "dl",
+        "name-first": "FENWICKA",
+        "name-last": "BRAMBLETHORPE",
+        "birthdate": "1991-07-22",
+        "address-street-1": "8801 PERIWINKLE GASKET RD",
+        "address-city": "SAN FRANCISCO",
+        "address-subdivision": "CA",
+        "address-postal-code": "94110",
+        "issuing-subdivision": "CA",
+        "expiration-date": "2030-01-01",
+        "identification-number": "B8801447",
+        "checks": [
+            {"name": "id_barcode_detection", "status": "passed", "requirement": "required"},
+            {"name": "id_glare_detection", "status": "failed", "requirement": "not_required"},
+        ],
+    },
+    "relationships": {"inquiry": {"data": {"type": "inquiry", "id": INQUIRY}}},
+}
+APPROVED: Final[dict[str, Any]] = {
+    "data": {
+        "type": "inquiry",
+        "id": INQUIRY,
+        "attributes": {
+            "status": "approved",
+            "reference-id": "buyer-1",
+            "completed-at": "2026-11-01T17:04:00.000Z",
+            "decisioned-at": "2026-11-01T17:04:30.000Z",
+            "redacted-at": None,
+            "fields": {
+                "birthdate": {"type": "date", "value": "1950-01-01"},
+                "address-postal-code": {"type": "string", "value": "90210"},
+            },
+        },
+        "relationships": {
+            "verifications": {"data": [{"type": GOVERNMENT_ID["type"], "id": "ver_Licence"}]}
+        },
+    },
+    "included": [GOVERNMENT_ID],
+}
+
+
+def read(answer: ProviderReply, asked: Asked = ASKED) -> ProviderResult:
+    return translate(answer, asked, evidence_of(answer, FixedClock()), fingerprint)
+
+
+def told(body: object, asked: Asked = ASKED, environment: str = PRODUCTION) -> ProviderResult:
+    return read(reply(body, persona_environment_id=environment), asked)
+
+
+def inquiry(**attributes: object) -> dict[str, Any]:
+    named = {name.replace("_", "-"): value for name, value in attributes.items()}
+    data = APPROVED["data"]
+    return APPROVED | {"data": data | {"attributes": data["attributes"] | named}}
+
+
+def licence(**attributes: object) -> dict[str, Any]:
+    named = {name.replace("_", "-"): value for name, value in attributes.items()}
+    return GOVERNMENT_ID | {"attributes": GOVERNMENT_ID["attributes"] | named}
+
+
+def proved_by(*included: dict[str, Any], **attributes: object) -> dict[str, Any]:
+    body = inquiry(**attributes)
+    links = [{"type": one["type"], "id": one["id"]} for one in included]
+    related = {"verifications": {"data": links}}
+    return {"data": body["data"] | {"relationships": related}, "included": list(included)}
+
+
+def verification(kind: str, **attributes: object) -> dict[str, Any]:
+    named = {name.replace("_", "-"): value for name, value in attributes.items()}
+    return {"type": f"verification/{kind}", "id": f"ver_{kind}", "attributes": named}
+
+
+def database(match: str, **attributes: object) -> dict[str, Any]:
+    requirements = [
+        {"name": name, "status": "passed", "match-result": match}
+        for name in ("birthdate", "address_postal_code")
+    ]
+    compared = {
+        "name": "database_identity_comparison",
+        "status": "passed",
+        "metadata": {"check-requirements": requirements},
+    }
+    facts: dict[str, object] = {
+        "status": "passed",
+        "checks": [compared],
+        "birthdate": "1991-07-22",
+        "address_postal_code": "94110",
+        "normalized_address_postal_code": "94110-2214",
+        "country_code": "US",
+    }
+    return verification("database", **(facts | attributes))
+
+
+def test_an_approved_inquiry_gives_the_documents_facts() -> None:
+    """What the buyer typed into `fields` contradicts them, and does not count."""
+    result = told(APPROVED)
+    assert (result.outcome, result.live, result.subject_reference) == (
+        Outcome.VERIFIED,
+        True,
+        "buyer-1",
+    )
+    assert result.decided_at == day("2026-11-01T17:04:30")
+    assert (result.given_name, result.family_name) == ("FENWICKA", "BRAMBLETHORPE")
+    assert (result.date_of_birth, result.date_of_birth_source) == (
+        date(1991, 7, 22),
+        Source.DOCUMENT,
+    )
+    (address,) = result.addresses
+    assert (address.postal_code, address.country, address.source) == (
+        "94110",
+        "US",
+        Source.DOCUMENT,
+    )
+    assert result.document is not None
+    assert (result.document.type, result.document.issuing_region) == ("dl", "CA")
+    assert result.document.expires_on == date(2030, 1, 1)
+    assert result.document_fingerprint == fingerprint("US-CA", "dl", "B8801447")
+    assert {check.name: check.verdict for check in result.checks} == {
+        "id_barcode_detection": Tri.PASS,
+        "id_glare_detection": Tri.FAIL,
+    }
+    assert result.evidence is not None
+    assert result.evidence.sensitive_complete
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("created", Outcome.REQUIRES_INPUT),
+        ("pending", Outcome.REQUIRES_INPUT),
+        ("completed", Outcome.PENDING),
+        ("needs_review", Outcome.PENDING),
+        ("declined", Outcome.FAILED),
+        ("failed", Outcome.FAILED),
+        ("expired", Outcome.EXPIRED),
+        ("approved_provisionally", Outcome.INVALID_RESPONSE),
+        ("Approved", Outcome.INVALID_RESPONSE),
+        ("", Outcome.INVALID_RESPONSE),
+        (None, Outcome.INVALID_RESPONSE),
+        (["approved"], Outcome.INVALID_RESPONSE),
+    ],
+)
+def test_every_status_has_its_outcome(status: object, outcome: Outcome) -> None:
+    """Only `approved` is positive, and nothing personal goes with any other."""
+    result = told(inquiry(status=status))
+    assert result.outcome is outcome
+    assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
+
+
+def test_a_redacted_inquiry_still_says_approved_and_is_not() -> None:
+    """`redacted-at` is looked at before the status, of the inquiry and of its proof."""
+    gone = "2026-11-02T00:00:00.000Z"
+    assert told(inquiry(redacted_at=gone)).outcome is Outcome.REDACTED
+    assert told(proved_by(licence(redacted_at=gone))).outcome is Outcome.REDACTED
+
+
+@pytest.mark.parametrize(
+    ("included", "reason"),
+    [
+        ((licence(status="failed"),), "id_glare_detection"),
+        ((licence(status="tentatively_passed", checks=[]),), "no_passed_verification"),
+        ((verification("selfie", status="passed", checks=[]),), "no_passed_verification"),
+        ((verification("phone-number", status="confirmed"),), "no_passed_verification"),
+        ((verification("document", status="passed"),), "no_passed_verification"),
+        ((), "no_passed_verification"),
+    ],
+)
+def test_approval_without_proof_verifies_nobody(
+    included: tuple[dict[str, Any], ...], reason: str
+) -> None:
+    """A reviewer's yes to a selfie, a telephone or a bill says nothing about who it is."""
+    result = told(proved_by(*included))
+    assert (result.outcome, result.reason_code) == (Outcome.FAILED, reason)
+
+
+def test_verifications_that_the_key_may_not_read_are_our_mistake() -> None:
+    """The inquiry names a passed document, but nothing is included: the key lacks a permission."""
+    result = told(APPROVED | {"included": []})
+    assert (result.outcome, result.reason_code) == (
+        Outcome.PROVIDER_REJECTED,
+        "verifications_withheld",
+    )
+
+
+def test_the_newest_passed_document_counts() -> None:
+    """A failed attempt before it, and an older document, do not."""
+    failed = licence(status="failed", birthdate="1901-01-01") | {"id": "ver_Failed"}
+    old = licence(birthdate="1902-02-02", completed_at="2025-01-01T00:00:00.000Z")
+    result = told(proved_by(failed, GOVERNMENT_ID, old | {"id": "ver_Old"}))
+    assert result.date_of_birth == date(1991, 7, 22)
+
+
+def test_a_verification_of_another_inquiry_is_refused_or_ignored() -> None:
+    """One that says so makes the answer unreadable; one that is not linked does not count."""
+    other = GOVERNMENT_ID | {"relationships": {"inquiry": {"data": {"id": "inq_Another"}}}}
+    assert told(proved_by(other)).outcome is Outcome.INVALID_RESPONSE
+    stranger = GOVERNMENT_ID | {"id": "ver_Stranger"}
+    assert told(APPROVED | {"included": [stranger]}).outcome is not Outcome.VERIFIED
+
+
+def test_without_relationships_the_included_verifications_count() -> None:
+    """Sparse fields may leave the links out."""
+    data = {name: value for name, value in APPROVED["data"].items() if name != "relationships"}
+    assert told(APPROVED | {"data": data}).outcome is Outcome.VERIFIED
+
+
+@pytest.mark.parametrize("withheld", ["birthdate", "expiration-date"])
+def test_what_a_keys_blocklist_keeps_back_is_unknown(withheld: str) -> None:
+    """A blocked attribute is absent, where one that the document lacks is null."""
+    attributes = {k: v for k, v in GOVERNMENT_ID["attributes"].items() if k != withheld}
+    blocked = told(proved_by(GOVERNMENT_ID | {"attributes": attributes}))
+    assert blocked.evidence is not None
+    assert not blocked.evidence.sensitive_complete
+    assert (blocked.date_of_birth is None) is (withheld == "birthdate")
+    empty = told(proved_by(licence(**{withheld: None})))
+    assert empty.evidence is not None
+    assert empty.evidence.sensitive_complete
+
+
+def test_a_passport_has_no_address() -> None:
+    """No address at all, rather than one of nulls."""
+    parts = ("street-1", "city", "subdivision", "postal-code")
+    result = told(proved_by(licence(**{f"address-{part}": None for part in parts})))
+    assert result.addresses == ()
+
+
+@pytest.mark.parametrize(
+    ("match", "source"),
+    [("full", Source.DATABASE), ("partial", Source.USER), ("none", Source.USER)],
+)
+def test_a_database_vouches_only_for_what_matches_fully(match: str, source: Source) -> None:
+    """Persona lets a birth date pass that is a day off: that is not the buyer's birth date."""
+    result = told(proved_by(database(match)))
+    assert result.outcome is Outcome.VERIFIED
+    assert (result.date_of_birth_source, result.addresses[0].source) == (source, source)
+    assert result.addresses[0].postal_code == "94110-2214"
+    assert (result.document, result.document_fingerprint) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "checks", [[], [{"name": "database_identity_comparison", "status": "failed"}]]
+)
+def test_a_database_that_compared_nothing_vouches_for_nothing(checks: list[object]) -> None:
+    """A verification can pass without the comparison."""
+    result = told(proved_by(database("full", checks=checks)))
+    assert result.date_of_birth_source is Source.USER
+    assert {address.source for address in result.addresses} == {Source.USER}
+
+
+@pytest.mark.parametrize("compared", ["passed", "not_applicable", "failed"])
+def test_the_licence_register_vouches_for_what_it_compared(compared: str) -> None:
+    """AAMVA compares member by member."""
+    checks = [
+        {"name": "aamva_birthdate_comparison", "status": compared},
+        {"name": "aamva_address_comparison", "status": "passed"},
+    ]
+    result = told(
+        proved_by(
+            verification(
+                "aamva",
+                status="passed",
+                checks=checks,
+                birthdate="1991-07-22",
+                address_postal_code="94110",
+                issuing_authority="CA",
+                expiration_date="2030-01-01",
+                identification_number="B8801447",
+            )
+        )
+    )
+    expected = Source.DATABASE if compared == "passed" else Source.USER
+    assert result.date_of_birth_source is expected
+    (address,) = result.addresses
+    assert (address.source, address.country) == (Source.DATABASE, "US")
+    assert result.document is not None
+    assert result.document.expires_on == date(2030, 1, 1)
+
+
+def test_the_document_comes_before_the_database() -> None:
+    """Birth and name are the document's; each address says what vouches for it."""
+    moved = database("full", birthdate="1991-07-23", normalized_address_postal_code="95814")
+    result = told(proved_by(moved, GOVERNMENT_ID))
+    assert (result.date_of_birth, result.date_of_birth_source) == (
+        date(1991, 7, 22),
+        Source.DOCUMENT,
+    )
+    assert [(one.postal_code, one.source) for one in result.addresses] == [
+        ("94110", Source.DOCUMENT),
+        ("95814", Source.DATABASE),
+    ]
+
+
+def test_completed_counts_only_where_the_account_says_so_and_a_verification_passed() -> None:
+    """There is no decision in `completed`; some templates never have one."""
+    accepting = replace(ASKED, accept_completed=True)
+    assert told(inquiry(status="completed"), accepting).outcome is Outcome.VERIFIED
+    unproved = proved_by(licence(status="failed"), status="completed")
+    assert told(unproved, accepting).outcome is Outcome.PENDING
+    assert told(inquiry(status="needs_review"), accepting).outcome is Outcome.PENDING
+
+
+@pytest.mark.parametrize(
+    ("environment", "production", "live"),
+    [
+        (PRODUCTION, True, True),
+        ("env_Sandbox0000000", True, False),
+        (PRODUCTION, False, False),
+        (None, True, None),
+        (None, False, None),
+    ],
+)
+def test_the_environment_decides_what_is_live(
+    environment: str | None, production: bool, live: bool | None
+) -> None:
+    """Only an answer from the environment that the account declared live is live."""
+    answer = reply(APPROVED)
+    if environment is not None:
+        answer = reply(APPROVED, persona_environment_id=environment)
+    result = read(answer, replace(ASKED, production=production))
+    assert result.live is live
+
+
+NO_SUCH_RECORD: Final = {"errors": [{"title": "Record not found"}]}
+REFUSAL: Final = {"errors": [{"title": "Forbidden", "details": "FENWICKA may not"}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "outcome", "reason"),
+    [
+        (404, NO_SUCH_RECORD, Outcome.NOT_FOUND, "http_404"),
+        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
+        (404, {"errors": []}, Outcome.INVALID_RESPONSE, "http_404"),
+        (400, REFUSAL, Outcome.PROVIDER_REJECTED, "http_400"),
+        (401, REFUSAL, Outcome.PROVIDER_REJECTED, "http_401"),
+        (403, REFUSAL, Outcome.PROVIDER_REJECTED, "http_403"),
+        (408, REFUSAL, Outcome.PROVIDER_UNAVAILABLE, "http_408"),
+        (409, REFUSAL, Outcome.PROVIDER_UNAVAILABLE, "http_409"),
+        (429, REFUSAL, Outcome.PROVIDER_UNAVAILABLE, "http_429"),
+        (503, b"", Outcome.PROVIDER_UNAVAILABLE, "http_503"),
+        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
+        (200, b"", Outcome.INVALID_RESPONSE, "unreadable"),
+        (200, {"data": []}, Outcome.INVALID_RESPONSE, "unreadable"),
+        (200, APPROVED | {"data": APPROVED["data"] | {"id": "inq_Another1234567890"}},
+         Outcome.INVALID_RESPONSE, "unreadable"),
+        (200, APPROVED | {"data": APPROVED["data"] | {"type": "account"}},
+         Outcome.INVALID_RESPONSE, "unreadable"),
+        (200, json.dumps(APPROVED).encode()[:-20], Outcome.INVALID_RESPONSE, "unreadable"),
+    ],
+)  # fmt: skip
+def test_every_error_has_its_outcome(
+    status: int, body: object, outcome: Outcome, reason: str
+) -> None:
+    """The words are ours: Persona's texts go nowhere."""
+    result = read(reply(body, status, persona_environment_id=PRODUCTION))
+    assert (result.outcome, result.reason_code) == (outcome, reason)
+
+
+def test_not_found_in_another_environment_is_our_mistake() -> None:
+    """The key is not of the environment that the account declared."""
+    result = read(reply(NO_SUCH_RECORD, 404, persona_environment_id="env_Sandbox0000000"))
+    assert (result.outcome, result.reason_code) == (
+        Outcome.PROVIDER_REJECTED,
+        "environment_mismatch",
+    )
+
+
+@given(place=st.sampled_from(places(APPROVED)), junk=JUNK | st.just(...))
+def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) -> None:
+    """Whatever stands anywhere, there is a result; only `approved` with a passed proof verifies."""
+    body = put(APPROVED, place, junk)
+    result = told(body)
+    if result.outcome is Outcome.VERIFIED:
+        assert body["data"]["attributes"]["status"] == "approved"
+        assert body["included"][0]["attributes"]["status"] == "passed"
+    else:
+        assert (result.date_of_birth, result.addresses) == (None, ())
+
+
+@given(place=st.sampled_from(places(database("full"))), junk=JUNK | st.just(...))
+def test_no_malformed_verification_raises(place: tuple[str | int, ...], junk: object) -> None:
+    """The same for what a database says, down to the comparison of each member."""
+    one = put(database("full"), place, junk)
+    body = proved_by(database("full")) | {"included": [one]}
+    result = told(body)
+    if one.get("attributes", {}) and result.outcome is Outcome.VERIFIED:
+        assert one["attributes"]["status"] == "passed"
+
+
+@given(st.binary(max_size=200), st.integers(100, 599))
+def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
+    """Bytes that are no inquiry come to an outcome, and to no buyer."""
+    assert read(reply(body, status)).outcome is not Outcome.VERIFIED
+
+
+# --- over HTTP ----------------------------------------------------------------------------------
+
+OUTCOMES: Final = {
+    "requires_input": Outcome.REQUIRES_INPUT,
+    "begun": Outcome.REQUIRES_INPUT,
+    "pending": Outcome.PENDING,
+    "decided_later": Outcome.PENDING,
+    "review": Outcome.PENDING,
+    "declined": Outcome.FAILED,
+    "failed": Outcome.FAILED,
+    "no_passed_verification": Outcome.FAILED,
+    "expired": Outcome.EXPIRED,
+    "unknown_status": Outcome.INVALID_RESPONSE,
+    "redacted": Outcome.REDACTED,
+    "proof_redacted": Outcome.REDACTED,
+    "verifications_withheld": Outcome.PROVIDER_REJECTED,
+    "wrong_id": Outcome.INVALID_RESPONSE,
+    "truncated": Outcome.INVALID_RESPONSE,
+    "huge": Outcome.INVALID_RESPONSE,
+    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
+    "server_error": Outcome.PROVIDER_UNAVAILABLE,
+    "bad_gateway_html": Outcome.PROVIDER_UNAVAILABLE,
+    "slow": Outcome.PROVIDER_UNAVAILABLE,
+    "cut": Outcome.PROVIDER_UNAVAILABLE,
+}
+CREDENTIALS: Final = persona.Credentials(
+    api_key=simulated.API_KEY, environment="live", environment_id=simulated.ENVIRONMENT_ID
+)
+
+
+async def ask(
+    *session_ids: str,
+    credentials: persona.Credentials = CREDENTIALS,
+    once_within: float | None = None,
+    clock: FixedClock | None = None,
+) -> tuple[list[ProviderResult], list[Request]]:
+    """The results, and the requests that arrived; between two asked the clock goes on."""
+    clock = clock or FixedClock()
+    async with serve(simulated.Persona(clock.now)) as served:
+        provider = persona.Provider(
+            credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
+        )
+        if once_within is not None:
+            provider._http = single(served.url, clock, read_seconds=once_within)
+        results = []
+        for asked in session_ids:
+            results.append(await provider.retrieve(asked))
+            clock.seconds += DECIDED_AFTER_SECONDS
+        await provider.close()
+        return results, served.requests
+
+
+def listed() -> list[Session]:
+    return list(simulated.Persona(FixedClock().now).sessions)
+
+
+def test_every_simulated_session_comes_to_its_outcome() -> None:
+    """All but those that need a second attempt or patience, through a real socket."""
+    apart = {session_id(name) for name in ("LimitedOnce", "LimitedBriefly", "Slow")}
+    sessions = [session for session in listed() if session.session_id not in apart]
+    results, _ = asyncio.run(ask(*(s.session_id for s in sessions), once_within=10.0))
+    found = {s.session_id: r.outcome for s, r in zip(sessions, results, strict=True)}
+    assert found == {s.session_id: OUTCOMES.get(s.plays, Outcome.VERIFIED) for s in sessions}
+
+
+def test_a_provider_that_hangs_is_given_up() -> None:
+    """Its answer would come after thirty seconds; nobody waits for it."""
+    (result,), _ = asyncio.run(ask(session_id("Slow"), once_within=0.2))
+    assert result.outcome is Outcome.PROVIDER_UNAVAILABLE
+    assert result.evidence is None
+
+
+@pytest.mark.parametrize("name", ["LimitedOnce", "LimitedBriefly"])
+def test_a_passing_limit_is_outlived_by_a_second_attempt(name: str) -> None:
+    """429 with and without a time does not reach the caller."""
+    (result,), requests = asyncio.run(ask(session_id(name)))
+    assert result.outcome is Outcome.VERIFIED
+    assert len(requests) == 2
+
+
+def test_a_long_wait_is_told_to_the_caller() -> None:
+    """Nobody waits until the limit's minute is over in an open request."""
+    (first, second), requests = asyncio.run(ask(*[session_id("LimitedLong")] * 2))
+    assert (first.outcome, first.retry_after) == (Outcome.PROVIDER_UNAVAILABLE, 42)
+    assert second.outcome is Outcome.VERIFIED
+    assert len(requests) == 2
+
+
+def test_an_inquiry_is_decided_a_while_after_it_is_completed() -> None:
+    """The gap between the two is not a failure, and ends."""
+    (first, second), _ = asyncio.run(ask(*[session_id("DecidedLater")] * 2))
+    assert (first.outcome, first.provider_status) == (Outcome.PENDING, "completed")
+    assert (second.outcome, second.provider_status) == (Outcome.VERIFIED, "approved")
+
+
+def test_completed_verifies_over_http_where_it_is_accepted() -> None:
+    """The option reaches the translation."""
+    accepting = msgspec.structs.replace(CREDENTIALS, accept_completed=True)
+    (result,), _ = asyncio.run(ask(session_id("Completed"), credentials=accepting))
+    assert result.outcome is Outcome.VERIFIED
+
+
+def test_the_request_is_what_persona_documents() -> None:
+    """Pinned version and key style; only what is used is asked for, and no pictures."""
+    (result,), (request,) = asyncio.run(ask(session_id("Verified")))
+    assert request.headers["authorization"] == f"Bearer {simulated.API_KEY}"
+    assert request.headers["persona-version"] == "2025-12-08"
+    assert request.headers["key-inflection"] == "kebab"
+    assert ("include", "verifications") in request.query
+    evidence = result.evidence
+    assert evidence is not None
+    assert evidence.request_id is not None
+    assert evidence.request_id.startswith("req_")
+    assert evidence.request_target.startswith(
+        f"GET /api/v1/inquiries/{session_id('Verified')}?include=verifications"
+    )
+    assert b"8801 PERIWINKLE" in evidence.raw_body
+    assert b"access_token" not in evidence.raw_body
+    assert b'"fields"' not in evidence.raw_body
+
+
+def test_a_wrong_key_is_rejected_and_the_probe_is_not_found() -> None:
+    """Asking for the probe tells working credentials from others, and the environment too."""
+    wrong = msgspec.structs.replace(CREDENTIALS, api_key="persona_production_of_somebody")
+    elsewhere = msgspec.structs.replace(CREDENTIALS, environment_id="env_Elsewhere000")
+    probe = persona.Provider.probe_session_id
+    (rejected,), _ = asyncio.run(ask(probe, credentials=wrong))
+    (mismatched,), _ = asyncio.run(ask(probe, credentials=elsewhere))
+    (absent,), _ = asyncio.run(ask(probe))
+    assert rejected.outcome is mismatched.outcome is Outcome.PROVIDER_REJECTED
+    assert mismatched.reason_code == "environment_mismatch"
+    assert absent.outcome is Outcome.NOT_FOUND
+
+
+def test_the_same_document_has_one_fingerprint() -> None:
+    """Two inquiries with one licence agree; another's do not."""
+    names = ("SameDocumentOnce", "SameDocumentAgain", "Verified")
+    (one, again, other), _ = asyncio.run(ask(*map(session_id, names)))
+    assert one.document_fingerprint == again.document_fingerprint is not None
+    assert other.document_fingerprint not in {None, one.document_fingerprint}
+
+
+def test_dates_of_the_simulator_follow_its_clock() -> None:
+    """Somebody who comes of age today is eighteen, somebody who does so tomorrow is not."""
+    names = ("BirthdayToday", "BirthdayTomorrow")
+    (today, tomorrow), _ = asyncio.run(ask(*map(session_id, names)))
+    assert today.date_of_birth == date(2008, 11, 17)
+    assert tomorrow.date_of_birth == date(2008, 11, 17) + timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    ["", "inq_", "inq_short", "vs_1ExampleAbCdEfGhIj", "inq_Example/../../accounts", f"{INQUIRY}\n",
+     "inq_" + "a" * 65, "inq_\uff11Example1234567890", f" {INQUIRY}", "inq_Example%2F1234567890"],
+)  # fmt: skip
+def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
+    """The pattern is checked before anything goes out."""
+
+    async def refused() -> int:
+        async with serve(simulated.Persona(FixedClock().now)) as served:
+            provider = persona.Provider(
+                CREDENTIALS, base_url=served.url, fingerprint=fingerprint, clock=FixedClock()
+            )
+            with pytest.raises(ValueError, match="inquiry"):
+                await provider.retrieve(malformed)
+            return len(served.requests)
+
+    assert asyncio.run(refused()) == 0
+
+
+def test_the_parts_that_play_verified_are_those_that_verify() -> None:
+    """By the default rules, with the ZIP code and the reference that are listed beside them."""
+    now = FixedClock().seconds
+    sessions = [s for s in listed() if OUTCOMES.get(s.plays) is not Outcome.PROVIDER_UNAVAILABLE]
+    results, _ = asyncio.run(ask(*(s.session_id for s in sessions)))
+    decided = {
+        session.session_id: decide(
+            result,
+            VerificationRules(),
+            shipping_zip=session.shipping_zip,
+            subject_reference=session.subject_reference,
+            now=datetime.fromtimestamp(now, UTC),
+        ).status
+        for session, result in zip(sessions, results, strict=True)
+    }
+    playing = {s.session_id for s in sessions if s.plays == "verified"}
+    assert {found for found, status in decided.items() if status == "verified"} == playing
+
+
+# --- credentials --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flaw", "named"),
+    [
+        ({"api_key": ""}, "api_key"),
+        ({"api_key": "persona_production_simulated\n"}, "api_key"),
+        ({"api_key": "persona_sandbox_simulated_key"}, "api_key"),
+        ({"environment": "sandbox"}, "api_key"),
+        ({"environment_id": "production"}, "environment_id"),
+        ({"webhook_secrets": ("",)}, "webhook_secrets"),
+        ({"webhook_secrets": ("simulated with spaces",)}, "webhook_secrets"),
+    ],
+)
+def test_credentials_that_cannot_work_are_refused_without_naming_them(
+    flaw: dict[str, Any], named: str
+) -> None:
+    """The text says what to do, and holds nothing of the secret."""
+    credentials = msgspec.structs.replace(CREDENTIALS, **flaw)
+    with pytest.raises(ValueError, match=named) as refused:
+        persona.check(credentials)
+    assert "simulated" not in str(refused.value)
+
+
+def test_the_simulators_credentials_are_accepted_and_hidden() -> None:
+    """What `--credentials` prints is a credentials file; its repr shows nothing."""
+    content = simulated.Persona(FixedClock().now).credentials
+    credentials = msgspec.json.decode(json.dumps(content), type=persona.Credentials)
+    persona.check(credentials)
+    assert "simulated" not in repr(credentials)
+    for wrong in ({"key": 1}, {"environment": "production"}):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.json.decode(json.dumps({**content, **wrong}), type=persona.Credentials)
+
+
+def test_the_results_of_persona_show_nothing_of_a_person() -> None:
+    """Neither the result nor what hangs on it tells a name by way of a repr."""
+    result = told(APPROVED)
+    shown = repr((result, result.addresses, result.document, result.evidence))
+    assert not any(word in shown for word in ("FENWICKA", "PERIWINKLE", "94110", "1991"))

@@ -1,0 +1,635 @@
+"""Plaid Identity Verification: what each of its answers comes to, on paper and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.domain.decision import decide
+from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
+from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
+from countersign.providers.identity import plaid
+from countersign.providers.identity.plaid_translate import Asked, translate
+from countersign.providers.identity.reading import evidence_of
+from countersign.providers.identity.transport import ProviderReply
+from countersign.simulators import plaid as simulated
+from countersign.simulators.document_people import merged
+from countersign.simulators.protocol import Session
+from countersign.simulators.server import serve
+from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, reply, single
+
+SESSION: Final = "idv_ExampleAbC123"
+DOCUMENT: Final[dict[str, Any]] = {
+    "status": "success",
+    "attempt": 1,
+    "extracted_data": {
+        "id_number": "AB123456",
+        "category": "drivers_license",
+        "expiration_date": "2030-05-29",
+        "issuing_country": "US",
+        "issuing_region": "CA",
+        "date_of_birth": "1990-05-29",
+        "address": {
+            "street": "123 Main St.",
+            "city": "San Francisco",
+            "region": "CA",
+            "postal_code": "94111",
+            "country": "US",
+        },
+        "name": {"given_name": "Jane", "family_name": "Doe"},
+    },
+    "analysis": {
+        "authenticity": "match",
+        "extracted_data": {
+            "name": "match",
+            "date_of_birth": "match",
+            "expiration_date": "not_expired",
+        },
+        "aamva_verification": {"is_verified": True},
+    },
+    "redacted_at": None,
+}
+KYC: Final[dict[str, Any]] = {
+    "status": "success",
+    "address": {"summary": "match", "postal_code": "match"},
+    "name": {"summary": "match"},
+    "date_of_birth": {"summary": "match"},
+}
+SUCCESS: Final[dict[str, Any]] = {
+    "id": SESSION,
+    "client_user_id": "buyer-1",
+    "completed_at": "2026-11-01T17:04:00Z",
+    "status": "success",
+    "user": {
+        "date_of_birth": "1951-01-02",
+        "name": {"given_name": "Typed", "family_name": "Elsewhere"},
+        "address": {
+            "street": "9 Typed Rd",
+            "street2": None,
+            "city": "Oakland",
+            "region": "CA",
+            "postal_code": "94612",
+            "country": "US",
+        },
+    },
+    "steps": {
+        "accept_tos": "success",
+        "verify_sms": "success",
+        "kyc_check": "success",
+        "documentary_verification": "success",
+        "selfie_check": "success",
+        "watchlist_screening": "success",
+        "risk_check": "success",
+    },
+    "documentary_verification": {"status": "success", "documents": [DOCUMENT]},
+    "kyc_check": KYC,
+    "redacted_at": None,
+    "request_id": "req-1",
+}
+ASKED: Final = Asked(session_id=SESSION, live=True, accept_kyc=False)
+KYC_ACCEPTED: Final = replace(ASKED, accept_kyc=True)
+
+
+def read(answer: ProviderReply, asked: Asked = ASKED) -> ProviderResult:
+    return translate(answer, asked, evidence_of(answer, FixedClock()), fingerprint)
+
+
+def changed(**members: object) -> dict[str, Any]:
+    return merged(SUCCESS, members)
+
+
+def documents(*given_: object, step: str = "success") -> dict[str, Any]:
+    return changed(
+        documentary_verification={"status": step, "documents": list(given_)},
+        steps={"documentary_verification": step},
+    )
+
+
+def document(**members: object) -> dict[str, Any]:
+    return merged(DOCUMENT, members)
+
+
+def extracted(**members: object) -> dict[str, Any]:
+    return documents(document(extracted_data=members))
+
+
+NO_DOCUMENT: Final = changed(
+    documentary_verification=None,
+    steps={"documentary_verification": "not_applicable", "selfie_check": "not_applicable"},
+)
+
+
+def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
+    """What was read from the document comes first; the typed address counts where it matched."""
+    result = read(reply(SUCCESS))
+    assert (result.outcome, result.live, result.subject_reference) == (
+        Outcome.VERIFIED,
+        True,
+        "buyer-1",
+    )
+    assert (result.given_name, result.family_name) == ("Jane", "Doe")
+    assert result.date_of_birth == date(1990, 5, 29)
+    assert result.date_of_birth_source is Source.DOCUMENT
+    assert [(a.postal_code, a.source) for a in result.addresses] == [
+        ("94111", Source.DOCUMENT),
+        ("94612", Source.DATABASE),
+    ]
+    assert result.document is not None
+    assert (result.document.type, result.document.issuing_region) == ("drivers_license", "CA")
+    assert result.document.expires_on == date(2030, 5, 29)
+    assert result.document_fingerprint == fingerprint("US-CA", "drivers_license", "AB123456")
+    assert result.decided_at == datetime(2026, 11, 1, 17, 4, tzinfo=UTC)
+    assert result.evidence is not None
+    assert result.evidence.request_id == "req-1"
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "reason"),
+    [
+        (changed(status="active"), Outcome.REQUIRES_INPUT, None),
+        (changed(status="pending_review"), Outcome.PENDING, None),
+        (changed(status="expired"), Outcome.EXPIRED, None),
+        (changed(status="canceled"), Outcome.CANCELED, None),
+        (
+            changed(status="failed", steps={"selfie_check": "failed"}),
+            Outcome.FAILED,
+            "selfie_check",
+        ),
+        (changed(status="succeeded"), Outcome.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=None), Outcome.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=["success"]), Outcome.INVALID_RESPONSE, "unreadable"),
+        (changed(id="idv_SomebodyElse1"), Outcome.INVALID_RESPONSE, "other_session"),
+        (changed(id=...), Outcome.INVALID_RESPONSE, "other_session"),
+        # Redacted, whatever the status says, and although data may still be there.
+        (changed(redacted_at="2026-11-02T00:00:00Z"), Outcome.REDACTED, None),
+        (changed(redacted_at=""), Outcome.REDACTED, None),
+        (changed(redacted_at="x", status="odd"), Outcome.REDACTED, None),
+        (documents(document(redacted_at="2026-11-02T00:00:00Z")), Outcome.REDACTED, None),
+        # `success` without a document, a face, or a verdict proves nobody.
+        (NO_DOCUMENT, Outcome.FAILED, "documentary_verification.not_applicable"),
+        (
+            documents(document(status="failed"), step="success"),
+            Outcome.FAILED,
+            "documentary_verification.success",
+        ),
+        (documents(DOCUMENT, step="failed"), Outcome.FAILED, "documentary_verification.failed"),
+        (
+            documents(DOCUMENT, step="manually_rejected"),
+            Outcome.FAILED,
+            "documentary_verification.manually_rejected",
+        ),
+        (changed(steps={"selfie_check": "failed"}), Outcome.FAILED, "selfie_check.failed"),
+        (changed(steps={"selfie_check": "active"}), Outcome.FAILED, "selfie_check.active"),
+        (changed(steps={"selfie_check": "splendid"}), Outcome.INVALID_RESPONSE, "unreadable"),
+        (documents(DOCUMENT, step="splendid"), Outcome.INVALID_RESPONSE, "unreadable"),
+        (
+            changed(documentary_verification={"status": "failed"}),
+            Outcome.INVALID_RESPONSE,
+            "unreadable",
+        ),
+        (
+            documents(
+                document(
+                    extracted_data={"expiration_date": None},
+                    analysis={"extracted_data": {"expiration_date": "expired"}},
+                )
+            ),
+            Outcome.FAILED,
+            "document.expired",
+        ),
+        (extracted(date_of_birth="29/05/1990"), Outcome.INVALID_RESPONSE, "unreadable"),
+        (extracted(date_of_birth=19900529), Outcome.INVALID_RESPONSE, "unreadable"),
+        (extracted(expiration_date="2030-02-30"), Outcome.INVALID_RESPONSE, "unreadable"),
+    ],
+)
+def test_every_status_and_trap_has_its_outcome(
+    body: dict[str, Any], outcome: Outcome, reason: str | None
+) -> None:
+    """One outcome each; nothing of the person is given unless it is verified."""
+    result = read(reply(body))
+    assert (result.outcome, result.reason_code) == (outcome, reason)
+    assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
+    assert (result.document, result.document_fingerprint) == (None, None)
+
+
+def test_the_last_accepted_attempt_counts() -> None:
+    """Neither a failed attempt nor the order in the list decides whose document it is."""
+    third = document(attempt=3, extracted_data={"date_of_birth": "1977-07-07"})
+    failed = document(attempt=2, status="failed", extracted_data={"date_of_birth": "2011-01-01"})
+    result = read(reply(documents(third, DOCUMENT, failed)))
+    assert result.date_of_birth == date(1977, 7, 7)
+
+
+def test_a_document_approved_by_a_reviewer_counts() -> None:
+    """The account's own reviewer at Plaid may let a document pass."""
+    body = documents(document(status="manually_approved"), step="manually_approved")
+    assert read(reply(body)).outcome is Outcome.VERIFIED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kyc_check": {"address": {"summary": "partial_match"}}},
+        {"kyc_check": {"address": {"summary": "no_data"}}},
+        {"kyc_check": {"address": {"postal_code": "partial_match"}}},
+        {"kyc_check": {"address": {"postal_code": "no_match"}}},
+        {"kyc_check": {"name": {"summary": "partial_match"}}},
+        {"kyc_check": {"status": "failed"}},
+        {"kyc_check": {"id_number": {"ssa_verification": {"is_deceased": True}}}},
+        {"kyc_check": None},
+        {"steps": {"kyc_check": "failed"}},
+        {"steps": {"kyc_check": "manually_approved"}},
+    ],
+)
+def test_a_typed_address_that_did_not_match_is_not_told(change: dict[str, Any]) -> None:
+    """`user` is typed or pre-filled: only an exact match by a data source vouches for it."""
+    result = read(reply(merged(SUCCESS, change)))
+    assert result.outcome is Outcome.VERIFIED
+    assert [address.source for address in result.addresses] == [Source.DOCUMENT]
+
+
+@pytest.mark.parametrize(
+    "analysis",
+    [
+        {"extracted_data": {"name": "no_match"}},
+        {"extracted_data": {"name": "partial_match"}},
+        {"extracted_data": {"date_of_birth": "no_match"}},
+        {"extracted_data": None},
+    ],
+)
+def test_matched_data_of_another_person_is_not_mixed_in(analysis: dict[str, Any]) -> None:
+    """One's own licence beside the typed name and address of somebody else proves no address."""
+    result = read(reply(documents(document(analysis=analysis))))
+    assert [address.source for address in result.addresses] == [Source.DOCUMENT]
+
+
+def test_a_birth_that_no_document_shows_may_come_from_the_data_source() -> None:
+    """With its own source, and only where it matched."""
+    body = extracted(date_of_birth=None)
+    result = read(reply(body))
+    assert (result.date_of_birth, result.date_of_birth_source) == (
+        date(1951, 1, 2),
+        Source.DATABASE,
+    )
+    unmatched = merged(body, {"kyc_check": {"date_of_birth": {"summary": "partial_match"}}})
+    result = read(reply(unmatched))
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
+
+
+def test_without_a_document_only_accounts_that_accept_it_are_served() -> None:
+    """By that policy, matched data proves a person; nothing is told of a document."""
+    result = read(reply(NO_DOCUMENT), KYC_ACCEPTED)
+    assert result.outcome is Outcome.VERIFIED
+    assert (result.given_name, result.date_of_birth_source) == ("Typed", Source.DATABASE)
+    assert [address.source for address in result.addresses] == [Source.DATABASE]
+    assert (result.document, result.document_fingerprint) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps": {"kyc_check": "failed"}},
+        {"steps": {"kyc_check": "skipped"}},
+        {"steps": {"documentary_verification": "failed"}},
+        {"steps": {"documentary_verification": "active"}},
+    ],
+)
+def test_that_policy_covers_a_missing_document_not_a_refused_one(change: dict[str, Any]) -> None:
+    """A document that failed is not made good by data that matched."""
+    assert read(reply(merged(NO_DOCUMENT, change)), KYC_ACCEPTED).outcome is Outcome.FAILED
+
+
+def test_an_unmatched_name_tells_nothing_of_a_person() -> None:
+    """Without document and match, the typed name is nobody's."""
+    body = merged(NO_DOCUMENT, {"kyc_check": {"name": {"summary": "no_match"}}})
+    result = read(reply(body), KYC_ACCEPTED)
+    assert (result.given_name, result.date_of_birth, result.addresses) == (None, None, ())
+
+
+@pytest.mark.parametrize("missing", ["id_number", "issuing_country", "category"])
+def test_no_fingerprint_without_number_issuer_or_kind(missing: str) -> None:
+    """Half a document would be the same document as somebody else's."""
+    assert read(reply(extracted(**{missing: None}))).document_fingerprint is None
+
+
+def test_a_passport_is_issued_by_a_country_alone() -> None:
+    """Without a region, the country is the issuer; and a passport has no address."""
+    result = read(reply(extracted(issuing_region=None, category="passport", address=None)))
+    assert result.document_fingerprint == fingerprint("US", "passport", "AB123456")
+    assert [address.source for address in result.addresses] == [Source.DATABASE]
+
+
+def test_the_steps_and_matches_are_kept_as_checks() -> None:
+    """Under Plaid's names, and with unknown words not repeated."""
+    body = changed(
+        steps={"risk_check": "Jane Doe", "verify_sms": "skipped"},
+        kyc_check={"phone_number": {"summary": "no_match"}, "id_number": {"summary": "Jane"}},
+    )
+    checks = {check.name: (check.verdict, check.raw) for check in read(reply(body)).checks}
+    assert checks["steps.documentary_verification"] == (Tri.PASS, "success")
+    assert checks["steps.verify_sms"] == (Tri.UNKNOWN, "skipped")
+    assert checks["steps.risk_check"] == (Tri.UNKNOWN, "unknown")
+    assert checks["kyc_check.phone_number"] == (Tri.FAIL, "no_match")
+    assert checks["document.authenticity"] == (Tri.PASS, "match")
+    assert checks["document.aamva"] == (Tri.PASS, "true")
+    assert "kyc_check.id_number" not in checks
+
+
+def refusal(kind: str, code: str | None) -> dict[str, Any]:
+    return {"error_type": kind, "error_code": code, "error_message": "idv_…", "request_id": "r"}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "outcome", "reason"),
+    [
+        (400, refusal("INVALID_INPUT", "INVALID_FIELD"), Outcome.NOT_FOUND, "INVALID_FIELD"),
+        (400, refusal("INVALID_REQUEST", "INVALID_FIELD"), Outcome.NOT_FOUND, "INVALID_FIELD"),
+        (404, refusal("INVALID_REQUEST", "NOT_FOUND"), Outcome.NOT_FOUND, "NOT_FOUND"),
+        (
+            400,
+            refusal("INVALID_INPUT", "INVALID_API_KEYS"),
+            Outcome.PROVIDER_REJECTED,
+            "INVALID_API_KEYS",
+        ),
+        (
+            400,
+            refusal("INVALID_INPUT", "UNAUTHORIZED_ENVIRONMENT"),
+            Outcome.PROVIDER_REJECTED,
+            "UNAUTHORIZED_ENVIRONMENT",
+        ),
+        (
+            400,
+            refusal("INVALID_REQUEST", "MISSING_FIELDS"),
+            Outcome.PROVIDER_REJECTED,
+            "MISSING_FIELDS",
+        ),
+        (400, refusal("INVALID_INPUT", None), Outcome.PROVIDER_REJECTED, "http_400"),
+        (400, refusal("ITEM_ERROR", "ITEM_X"), Outcome.PROVIDER_REJECTED, "ITEM_X"),
+        (401, refusal("INVALID_INPUT", "WHATEVER"), Outcome.PROVIDER_REJECTED, "WHATEVER"),
+        (403, {}, Outcome.PROVIDER_REJECTED, "http_403"),
+        (
+            400,
+            refusal("RATE_LIMIT_EXCEEDED", "RATE_LIMIT"),
+            Outcome.PROVIDER_UNAVAILABLE,
+            "RATE_LIMIT",
+        ),
+        (
+            429,
+            refusal("RATE_LIMIT_EXCEEDED", "RATE_LIMIT"),
+            Outcome.PROVIDER_UNAVAILABLE,
+            "RATE_LIMIT",
+        ),
+        (
+            500,
+            refusal("API_ERROR", "INTERNAL_SERVER_ERROR"),
+            Outcome.PROVIDER_UNAVAILABLE,
+            "INTERNAL_SERVER_ERROR",
+        ),
+        (400, refusal("INVALID_INPUT", "Jane Doe"), Outcome.NOT_FOUND, "http_400"),
+        (502, b"<html>", Outcome.PROVIDER_UNAVAILABLE, "http_502"),
+        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
+        (400, b"<html>", Outcome.INVALID_RESPONSE, "http_400"),
+        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
+        (204, b"", Outcome.INVALID_RESPONSE, "http_204"),
+        (200, b"", Outcome.INVALID_RESPONSE, "unreadable"),
+        (200, b"[]", Outcome.INVALID_RESPONSE, "unreadable"),
+        (200, json.dumps(SUCCESS).encode()[:-30], Outcome.INVALID_RESPONSE, "unreadable"),
+        (200, b'{"id":"a","id":"b"}', Outcome.INVALID_RESPONSE, "unreadable"),
+    ],
+)
+def test_every_error_has_its_outcome(
+    status: int, body: object, outcome: Outcome, reason: str
+) -> None:
+    """An unknown identifier is told from credentials that are refused; messages go nowhere."""
+    result = read(reply(body, status))
+    assert (result.outcome, result.reason_code) == (outcome, reason)
+    assert result.retry_after is not None
+
+
+@given(place=st.sampled_from(places(SUCCESS)), junk=JUNK | st.just(...))
+def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) -> None:
+    """Whatever stands anywhere, there is a result; only a whole `success` verifies."""
+    body = put(SUCCESS, place, junk)
+    result = read(reply(body))
+    decisive = body.get("status"), body.get("id"), body.get("redacted_at")
+    if decisive != ("success", SESSION, None):
+        assert result.outcome is not Outcome.VERIFIED
+    if result.outcome is not Outcome.VERIFIED:
+        assert result.date_of_birth is None
+        assert result.addresses == ()
+
+
+@given(st.binary(max_size=200), st.integers(100, 599))
+def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
+    """Bytes that are no verification come to an outcome, and to no buyer."""
+    assert read(reply(body, status)).outcome is not Outcome.VERIFIED
+
+
+# --- over HTTP ----------------------------------------------------------------------------------
+
+CREDENTIALS: Final = plaid.Credentials(
+    client_id=simulated.CLIENT_ID, secret=simulated.SECRETS["live"], environment="live"
+)
+OUTCOMES: Final = {
+    "requires_input": Outcome.REQUIRES_INPUT,
+    "pending": Outcome.PENDING,
+    "failed": Outcome.FAILED,
+    "failed_selfie": Outcome.FAILED,
+    "canceled": Outcome.CANCELED,
+    "expired": Outcome.EXPIRED,
+    "unknown_status": Outcome.INVALID_RESPONSE,
+    "redacted": Outcome.REDACTED,
+    "redacted_document": Outcome.REDACTED,
+    "expired_document_without_date": Outcome.FAILED,
+    "no_document": Outcome.FAILED,
+    "other_environment": Outcome.NOT_FOUND,
+    "wrong_id": Outcome.INVALID_RESPONSE,
+    "truncated": Outcome.INVALID_RESPONSE,
+    "oversized": Outcome.INVALID_RESPONSE,
+    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
+    "server_error": Outcome.PROVIDER_UNAVAILABLE,
+    "bad_gateway": Outcome.PROVIDER_UNAVAILABLE,
+    "slow": Outcome.PROVIDER_UNAVAILABLE,
+    "cut": Outcome.PROVIDER_UNAVAILABLE,
+}
+"""Every other part is verified at Plaid, and judged by the decision."""
+HOPELESS: Final = {"server_error", "bad_gateway", "slow", "cut"}
+"""What no second attempt mends: asked with less patience, for the sake of the test's time."""
+
+
+async def ask(
+    *session_ids: str, credentials: plaid.Credentials = CREDENTIALS, patient: bool = True
+) -> tuple[list[ProviderResult], int]:
+    """The results, and how many requests arrived."""
+    clock = FixedClock()
+    async with serve(simulated.Plaid(clock.now)) as served:
+        provider = plaid.Provider(
+            credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
+        )
+        if not patient:
+            provider._http = single(served.url, clock, read_seconds=0.5)
+        results = [await provider.retrieve(asked) for asked in session_ids]
+        await provider.close()
+        return results, len(served.requests)
+
+
+def listed() -> list[Session]:
+    return list(simulated.Plaid(FixedClock().now).sessions)
+
+
+def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
+    """Through a real socket; `verified` is decided for exactly those that play it."""
+    sessions = [s for s in listed() if s.session_id != "idv_RateLimitedOnce"]
+    hopeless = [s for s in sessions if s.plays in HOPELESS]
+    others = [s for s in sessions if s.plays not in HOPELESS]
+    results, _ = asyncio.run(ask(*(s.session_id for s in others)))
+    failures, _ = asyncio.run(ask(*(s.session_id for s in hopeless), patient=False))
+    rules = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
+    for session, result in zip([*others, *hopeless], [*results, *failures], strict=True):
+        assert result.outcome is OUTCOMES.get(session.plays, Outcome.VERIFIED), session.session_id
+        decision = decide(
+            result,
+            rules,
+            shipping_zip=session.shipping_zip,
+            subject_reference=session.subject_reference,
+            now=datetime.fromtimestamp(FixedClock().seconds, UTC),
+        )
+        assert (decision.status == "verified") == (session.plays == "verified"), session.session_id
+
+
+def test_a_passing_trouble_is_outlived_by_a_second_attempt() -> None:
+    """A 429 without Retry-After does not reach the caller."""
+    (result,), requests = asyncio.run(ask("idv_RateLimitedOnce"))
+    assert (result.outcome, requests) == (Outcome.VERIFIED, 2)
+
+
+def test_a_long_wait_is_told_to_the_caller() -> None:
+    """Nobody waits thirty seconds in an open request; the next one succeeds."""
+    (first, second), requests = asyncio.run(ask(*["idv_RateLimitedLonger"] * 2))
+    assert (first.outcome, first.retry_after) == (Outcome.PROVIDER_UNAVAILABLE, 30)
+    assert (second.outcome, requests) == (Outcome.VERIFIED, 2)
+
+
+def test_a_wrong_secret_is_rejected_and_the_probe_is_not_found() -> None:
+    """Asking for the probe tells working credentials from others."""
+    wrong = msgspec.structs.replace(CREDENTIALS, secret="of-somebody-else-altogether")
+    (rejected,), _ = asyncio.run(ask(plaid.Provider.probe_session_id, credentials=wrong))
+    (absent,), _ = asyncio.run(ask(plaid.Provider.probe_session_id))
+    assert (rejected.outcome, rejected.reason_code) == (
+        Outcome.PROVIDER_REJECTED,
+        "INVALID_API_KEYS",
+    )
+    assert absent.outcome is Outcome.NOT_FOUND
+
+
+def test_a_session_of_the_sandbox_is_not_live() -> None:
+    """Which environment it is, the credentials say: a live key must refuse it later."""
+    sandbox = msgspec.structs.replace(
+        CREDENTIALS, secret=simulated.SECRETS["sandbox"], environment="sandbox"
+    )
+    (result,), _ = asyncio.run(ask("idv_SandboxEnvironment", credentials=sandbox))
+    assert (result.outcome, result.live) == (Outcome.VERIFIED, False)
+    assert plaid.host(sandbox) == "https://sandbox.plaid.com"
+    assert plaid.host(CREDENTIALS) == "https://production.plaid.com"
+
+
+def test_the_request_is_what_plaid_documents() -> None:
+    """The version is pinned, the secret goes into a header only, the body names the session."""
+
+    async def asked() -> tuple[ProviderResult, dict[str, str], bytes]:
+        clock = FixedClock()
+        async with serve(simulated.Plaid(clock.now)) as served:
+            provider = plaid.Provider(
+                CREDENTIALS, base_url=served.url, fingerprint=fingerprint, clock=clock
+            )
+            result = await provider.retrieve("idv_VerifiedLicense")
+            await provider.close()
+            return result, dict(served.requests[0].headers), served.requests[0].body
+
+    result, headers, body = asyncio.run(asked())
+    assert headers["plaid-version"] == "2020-09-14"
+    assert headers["plaid-client-id"] == CREDENTIALS.client_id
+    assert headers["plaid-secret"] == CREDENTIALS.secret
+    assert json.loads(body) == {"identity_verification_id": "idv_VerifiedLicense"}
+    evidence = result.evidence
+    assert evidence is not None
+    assert evidence.request_target == "POST /identity_verification/get"
+    assert (evidence.request_id, evidence.api_version) == ("sim000000000001", "2020-09-14")
+
+
+def test_the_same_document_has_one_fingerprint() -> None:
+    """Two sessions of one licence agree; another's do not."""
+    names = ("idv_VerifiedLicense", "idv_VerifiedSameDocument", "idv_VerifiedSecondBuyer")
+    (one, again, other), _ = asyncio.run(ask(*names))
+    assert one.document_fingerprint == again.document_fingerprint is not None
+    assert other.document_fingerprint not in {None, one.document_fingerprint}
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    ["", "idv_", "idv_short", "idvtmp_ExampleAbC123", "idv_Example/../../x", "idv_Example00\n",
+     "idv_" + "a" * 65, "idv_\uff11Example000", " idv_Example00", "idv_Example%2F00"],
+)  # fmt: skip
+def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
+    """The pattern is checked before anything goes out."""
+
+    async def refused() -> int:
+        async with serve(simulated.Plaid(FixedClock().now)) as served:
+            provider = plaid.Provider(
+                CREDENTIALS, base_url=served.url, fingerprint=fingerprint, clock=FixedClock()
+            )
+            with pytest.raises(ValueError, match="identity verification"):
+                await provider.retrieve(malformed)
+            return len(served.requests)
+
+    assert asyncio.run(refused()) == 0
+
+
+# --- credentials --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "flaw",
+    [
+        {"client_id": ""},
+        {"client_id": "with a space in it"},
+        {"secret": ""},
+        {"secret": "short"},
+        {"secret": "with_a_newline_in_it\n"},
+        {"secret": simulated.CLIENT_ID},
+    ],
+)
+def test_credentials_that_cannot_work_are_refused_without_naming_them(
+    flaw: dict[str, Any],
+) -> None:
+    """The text says which member it is, and holds nothing of the secret."""
+    with pytest.raises(ValueError, match=f"`{next(iter(flaw))}`") as refused:
+        plaid.check(msgspec.structs.replace(CREDENTIALS, **flaw))
+    assert simulated.CLIENT_ID not in str(refused.value)
+
+
+def test_the_simulators_credentials_are_accepted_and_hidden() -> None:
+    """What `--credentials` prints is a credentials file; its repr shows nothing."""
+    content = simulated.Plaid(FixedClock().now).credentials
+    credentials = msgspec.json.decode(json.dumps(content), type=plaid.Credentials)
+    plaid.check(credentials)
+    assert credentials == CREDENTIALS
+    assert simulated.SECRETS["live"] not in repr(credentials)
+    for wrong in ({"key": 1}, {"environment": "production"}):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.json.decode(json.dumps({**content, **wrong}), type=plaid.Credentials)
+
+
+def test_a_result_shows_nothing_of_a_person() -> None:
+    """Neither the result nor what hangs on it tells a name by way of a repr."""
+    result = read(reply(SUCCESS))
+    shown = repr((result, result.addresses, result.document, result.evidence))
+    assert not any(word in shown for word in ("Jane", "Main St", "94111", "1990"))

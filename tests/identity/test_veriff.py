@@ -1,0 +1,495 @@
+"""Veriff: what each of its answers comes to, on paper and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.decision import decide
+from countersign.domain.identity import Outcome, ProviderResult, Source
+from countersign.domain.instant import from_ns
+from countersign.domain.verification_rules import VerificationRules
+from countersign.providers.identity import veriff
+from countersign.providers.identity.reading import evidence_of
+from countersign.providers.identity.veriff_translate import refusal, translate
+from countersign.simulators import veriff as simulated
+from countersign.simulators.protocol import Reply, Request, Session, Simulator
+from countersign.simulators.server import serve
+from countersign.simulators.veriff import VeriffSimulator
+from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, reply, single
+
+SESSION: Final = "7f1c2a34-0b5d-3e6f-8a90-1234567890ab"
+PARSED: Final = {
+    "city": "San Francisco",
+    "state": "California",
+    "street": "1234 Hobnail Spiral",
+    "country": "USA",
+    "postcode": "94111",
+}
+PERSON: Final[dict[str, Any]] = {
+    "firstName": "TULIPANE",
+    "lastName": "WHISKERTON",
+    "dateOfBirth": "1990-03-30",
+    "yearOfBirth": "1990",
+    "addresses": [{"fullAddress": "1234 Hobnail Spiral, CA 94111", "parsedAddress": PARSED}],
+}
+DOCUMENT: Final = {
+    "type": "DRIVERS_LICENSE",
+    "number": "Y7714093",
+    "country": "US",
+    "validUntil": "2030-04-20",
+}
+VERIFICATION: Final[dict[str, Any]] = {
+    "id": SESSION,
+    "attemptId": "0f9e8d7c-6b5a-4c3d-9e2f-ba0987654321",
+    "vendorData": "buyer-1",
+    "endUserId": None,
+    "status": "approved",
+    "code": 9001,
+    "reason": None,
+    "reasonCode": None,
+    "decisionTime": "2026-11-01T17:18:36.916Z",
+    "person": PERSON,
+    "document": DOCUMENT,
+    "additionalVerifiedData": {"estimatedAge": 36},
+}
+ANSWER: Final = {"status": "success", "verification": VERIFICATION}
+
+
+def read(answer: object) -> ProviderResult:
+    sent = reply(answer)
+    return translate(
+        sent.body,
+        session_id=SESSION,
+        live=True,
+        fingerprint=fingerprint,
+        evidence=evidence_of(sent, FixedClock()),
+    )
+
+
+def changed(**members: object) -> dict[str, Any]:
+    return ANSWER | {"verification": VERIFICATION | members}
+
+
+def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
+    """Name, birth, address, document and reference are read; the number only as a fingerprint."""
+    result = read(ANSWER)
+    assert result.outcome is Outcome.VERIFIED
+    assert (result.given_name, result.family_name) == ("TULIPANE", "WHISKERTON")
+    assert result.date_of_birth == date(1990, 3, 30)
+    assert result.date_of_birth_source is Source.DOCUMENT
+    assert result.subject_reference == "buyer-1"
+    assert result.decided_at == datetime(2026, 11, 1, 17, 18, 36, 916000, UTC)
+    (address,) = result.addresses
+    assert address.source is Source.DOCUMENT
+    assert (address.postal_code, address.region) == ("94111", "California")
+    assert result.document is not None
+    assert result.document.expires_on == date(2030, 4, 20)
+    assert result.document_fingerprint == fingerprint(
+        "US California", "DRIVERS_LICENSE", "Y7714093"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("approved", Outcome.VERIFIED),
+        ("created", Outcome.PENDING),
+        ("started", Outcome.PENDING),
+        ("submitted", Outcome.PENDING),
+        ("review", Outcome.PENDING),
+        ("resubmission_requested", Outcome.REQUIRES_INPUT),
+        ("declined", Outcome.FAILED),
+        ("abandoned", Outcome.CANCELED),
+        ("expired", Outcome.EXPIRED),
+        ("Approved", Outcome.INVALID_RESPONSE),
+        ("approved ", Outcome.INVALID_RESPONSE),
+        ("success", Outcome.INVALID_RESPONSE),
+        ("", Outcome.INVALID_RESPONSE),
+        (None, Outcome.INVALID_RESPONSE),
+        (9001, Outcome.INVALID_RESPONSE),
+        (["approved"], Outcome.INVALID_RESPONSE),
+    ],
+)
+@pytest.mark.parametrize("code", [9001, 9102, 9121, None])
+def test_the_status_decides_and_never_the_code(
+    status: object, outcome: Outcome, code: int | None
+) -> None:
+    """Whatever the code says, the outcome is that of the status; an unknown one is invalid."""
+    result = read(changed(status=status, code=code))
+    assert result.outcome is outcome
+    personal = (result.given_name, result.date_of_birth, result.document_fingerprint)
+    assert outcome is Outcome.VERIFIED or (personal == (None, None, None) and not result.addresses)
+
+
+@pytest.mark.parametrize("verification", [None, {}])
+def test_no_verification_is_no_decision_yet(verification: object) -> None:
+    """Veriff says that it has not decided with a null (or an empty object), not with an error."""
+    assert read({"status": "success", "verification": verification}).outcome is Outcome.PENDING
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (changed(id="7f1c2a34-0b5d-3e6f-8a90-1234567890ac"), "other_session"),
+        (changed(id=SESSION.upper()), "other_session"),
+        (changed(id=None), "other_session"),
+        (changed(status="approved_later"), "unknown_status"),
+        ({"status": "fail", "verification": VERIFICATION}, "unreadable"),
+        ({"status": "success"}, "unreadable"),
+        ({"verification": VERIFICATION}, "unreadable"),
+        ([ANSWER], "unreadable"),
+        (b"", "unreadable"),
+        (b"\xff\xfe", "unreadable"),
+        (json.dumps(ANSWER).encode()[:-40], "unreadable"),
+        (b'{"status":"success","status":"success","verification":null}', "unreadable"),
+        (changed(person=PERSON | {"dateOfBirth": "30.03.1990"}), "unreadable"),
+        (changed(person=PERSON | {"dateOfBirth": 19900330}), "unreadable"),
+        (changed(document=DOCUMENT | {"validUntil": "2030-02-30"}), "unreadable"),
+        (changed(person=PERSON | {"addresses": "94111"}), "unreadable"),
+        (changed(decisionTime="0001-01-01T00:00:00+14:00"), "unreadable"),
+        (changed(document=DOCUMENT | {"number": "\ud800"}), "unreadable"),
+    ],
+)
+def test_what_cannot_be_read_is_invalid(answer: object, reason: str) -> None:
+    """Another session's answer, broken JSON and impossible values never verify."""
+    result = read(answer)
+    assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, reason)
+
+
+def test_an_age_guessed_from_a_face_and_a_bare_year_are_no_birth_date() -> None:
+    """Without dateOfBirth the date is unknown, whatever else tells of an age."""
+    result = read(changed(person=PERSON | {"dateOfBirth": None}))
+    assert result.date_of_birth is None
+    assert result.date_of_birth_source is Source.NONE
+
+
+def test_without_a_document_everything_counts_as_typed_by_the_user() -> None:
+    """A stand-alone check gives back what was typed in, and that proves nothing."""
+    result = read(changed(document=dict.fromkeys(DOCUMENT)))
+    assert result.date_of_birth_source is Source.USER
+    assert {address.source for address in result.addresses} == {Source.USER}
+    assert result.document is None
+    assert result.document_fingerprint is None
+
+
+def test_an_address_without_parts_has_no_postal_code() -> None:
+    """A ZIP code is never picked out of a line of text."""
+    result = read(changed(person=PERSON | {"addresses": [{"fullAddress": "9 Elm, CA 94111"}]}))
+    assert result.addresses == ()
+
+
+def test_a_licence_of_an_unknown_state_has_no_fingerprint() -> None:
+    """Two states may give the same number, and two people must not become one buyer."""
+    no_state = changed(person=PERSON | {"addresses": [{"parsedAddress": PARSED | {"state": None}}]})
+    assert read(no_state).document_fingerprint is None
+    told = changed(document=DOCUMENT | {"state": "CA"})
+    assert read(told).document_fingerprint == fingerprint("US CA", "DRIVERS_LICENSE", "Y7714093")
+    passport = changed(document=DOCUMENT | {"type": "PASSPORT"}, person=PERSON | {"addresses": []})
+    assert read(passport).document_fingerprint == fingerprint("US", "PASSPORT", "Y7714093")
+
+
+def test_reasons_are_numbers_and_never_sentences() -> None:
+    """A reason code is taken only if it is one: a text could tell of the person."""
+    assert read(changed(status="declined", reasonCode=106)).reason_code == "106"
+    assert read(changed(status="declined", reasonCode="204")).reason_code == "204"
+    assert read(changed(status="declined", reasonCode="TULIPANE lied")).reason_code is None
+    assert read(changed(status="declined", reasonCode=True)).reason_code is None
+
+
+@given(st.sampled_from(places(ANSWER)), JUNK | st.just(...))
+def test_no_mutation_raises_or_verifies_what_is_not_approved(
+    place: tuple[str | int, ...], junk: object
+) -> None:
+    """Any member replaced by anything (or left out) gives a result; approval needs its words."""
+    mutated = put(ANSWER, place, junk)
+    result = read(mutated)
+    verification = mutated.get("verification")
+    if result.outcome is Outcome.VERIFIED:
+        assert mutated["status"] == "success"
+        assert (verification["id"], verification["status"]) == (SESSION, "approved")
+    else:
+        assert (result.given_name, result.addresses, result.document) == (None, (), None)
+
+
+@given(st.binary(max_size=200) | JUNK.map(lambda junk: json.dumps(junk).encode()))
+def test_no_bytes_raise(body: bytes) -> None:
+    """Whatever arrives, there is a result, and it is not a verified one."""
+    assert read(body).outcome in {Outcome.INVALID_RESPONSE, Outcome.PENDING}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "outcome", "reason"),
+    [
+        (400, b'{"status":"fail","code":"1002"}', Outcome.NOT_FOUND, "1002"),
+        (400, b'{"status":"fail","code":"1804"}', Outcome.PROVIDER_REJECTED, "1804"),
+        (401, b'{"status":"fail","code":"1102"}', Outcome.PROVIDER_REJECTED, "1102"),
+        (403, b"", Outcome.PROVIDER_REJECTED, "http_403"),
+        (404, b'{"status":"fail","code":"1203"}', Outcome.NOT_FOUND, "1203"),
+        (404, b"<html>", Outcome.NOT_FOUND, "http_404"),
+        (409, b"{}", Outcome.PROVIDER_UNAVAILABLE, "http_409"),
+        (429, b"{}", Outcome.PROVIDER_UNAVAILABLE, "http_429"),
+        (500, b'{"code":{"a":1}}', Outcome.PROVIDER_UNAVAILABLE, "http_500"),
+        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
+    ],
+)
+def test_an_error_is_judged_by_its_status(
+    status: int, body: bytes, outcome: Outcome, reason: str
+) -> None:
+    """Errors are not signed, so they say no more than that there is nothing to read."""
+    assert refusal(status, body) == (outcome, reason)
+
+
+# --- over HTTP ------------------------------------------------------------------------------------
+
+
+def make(clock: FixedClock) -> tuple[Simulator, veriff.Credentials]:
+    simulator = simulated.make(clock.now)
+    text = json.dumps(simulator.credentials)
+    return simulator, msgspec.json.decode(text, type=veriff.Credentials)
+
+
+def ask(
+    session_id: str,
+    simulator: Simulator | None = None,
+    *,
+    times: int = 1,
+    patient: bool = True,
+    **credentials: object,
+) -> ProviderResult:
+    """The last of that many answers of a simulator, with the credentials changed as told."""
+    clock = FixedClock()
+    plain, good = make(clock)
+
+    async def run() -> ProviderResult:
+        async with serve(simulator or plain) as served:
+            provider = veriff.Veriff(
+                msgspec.structs.replace(good, **credentials),
+                base_url=served.url,
+                fingerprint=fingerprint,
+                clock=clock,
+            )
+            if not patient:
+                provider._http = single(served.url, clock, read_seconds=0.5)
+            try:
+                answers = [await provider.retrieve(session_id) for _ in range(times)]
+            finally:
+                await provider.close()
+            return answers[-1]
+
+    return asyncio.run(run())
+
+
+def session(plays: str) -> Session:
+    return next(each for each in make(FixedClock())[0].sessions if each.plays == plays)
+
+
+SESSIONS: Final = make(FixedClock())[0].sessions
+EXPECTED: Final = {
+    "verified": Outcome.VERIFIED,
+    "pending": Outcome.PENDING,
+    "review": Outcome.PENDING,
+    "requires_input": Outcome.REQUIRES_INPUT,
+    "failed": Outcome.FAILED,
+    "canceled": Outcome.CANCELED,
+    "expired": Outcome.EXPIRED,
+    "redacted": Outcome.NOT_FOUND,
+    "unknown_status": Outcome.INVALID_RESPONSE,
+    "other_session": Outcome.INVALID_RESPONSE,
+    "contradicting_code": Outcome.FAILED,
+    "truncated": Outcome.INVALID_RESPONSE,
+    "huge": Outcome.INVALID_RESPONSE,
+    "error_500": Outcome.PROVIDER_UNAVAILABLE,
+    "html_502": Outcome.PROVIDER_UNAVAILABLE,
+    "slow": Outcome.PROVIDER_UNAVAILABLE,
+    "cut": Outcome.PROVIDER_UNAVAILABLE,
+    "unsigned": Outcome.INVALID_RESPONSE,
+    "wrong_signature": Outcome.INVALID_RESPONSE,
+    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
+    "decided_later": Outcome.PENDING,
+}
+"""What the parts come to; those not named are approved by Veriff and refused by our decision."""
+
+
+@pytest.mark.parametrize("each", SESSIONS, ids=lambda each: f"{each.plays}-{each.session_id[-2:]}")
+def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> None:
+    """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
+    unable = {"error_500", "html_502", "slow", "cut"}
+    result = ask(each.session_id, patient=each.plays not in unable)
+    assert result.outcome is EXPECTED.get(each.plays, Outcome.VERIFIED)
+    decision = decide(
+        result,
+        VerificationRules(),
+        shipping_zip=each.shipping_zip,
+        subject_reference=each.subject_reference,
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert (decision.status is BuyerStatus.VERIFIED) == (each.plays == "verified")
+
+
+def test_the_exact_answer_is_kept_with_its_signature() -> None:
+    """Evidence holds the bytes, their digest, Veriff's signature and the request, no secret."""
+    result = ask(session("verified").session_id)
+    kept = result.evidence
+    assert kept is not None
+    assert kept.sha256 == sha256(kept.raw_body).hexdigest()
+    assert json.loads(kept.raw_body)["verification"]["id"] == result.session_id
+    assert kept.response_signature == simulated._sign(kept.raw_body)
+    assert kept.request_target == f"GET /v1/sessions/{result.session_id}/decision"
+    assert (kept.http_status, kept.api_version) == (200, "v1")
+
+
+def test_an_undecided_session_is_verified_once_veriff_has_decided() -> None:
+    """Asking again settles it."""
+    assert ask(session("decided_later").session_id, times=2).outcome is Outcome.VERIFIED
+
+
+def test_how_long_to_wait_is_handed_on() -> None:
+    """Veriff's Retry-After is what our caller is told."""
+    assert ask(session("rate_limited").session_id).retry_after == 120
+
+
+@pytest.mark.parametrize("wrong", [{"api_key": "not-the-key"}, {"shared_secrets": ("not-it-00",)}])
+def test_wrong_credentials_are_rejected_not_unavailable(wrong: dict[str, Any]) -> None:
+    """A wrong key, or a request HMAC by a wrong secret, is our misconfiguration."""
+    assert ask(session("verified").session_id, **wrong).outcome is Outcome.PROVIDER_REJECTED
+
+
+class Tampering:
+    """A simulator with something in between that changes the headers of its answers."""
+
+    name: Final = "veriff"
+
+    def __init__(self, header: str, value: str | None) -> None:
+        self._behind = VeriffSimulator(FixedClock().now)
+        self._header, self._value = header, value
+        self.sessions, self.credentials = self._behind.sessions, self._behind.credentials
+        self.webhook = self._behind.webhook
+
+    def answer(self, request: Request) -> Reply:
+        sent = self._behind.answer(request)
+        others = [pair for pair in sent.headers if pair[0].lower() != self._header]
+        added = [] if self._value is None else [(self._header, self._value)]
+        return replace(sent, headers=(*others, *added))
+
+
+@pytest.mark.parametrize(
+    "value", [None, "", "0" * 64, "zz" * 32, "0" * 63, "0" * 65, "sha256=" + "0" * 64]
+)
+def test_an_answer_whose_signature_is_missing_or_malformed_is_invalid(value: str | None) -> None:
+    """No signature but the right one lets an answer through."""
+    between = Tampering("vrf-hmac-signature", value)
+    result = ask(session("verified").session_id, between)
+    assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, "bad_signature")
+    assert result.given_name is None
+
+
+def test_an_answer_to_another_client_is_invalid() -> None:
+    """The answer names the API key it is for; another one is not ours."""
+    between = Tampering("vrf-auth-client", "5117fab1-0000-0000-0000-000000000000")
+    assert ask(session("verified").session_id, between).outcome is Outcome.INVALID_RESPONSE
+
+
+def test_only_the_live_integration_is_live() -> None:
+    """Another integration's session is not live, nor is one whose integration is not told."""
+    first = session("verified").session_id
+    assert ask(first).live is True
+    assert ask(first, environment="sandbox").live is False
+    assert ask(session("test_session").session_id).live is False
+    assert ask(first, Tampering("vrf-integration-id", None)).live is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "vs_123",
+        SESSION.upper(),
+        SESSION + "\n",
+        SESSION[:-1],
+        SESSION + "0",
+        "../" + SESSION,
+        "\uff17" + SESSION[1:],
+        SESSION.replace("-", ""),
+    ],
+)
+def test_what_cannot_be_a_session_id_is_refused_before_anything_is_sent(wrong: str) -> None:
+    """ValueError, without a request: also for a second spelling of an id that exists."""
+    clock = FixedClock()
+    simulator, credentials = make(clock)
+
+    async def run() -> int:
+        async with serve(simulator) as served:
+            provider = veriff.Veriff(
+                credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
+            )
+            with pytest.raises(ValueError, match="not a session id"):
+                await provider.retrieve(wrong)
+            await provider.close()
+            return len(served.requests)
+
+    assert asyncio.run(run()) == 0
+
+
+def test_the_probe_is_an_id_that_no_session_has() -> None:
+    """Asking for it tells good credentials (not found) from bad ones."""
+    assert ask(veriff.Veriff.probe_session_id).outcome is Outcome.NOT_FOUND
+
+
+def test_every_field_of_an_answer_is_sorted() -> None:
+    """Nobody adds a member to the simulated answer without saying what it is to us."""
+    result = ask(session("verified").session_id)
+    assert result.evidence is not None
+    answer = json.loads(result.evidence.raw_body)
+    patterns = [re.compile(re.escape(name).replace(r"\*", ".+")) for name in veriff.FIELDS]
+    for place in places(answer):
+        name = "".join("[]" if isinstance(key, int) else f".{key}" for key in place)[1:]
+        prefixes = any(field.startswith(name) for field in veriff.FIELDS)
+        assert prefixes or any(pattern.fullmatch(name) for pattern in patterns), name
+
+
+# --- credentials ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("members", "named"),
+    [
+        ({"api_key": ""}, "api_key"),
+        ({"api_key": "with space 123"}, "api_key"),
+        ({"shared_secrets": ()}, "shared_secrets"),
+        ({"shared_secrets": ("sufficient-1", "")}, r"shared_secrets\[1\]"),
+        ({"shared_secrets": (simulated.API_KEY,)}, "shared_secrets"),
+        ({"integration_id": "x"}, "integration_id"),
+        ({"host": "stationapi.veriff.com.example.org"}, "host"),
+        ({"host": "https://stationapi.veriff.com"}, "host"),
+        ({"host": "veriff.com"}, "host"),
+    ],
+)
+def test_wrong_credentials_are_told_by_name_and_without_their_value(
+    members: dict[str, Any], named: str
+) -> None:
+    """What can be told without asking Veriff names the member, and shows no secret."""
+    good = make(FixedClock())[1]
+    veriff.check(good)
+    veriff.check(msgspec.structs.replace(good, host="saas-eu.veriff.com"))
+    with pytest.raises(ValueError, match=named) as raised:
+        veriff.check(msgspec.structs.replace(good, **members))
+    assert simulated.API_KEY not in str(raised.value)
+    assert simulated.SHARED_SECRET not in str(raised.value)
+
+
+def test_credentials_show_nothing_of_themselves() -> None:
+    """Neither key nor secret is in a repr."""
+    shown = repr(make(FixedClock())[1])
+    assert shown == "<Credentials: hidden>"

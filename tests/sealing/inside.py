@@ -1,0 +1,58 @@
+"""What a server does, done by its own parts in this process: at another time, or step by step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from countersign.bootstrap import Deployment as Opened
+from countersign.bootstrap import SystemClock, open_deployment
+from countersign.config import load_settings
+from countersign.domain.key import Principal
+from countersign.domain.mode import Mode
+from countersign.domain.origin import Origin
+from countersign.services.acknowledge import Submission
+from tests.support.service import PREFIX, Deployment
+
+NOWHERE = Origin(
+    ip=None, ip_source=None, peer_ip=None, forwarded=None, forwarded_truncated=False,
+    user_agent=None, user_agent_source=None, user_agent_truncated=False,
+)  # fmt: skip
+
+
+class ShiftedClock(SystemClock):
+    """The machine's clock, so many seconds off; they may be changed."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.time_ns = lambda: time.time_ns() + int(self.seconds * 1e9)
+        self.monotonic = lambda: time.monotonic() + self.seconds
+
+
+@asynccontextmanager
+async def opened(
+    deployment: Deployment, clock: ShiftedClock | None = None, **settings: str
+) -> AsyncIterator[Opened]:
+    """Open the deployment in this process, with further settings."""
+    own = {PREFIX + name: value for name, value in settings.items()}
+    loaded = load_settings(deployment.environment | own)
+    async with open_deployment(loaded, clock=clock) as found:
+        yield found
+
+
+async def acknowledge_inside(
+    deployment: Opened, account: str, notice_id: str, mode: Mode, cbid: str | None = None
+) -> tuple[Principal, str]:
+    """Acknowledge a notice of which there is one version; gives who did, and the ack_id."""
+    (notice,) = await deployment.registry.versions(notice_id)
+    principal = Principal(
+        key_id="key_inside", account_id=account, mode=mode, scopes=frozenset(),
+        credential="secret_key",
+    )  # fmt: skip
+    submission = Submission(
+        initials_per_line=["JD"] * len(notice.content.bullets), session_id="s", cbid=cbid,
+        notice_version=None, origin=NOWHERE,
+    )  # fmt: skip
+    receipt = await deployment.acknowledge(principal, notice, submission)
+    return principal, receipt.ack_id

@@ -1,0 +1,283 @@
+"""Several witnesses, a quorum of them, and whatever a witness may answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.bootstrap import Deployment as Opened
+from countersign.domain.log import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
+from countersign.domain.mode import Mode
+from countersign.errors import AnchoringFailed
+from countersign.evidence.note import Verifier
+from countersign.evidence.policy import parse_policy
+from countersign.evidence.verification import verify_file
+from tests.cli.notice_files import write_notice
+from tests.sealing.acts import acknowledge, get, policy_of
+from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
+from tests.sealing.witness import Witness, served
+from tests.support.service import Deployment, running_server
+
+NOTICE = "storage-law"
+FAR = 2**62
+
+
+class Place:
+    """A deployment that asks two witnesses, and needs both."""
+
+    def __init__(self, deployment: Deployment, folder: Path) -> None:
+        self.deployment = deployment
+        self.account = deployment.account("vendor")
+        self.file = folder / "witnesses.policy"
+        self.one, self.two = (Witness(self.keys, f"{name}.example") for name in ("one", "two"))
+        deployment.run("notices", "publish", str(write_notice(folder / "notice.toml")))
+
+    def keys(self) -> list[Verifier]:
+        return list(policy_of(self.deployment, "live").logs)
+
+    def within(
+        self,
+        act: Callable[[Opened], Awaitable[None]],
+        clock: ShiftedClock | None = None,
+        **more: str,
+    ) -> None:
+        """Do this with the deployment opened in this process."""
+
+        async def done() -> None:
+            settings = {"WITNESS_POLICY_FILE": str(self.file)} | more
+            async with opened(self.deployment, clock, **settings) as found:
+                await act(found)
+
+        asyncio.run(done())
+
+    async def acknowledged(self, service: Opened) -> Callable[[], Awaitable[bytes]]:
+        """Acknowledge; gives what asks for its bundle."""
+        made = await acknowledge_inside(service, self.account, NOTICE, Mode.LIVE)
+        await service.seal_log.settle()
+        return lambda: service.prove.bundle(*made, disclose=None)
+
+
+async def newest(service: Opened) -> StoredCheckpoint:
+    found = await service.log_store.latest((await service.seal_log.current())[Mode.LIVE].id)
+    assert found
+    return found
+
+
+async def vouched(service: Opened, kind: str, name: str, body: bytes) -> None:
+    """Keep that somebody vouches for the newest checkpoint."""
+    over = await newest(service)
+    await service.log_store.add_anchor(
+        Anchor(log_id=over.log_id, size=over.size, kind=kind, name=name, body=body, at=over.at)
+    )
+
+
+@pytest.fixture
+def place(embedded: Deployment, tmp_path: Path) -> Iterator[Place]:
+    """Give a deployment with two witnesses; the policy file has no newline at its end."""
+    made = Place(embedded, tmp_path)
+    with served(made.one) as first, served(made.two) as second:
+        made.file.write_text(
+            f"witness one {made.one.verifier.vkey} {first}\n"
+            f"witness two {made.two.verifier.vkey} {second}\n"
+            "group both all one two\nquorum both"
+        )
+        yield made
+
+
+def test_the_proof_is_over_the_first_checkpoint_that_meets_the_quorum(place: Place) -> None:
+    """Not over the first that anybody cosigned; until there is one, what there is goes out."""
+
+    async def act(service: Opened) -> None:
+        bundle = await place.acknowledged(service)
+        place.two.away = True
+        await service.anchor_log.anchor()
+        early = verify_file(await bundle())
+        assert (early.ok, early.name) == (False, "quorum")
+        assert "cosigned by: one" in early.message
+        await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        place.two.away = False
+        await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        late = await bundle()
+        verdict = verify_file(late)
+        assert verdict.ok, verdict.line()
+        assert [cosigned["name"] for cosigned in verdict.facts["cosigned"]] == ["one", "two"]
+        await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        assert await bundle() == late, "the oldest that does stays the one"
+
+    place.within(act)
+
+
+def test_a_group_inside_a_group_counts_as_one_of_its_members(place: Place) -> None:
+    """The database chooses by the same rule as the verifier."""
+    vkey = Verifier("three.example", 4, bytes(31) + b"\x01").vkey
+    lines = place.file.read_text().replace("group both all one two\nquorum both", "")
+    lines += f"witness three {vkey}\ngroup any any one three\ngroup most 2 any two\nquorum most\n"
+    place.file.write_text(lines)
+
+    async def act(service: Opened) -> None:
+        bundle = await place.acknowledged(service)
+        place.one.away = True
+        await service.anchor_log.anchor()
+        assert verify_file(await bundle()).name == "quorum"
+        await place.acknowledged(service)
+        place.one.away = False
+        await service.anchor_log.anchor()
+        verdict = verify_file(await bundle())
+        assert verdict.ok, verdict.line()
+
+    place.within(act)
+
+
+def test_whoever_waits_gets_a_proof_that_meets_the_quorum(place: Place) -> None:
+    """`Prefer: wait` waits for the cosignatures too."""
+
+    async def act(service: Opened) -> None:
+        made = await acknowledge_inside(service, place.account, NOTICE, Mode.LIVE)
+        waiting = asyncio.create_task(service.prove.proof(*made, wait=30.0))
+        await service.anchor_log.anchor()
+        policy = parse_policy(await service.policy.text(Mode.LIVE))
+        assert verify_file(await waiting, policy).ok
+
+    place.within(act)
+
+
+def test_a_new_epoch_is_cosigned_although_it_is_smaller_than_the_old_log(place: Place) -> None:
+    """What a witness saw of one log says nothing about another."""
+
+    async def act(service: Opened) -> None:
+        for _ in range(5):
+            await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        await service.begin_log.epoch(Mode.LIVE, "a test", "elsewhere.example")
+        await service.seal_log.current(anew=True)
+        bundle = await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        verdict = verify_file(await bundle())
+        assert verdict.ok, verdict.line()
+        assert verdict.facts["log"].startswith("elsewhere.example/")
+
+    place.within(act)
+
+
+def test_no_cosignature_is_asked_of_test_evidence(place: Place) -> None:
+    """Witnesses see live checkpoints only; a test bundle verifies all the same."""
+    with (
+        running_server(place.deployment, WITNESS_POLICY_FILE=str(place.file)) as server,
+        server.client(place.deployment.key(place.account)) as vendor,
+        server.client() as nobody,
+    ):
+        bundle = get(vendor, acknowledge(vendor), "bundle")
+        policy = nobody.get("/v1/log/policy?mode=test")
+        live = nobody.get("/v1/log/policy?mode=live").content
+        assert live == nobody.get("/v1/log/policy").content
+        wrong = nobody.get("/v1/log/policy?mode=both")
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (400, "invalid_request")
+    assert policy.text.endswith("\nquorum none\n")
+    assert b"quorum both" in live
+    assert verify_file(bundle).ok
+    assert verify_file(bundle, parse_policy(policy.content)).ok
+    refused = verify_file(bundle, parse_policy(live))
+    assert (refused.name, "a test log" in refused.message) == ("signature", True)
+
+
+def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
+    """Nor does one that is there already keep certificates and verdicts from being made."""
+    odd = Witness(place.keys, "one.example", lambda: FAR)
+    policy = place.file.read_text().replace("group both all one two\nquorum both", "quorum one\n")
+
+    async def act(service: Opened) -> None:
+        bundle = await place.acknowledged(service)
+        (asked,) = (w for w in parse_policy(policy.encode()).witnesses if w.name == b"one")
+        with served(odd) as url:
+            log = (await service.seal_log.current())[Mode.LIVE]
+            at_odds = service.anchor_log.cosign(log, await newest(service), asked._replace(url=url))
+            with pytest.raises(AnchoringFailed, match="no date"):
+                await at_odds
+        text = (await newest(service)).note.partition(b"\n\n")[0] + b"\n"
+        await vouched(service, WITNESS, asked.key_name, odd.cosign(text))
+        (place.file.parent / "odd.zip").write_bytes(await bundle())
+
+    place.within(act)
+    place.file.write_text(policy)
+    logs = place.deployment.run("log", "policy").stdout.partition("quorum")[0]
+    given = place.file.with_name("given.policy")
+    given.write_text(logs + policy)
+    said = place.deployment.run(
+        "verify", str(place.file.parent / "odd.zip"), "--policy", str(given)
+    )
+    assert said.stdout.startswith("OK ")
+    assert f"cosigned by one at {FAR} (Unix time), which is no date" in said.stderr
+
+
+def test_a_checkpoint_with_a_time_stamp_is_preferred_unless_it_is_far_later(place: Place) -> None:
+    """So a certificate tells of the stamp; a year later it would only blur the time."""
+    clock = ShiftedClock()
+
+    async def act(service: Opened) -> None:
+        first = await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        cosigned = await newest(service)
+        clock.seconds += 7 * 86_400
+        second = await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        clock.seconds += 60
+        await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        await vouched(service, TIMESTAMP, "https://tsa.example", b"a stamp")
+        stamped = await newest(service)
+        for bundle, expected in ((first, cosigned), (second, stamped)):
+            assert f"\n{expected.size}\n".encode() in await bundle()
+
+    place.within(act, clock)
+
+
+def test_an_authority_that_fails_is_asked_every_five_minutes(place: Place) -> None:
+    """And not in every round."""
+    asked: list[bytes] = []
+    clock = ShiftedClock()
+
+    def refuse(body: bytes) -> tuple[int, str, bytes]:
+        asked.append(body)
+        return 500, "text/plain", b""
+
+    async def act(service: Opened) -> None:
+        await place.acknowledged(service)
+        numbers = []
+        for seconds in (0, 10, 10, 290, 10):
+            clock.seconds += seconds
+            await service.anchor_log.anchor()
+            numbers.append(len(asked))
+        assert numbers == [1, 1, 1, 2, 2]
+
+    with served(refuse) as url:
+        place.within(act, clock, TIMESTAMP_URLS=url)
+
+
+def test_a_round_that_ends_badly_is_followed_by_another(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody watches the task that anchors, so nothing may end it."""
+    monkeypatch.setattr("countersign.services.anchor.PERIOD_SECONDS", 0.0)
+    rounds: list[str] = []
+
+    async def act(service: Opened) -> None:
+        enough = asyncio.Event()
+
+        async def fails() -> None:
+            rounds.append("failed")
+            if len(rounds) > 1:
+                enough.set()
+            raise RuntimeError
+
+        monkeypatch.setattr(service.anchor_log, "anchor", fails)
+        running = asyncio.create_task(service.anchor_log.run())
+        await enough.wait()
+        running.cancel()
+
+    place.within(act)

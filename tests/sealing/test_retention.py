@@ -1,0 +1,125 @@
+"""Retention erases what is due, and a legal hold keeps it: on a record, an account or a buyer."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from countersign.domain.mode import Mode
+from tests.cli.notice_files import write_notice
+from tests.sealing.acts import acknowledge, check, get
+from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
+from tests.support.service import Deployment, running_server
+
+NOTICE = "short-lived"
+TWO_YEARS = 2 * 366 * 86_400.0
+BUYER = {"test_mode": True, "provider_identity_session_id": "vs_1", "shipping_zip": "94111"}
+
+
+def keep_for_a_year(own: Deployment, folder: Path) -> None:
+    file = write_notice(folder / "notice.toml", NOTICE, retention_years=1)
+    own.run("notices", "publish", str(file))
+
+
+def acknowledged_two_years_ago(own: Deployment, account: str, cbid: str | None = None) -> str:
+    """Give the ack_id of what was acknowledged then, as far as the service's clock tells."""
+
+    async def act() -> str:
+        async with opened(own, ShiftedClock(-TWO_YEARS)) as deployment:
+            made = await acknowledge_inside(deployment, account, NOTICE, Mode.TEST, cbid)
+            return made[1]
+
+    return asyncio.run(act())
+
+
+def test_what_is_due_is_erased_and_nothing_else(own: Deployment, tmp_path: Path) -> None:
+    """A dry run only tells; the run erases, records why, and the proof stays the same."""
+    account = own.account("vendor")
+    keep_for_a_year(own, tmp_path)
+    old = acknowledged_two_years_ago(own, account)
+    with running_server(own) as server, server.client(own.key(account)) as client:
+        young = acknowledge(client)
+        proof = get(client, old, "proof")
+        told = own.read("retention", "run", "--dry-run")
+        assert [due["ack_id"] for due in told["due"]] == [old]
+        assert told["erased"] == []
+        assert client.get(f"/v1/acknowledgments/{old}").json()["session_id"] == "s"
+        assert own.read("retention", "run", "--yes")["erased"] == [old]
+        read = client.get(f"/v1/acknowledgments/{old}").json()
+        assert (read["session_id"], read["initials_per_line"]) == (None, None)
+        assert read["erased_at"] is not None
+        assert get(client, old, "proof") == proof
+        assert client.get(f"/v1/acknowledgments/{young}").json()["initials_per_line"] is not None
+    assert own.read("retention", "run", "--yes") == {"due": [], "erased": []}
+    assert check(own)["findings"] == []
+
+
+@pytest.mark.parametrize("what", ["acknowledgment", "account", "buyer"])
+def test_a_hold_keeps_what_is_due(own: Deployment, tmp_path: Path, what: str) -> None:
+    """Whatever it is on; the run says which hold, erases the rest, and the held one later."""
+    account, other = own.account("vendor"), own.account("other vendor")
+    keep_for_a_year(own, tmp_path)
+    with running_server(own) as server, server.client(own.key(account)) as client:
+        cbid = client.post("/v1/buyers/verify", json=BUYER).json()["cbid"]
+    held = acknowledged_two_years_ago(own, account, cbid)
+    free = acknowledged_two_years_ago(own, other, "cbid_of_somebody_else")
+    subject = {"acknowledgment": held, "account": account, "buyer": cbid}[what]
+    hold = own.run("holds", "place", subject, "--reason", "case 7").stdout.strip()
+    told = own.read("retention", "run", "--yes")
+    assert {due["ack_id"]: due["hold_id"] for due in told["due"]} == {held: hold, free: None}
+    assert told["erased"] == [free]
+    own.run("holds", "release", hold)
+    assert own.read("retention", "run", "--yes")["erased"] == [held]
+
+
+def test_a_hold_on_a_buyer_keeps_the_acknowledgments_that_name_it(own: Deployment) -> None:
+    """Of whichever account, whether one is to be erased or the buyer with all of them."""
+    account, other = own.account("vendor"), own.account("other vendor")
+    with running_server(own) as server:
+        with server.client(own.key(account)) as client:
+            cbid = client.post("/v1/buyers/verify", json=BUYER).json()["cbid"]
+            mine = acknowledge(client, cbid=cbid)
+            unrelated = acknowledge(client, cbid="cbid_of_somebody_else")
+        with server.client(own.key(other)) as client:
+            theirs = acknowledge(client, cbid=cbid)
+    hold = own.run("holds", "place", cbid, "--reason", "case 7").stdout.strip()
+    for subject in (mine, theirs, cbid):
+        done = own.run("erase", subject, "--with-acknowledgments", "--yes", check=False)
+        assert (done.returncode, "on_hold" in done.stderr) == (1, True), subject
+        assert hold in done.stderr
+    assert own.read("erase", unrelated, "--yes")["records"] == [unrelated]
+    own.run("holds", "release", hold)
+    erased = own.read("erase", cbid, "--with-acknowledgments", "--yes")["records"]
+    assert {mine, theirs} <= set(erased)
+
+
+def test_a_hold_on_one_of_many_keeps_all_that_would_go_together(own: Deployment) -> None:
+    """A buyer's erasure is done wholly or not at all, also across accounts."""
+    account, other = own.account("vendor"), own.account("other vendor")
+    with (
+        running_server(own) as server,
+        server.client(own.key(account)) as client,
+        server.client(own.key(other)) as stranger,
+    ):
+        cbid = client.post("/v1/buyers/verify", json=BUYER).json()["cbid"]
+        mine, theirs = acknowledge(client, cbid=cbid), acknowledge(stranger, cbid=cbid)
+        own.run("holds", "place", other, "--reason", "case 7")
+        done = own.run("erase", cbid, "--with-acknowledgments", "--yes", check=False)
+        assert (done.returncode, "nothing was" in done.stderr) == (1, True)
+        assert client.get(f"/v1/buyers/{cbid}/status").status_code == 200
+        assert client.get(f"/v1/acknowledgments/{mine}").json()["cbid"] == cbid
+        assert stranger.get(f"/v1/acknowledgments/{theirs}").json()["cbid"] == cbid
+
+
+def test_what_was_erased_before_is_said_to_be(own: Deployment) -> None:
+    """A second time nothing is asked, nothing is destroyed, and one record is not `records`."""
+    with running_server(own) as server, server.client(own.key(own.account("vendor"))) as client:
+        ack_id = acknowledge(client)
+    first = own.run("erase", ack_id, "--yes").stderr
+    assert "1 record." in first
+    assert "shred-keys.db" in first, "old copies can bring it back, so that has to be said"
+    second = own.run("erase", ack_id).stderr
+    assert "erased before" in second
+    assert "Destroyed" not in second

@@ -1,0 +1,75 @@
+"""Judges answers by a provider's published OpenAPI 3.0 description, and lists what it describes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A description."""
+    description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return description
+
+
+def validator(description: Mapping[str, Any], schema: str) -> jsonschema_rs.Draft202012Validator:
+    """What judges a body by one schema of the description."""
+    components = _nullable(description["components"])
+    return jsonschema_rs.Draft202012Validator(
+        {"$ref": f"#/components/schemas/{schema}", "components": components}, validate_formats=True
+    )
+
+
+def _nullable(node: Any) -> Any:  # noqa: ANN401 - any JSON
+    """The same in the words of JSON Schema, which says `nullable` by a type."""
+    if isinstance(node, list):
+        return [_nullable(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    said = {name: _nullable(member) for name, member in node.items() if name != "nullable"}
+    return {"anyOf": [said, {"type": "null"}]} if node.get("nullable") is True else said
+
+
+def fields(description: Mapping[str, Any], schema: str) -> set[str]:
+    """The dotted path of every field that a schema describes and that holds no described ones."""
+    schemas = description["components"]["schemas"]
+    return set(_leaves(schemas, schemas[schema], ""))
+
+
+def _leaves(schemas: Mapping[str, Any], node: Mapping[str, Any], path: str) -> Iterator[str]:
+    while "$ref" in node:
+        node = schemas[node["$ref"].rpartition("/")[2]]
+    inner = [*node.get("allOf", ()), *node.get("oneOf", ()), *node.get("anyOf", ())]
+    found = [leaf for part in inner for leaf in _leaves(schemas, part, path) if leaf != path]
+    if "items" in node:
+        found += _leaves(schemas, node["items"], f"{path}[]")
+    for name, member in node.get("properties", {}).items():
+        found += _leaves(schemas, member, f"{path}.{name}" if path else name)
+    yield from found or [path]
+
+
+def unsorted(described: set[str], table: Mapping[str, object]) -> set[str]:
+    """What is described and not in the table, neither itself nor by a wildcard above it."""
+    return {field for field in described if not _covered(field, table)}
+
+
+def undescribed(described: set[str], table: Mapping[str, object]) -> set[str]:
+    """What is in the table and not described: a misspelt path is a field that nobody reads."""
+    return {
+        field
+        for field in table
+        if not any(
+            known == field or known.startswith(field.removesuffix("*"))
+            for known in described
+            if field.endswith(".*") or known == field
+        )
+    }
+
+
+def _covered(field: str, table: Mapping[str, object]) -> bool:
+    above = [field[:at] for at, char in enumerate(field) if char == "."]
+    return field in table or any(f"{parent}.*" in table for parent in above)

@@ -1,0 +1,58 @@
+"""Provider results and rules for the tests of the decision."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+from countersign.domain.decision import Decision, decide
+from countersign.domain.identity import Address, Document, Outcome, ProviderResult, Source
+from countersign.domain.verification_rules import VerificationRules
+
+NOW: Final = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
+ADULT: Final = date(1980, 5, 17)
+ZIP: Final = "94110"
+
+
+def address(
+    postal_code: str | None = ZIP, source: Source = Source.DOCUMENT, country: str | None = "US"
+) -> Address:
+    """An address that something vouches for."""
+    return Address(source=source, postal_code=postal_code, country=country)
+
+
+def document(expires_on: date | None = date(2031, 1, 31)) -> Document:
+    """A driving licence."""
+    return Document(
+        type="driving_license", issuing_country="US", issuing_region="CA", expires_on=expires_on
+    )
+
+
+def result(**different: Any) -> ProviderResult:  # noqa: ANN401 - the fields of a result
+    """What a provider says of an adult at whom nothing is wrong."""
+    fields: dict[str, Any] = {
+        "provider": "stripe",
+        "session_id": "vs_1",
+        "outcome": Outcome.VERIFIED,
+        "live": True,
+        "subject_reference": "buyer-1",
+        "date_of_birth": ADULT,
+        "date_of_birth_source": Source.DOCUMENT,
+        "addresses": (address(),),
+        "document": document(),
+    }
+    return ProviderResult(**fields | different)
+
+
+def decided(
+    said: ProviderResult | None = None,
+    rules: VerificationRules | None = None,
+    **different: Any,  # noqa: ANN401 - the arguments of decide
+) -> Decision:
+    """Judge a result by rules; the plain ones unless given."""
+    arguments: dict[str, Any] = {
+        "shipping_zip": ZIP,
+        "subject_reference": "buyer-1",
+        "now": NOW,
+    }
+    return decide(said or result(), rules or VerificationRules(), **arguments | different)

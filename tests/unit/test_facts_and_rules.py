@@ -1,0 +1,137 @@
+"""What was proved, and what other rules ask for beyond it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.domain.facts import Facts, shortfalls
+from countersign.domain.identity import Source, Tri
+from countersign.domain.reason import Reason
+from countersign.domain.verification_rules import (
+    PROOFS,
+    AbsentCountry,
+    DocumentExpiry,
+    VerificationRules,
+)
+from tests.unit.decisions import decided, result
+
+EXPIRY = DocumentExpiry
+
+
+def facts(
+    age_over: int = 30,
+    unexpired: Tri = Tri.PASS,
+    zip_sources: tuple[Source, ...] = (Source.DOCUMENT,),
+) -> Facts:
+    return Facts(
+        age_over=age_over,
+        document_checked=True,
+        document_unexpired=unexpired,
+        zip_sources=zip_sources,
+    )
+
+
+@pytest.mark.parametrize(
+    ("proved", "rules", "missing"),
+    [
+        (facts(), VerificationRules(), ()),
+        (facts(18), VerificationRules(), ()),
+        (facts(18), VerificationRules(minimum_age=21), (Reason.AGE_NOT_PROVED,)),
+        (facts(21), VerificationRules(minimum_age=21), ()),
+        # Known to be over 21 only: who asks for 23 does not know enough.
+        (facts(21), VerificationRules(minimum_age=23), (Reason.AGE_NOT_PROVED,)),
+        (
+            facts(zip_sources=(Source.DATABASE,)),
+            VerificationRules(zip_sources=(Source.DOCUMENT,)),
+            (Reason.ADDRESS_NOT_PROVED,),
+        ),
+        (
+            facts(zip_sources=(Source.DATABASE, Source.DOCUMENT)),
+            VerificationRules(zip_sources=(Source.DOCUMENT,)),
+            (),
+        ),
+        (facts(zip_sources=()), VerificationRules(), (Reason.ADDRESS_NOT_PROVED,)),
+        (facts(unexpired=Tri.UNKNOWN), VerificationRules(), ()),
+        (facts(unexpired=Tri.FAIL), VerificationRules(), (Reason.DOCUMENT_EXPIRED,)),
+        (facts(unexpired=Tri.FAIL), VerificationRules(document_expiry=EXPIRY.IGNORED), ()),
+        (
+            facts(unexpired=Tri.UNKNOWN),
+            VerificationRules(document_expiry=EXPIRY.UNEXPIRED),
+            (Reason.DOCUMENT_EXPIRY_UNKNOWN,),
+        ),
+        (
+            facts(18, Tri.FAIL, ()),
+            VerificationRules(minimum_age=21),
+            (Reason.DOCUMENT_EXPIRED, Reason.AGE_NOT_PROVED, Reason.ADDRESS_NOT_PROVED),
+        ),
+    ],
+)
+def test_rules_tell_everything_that_was_not_proved(
+    proved: Facts, rules: VerificationRules, missing: tuple[Reason, ...]
+) -> None:
+    """Unknown is never a pass, and all reasons come at once."""
+    assert shortfalls(proved, rules) == missing
+
+
+_RULES = st.builds(
+    VerificationRules,
+    minimum_age=st.integers(18, 40),
+    zip_sources=st.sets(st.sampled_from(PROOFS), min_size=1).map(tuple),
+    document_expiry=st.sampled_from(DocumentExpiry),
+)
+
+
+@given(_RULES)
+def test_whoever_verified_by_some_rules_satisfies_the_same_rules(rules: VerificationRules) -> None:
+    """Else an account would not believe its own verification."""
+    decision = decided(result(), rules)
+    assert decision.facts is None or shortfalls(decision.facts, rules) == ()
+
+
+@given(_RULES, _RULES)
+def test_the_floor_is_never_gone_below(own: VerificationRules, floor: VerificationRules) -> None:
+    """Accounts may only tighten; what the floor says nothing of stays as it is."""
+    both = own.at_least(floor)
+    assert both.minimum_age >= floor.minimum_age
+    assert both.minimum_age >= own.minimum_age
+    assert both.validity_days <= min(own.validity_days, floor.validity_days)
+    assert (both.zip_sources, both.document_expiry) == (own.zip_sources, own.document_expiry)
+
+
+def test_the_plain_rules_are_the_careful_ones() -> None:
+    """What nobody has set must not let anybody through."""
+    plain = VerificationRules()
+    assert plain.minimum_age == 18
+    assert plain.zone == "America/Los_Angeles"
+    assert plain.absent_country is AbsentCountry.UNKNOWN
+    assert Source.USER not in plain.zip_sources
+    assert plain.validity_days <= 365
+
+
+def test_a_day_is_that_of_the_zone() -> None:
+    """The same moment, two calendars."""
+    moment = datetime(2026, 11, 20, 7, 30, tzinfo=UTC)
+    assert VerificationRules().day_of(moment).isoformat() == "2026-11-19"
+    assert VerificationRules(zone="UTC").day_of(moment).isoformat() == "2026-11-20"
+
+
+@given(_RULES)
+def test_rules_are_read_back_as_they_were_stored(rules: VerificationRules) -> None:
+    """They are kept as JSON; a member that this release does not know is refused, not dropped."""
+    stored = msgspec.json.encode(rules)
+    assert msgspec.json.decode(stored, type=VerificationRules) == rules
+    later = stored[:-1] + b',"minimum_height":180}'
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(later, type=VerificationRules)
+
+
+@pytest.mark.parametrize("unexpired", Tri)
+def test_facts_hold_nothing_but_what_was_proved(unexpired: Tri) -> None:
+    """A birthday or a ZIP code among them would be kept in the clear."""
+    stored = msgspec.json.decode(msgspec.json.encode(facts(unexpired=unexpired)))
+    assert set(stored) == {"age_over", "document_checked", "document_unexpired", "zip_sources"}

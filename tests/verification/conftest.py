@@ -1,0 +1,45 @@
+"""Accounts that verify with simulated providers, on both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.http.backstage import Operator
+from tests.support.providers import Playing, playing
+from tests.support.service import Deployment, Server
+from tests.verification.live import LiveVendor, live_vendor
+
+MakeVendor = Callable[..., LiveVendor]
+
+
+@pytest.fixture(scope="session")
+def operator(deployment: Deployment) -> Iterator[Operator]:
+    """Give the operator of the shared deployment."""
+    with Operator(deployment) as made:
+        yield made
+
+
+@pytest.fixture
+def vendor_with(operator: Operator, server: Server) -> Iterator[MakeVendor]:
+    """Make vendors whose accounts ask a provider: `vendor_with("stripe", minimum_age=21)`."""
+    with ExitStack() as stack:
+
+        def make(
+            provider: str | Playing = "stripe",
+            **rules: Any,  # noqa: ANN401 - the fields of the rules
+        ) -> LiveVendor:
+            if isinstance(provider, str):
+                provider = stack.enter_context(playing(provider))
+            return stack.enter_context(live_vendor(operator, server, provider, **rules))
+
+        yield make
+
+
+@pytest.fixture
+def vendor(vendor_with: MakeVendor) -> LiveVendor:
+    """Give a vendor that verifies with the simulated Stripe of this test alone."""
+    return vendor_with("stripe")

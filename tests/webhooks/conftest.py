@@ -1,0 +1,189 @@
+"""Everything that delivers webhooks, put together by hand: a real database, real sockets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pytest
+
+from countersign.domain.event import EventIds, EventType, NewEvent
+from countersign.domain.instant import from_ns
+from countersign.domain.key import VENDOR_SCOPES, Principal
+from countersign.domain.mode import Mode
+from countersign.domain.standard_webhooks import SharedSecret
+from countersign.domain.webhook import Delivery, DeliveryStatus, WebhookEndpoint
+from countersign.providers.address_guard import AddressGuard
+from countersign.providers.key_encryption import KeyRing, key_text
+from countersign.providers.webhook_sender import WebhookSender
+from countersign.services.deliver_webhooks import DeliverWebhooks
+from countersign.services.events import EventView, ReadEvents
+from countersign.services.vault import Vault
+from countersign.services.webhook_endpoints import EndpointChanges, WebhookEndpoints
+from countersign.services.webhook_secrets import WebhookSecrets
+from countersign.storage import accounts as accounts_store
+from countersign.storage import webhooks as webhooks_store
+from countersign.storage.data_keys import DataKeys
+from countersign.storage.database import Database
+from countersign.storage.deliveries import Deliveries
+from countersign.storage.events import Events, write_events
+from tests.storage import items
+from tests.storage.conftest import (  # noqa: F401 - fixtures
+    Run,
+    database,
+    engine_name,
+    postgres_shared,
+    run,
+    sqlite_template,
+    url,
+)
+from tests.unit.support import HandClock
+
+TIMEOUT_SECONDS = 1.0
+
+
+@dataclass(kw_only=True)
+class Service:
+    """What one server process has of events and webhooks, with a clock set by hand."""
+
+    database: Database
+    clock: HandClock
+    account_id: str
+    events: ReadEvents
+    store: Deliveries
+    endpoints: WebhookEndpoints
+    deliver: DeliverWebhooks
+    made: list[str] = field(default_factory=list)
+
+    @property
+    def principal(self) -> Principal:
+        """A key of the account."""
+        return Principal(
+            key_id="key_of_this_test",
+            account_id=self.account_id,
+            mode=Mode.TEST,
+            scopes=VENDOR_SCOPES,
+            credential="secret_key",
+        )
+
+    @property
+    def now(self) -> datetime:
+        return from_ns(self.clock.time_ns())
+
+    async def endpoint(
+        self, address: str, types: frozenset[EventType] | None = None
+    ) -> tuple[WebhookEndpoint, SharedSecret]:
+        """Make an endpoint; gives its secret too."""
+        changes = EndpointChanges(url=address, event_types=types)
+        view = await self.endpoints.create(self.account_id, Mode.TEST, changes)
+        assert view.secret is not None
+        return view.endpoint, view.secret
+
+    async def happen(
+        self, number: int = 1, type_: EventType = EventType.ACKNOWLEDGMENT_CREATED
+    ) -> list[str]:
+        """Let something happen this many times; gives the ids of the events."""
+        new = [
+            NewEvent(self.account_id, Mode.TEST, type_, items.identifier("ack"), self.now)
+            for _ in range(number)
+        ]
+        before = {view.id for view in await self.everything()}
+        await write(self.database, new)
+        return [view.id for view in await self.everything() if view.id not in before]
+
+    async def everything(self) -> list[EventView]:
+        """All events of the account, read page by page."""
+        found: list[EventView] = []
+        after = None
+        while True:
+            page, _ = await self.events.many(
+                self.principal, type_=None, after=after, since=None, limit=100
+            )
+            if not page:
+                return found
+            found += page
+            after = page[-1].id
+
+    async def log(
+        self, endpoint: WebhookEndpoint, status: DeliveryStatus | None = None
+    ) -> list[Delivery]:
+        """The deliveries to an endpoint, oldest first."""
+        found, _ = await self.endpoints.deliveries(endpoint, status=status, before=None, limit=100)
+        return [delivery for _, delivery in reversed(found)]
+
+    async def again(self, endpoint: WebhookEndpoint) -> WebhookEndpoint:
+        """The endpoint as it is now."""
+        return await self.endpoints.get(self.account_id, Mode.TEST, endpoint.id)
+
+
+async def write(opened: Database, new: Sequence[NewEvent]) -> None:
+    """Write events in a transaction of their own."""
+    await opened.write(_write, new)
+
+
+def _write(connection: object, batch: Sequence[Sequence[NewEvent]]) -> list[None]:
+    for new in batch:
+        write_events(connection, new)  # type: ignore[arg-type]  # a Connection, as for every act
+    return [None] * len(batch)
+
+
+def assemble(
+    opened: Database,
+    account_id: str,
+    clock: HandClock,
+    *,
+    guard: AddressGuard | None = None,
+    private: bool = True,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> Service:
+    """Put together what a server process has of webhooks."""
+    ring = KeyRing(lambda: key_text(b"k" * 32), os.urandom)
+    secrets = WebhookSecrets(Vault(DataKeys(opened), ring, clock, os.urandom), clock, os.urandom)
+    events = ReadEvents(Events(opened), EventIds(b"event ids of this test"), clock)
+    store = Deliveries(opened)
+    return Service(
+        database=opened,
+        clock=clock,
+        account_id=account_id,
+        events=events,
+        store=store,
+        endpoints=WebhookEndpoints(
+            store=webhooks_store.WebhookEndpoints(opened),
+            deliveries=store,
+            events=events,
+            secrets=secrets,
+            private=private,
+            clock=clock,
+            entropy=os.urandom,
+        ),
+        deliver=DeliverWebhooks(
+            store=store,
+            events=events,
+            secrets=secrets,
+            sender=WebhookSender(
+                guard or AddressGuard(private=private), timeout_seconds=timeout_seconds
+            ),
+            timeout_seconds=timeout_seconds,
+            private=private,
+            clock=clock,
+            entropy=os.urandom,
+        ),
+    )
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """Give a clock that stands still."""
+    return HandClock()
+
+
+@pytest.fixture
+def service(database: Database, run: Run, clock: HandClock) -> Iterator[Service]:  # noqa: F811 - fixtures
+    """Give the services over an empty database, which accept this machine as a receiver."""
+    account = items.account()
+    run(accounts_store.Accounts(database).add(account))
+    assembled = assemble(database, account.id, clock)
+    yield assembled
+    run(assembled.deliver.close())

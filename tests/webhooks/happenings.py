@@ -1,0 +1,44 @@
+"""Lets something happen beside a running server, as an act of another process would."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection
+
+from countersign.bootstrap import open_deployment
+from countersign.config import load_settings
+from countersign.domain.event import EventType, NewEvent
+from countersign.domain.mode import Mode
+from countersign.storage.events import write_events
+from tests.storage import items
+from tests.support.service import Deployment
+
+
+def happen(
+    deployment: Deployment,
+    account: str,
+    number: int = 1,
+    type_: EventType = EventType.BUYER_VERIFIED,
+) -> list[str]:
+    """Write this many events of an account's test mode; gives the ids of their objects."""
+    now = datetime.now(tz=UTC)
+    new = [
+        NewEvent(account, Mode.TEST, type_, items.identifier("cbid_test"), now)
+        for _ in range(number)
+    ]
+
+    async def work() -> None:
+        async with open_deployment(load_settings(deployment.environment)) as opened:
+            await opened.database.write(_write, new)
+
+    asyncio.run(work())
+    return [event.object_id for event in new]
+
+
+def _write(connection: Connection, batch: Sequence[Sequence[NewEvent]]) -> list[None]:
+    for new in batch:
+        write_events(connection, new)
+    return [None] * len(batch)

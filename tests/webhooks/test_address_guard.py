@@ -1,0 +1,245 @@
+"""Where webhooks must not go: nothing that is inside is ever connected to."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from countersign.domain.webhook import Outcome, Target, parse_target
+from countersign.providers.address_guard import AddressGuard, AddressRefused, is_public
+from countersign.providers.webhook_sender import WebhookSender
+from tests.webhooks.receiver import Answer, running_receiver
+
+INSIDE = [
+    "127.0.0.1", "127.8.8.8", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255",
+    "192.168.1.1", "169.254.169.254", "169.254.0.1", "100.64.0.1", "100.127.255.255", "192.0.0.1",
+    "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.1.1",
+    "240.0.0.1", "255.255.255.255", "192.88.99.1",
+    "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:169.254.169.254",
+    "::ffff:0:8.8.8.8", "64:ff9b::7f00:1", "64:ff9b::808:808", "64:ff9b:1::1", "100::1",
+    "2001::1", "2001:db8::1", "2002:7f00:1::", "2002:808:808::1", "3fff::1", "5f00::1", "fc00::1",
+    "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "4000::1",
+]  # fmt: skip
+OUTSIDE = ["8.8.8.8", "1.1.1.1", "203.0.112.1", "2606:4700:4700::1111", "2a00:1450:4001::1"]
+
+
+@pytest.mark.parametrize("text", INSIDE)
+def test_an_address_that_is_not_of_the_public_internet_is_refused(text: str) -> None:
+    """Every special-purpose block, and whatever can hide an IPv4 address."""
+    assert not is_public(ipaddress.ip_address(text))
+
+
+@pytest.mark.parametrize("text", OUTSIDE)
+def test_a_public_address_is_not(text: str) -> None:
+    """The guard lets somebody through."""
+    assert is_public(ipaddress.ip_address(text))
+
+
+@pytest.mark.parametrize(
+    "found", [["10.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::1", "8.8.8.8"], ["nonsense"]]
+)
+def test_one_inner_address_spoils_the_name(found: list[str]) -> None:
+    """A name with both kinds of addresses is a trap."""
+
+    async def resolve(_host: str, _port: int) -> Sequence[str]:
+        return found
+
+    guard = AddressGuard(private=False, resolve=resolve)
+    with pytest.raises(AddressRefused):
+        asyncio.run(guard.addresses("hook.example.com", 443))
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "::1", "0"]
+)
+def test_every_spelling_of_this_machine_is_refused_by_the_real_resolver(host: str) -> None:
+    """What the system makes of a name is what is judged, not the name."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            sender = WebhookSender(AddressGuard(private=False), timeout_seconds=5)
+            target = Target("https", host, receiver.port, "/")
+            sent = await sender.post(target, {}, b"{}")
+            assert sent.outcome in {Outcome.ADDRESS_REFUSED, Outcome.UNREACHABLE}
+            assert receiver.connections == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_name_that_changes_between_check_and_connect_gains_nothing() -> None:
+    """Resolved once, connected to that very address: the second answer is never asked for."""
+
+    async def scenario() -> None:
+        async with running_receiver() as inside, running_receiver(host="127.0.0.2") as judged:
+            asked: list[str] = []
+
+            async def resolve(host: str, _port: int) -> Sequence[str]:
+                asked.append(host)
+                return ["127.0.0.2"] if len(asked) == 1 else ["127.0.0.1"]
+
+            # The judged one plays the public address: this machine has no other.
+            guard = AddressGuard(private=True, resolve=resolve)
+            sender = WebhookSender(guard, timeout_seconds=5)
+            target = Target("http", "rebinding.example.com", judged.port, "/")
+            assert (await sender.post(target, {}, b"{}")).outcome is Outcome.DELIVERED
+            assert asked == ["rebinding.example.com"]
+            assert inside.connections == 0
+            assert len(judged.received) == 1
+            expected = f"rebinding.example.com:{judged.port}"
+            assert judged.received[0].headers["host"] == expected
+            await sender.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "10.0.0.1", "127.0.0.1"])
+def test_a_name_that_now_leads_inside_is_refused_at_the_next_connection(address: str) -> None:
+    """It was public when the endpoint was made; that does not help."""
+
+    async def scenario() -> None:
+        async def resolve(_host: str, _port: int) -> Sequence[str]:
+            return [address]
+
+        guard = AddressGuard(private=False, resolve=resolve)
+        sender = WebhookSender(guard, timeout_seconds=5)
+        sent = await sender.post(Target("https", "hook.example.com", 443, "/"), {}, b"{}")
+        assert sent.outcome is Outcome.ADDRESS_REFUSED
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/", "ftp://example.com/", "https://", "https:///x", "https://user@h/",
+        "https://user:pw@example.com/", "https://example.com#x", "https://example.com\\@inside/",
+        "https://exa mple.com/", "https://example.com/\n", "https://example.com:0/",
+        "https://example.com:99999/", "https://[::1", "https://[1.2.3.4]/", "https://[::1%25lo]/",
+        "https://exämple.com/", "//example.com", "https://-x.com/", "https://" + "a" * 2000,
+        "https://example.com:80:80/", "",
+    ],
+)  # fmt: skip
+def test_an_address_that_is_not_plain_https_is_refused(url: str) -> None:
+    """Two programs must not be able to read two hosts out of it."""
+    with pytest.raises(ValueError, match="an address"):
+        parse_target(url, private=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://Example.com", ("https", "example.com", 443, "/")),
+        ("https://example.com:8443/a/b?c=d", ("https", "example.com", 8443, "/a/b?c=d")),
+        ("https://example.com?c=d", ("https", "example.com", 443, "/?c=d")),
+        ("https://[2606:4700::1]:444/", ("https", "2606:4700::1", 444, "/")),
+    ],
+)
+def test_a_plain_address_is_read(url: str, expected: tuple[str, str, int, str]) -> None:
+    """Host, port and path are what is connected to and asked for."""
+    assert parse_target(url, private=False) == expected
+
+
+def certificate_for(name: str, folder: Path) -> ssl.SSLContext:
+    """Make a server's context with a certificate of its own; it is its own authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    certificate = folder / "certificate.pem"
+    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private = folder / "key.pem"
+    private.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, private)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("host", "outcome"),
+    [("hook.example.com", Outcome.DELIVERED), ("other.example.com", Outcome.UNREACHABLE)],
+)
+def test_the_certificate_is_for_the_name_although_the_address_is_connected_to(
+    host: str, outcome: Outcome, tmp_path: Path
+) -> None:
+    """TLS is told the name (SNI), and a certificate for another one is refused."""
+
+    async def scenario() -> None:
+        asked: list[str | None] = []
+        server_tls = certificate_for("hook.example.com", tmp_path)
+        server_tls.sni_callback = lambda _socket, name, _context: asked.append(name)
+
+        async def resolve(_host: str, _port: int) -> Sequence[str]:
+            return ["127.0.0.1"]
+
+        async with running_receiver(tls=server_tls) as receiver:
+            sender = WebhookSender(
+                AddressGuard(private=True, resolve=resolve),
+                timeout_seconds=5,
+                tls=ssl.create_default_context(cafile=str(tmp_path / "certificate.pem")),
+            )
+            sent = await sender.post(Target("https", host, receiver.port, "/"), {}, b"{}")
+            assert sent.outcome is outcome
+            assert asked == [host]
+            await sender.close()
+
+    asyncio.run(scenario())
+
+
+def test_an_unknown_authority_is_refused(tmp_path: Path) -> None:
+    """The system's authorities are what counts unless a test says otherwise."""
+
+    async def scenario() -> None:
+        async with running_receiver(tls=certificate_for("localhost", tmp_path)) as receiver:
+            sender = WebhookSender(AddressGuard(private=True), timeout_seconds=5)
+            sent = await sender.post(Target("https", "localhost", receiver.port, "/"), {}, b"{}")
+            assert sent.outcome is Outcome.UNREACHABLE
+            assert receiver.received == []
+
+    asyncio.run(scenario())
+
+
+def test_connections_are_used_again_and_a_closed_one_is_replaced() -> None:
+    """Keep-alive; a server that hangs up between two messages costs neither of them."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            sender = WebhookSender(AddressGuard(private=True), timeout_seconds=5)
+            target = parse_target(receiver.url, private=True)
+            for _ in range(3):
+                assert (await sender.post(target, {}, b"{}")).outcome is Outcome.DELIVERED
+            assert receiver.connections == 1
+            receiver.answer = lambda _: Answer(status=204, cut=1000)  # whole, then closed
+            assert (await sender.post(target, {}, b"{}")).outcome is Outcome.DELIVERED
+            await asyncio.sleep(0.05)
+            assert (await sender.post(target, {}, b"{}")).outcome is Outcome.DELIVERED
+            assert len(receiver.received) == 5
+            await sender.close()
+
+    asyncio.run(scenario())

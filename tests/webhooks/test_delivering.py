@@ -1,0 +1,285 @@
+"""Deliveries: each event reaches each endpoint, signed, by the published schedule, to an end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from countersign.domain.event import EventType
+from countersign.domain.standard_webhooks import PublicKey, verify
+from countersign.domain.webhook import (
+    AGE_MAX,
+    JITTER,
+    SCHEDULE,
+    DeliveryStatus,
+    Disabled,
+    Outcome,
+)
+from countersign.services.deliver_webhooks import CONCURRENT
+from tests.storage.conftest import Run
+from tests.webhooks.conftest import Service
+from tests.webhooks.receiver import Answer, running_receiver
+
+pytestmark = pytest.mark.contract
+
+
+def test_each_event_is_delivered_once_and_verifies_in_both_ways(service: Service, run: Run) -> None:
+    """What arrives is what the API shows, under the event's id, signed with v1 and v1a."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, secret = await service.endpoint(receiver.url)
+            ids = await service.happen(3)
+            await service.deliver.settle()
+            assert sorted(receiver.ids) == sorted(ids)
+            now = service.clock.time_ns() / 1e9
+            public = PublicKey.from_text(endpoint.secrets[0].public_key)
+            for received in receiver.received:
+                for key in (secret, public):
+                    assert verify([key], received.headers, received.body, now) == received.id
+                view = await service.events.one(
+                    service.account_id, service.principal.mode, received.id
+                )
+                assert received.message == dict(view.message)
+                assert received.headers["content-type"] == "application/json"
+                assert received.headers["host"] == f"127.0.0.1:{receiver.port}"
+            log = await service.log(endpoint)
+            assert [d.status for d in log] == [DeliveryStatus.SUCCEEDED] * 3
+            assert [[a.status for a in d.attempts] for d in log] == [[204]] * 3
+            await service.deliver.settle()
+            assert len(receiver.received) == 3
+
+    run(scenario())
+
+
+def test_what_happened_before_the_endpoint_was_made_is_not_sent(service: Service, run: Run) -> None:
+    """A new endpoint begins with what happens next."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            await service.happen(2)
+            await service.endpoint(receiver.url)
+            ids = await service.happen(2)
+            await service.deliver.settle()
+            assert sorted(receiver.ids) == sorted(ids)
+
+    run(scenario())
+
+
+def test_an_endpoint_gets_the_types_it_wants(service: Service, run: Run) -> None:
+    """Events of other types are gone past, and do not come later."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            wanted = frozenset({EventType.BUYER_VERIFIED})
+            await service.endpoint(receiver.url, wanted)
+            await service.happen(2)
+            ids = await service.happen(1, EventType.BUYER_VERIFIED)
+            await service.deliver.settle()
+            assert receiver.ids == ids
+
+    run(scenario())
+
+
+def test_a_failing_receiver_is_asked_by_the_schedule_and_then_no_more(
+    service: Service, run: Run
+) -> None:
+    """Ten attempts, each after its wait and not before, with one id and a new timestamp each."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(Answer(status=500))
+            endpoint, _ = await service.endpoint(receiver.url)
+            (event_id,) = await service.happen()
+            await service.deliver.settle()
+            for step, wait in enumerate(SCHEDULE[1:], 1):
+                assert len(receiver.received) == step
+                service.clock.advance(wait.total_seconds() - 1)
+                await service.deliver.settle()
+                assert len(receiver.received) == step, "not before its time"
+                service.clock.advance(wait.total_seconds() * JITTER + 2)
+                await service.deliver.settle()
+            assert len(receiver.received) == len(SCHEDULE)
+            service.clock.advance(30 * 86400)
+            await service.deliver.settle()
+            assert receiver.ids == [event_id] * len(SCHEDULE)
+            stamps = [received.headers["webhook-timestamp"] for received in receiver.received]
+            assert len(set(stamps)) == len(SCHEDULE)
+            (delivery,) = await service.log(endpoint)
+            assert delivery.status is DeliveryStatus.FAILED
+            assert delivery.next_attempt_at is None
+            assert [a.number for a in delivery.attempts] == list(range(1, len(SCHEDULE) + 1))
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "status"),
+    [
+        (Answer(status=500), Outcome.REFUSED, 500),
+        (Answer(status=301, headers=(("Location", "/elsewhere"),)), Outcome.REFUSED, 301),
+        (Answer(status=307, headers=(("Location", "/elsewhere"),)), Outcome.REFUSED, 307),
+        (Answer(status=400, body=b"x" * 100_000), Outcome.REFUSED, 400),
+        (Answer(wait_seconds=30), Outcome.TIMED_OUT, None),
+        (Answer(status=200, endless=True), Outcome.TIMED_OUT, None),
+        (Answer(status=200, body=b"0123456789", cut=20), Outcome.UNREACHABLE, None),
+        (Answer(status=200, body=b"0123456789", cut=50), Outcome.UNREACHABLE, None),
+        (Answer(status=200, headers=(("Bad header", "x"),)), Outcome.UNREACHABLE, None),
+        (Answer(status=200, headers=(("X", "x" * 100_000),)), Outcome.UNREACHABLE, None),
+    ],
+    ids=lambda value: str(value.status) if isinstance(value, Answer) else None,
+)
+def test_whatever_goes_wrong_is_one_failed_attempt_and_then_it_succeeds(
+    answer: Answer, outcome: Outcome, status: int | None, service: Service, run: Run
+) -> None:
+    """Nothing hangs, nothing is followed, nothing is lost: five seconds later it arrives."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(answer, Answer())
+            endpoint, _ = await service.endpoint(receiver.url)
+            (event_id,) = await service.happen()
+            await service.deliver.settle()
+            (delivery,) = await service.log(endpoint)
+            (attempt,) = delivery.attempts
+            assert (attempt.outcome, attempt.status) == (outcome, status)
+            assert delivery.status is DeliveryStatus.PENDING
+            service.clock.advance(7)
+            await service.deliver.settle()
+            assert receiver.ids == [event_id] * 2
+            assert {received.target for received in receiver.received} == {"/hook"}
+            (delivery,) = await service.log(endpoint)
+            assert delivery.status is DeliveryStatus.SUCCEEDED
+
+    run(scenario())
+
+
+def test_a_large_answer_is_not_read_to_its_end(service: Service, run: Run) -> None:
+    """A receiver that says 200 and then sends without end is believed, and hung up on."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(Answer(status=200, body=b"x" * 200_000, endless=True))
+            endpoint, _ = await service.endpoint(receiver.url)
+            await service.happen()
+            await service.deliver.settle()
+            (delivery,) = await service.log(endpoint)
+            assert delivery.status is DeliveryStatus.SUCCEEDED
+
+    run(scenario())
+
+
+def test_410_disables_the_endpoint_and_stops_what_waits(service: Service, run: Run) -> None:
+    """Who says that it is gone is not asked again, until somebody enables it."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(Answer(status=410))
+            endpoint, _ = await service.endpoint(receiver.url)
+            await service.happen(100)
+            await service.deliver.settle()
+            disabled = await service.again(endpoint)
+            assert disabled.disabled_reason is Disabled.GONE
+            asked = len(receiver.received)
+            assert asked <= CONCURRENT, "those that were on their way"
+            await service.happen(5)
+            service.clock.advance(86400)
+            await service.deliver.settle()
+            assert len(receiver.received) == asked
+            assert await service.log(endpoint, DeliveryStatus.PENDING) == []
+
+    run(scenario())
+
+
+def test_retry_after_makes_the_wait_longer_and_never_shorter(service: Service, run: Run) -> None:
+    """429 with Retry-After: 120 is followed; nothing at all is sent meanwhile."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(Answer(status=429, headers=(("Retry-After", "120"),)), Answer())
+            await service.endpoint(receiver.url)
+            await service.happen(1)
+            await service.deliver.settle()
+            await service.happen(10)
+            service.clock.advance(118)
+            await service.deliver.settle()
+            assert len(receiver.received) == 1
+            service.clock.advance(3)
+            await service.deliver.settle()
+            assert len(receiver.received) == 12
+
+    run(scenario())
+
+
+def test_a_receiver_that_is_down_does_not_use_up_the_attempts_of_what_waits(
+    service: Service, run: Run
+) -> None:
+    """While it is down one message knocks now and then; when it is up all arrive at once."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            port, address = receiver.port, receiver.url
+        endpoint, _ = await service.endpoint(address)
+        ids = await service.happen(90)
+        for _ in range(20):
+            await service.deliver.settle()
+            service.clock.advance(30)
+        attempts = [len(d.attempts) for d in await service.log(endpoint)]
+        assert max(attempts) <= 4
+        assert sum(attempts) <= CONCURRENT + 20
+        async with running_receiver(port=port) as receiver:
+            service.clock.advance(61)
+            await service.deliver.settle()
+            service.clock.advance(SCHEDULE[3].total_seconds() * 2)
+            await service.deliver.settle()
+            assert sorted(receiver.ids) == sorted(ids)
+
+    run(scenario())
+
+
+def test_a_process_that_dies_between_send_and_record_leaves_it_to_the_next(
+    service: Service, run: Run
+) -> None:
+    """Claimed and never finished: due again when the lease is over, and counted all the same."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, _ = await service.endpoint(receiver.url)
+            ids = await service.happen(3)
+            await service.store.fan_out(endpoint, service.now, 100)
+            for _ in range(3):
+                lease = service.now + timedelta(seconds=20)
+                assert len(await service.store.claim(endpoint, service.now, lease, 10)) == 3
+                assert await service.store.claim(endpoint, service.now, lease, 10) == []
+                service.clock.advance(21)
+            await service.deliver.settle()
+            assert sorted(receiver.ids) == sorted(ids)
+            assert [d.attempts[0].number for d in await service.log(endpoint)] == [4, 4, 4]
+
+    run(scenario())
+
+
+def test_dying_again_and_again_comes_to_an_end(service: Service, run: Run) -> None:
+    """A message that kills whoever sends it is tried as often as the schedule says, and no more."""
+
+    async def scenario() -> None:
+        endpoint, _ = await service.endpoint("http://127.0.0.1:9/hook")
+        await service.happen()
+        await service.store.fan_out(endpoint, service.now, 100)
+        claims = 0
+        for _ in range(20):
+            lease = service.now + timedelta(seconds=20)
+            claims += len(await service.store.claim(endpoint, service.now, lease, 10))
+            service.clock.advance(21)
+        assert claims == len(SCHEDULE)
+        (delivery,) = await service.log(endpoint)
+        assert delivery.status is DeliveryStatus.FAILED
+
+    run(scenario())
+
+
+def test_no_delivery_is_tried_for_longer_than_the_schedule_takes() -> None:
+    """The limit of age ends only what the schedule could not."""
+    longest = sum((wait * (1 + JITTER) for wait in SCHEDULE), timedelta(0))
+    assert longest < AGE_MAX

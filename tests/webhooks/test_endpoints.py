@@ -1,0 +1,346 @@
+"""Endpoints: limits, rotation, disabling, resending and recovering."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Connection, func, select
+
+from countersign.domain.event import EventType
+from countersign.domain.mode import Mode
+from countersign.domain.standard_webhooks import SharedSecret, WebhookVerificationFailed, verify
+from countersign.domain.webhook import (
+    AGE_MAX,
+    ENDPOINTS_MAX,
+    LOG_KEPT,
+    SECRETS_MAX,
+    DeliveryStatus,
+    Outcome,
+)
+from countersign.errors import (
+    InvalidRequest,
+    NotFound,
+    TooManyWebhookEndpoints,
+    WebhookEndpointDisabled,
+)
+from countersign.services.deliver_webhooks import CONCURRENT
+from countersign.services.webhook_endpoints import EndpointChanges
+from countersign.storage import deliveries as deliveries_store
+from countersign.storage.batching import each
+from countersign.storage.database import Database
+from countersign.storage.housekeeping import Housekeeping
+from countersign.storage.tables import (
+    webhook_attempts,
+    webhook_deliveries,
+    webhook_endpoints,
+    webhook_secrets,
+)
+from tests.storage.conftest import Run, on_postgres
+from tests.unit.support import HandClock
+from tests.webhooks.conftest import Service, assemble
+from tests.webhooks.receiver import Answer, Received, running_receiver
+
+pytestmark = pytest.mark.contract
+NOWHERE = "http://127.0.0.1:9/hook"
+
+
+def verifies(secret: SharedSecret, received: Received, now: float) -> bool:
+    try:
+        verify([secret], received.headers, received.body, now)
+    except WebhookVerificationFailed:
+        return False
+    return True
+
+
+def test_during_a_rotation_old_and_new_secret_sign_and_then_only_the_new_one(
+    service: Service, run: Run
+) -> None:
+    """A receiver can change its secret at any moment of the overlap without losing a message."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, old = await service.endpoint(receiver.url)
+            view = await service.endpoints.rotate(endpoint, timedelta(hours=24))
+            new = view.secret
+            assert new is not None
+            for hours, old_signs in ((1, True), (24, False)):
+                service.clock.advance(hours * 3600)
+                await service.happen()
+                await service.deliver.settle()
+                now = service.clock.time_ns() / 1e9
+                assert verifies(new, receiver.received[-1], now)
+                assert verifies(old, receiver.received[-1], now) is old_signs
+
+    run(scenario())
+
+
+def test_rotating_again_and_again_keeps_the_number_of_signatures_bounded(
+    service: Service, run: Run
+) -> None:
+    """A header is read by others: it must not grow without end."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, _ = await service.endpoint(receiver.url)
+            for _ in range(SECRETS_MAX + 3):
+                service.clock.advance(1)
+                endpoint = await service.again(endpoint)
+                await service.endpoints.rotate(endpoint, timedelta(days=7))
+            await service.happen()
+            await service.deliver.settle()
+            signatures = receiver.received[0].headers["webhook-signature"].split(" ")
+            assert len(signatures) == 2 * SECRETS_MAX
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("overlap", [timedelta(days=8), timedelta(seconds=-1)])
+def test_an_overlap_is_at_most_a_week(overlap: timedelta, service: Service, run: Run) -> None:
+    """A secret that was rotated away must go some day."""
+
+    async def scenario() -> None:
+        endpoint, _ = await service.endpoint(NOWHERE)
+        with pytest.raises(InvalidRequest):
+            await service.endpoints.rotate(endpoint, overlap)
+
+    run(scenario())
+
+
+def test_an_account_has_a_bounded_number_of_endpoints_in_each_mode(
+    service: Service, run: Run
+) -> None:
+    """The one too many is refused, also of several at once; a deleted one makes room."""
+
+    async def scenario() -> None:
+        made = await asyncio.gather(
+            *(service.endpoint(f"{NOWHERE}/{n}") for n in range(ENDPOINTS_MAX + 3)),
+            return_exceptions=True,
+        )
+        refused = [outcome for outcome in made if isinstance(outcome, BaseException)]
+        assert [type(error) for error in refused] == [TooManyWebhookEndpoints] * 3
+        first = (await service.endpoints.list(service.account_id, Mode.TEST))[0]
+        await service.endpoints.delete(first)
+        await service.endpoint(NOWHERE)
+        with pytest.raises(NotFound):
+            await service.endpoints.delete(first)
+        changes = EndpointChanges(url=NOWHERE)
+        await service.endpoints.create(service.account_id, Mode.LIVE, changes)
+
+    run(scenario())
+
+
+def test_disabling_stops_what_waits_and_recovering_delivers_what_was_missed(
+    service: Service, run: Run
+) -> None:
+    """Enabled again it gets what happens next; since a time, what happened meanwhile too."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, _ = await service.endpoint(receiver.url)
+            delivered = await service.happen(2)
+            await service.deliver.settle()
+            since = service.now
+            receiver.answers(Answer(status=500))
+            failing = await service.happen(2)
+            await service.deliver.settle()
+            view = await service.endpoints.change(endpoint, EndpointChanges(disabled=True))
+            missed = await service.happen(2)
+            with pytest.raises(WebhookEndpointDisabled):
+                await service.endpoints.recover(view.endpoint, since)
+            view = await service.endpoints.change(view.endpoint, EndpointChanges(disabled=False))
+            after = await service.happen(1)
+            receiver.received.clear()
+            receiver.answers(Answer())
+            service.clock.advance(3600)
+            await service.deliver.settle()
+            assert receiver.ids == after
+            receiver.received.clear()
+            await service.endpoints.recover(view.endpoint, since)
+            await service.deliver.settle()
+            assert sorted(receiver.ids) == sorted(failing + missed)
+            assert not set(receiver.ids) & set(delivered)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("ago", [timedelta(seconds=-5), LOG_KEPT + timedelta(seconds=1)])
+def test_recovering_goes_back_as_far_as_deliveries_are_kept(
+    ago: timedelta, service: Service, run: Run
+) -> None:
+    """Further back it could not tell what was delivered already."""
+
+    async def scenario() -> None:
+        endpoint, _ = await service.endpoint(NOWHERE)
+        with pytest.raises(InvalidRequest):
+            await service.endpoints.recover(endpoint, service.now - ago)
+
+    run(scenario())
+
+
+def test_resending_delivers_once_more_under_the_same_id(service: Service, run: Run) -> None:
+    """Whatever came of it before, and also what was never meant for this endpoint."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            (before,) = await service.happen()
+            endpoint, _ = await service.endpoint(receiver.url)
+            (event_id,) = await service.happen()
+            await service.deliver.settle()
+            await service.endpoints.resend(endpoint, event_id)
+            await service.endpoints.resend(endpoint, before)
+            await service.deliver.settle()
+            assert sorted(receiver.ids) == sorted([event_id, event_id, before])
+            found = {d.event.position.seq: d for d in await service.log(endpoint)}
+            assert sorted(len(d.attempts) for d in found.values()) == [1, 2]
+            with pytest.raises(NotFound):
+                await service.endpoints.resend(endpoint, "evt_01km9x4vab7wqrr1p6q1s2t3v5")
+
+    run(scenario())
+
+
+def test_an_example_is_sent_at_once_and_leaves_nothing_behind(service: Service, run: Run) -> None:
+    """Signed like the real ones, with a name of its own; what came of it is the answer."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(Answer(status=418))
+            endpoint, secret = await service.endpoint(receiver.url)
+            attempt = await service.deliver.send_example(endpoint, EventType.NOTICE_PUBLISHED)
+            assert (attempt.outcome, attempt.status) == (Outcome.REFUSED, 418)
+            (received,) = receiver.received
+            assert verifies(secret, received, service.clock.time_ns() / 1e9)
+            assert received.message["type"] == "notice.published"
+            assert await service.log(endpoint) == []
+            assert await service.everything() == []
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "address", ["http://example.com/", "https://user@example.com/", "nonsense"]
+)
+def test_an_address_that_will_not_do_is_refused_with_its_field(
+    address: str, database: Database, service: Service, run: Run, clock: HandClock
+) -> None:
+    """A server that does not allow private addresses takes plain https alone."""
+    public = assemble(database, service.account_id, clock, private=False)
+    with pytest.raises(InvalidRequest, match=r"\$\.url"):
+        run(public.endpoint(address))
+
+
+def test_private_addresses_that_were_allowed_once_are_not_sent_to_any_more(
+    database: Database, service: Service, run: Run, clock: HandClock
+) -> None:
+    """Turning the setting off counts for the endpoints that are there already."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, _ = await service.endpoint(receiver.url)
+            await service.happen()
+            public = assemble(database, service.account_id, clock, private=False)
+            await public.deliver.settle()
+            assert receiver.connections == 0
+            (delivery,) = await service.log(endpoint)
+            assert delivery.attempts[0].outcome is Outcome.ADDRESS_REFUSED
+
+    run(scenario())
+
+
+def test_tables_stay_bounded(service: Service, database: Database, run: Run) -> None:
+    """Finished deliveries go after a month, unfinished ones end, deleted endpoints vanish."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, _ = await service.endpoint(receiver.url)
+            down, _ = await service.endpoint(NOWHERE)
+            await service.happen(3)
+            await service.deliver.settle()
+            assert {d.status for d in await service.log(down)} == {DeliveryStatus.PENDING}
+            service.clock.advance(AGE_MAX.total_seconds() + 1)
+            await tidy(service, database)
+            assert {d.status for d in await service.log(down)} == {DeliveryStatus.FAILED}
+            assert len(await service.log(endpoint)) == 3
+            await service.endpoints.delete(down)
+            service.clock.advance(LOG_KEPT.total_seconds() + 1)
+            for _ in range(2):
+                await tidy(service, database)
+            assert await service.log(endpoint) == []
+            assert await database.scan(_rows, None) == {
+                "webhook_endpoints": 1, "webhook_secrets": 1,
+                "webhook_deliveries": 0, "webhook_attempts": 0,
+            }  # fmt: skip
+
+    run(scenario())
+
+
+@each
+def _rows(connection: Connection, _: None) -> dict[str, int]:
+    tables = (webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts)
+    return {
+        table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+        for table in tables
+    }
+
+
+async def tidy(service: Service, database: Database) -> None:
+    """Delete what a running server would have deleted by now."""
+    await Housekeeping(database).delete_old(
+        events_before=service.now - timedelta(days=90),
+        deliveries_before=service.now - LOG_KEPT,
+        tried_since=service.now - AGE_MAX,
+        limit=100,
+    )
+
+
+def test_what_waits_beyond_the_limit_waits_as_events(
+    service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receiver that is down for days fills no table; when it is back, all of it arrives."""
+    monkeypatch.setattr(deliveries_store, "PENDING_MAX", 50)
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            port, address = receiver.port, receiver.url
+        endpoint, _ = await service.endpoint(address)
+        ids = await service.happen(200)
+        for _ in range(4):
+            await service.store.fan_out(endpoint, service.now, 30)
+        assert len(await service.log(endpoint)) == 60
+        async with running_receiver(port=port) as receiver:
+            await service.deliver.settle()
+            assert sorted(receiver.ids) == sorted(ids)
+
+    run(scenario())
+
+
+@on_postgres
+def test_several_servers_share_the_work_and_deliver_nothing_twice(
+    service: Service, database: Database, run: Run
+) -> None:
+    """Three at once on one database: each event arrives once, and more than one has worked."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, _ = await service.endpoint(receiver.url)
+            ids = await service.happen(90)
+            ids += await service.happen(90)
+            ids += await service.happen(90)
+            async with Database(database.url) as second, Database(database.url) as third:
+                others = [
+                    assemble(opened, service.account_id, service.clock)
+                    for opened in (second, third)
+                ]
+                await asyncio.gather(
+                    service.deliver.settle(), *(other.deliver.settle() for other in others)
+                )
+                await service.deliver.settle()
+                for other in others:
+                    await other.deliver.close()
+            assert len(receiver.ids) == len(ids)
+            assert sorted(receiver.ids) == sorted(ids)
+            assert receiver.connections > CONCURRENT, "connections of more than one process"
+            assert await service.log(endpoint, DeliveryStatus.PENDING) == []
+
+    run(scenario())

@@ -1,0 +1,362 @@
+"""Events: one order for all readers, and nothing that happened is ever passed over."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import URL, Connection, Engine, text
+
+from countersign.domain.event import KEPT, EventIds, EventType, NewEvent
+from countersign.domain.mode import Mode
+from countersign.errors import CursorExpired, InvalidRequest, NotFound
+from countersign.storage import accounts as accounts_store
+from countersign.storage.database import Database
+from countersign.storage.engine import Purpose, open_engine
+from countersign.storage.events import (
+    Events,
+    write_buyer_events,
+    write_events,
+    write_notice_events,
+)
+from countersign.storage.housekeeping import Housekeeping
+from tests.storage import items
+from tests.storage.conftest import Run, on_postgres
+from tests.storage.items import NOON
+from tests.unit.support import HandClock
+from tests.webhooks.conftest import Service, assemble
+
+pytestmark = pytest.mark.contract
+
+
+def test_events_are_read_in_the_order_in_which_they_were_written(
+    service: Service, run: Run
+) -> None:
+    """Page by page, each after the one before: the whole list and nothing twice."""
+
+    async def scenario() -> None:
+        ids = await service.happen(250)
+        found = await service.everything()
+        assert [view.id for view in found] == ids
+        page, cursor = await service.events.many(
+            service.principal, type_=None, after=None, since=None, limit=100
+        )
+        assert cursor == page[-1].id == ids[99]
+        page, cursor = await service.events.many(
+            service.principal, type_=None, after=ids[200], since=None, limit=100
+        )
+        assert [view.id for view in page] == ids[201:]
+        assert cursor is None
+
+    run(scenario())
+
+
+def test_an_event_says_what_happened_in_identifiers_alone(service: Service, run: Run) -> None:
+    """id, type, livemode, created_at and data; no names, no addresses, no initials."""
+
+    async def scenario() -> None:
+        (id_,) = await service.happen(1, EventType.BUYER_VERIFIED)
+        view = await service.events.one(service.account_id, Mode.TEST, id_)
+        assert dict(view.message) == {
+            "id": id_,
+            "type": "buyer.verified",
+            "livemode": False,
+            "created_at": "2026-11-20T21:31:00Z",
+            "timestamp": "2026-11-20T21:31:00Z",
+            "data": {"cbid": view.event.object_id},
+        }
+
+    run(scenario())
+
+
+def test_a_type_and_a_time_narrow_the_list(service: Service, run: Run) -> None:
+    """`type` and `since` leave the order and the cursor as they are."""
+
+    async def scenario() -> None:
+        await service.happen(3)
+        (verified,) = await service.happen(1, EventType.BUYER_VERIFIED)
+        service.clock.advance(60)
+        since = service.now
+        later = await service.happen(2)
+        page, _ = await service.events.many(
+            service.principal, type_=EventType.BUYER_VERIFIED, after=None, since=None, limit=10
+        )
+        assert [view.id for view in page] == [verified]
+        page, _ = await service.events.many(
+            service.principal, type_=None, after=None, since=since, limit=10
+        )
+        assert [view.id for view in page] == later
+
+    run(scenario())
+
+
+def test_another_account_or_mode_sees_none_of_it(
+    service: Service, database: Database, run: Run, clock: HandClock
+) -> None:
+    """Not in the list, not by its id, not as a cursor."""
+
+    async def scenario() -> None:
+        (id_,) = await service.happen()
+        other_account = items.account()
+        await accounts_store.Accounts(database).add(other_account)
+        other = assemble(database, other_account.id, clock)
+        assert await other.everything() == []
+        for account, mode in ((other_account.id, Mode.TEST), (service.account_id, Mode.LIVE)):
+            with pytest.raises(NotFound):
+                await service.events.one(account, mode, id_)
+        with pytest.raises(InvalidRequest):
+            await other.events.many(other.principal, type_=None, after=id_, since=None, limit=10)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "cursor", ["", "evt_", "ack_01km9x4v8gen3rr1p6q1s2t3v4", "evt_7zzzzzzzzzzzzzzzzzzzzzzzzz", "é"]
+)
+def test_what_is_no_cursor_is_refused(cursor: str, service: Service, run: Run) -> None:
+    """A typing error must not silently start from the beginning."""
+    with pytest.raises(InvalidRequest):
+        run(service.events.many(service.principal, type_=None, after=cursor, since=None, limit=10))
+
+
+def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
+    service: Service, database: Database, run: Run
+) -> None:
+    """Events go after 90 days; who comes back later must not believe to have seen all."""
+
+    async def scenario() -> None:
+        old = await service.happen(3)
+        service.clock.advance(KEPT.total_seconds() + 1)
+        kept = await service.happen(2)
+        deleted = await Housekeeping(database).delete_old(
+            events_before=service.now - KEPT,
+            deliveries_before=service.now,
+            tried_since=service.now,
+            limit=100,
+        )
+        assert deleted == 3
+        assert [view.id for view in await service.everything()] == kept
+        with pytest.raises(CursorExpired):
+            await service.events.many(
+                service.principal, type_=None, after=old[-1], since=None, limit=10
+            )
+
+    run(scenario())
+
+
+def test_numbers_go_on_after_all_events_were_deleted(
+    service: Service, database: Database, run: Run
+) -> None:
+    """The last row stays, or a cursor would point to what comes later under its number."""
+
+    async def scenario() -> None:
+        (first,) = await service.happen()
+        service.clock.advance(KEPT.total_seconds() + 1)
+        for _ in range(3):
+            await Housekeeping(database).delete_old(
+                events_before=service.now,
+                deliveries_before=service.now,
+                tried_since=service.now,
+                limit=100,
+            )
+        (second,) = await service.happen()
+        views = await service.everything()
+        assert [view.id for view in views] == [first, second]
+        assert views[0].event.position < views[1].event.position
+
+    run(scenario())
+
+
+def test_every_account_hears_of_a_notice_and_only_those_concerned_of_a_buyer(
+    service: Service, database: Database, run: Run
+) -> None:
+    """One event for each account that there is; one for each that has verified the buyer."""
+
+    async def scenario() -> None:
+        others = [items.account() for _ in range(2)]
+        for other in others:
+            await accounts_store.Accounts(database).add(other)
+
+        def act(connection: Connection, batch: Sequence[None]) -> list[None]:
+            modes = (Mode.TEST, Mode.LIVE)
+            write_notice_events(connection, "ab1263", "2026-01-01", modes, service.now)
+            write_buyer_events(
+                connection, EventType.BUYER_EXPIRED, Mode.TEST, "cbid_nobody", service.now
+            )
+            return [None] * len(batch)
+
+        await database.write(act, None)
+        (view,) = await service.everything()
+        assert view.event.data == {"notice_id": "ab1263", "notice_version": "2026-01-01"}
+        number = await database.scan(_count, None)
+        assert number == 2 * 3
+
+    run(scenario())
+
+
+def _count(connection: Connection, batch: Sequence[None]) -> list[int]:
+    number = connection.execute(text("SELECT count(*) FROM events")).scalar_one()
+    return [number] * len(batch)
+
+
+@given(st.integers(1, 2**62 - 1), st.integers(0, 2**47), st.binary(min_size=32, max_size=32))
+def test_an_identifier_gives_back_number_and_time(seq: int, unix_ms: int, key: bytes) -> None:
+    """And under another key it gives another number."""
+    ids = EventIds(key)
+    made = ids.compose(seq, unix_ms)
+    assert ids.parse(made) == (seq, unix_ms)
+    assert EventIds(key + b"x").parse(made) != (seq, unix_ms)
+
+
+def test_identifiers_sort_by_time_and_hide_how_many_there_are() -> None:
+    """Like every other identifier; two neighbours in number have nothing else in common."""
+    ids = EventIds(b"k")
+    made = [ids.compose(seq, 1_795_210_260_000 + seq) for seq in range(1, 100)]
+    assert made == sorted(made)
+    assert len({id_[-10:] for id_ in made}) == len(made)
+
+
+@on_postgres
+def test_a_late_commit_with_an_early_number_is_not_passed_over(
+    service: Service, url: URL, run: Run
+) -> None:
+    """The very case: number 1 commits after number 2, and the reader has been there between."""
+
+    async def scenario() -> None:
+        early = NewEvent(
+            service.account_id,
+            Mode.TEST,
+            EventType.ACKNOWLEDGMENT_CREATED,
+            "ack_early",
+            service.now,
+        )
+        late = early._replace(object_id="ack_late")
+        engine = open_engine(url, Purpose.WRITE)
+        with engine.connect() as first, engine.connect() as second:
+            write_events(first, [early])
+            write_events(second, [late])
+            second.commit()
+            assert await service.everything() == []
+            first.commit()
+        engine.dispose()
+        assert [v.event.object_id for v in await service.everything()] == ["ack_early", "ack_late"]
+
+    run(scenario())
+
+
+@on_postgres
+@pytest.mark.timeout(180)
+def test_a_reader_who_follows_the_cursor_misses_nothing_while_many_write(
+    service: Service, url: URL, run: Run
+) -> None:
+    """Transactions of every length, some rolled back, savepoints among them; three readers."""
+    writers = 6
+    committed: list[str] = []
+    finished = threading.Event()
+
+    async def follow() -> list[str]:
+        """Read from the cursor on until nothing comes after the writers have finished."""
+        seen: list[str] = []
+        after = None
+        while True:
+            done = finished.is_set()
+            page, _ = await service.events.many(
+                service.principal, type_=None, after=after, since=None, limit=7
+            )
+            if page:
+                seen += [view.event.object_id for view in page]
+                after = page[-1].id
+            elif done:
+                return seen
+            await asyncio.sleep(0.001)
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(writers) as pool:
+            readers = [asyncio.create_task(follow()) for _ in range(3)]
+            written = await asyncio.gather(
+                *(
+                    loop.run_in_executor(pool, write_some, url, service.account_id, number)
+                    for number in range(writers)
+                )
+            )
+            finished.set()
+            seen = await asyncio.gather(*readers)
+        committed.extend(name for names in written for name in names)
+        assert len(committed) > 100
+        for one in seen:
+            assert sorted(one) == sorted(committed), "nothing is missed, nothing comes twice"
+            assert one == seen[0], "and all see one order"
+
+    run(scenario())
+
+
+def write_some(url: URL, account_id: str, number: int) -> list[str]:
+    """Write events in transactions of random length; gives those that were committed."""
+    dice = random.Random(number)
+    committed: list[str] = []
+    engine = open_engine(url, Purpose.WRITE)
+    for turn in range(40):
+        names = [f"ack_{number}_{turn}_{n}" for n in range(dice.randint(1, 4))]
+        with engine.connect() as connection, connection.begin() as transaction:
+            for name in names:
+                type_ = EventType.ACKNOWLEDGMENT_CREATED
+                with connection.begin_nested():
+                    write_events(connection, [NewEvent(account_id, Mode.TEST, type_, name, NOON)])
+                time.sleep(dice.random() * 0.01)
+            if dice.random() < 0.2:
+                transaction.rollback()
+            else:
+                transaction.commit()
+                committed += names
+    engine.dispose()
+    return committed
+
+
+@on_postgres
+def test_rows_of_another_cluster_are_put_before_everything_new(
+    service: Service, database: Database, url: URL, run: Run
+) -> None:
+    """A logical restore brings transaction numbers that this server has not come to yet."""
+
+    async def scenario() -> None:
+        old = await service.happen(3)
+        endpoint, _ = await service.endpoint("http://127.0.0.1:9/hook")
+        engine: Engine = open_engine(url, Purpose.WRITE)
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE events SET tx = tx + 1000000000"))
+            connection.execute(
+                text("UPDATE webhook_endpoints SET cursor_tx = cursor_tx + 1000000000")
+            )
+        engine.dispose()
+        assert await service.everything() == []
+        assert await Events(database).heal()
+        assert not await Events(database).heal()
+        new = await service.happen(2)
+        assert [view.id for view in await service.everything()] == old + new
+        assert await service.store.fan_out(endpoint, service.now, 100) == 2
+
+    run(scenario())
+
+
+def test_an_endpoint_made_while_a_transaction_is_under_way_gets_its_events(
+    service: Service, run: Run
+) -> None:
+    """What commits after the endpoint was made is delivered, whenever it was begun."""
+
+    async def scenario() -> None:
+        endpoint, _ = await service.endpoint("http://127.0.0.1:9/hook")
+        await service.happen(3)
+        service.clock.advance(timedelta(seconds=1).total_seconds())
+        assert await service.store.fan_out(endpoint, service.now, 100) == 3
+        assert await service.store.fan_out(endpoint, service.now, 100) == 0
+
+    run(scenario())

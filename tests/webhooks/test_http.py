@@ -1,0 +1,279 @@
+"""Events and webhooks over HTTP and from the command line, against a running server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import standardwebhooks
+
+from tests.support.service import Deployment, Server, running_server
+from tests.webhooks.happenings import happen
+from tests.webhooks.receiver import running_receiver
+
+URL = "https://hook.example.com/countersign"
+
+
+@pytest.fixture(scope="module")
+def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Run a server that delivers to this machine."""
+    made = Deployment(
+        data_dir=tmp_path_factory.mktemp("webhooks") / "data",
+        settings={"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "2"},
+    )
+    made.run("init")
+    with running_server(made) as server:
+        yield server
+
+
+def make(client: httpx2.Client, url: str = URL, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    answer = client.post("/v1/webhook_endpoints", json={"url": url} | more)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["cache-control"] == "no-store"
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def test_an_endpoint_is_made_read_changed_and_deleted(client: httpx2.Client) -> None:
+    """The secret is in the first answer and in no other."""
+    made = make(client, event_types=["buyer.verified"], description="the shop")
+    path = f"/v1/webhook_endpoints/{made['endpoint_id']}"
+    assert made["secret"].startswith("whsec_")
+    assert made["secrets"][0]["public_key"].startswith("whpk_")
+    shown = {name: value for name, value in made.items() if name != "secret"}
+    assert client.get(path).json() == shown
+    assert client.get("/v1/webhook_endpoints").json() == {"data": [shown], "next_cursor": None}
+    changed = client.patch(path, json={"every_event_type": True, "disabled": True}).json()
+    assert changed["event_types"] is None
+    assert changed["disabled_reason"] == "requested"
+    assert changed["url"] == URL
+    enabled = client.patch(path, json={"disabled": False}).json()
+    assert enabled["disabled_at"] is None
+    assert client.delete(path).json() == {"endpoint_id": made["endpoint_id"], "deleted": True}
+    assert client.get(path).status_code == 404
+    assert client.delete(path).status_code == 404
+
+
+def test_a_repeated_creation_makes_one_endpoint_and_tells_the_same_secret(
+    client: httpx2.Client,
+) -> None:
+    """A lost answer is fetched again with the Idempotency-Key: secret and all."""
+    headers = {"Idempotency-Key": "once"}
+    first = client.post("/v1/webhook_endpoints", json={"url": URL}, headers=headers)
+    again = client.post("/v1/webhook_endpoints", json={"url": URL}, headers=headers)
+    assert again.content == first.content
+    assert again.headers["idempotent-replayed"] == "true"
+    assert len(client.get("/v1/webhook_endpoints").json()["data"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "$.url"),
+        ({"url": "http://hook.example.com/"}, "$.url"),
+        ({"url": "https://user:pw@hook.example.com/"}, "$.url"),
+        ({"url": URL, "event_types": []}, "$.event_types"),
+        ({"url": URL, "event_types": ["buyer.known"]}, "$.event_types[0]"),
+        ({"url": URL, "description": "x" * 201}, "$.description"),
+        ({"url": URL, "secret": "whsec_mine"}, "$.secret"),
+    ],
+)
+def test_what_will_not_do_is_refused_with_its_field(
+    body: dict[str, Any], field: str, client: httpx2.Client
+) -> None:
+    """One shape of error, and the message names the field."""
+    answer = client.post("/v1/webhook_endpoints", json=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "invalid_request"
+    assert f"`{field}`" in answer.json()["error"]["message"]
+
+
+def test_a_server_of_the_open_internet_calls_nothing_inside(client: httpx2.Client) -> None:
+    """Plain https to a name that leads to this machine: refused when it is to be connected to."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            made = make(client, f"https://localhost:{receiver.port}/")
+            path = f"/v1/webhook_endpoints/{made['endpoint_id']}/send_example"
+            send = {"type": "buyer.failed"}
+            answer = await asyncio.to_thread(client.post, path, json=send)
+            assert answer.json()["outcome"] == "address_refused"
+            assert receiver.connections == 0
+
+    asyncio.run(scenario())
+
+
+def test_another_account_and_the_other_mode_find_nothing(
+    client: httpx2.Client, server: Server, deployment: Deployment, account: str
+) -> None:
+    """404 for reading, changing, deleting and for every act on it."""
+    made = make(client)
+    path = f"/v1/webhook_endpoints/{made['endpoint_id']}"
+    stranger = deployment.account(f"stranger to {account}")
+    for key in (deployment.key(stranger), deployment.key(account, "live")):
+        with server.client(key) as other:
+            assert other.get("/v1/webhook_endpoints").json()["data"] == []
+            for answer in (
+                other.get(path),
+                other.patch(path, json={"disabled": True}),
+                other.delete(path),
+                other.get(f"{path}/deliveries"),
+                other.post(f"{path}/rotate_secret", json={}),
+                other.post(f"{path}/resend", json={"event_id": "evt_x"}),
+                other.post(f"{path}/recover", json={"since": "2026-11-20T00:00:00Z"}),
+                other.post(f"{path}/send_example", json={"type": "buyer.failed"}),
+            ):
+                assert answer.status_code == 404, answer.request.url
+                assert answer.json()["error"]["code"] == "not_found"
+    assert client.get(path).json()["disabled_at"] is None
+
+
+def test_events_are_followed_with_the_id_of_the_last_one(
+    client: httpx2.Client, deployment: Deployment, account: str
+) -> None:
+    """The latest page has no next_cursor, and its last id goes on from there."""
+    assert client.get("/v1/events").json() == {"data": [], "next_cursor": None}
+    objects = happen(deployment, account, 3)
+    first = client.get("/v1/events", params={"limit": 2}).json()
+    assert first["next_cursor"] == first["data"][-1]["id"]
+    rest = client.get("/v1/events", params={"after": first["next_cursor"]}).json()
+    assert rest["next_cursor"] is None
+    found = [*first["data"], *rest["data"]]
+    assert [event["data"] for event in found] == [{"cbid": cbid} for cbid in objects]
+    more = happen(deployment, account, 1)
+    later = client.get("/v1/events", params={"after": found[-1]["id"]}).json()["data"]
+    assert [event["data"]["cbid"] for event in later] == more
+    assert client.get(f"/v1/events/{later[0]['id']}").json() == later[0]
+
+
+@pytest.mark.parametrize(
+    "query", ["after=evt_1", "after=latest", "type=buyer.known", "since=yesterday", "limit=101"]
+)
+def test_a_query_that_cannot_be_meant_is_refused(query: str, client: httpx2.Client) -> None:
+    """Silently starting from the beginning would look like an answer."""
+    assert client.get(f"/v1/events?{query}").status_code == 400
+
+
+def test_the_whole_way_from_the_event_to_the_log_of_deliveries(open_server: Server) -> None:
+    """Made over HTTP, delivered by the server, verified with the reference library, resent."""
+    deployment = open_server.deployment
+    account = deployment.account("the whole way")
+
+    async def scenario(client: httpx2.Client) -> None:
+        async with running_receiver() as receiver:
+            made = await asyncio.to_thread(make, client, receiver.url)
+            library = standardwebhooks.Webhook(made["secret"])
+            path = f"/v1/webhook_endpoints/{made['endpoint_id']}"
+            (cbid,) = await asyncio.to_thread(happen, deployment, account)
+            await until(lambda: len(receiver.received) == 1)
+            received = receiver.received[0]
+            assert library.verify(received.body, received.headers)["data"] == {"cbid": cbid}
+            assert client.get(f"/v1/events/{received.id}").json()["data"] == {"cbid": cbid}
+            await until(lambda: statuses(client, path) == ["succeeded"])
+            told = client.post(f"{path}/resend", json={"event_id": received.id})
+            assert told.json()["id"] == received.id
+            await until(lambda: len(receiver.received) == 2)
+            assert receiver.ids == [received.id] * 2
+            example = await asyncio.to_thread(
+                client.post, f"{path}/send_example", json={"type": "clearance.created"}
+            )
+            assert example.json()["outcome"] == "delivered"
+            rotated = client.post(f"{path}/rotate_secret", json={"overlap_seconds": 60}).json()
+            assert [secret["expires_at"] is None for secret in rotated["secrets"]] == [True, False]
+            client.delete(path)
+
+    with open_server.client(deployment.key(account)) as client:
+        asyncio.run(scenario(client))
+
+
+def test_an_operator_does_the_same_from_the_command_line(open_server: Server) -> None:
+    """Add, send an example, look at deliveries, resend, recover, rotate, disable, delete."""
+    deployment = open_server.deployment
+    account = deployment.account("by command")
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            at = ["--account", account, "--mode", "test", "--url", receiver.url]
+            made = await asyncio.to_thread(deployment.read, "webhooks", "endpoints", "add", *at)
+            id_ = made["endpoint_id"]
+            told = await asyncio.to_thread(deployment.read, "webhooks", "send-example", id_)
+            assert (told["outcome"], told["http_status"]) == ("delivered", 204)
+            await asyncio.to_thread(happen, deployment, account)
+            await until(lambda: len(receiver.received) == 2)
+            event_id = receiver.received[1].id
+            await asyncio.to_thread(deployment.run, "webhooks", "resend", id_, event_id)
+            await until(lambda: len(receiver.received) == 3)
+            recover = ["webhooks", "recover", id_, "--since", "2026-01-01T00:00:00Z"]
+            refused = await asyncio.to_thread(deployment.run, *recover, check=False)
+            assert refused.returncode == 1
+            (delivery,) = await asyncio.to_thread(deployment.read, "webhooks", "deliveries", id_)
+            assert delivery["event_id"] == event_id
+            rotated = await asyncio.to_thread(deployment.read, "webhooks", "rotate-secret", id_)
+            assert rotated["secret"] not in (made["secret"], None)
+            disabled = await asyncio.to_thread(
+                deployment.read, "webhooks", "endpoints", "disable", id_
+            )
+            assert disabled["disabled_reason"] == "requested"
+            await asyncio.to_thread(deployment.run, "webhooks", "endpoints", "enable", id_)
+            await asyncio.to_thread(deployment.run, "webhooks", "endpoints", "delete", id_, "--yes")
+            listed = await asyncio.to_thread(
+                deployment.read, "webhooks", "endpoints", "list", "--account", account
+            )
+            assert listed == []
+
+    asyncio.run(scenario())
+
+
+def test_listen_brings_events_to_a_laptop(open_server: Server, tmp_path: Path) -> None:
+    """Signed with the secret that was given, under the event's id, until it is stopped."""
+    deployment = open_server.deployment
+    account = deployment.account("laptop")
+    secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    environment = deployment.environment | {"COUNTERSIGN_API_KEY": deployment.key(account)}
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            with (tmp_path / "output").open("wb") as output:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "countersign", "webhooks", "listen"),
+                    *("--forward-to", receiver.url, "--server", open_server.url),
+                    *("--secret", secret, "--since", "2026-01-01T00:00:00Z"),
+                    env=environment,
+                    stdout=output,
+                    stderr=subprocess.PIPE,
+                )
+            try:
+                objects = await asyncio.to_thread(happen, deployment, account, 2)
+                await until(lambda: len(receiver.received) == 2)
+            finally:
+                process.send_signal(signal.SIGINT)
+                _, said = await process.communicate()
+            assert secret.encode() in said
+            library = standardwebhooks.Webhook(secret)
+            for received, cbid in zip(receiver.received, objects, strict=True):
+                assert library.verify(received.body, received.headers)["data"] == {"cbid": cbid}
+                assert received.message["id"] == received.id
+            printed = (tmp_path / "output").read_text()
+            assert [line.split()[1] for line in printed.splitlines()] == receiver.ids
+
+    asyncio.run(scenario())
+
+
+async def until(true: Any) -> None:  # noqa: ANN401 - any callable
+    """Wait for something to become true."""
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+
+
+def statuses(client: httpx2.Client, path: str) -> list[str]:
+    return [item["status"] for item in client.get(f"{path}/deliveries").json()["data"]]
