@@ -14,8 +14,11 @@ PYTEST_ARGS ?=
 # More for the benchmark: make bench BENCH_ARGS=--help
 BENCH_ARGS ?=
 EVIDENCE_ARGS ?=
+CLEARANCE_ARGS ?=
+WEBHOOK_ARGS ?=
 
 VENV := .venv
+JAVASCRIPT := tests/webhooks/javascript
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 INSTALL := $(PIP) install --quiet --require-hashes
@@ -28,7 +31,7 @@ setup: $(VENV)/.runtime ## Create .venv with the countersign command in it
 run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8080 with a database under ./var and a test key
 	$(BIN)/countersign dev
 
-test: $(VENV)/.dev ## Run every test that can run without root; name those left out
+test: $(VENV)/.dev $(JAVASCRIPT)/node_modules/.package-lock.json ## Run every test that can run without root; name those left out
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # The benchmark's own libraries are installed too: its code is type-checked.
@@ -40,6 +43,8 @@ lint: $(VENV)/.dev $(VENV)/.bench ## Check formatting, lint rules and types
 bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m bench.evidence $(EVIDENCE_ARGS)
+	$(BIN)/python -m bench.clearance $(CLEARANCE_ARGS)
+	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
 
 openapi: $(VENV)/.runtime ## Write spec/openapi.json anew from the route table
 	$(BIN)/python -m countersign.http.openapi > spec/openapi.json.new
@@ -90,6 +95,11 @@ $(VENV)/.runtime: $(BIN)/python requirements.txt requirements-build.txt pyprojec
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
 	$(INSTALL) -r requirements-dev.txt
 	@touch $@
+
+# The JavaScript library that judges our webhooks. Without npm its test is left out, and says so.
+$(JAVASCRIPT)/node_modules/.package-lock.json: $(JAVASCRIPT)/package-lock.json
+	@! command -v npm >/dev/null || npm ci --prefix $(JAVASCRIPT) --no-audit --no-fund --silent \
+		|| echo "npm could not install the packages of $(JAVASCRIPT)" >&2
 
 $(VENV)/.bench: $(VENV)/.runtime requirements-bench.txt
 	$(INSTALL) -r requirements-bench.txt

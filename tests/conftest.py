@@ -52,9 +52,21 @@ def _missing_openssl() -> str | None:
     return None if shutil.which("openssl") else "no openssl in PATH"
 
 
+def _missing_node() -> str | None:
+    return None if shutil.which("node") else "no node in PATH"
+
+
+def _missing_npm() -> str | None:
+    folder = Path(__file__).parent / "webhooks" / "javascript"
+    there = (folder / "node_modules" / "standardwebhooks").is_dir()
+    return _missing_node() or (None if there else f"no packages: npm ci --prefix {folder}")
+
+
 # Marker → what is missing here for the tests that carry it, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _missing_browser,
+    "node": _missing_node,
+    "npm": _missing_npm,
     "openssl": _missing_openssl,
     "postgres": _missing_postgres,
     "vectors": _missing_vectors,

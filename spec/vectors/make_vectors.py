@@ -26,6 +26,7 @@ from countersign.domain.key import KeyKind, Principal
 from countersign.domain.mode import Mode
 from countersign.domain.notice import NoticeContent, NoticeVersion, notice_digest, published_bytes
 from countersign.domain.origin import Origin, Source
+from countersign.domain.test_clock import REAL_TIME, TestClock
 from countersign.services.acknowledge import Acknowledge, Submission
 from countersign.services.records import SEAL_ENTROPY
 from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
@@ -63,8 +64,11 @@ class _Given:
     async def data_key(self, *_: object) -> DataKey:
         return _KEY
 
-    async def add(self, new: NewAcknowledgment) -> None:
-        self.stored.append(new)
+    async def of(self, *_: object) -> TestClock:
+        return REAL_TIME
+
+    async def add(self, act: object, make: Callable[[list[Any]], list[NewAcknowledgment]]) -> None:
+        self.stored += make([act])
 
     async def get(self, *_: object) -> None:
         raise NotImplementedError
@@ -128,7 +132,15 @@ def make(given: dict[str, Any]) -> Made:
         origin=Origin(**origin),
     )
     secret = DeploymentSecret(bytes(SECRET_BYTES))
-    act = Acknowledge(world, secret, world, world, world.draw)  # type: ignore[arg-type]
+    stand_in: Any = world  # all that is asked of these parts, not all that they are
+    act = Acknowledge(
+        store=stand_in,
+        secret=secret,
+        vault=stand_in,
+        clocks=stand_in,
+        clock=world,
+        entropy=world.draw,
+    )
     asyncio.run(act(principal, notice, submission))
     (record,) = (new.record for new in world.stored)
     assert record.disclosures is not None  # noqa: S101 - an acknowledgment has them

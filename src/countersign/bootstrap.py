@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from hmac import compare_digest
 from importlib import resources
 from pathlib import Path
@@ -48,8 +49,9 @@ from countersign.services.clearance_keys import ClearanceKeys
 from countersign.services.clearance_settings import ManageClearances
 from countersign.services.clearance_token import ClearanceToken
 from countersign.services.deliver_webhooks import DeliverWebhooks
-from countersign.services.erase import Erase
+from countersign.services.erase import Erase, EvidenceRetention
 from countersign.services.events import ReadEvents
+from countersign.services.expire_buyers import ExpireBuyers
 from countersign.services.export import ExportAcknowledgments
 from countersign.services.find_acknowledgments import FindAcknowledgments
 from countersign.services.finish_restore import FinishRestore
@@ -64,11 +66,15 @@ from countersign.services.operators import Audit
 from countersign.services.prove import ProveAcknowledgment
 from countersign.services.publish_notices import Publication, PublishNotices
 from countersign.services.records import Recorder, seal_plaintext
+from countersign.services.recover_log import RecoverLog
 from countersign.services.registry import Registry
 from countersign.services.rotate_key import RotateKeyEncryption
+from countersign.services.sandbox_faults import SandboxFaults
 from countersign.services.seal_log import SealLog
 from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.services.settle_sessions import SettleSessions
+from countersign.services.test_clocks import ManageTestClock, TestClocks
+from countersign.services.test_helpers import MoveBuyer, TriggerEvent
 from countersign.services.vault import Vault
 from countersign.services.verification_settings import ManageVerification
 from countersign.services.verify_buyer import BuyerStatusQuery, VerifyBuyer
@@ -90,6 +96,7 @@ from countersign.storage.deliveries import Deliveries
 from countersign.storage.engine import database_url, is_embedded
 from countersign.storage.erasure import Erasures
 from countersign.storage.events import Events
+from countersign.storage.expiries import Expiries
 from countersign.storage.fulfilments import Fulfilments
 from countersign.storage.heads import HeadFiles
 from countersign.storage.idempotency import IdempotencyKeys
@@ -102,6 +109,7 @@ from countersign.storage.operated_buyers import OperatedBuyers
 from countersign.storage.pending_sessions import PendingSessions
 from countersign.storage.plaintext import PlaintextDisclosures
 from countersign.storage.restored import RestoredRecords
+from countersign.storage.sandbox import SandboxRows
 from countersign.storage.sequencer import Sequencer
 from countersign.storage.verification_settings import SettingsOfAccounts
 
@@ -168,6 +176,7 @@ class Deployment:
     plaintext: PlaintextDisclosures
     seal_log: SealLog
     begin_log: BeginLog
+    recover_log: RecoverLog
     erase: Erase
     finish_restore: FinishRestore
     prove: ProveAcknowledgment
@@ -190,6 +199,12 @@ class Deployment:
     accounts: Accounts
     keys: Keys
     publish_notices: PublishNotices
+    expire_buyers: ExpireBuyers
+    test_clocks: TestClocks
+    manage_test_clock: ManageTestClock
+    sandbox_faults: SandboxFaults
+    move_buyer: MoveBuyer
+    trigger_event: TriggerEvent
     read_events: ReadEvents
     webhook_endpoints: WebhookEndpoints
     deliver_webhooks: DeliverWebhooks
@@ -296,6 +311,9 @@ async def open_deployment(
             entropy=entropy,
         )
         registry = Registry(notices, clock, settings.time_zone)
+        sandbox_rows = SandboxRows(database, journal)
+        test_clocks = TestClocks(sandbox_rows, clock)
+        faults = SandboxFaults(sandbox_rows, test_clocks, clock)
         clearances = Clearances(database, journal)
         clearance_keys = ClearanceKeys(
             store=ClearanceKeyRows(database),
@@ -340,12 +358,14 @@ async def open_deployment(
                 recorder=recorder,
                 clock=clock,
             ),
+            recover_log=RecoverLog(log, heads, recorder),
             erase=Erase(
                 store=erasures,
                 accounts=accounts_store.Accounts(database),
                 notices=notices,
                 secret=secret,
                 recorder=recorder,
+                evidence_retention=_evidence_retention(settings),
                 clock=clock,
                 entropy=entropy,
             ),
@@ -357,7 +377,7 @@ async def open_deployment(
                 clock=clock,
                 entropy=entropy,
             ),
-            check_log=CheckLog(log, heads, CheckRecords(Integrity(database))),
+            check_log=CheckLog(log, heads, log_keys, CheckRecords(Integrity(database), vault)),
             anchor_log=_anchor_log(settings, log, seal_log, witnesses, clock),
             export=ExportAcknowledgments(find),
             prove=ProveAcknowledgment(
@@ -372,7 +392,14 @@ async def open_deployment(
             ),
             policy=policy,
             log_store=log,
-            acknowledge=Acknowledge(acknowledgments, secret, vault, clock, entropy),
+            acknowledge=Acknowledge(
+                store=acknowledgments,
+                secret=secret,
+                vault=vault,
+                clocks=test_clocks,
+                clock=clock,
+                entropy=entropy,
+            ),
             find_acknowledgments=find,
             verify_buyer=VerifyBuyer(
                 store=buyers,
@@ -381,10 +408,12 @@ async def open_deployment(
                 sandbox=Sandbox(),
                 recorder=recorder,
                 secret=secret,
+                clocks=test_clocks,
+                faults=faults,
                 clock=clock,
                 entropy=entropy,
             ),
-            buyer_status=BuyerStatusQuery(buyers, floor, clock),
+            buyer_status=BuyerStatusQuery(buyers, floor, test_clocks, clock),
             clear_order=ClearOrder(
                 store=clearances,
                 registry=registry,
@@ -393,6 +422,7 @@ async def open_deployment(
                 floor=floor,
                 secret=secret,
                 vault=vault,
+                clocks=test_clocks,
                 clock=clock,
                 entropy=entropy,
             ),
@@ -401,7 +431,9 @@ async def open_deployment(
                 keys=clearance_keys,
                 token=token,
                 recorder=recorder,
+                secret=secret,
                 vault=vault,
+                clocks=test_clocks,
                 clock=clock,
                 entropy=entropy,
             ),
@@ -421,11 +453,27 @@ async def open_deployment(
                 audit_store=AuditLog(database),
                 vault=vault,
                 audit=audit,
+                clocks=test_clocks,
                 clock=clock,
             ),
             accounts=accounts,
             keys=Keys(keys, secret, clock, entropy),
             publish_notices=PublishNotices(notices, recorder, clock, entropy),
+            expire_buyers=ExpireBuyers(Expiries(database), test_clocks, clock),
+            test_clocks=test_clocks,
+            manage_test_clock=ManageTestClock(sandbox_rows, test_clocks, clock),
+            sandbox_faults=faults,
+            move_buyer=MoveBuyer(
+                store=sandbox_rows,
+                clocks=test_clocks,
+                recorder=recorder,
+                secret=secret,
+                clock=clock,
+                entropy=entropy,
+            ),
+            trigger_event=TriggerEvent(
+                store=sandbox_rows, events=read_events, clock=clock, entropy=entropy
+            ),
             read_events=read_events,
             webhook_endpoints=WebhookEndpoints(
                 store=webhooks_store.WebhookEndpoints(database),
@@ -459,6 +507,13 @@ def _operator() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return f"uid {os.getuid()}"
+
+
+def _evidence_retention(settings: Settings) -> EvidenceRetention:
+    counts = settings.verification_days + settings.evidence_days
+    return EvidenceRetention(
+        verified=timedelta(days=counts), other=timedelta(days=settings.failed_evidence_days)
+    )
 
 
 def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:

@@ -21,6 +21,7 @@ from countersign.errors import InvalidConfiguration
 PREFIX: Final = "COUNTERSIGN_"
 FILE_VARIABLE: Final = "COUNTERSIGN_CONFIG"
 _PORT_MAX: Final = 65535
+_EVIDENCE_DAYS_MAX: Final = 3650
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 _URL: Final = re.compile(
     r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
@@ -59,6 +60,8 @@ class Settings:
     time_zone: ZoneInfo
     minimum_age: int
     verification_days: int
+    evidence_days: int
+    failed_evidence_days: int
     metrics_port: int | None
     security_contact: str | None
     webhook_timeout_seconds: int
@@ -288,6 +291,19 @@ SETTINGS: Final[dict[str, Setting]] = {
         str(VALIDITY_DAYS_MAX),
         "180",
         "Days for which a live verification counts at most. Accounts may ask for fewer.",
+    ),
+    "evidence_days": Setting(
+        _between(0, _EVIDENCE_DAYS_MAX),
+        "90",
+        "30",
+        "Days for which the evidence of a live verification is kept after the verification can no "
+        "longer count. `countersign retention run` erases it then.",
+    ),
+    "failed_evidence_days": Setting(
+        _between(0, _EVIDENCE_DAYS_MAX),
+        "30",
+        "7",
+        "Days for which the evidence of a live verification that did not succeed is kept.",
     ),
     "metrics_port": Setting(
         _port,

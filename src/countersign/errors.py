@@ -227,6 +227,17 @@ class EvidencePending(Retryable):
     )
 
 
+class EvidenceDamaged(Refusal):
+    """What is stored of this acknowledgment does not verify, so it is not handed out."""
+
+    code = "evidence_damaged"
+    remedy = (
+        "Send the value of `X-Request-Id` to the operator: the log says under it what does not "
+        "hold, and `countersign log check` what else. Nothing that you hold already is touched: "
+        "proofs and bundles from before stay valid."
+    )
+
+
 class Erased(Refusal):
     """The personal data asked for was erased."""
 
@@ -404,6 +415,12 @@ class WrongKeyEncryptionKey(OperatorError):
     """The key-encryption key is not the one that the stored data was encrypted under."""
 
     code = "wrong_key_encryption_key"
+
+
+class DamagedValue(WrongKeyEncryptionKey):
+    """A stored value does not open, although the key-encryption key is there."""
+
+    code = "damaged_value"
 
 
 class KeyRotationFailed(OperatorError):

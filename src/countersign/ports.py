@@ -28,18 +28,26 @@ from countersign.domain.clearance import (
 )
 from countersign.domain.clearance_key import ClearanceKey
 from countersign.domain.data_key import WrappedKey
-from countersign.domain.erasure import Erasable, Hold, RecordErasure
-from countersign.domain.event import Event, EventQuery
-from countersign.domain.fulfilment import FulfilmentReceipt, NewFulfilment, StoredClearance
+from countersign.domain.erasure import Erasable, ErasableBuyer, Hold, OldEvidence, RecordErasure
+from countersign.domain.event import Event, EventQuery, NewEvent
+from countersign.domain.fulfilment import (
+    ClearanceQuery,
+    FulfilmentReceipt,
+    NewFulfilment,
+    StoredClearance,
+)
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.identity import ProviderResult, WebhookHint
 from countersign.domain.integrity import NoticeRow, RecordRow
 from countersign.domain.key import ApiKey
-from countersign.domain.log import Anchor, Log, LogKey, Queue, StoredCheckpoint
+from countersign.domain.log import Anchor, Guarded, Log, LogKey, Queue, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.notice import NoticeEvent, PublishedVersion
 from countersign.domain.record import DisclosuresRow, KeylessRecord, NewRecord, Sealed
+from countersign.domain.sandbox import FaultPlan, NewMove, SandboxState
+from countersign.domain.test_clock import TestClock
 from countersign.domain.verification import (
+    AskedSession,
     Known,
     LiveVerification,
     NewVerification,
@@ -194,9 +202,7 @@ class BuyerStore(Protocol):
 class LiveVerificationStore(Protocol):
     """Where verifications by identity providers are kept."""
 
-    async def resolve(
-        self, mode: Mode, session_index: bytes, fingerprint: bytes | None
-    ) -> Resolution:
+    async def resolve(self, mode: Mode, session: AskedSession) -> Resolution:
         """Whom a session is about: the buyer of its document, else that of the session."""
         ...
 
@@ -234,8 +240,8 @@ class PendingSessionStore(Protocol):
         """Ask about a session at once, because of a message; False if it was acted upon before."""
         ...
 
-    async def drop(self, pending: Pending) -> None:
-        """Follow a session no longer."""
+    async def drop(self, pending: Pending, at: datetime) -> None:
+        """Follow a session no longer; a buyer who waits for nothing else has to verify anew."""
         ...
 
 
@@ -283,6 +289,76 @@ class OperatedBuyerStore(Protocol):
 
     async def evidence(self, cbid: str) -> Sequence[StoredEvidence]:
         """The evidence of a buyer's verifications, oldest first; erased ones are left out."""
+        ...
+
+
+class SandboxStore(Protocol):
+    """Where test clocks and planned faults are kept, and sandboxes are changed by hand."""
+
+    async def state(self) -> SandboxState:
+        """Every test clock that is ahead, and the accounts with a planned fault."""
+        ...
+
+    async def advance(
+        self,
+        account_id: str,
+        move: Callable[[TestClock], TestClock],
+        at: datetime,
+        remember: Callable[[TestClock], IdempotencyEntry] | None,
+    ) -> TestClock:
+        """Move a clock ahead, and tell of the buyers that expire by it.
+
+        Raises:
+            InvalidRequest: as `move` says.
+        """
+        ...
+
+    async def reset(self, account_id: str) -> None:
+        """Bring a clock to real time."""
+        ...
+
+    async def overdue(self, now: datetime) -> bool:
+        """Whether a buyer has expired by a test clock of whom nobody was told."""
+        ...
+
+    async def tell_overdue(self, now: datetime, limit: int) -> int:
+        """Write `buyer.expired` for those that have expired by now; gives for how many."""
+        ...
+
+    async def planned(self, account_id: str) -> FaultPlan | None:
+        """What verifications of an account meet."""
+        ...
+
+    async def plan(
+        self,
+        account_id: str,
+        plan: FaultPlan,
+        at: datetime,
+        remember: Callable[[FaultPlan], IdempotencyEntry] | None,
+    ) -> None:
+        """Plan a fault, in place of one that was planned before."""
+        ...
+
+    async def take(self, account_id: str) -> FaultPlan | None:
+        """The fault that this call meets; it counts as one of those that do."""
+        ...
+
+    async def clear(self, account_id: str) -> None:
+        """Forget what was planned."""
+        ...
+
+    async def move_buyer(self, move: NewMove) -> Buyer:
+        """Write a sandbox buyer in another state, with its record and its event.
+
+        Raises:
+            NotFound: the account has no such sandbox buyer.
+        """
+        ...
+
+    async def trigger(
+        self, event: NewEvent, remember: Callable[[Event], IdempotencyEntry] | None
+    ) -> Event:
+        """Write an event that tells of nothing that happened."""
         ...
 
 
@@ -411,8 +487,12 @@ class LogStore(Protocol):
         """
         ...
 
-    async def resume(self, mode: Mode) -> None:
-        """Forget why sealing was suspended by a restore."""
+    async def guard(self, mode: Mode, kept: bytes | None) -> Guarded:
+        """Whether the newest log of a mode goes with the checkpoint that is kept outside."""
+        ...
+
+    async def resume(self, mode: Mode, decision: NewRecord) -> None:
+        """Forget why sealing was suspended by a restore, and write down who decided what."""
         ...
 
     async def add_key(self, key: LogKey, retires: datetime, rotation: NewRecord) -> None:
@@ -485,8 +565,12 @@ class LogStore(Protocol):
         """The checkpoints of a log that are larger than this size, the smallest first."""
         ...
 
-    async def stored_tile(self, log_id: int, level: int, index: int) -> bytes | None:
-        """A complete tile as it is stored."""
+    async def stored_tile(self, log_id: int, level: int, index: int) -> tuple[bytes, bytes] | None:
+        """A complete tile as it is stored: its hashes, and the root that is stored beside them."""
+        ...
+
+    async def surplus(self, log_id: int, size: int) -> Sequence[str]:
+        """Entries and complete tiles that a log of this size does not have, some of them."""
         ...
 
     async def record_bodies(self, record_ids: Sequence[str]) -> Mapping[str, bytes]:
@@ -504,6 +588,10 @@ class LogSequencer(Protocol):
 
     def learn(self, log_id: int, keys_revision: int, signers: Sequence[Signer]) -> None:
         """Take the keys that sign for a log, as of this revision of them."""
+        ...
+
+    def check_again(self, mode: Mode) -> None:
+        """Compare with the last published checkpoint before anything more is sealed."""
         ...
 
 
@@ -549,8 +637,8 @@ class HeadStore(Protocol):
         """
         ...
 
-    def advance(self, mode: Mode, note: bytes) -> None:
-        """Keep this checkpoint as the last published one, unless a later one is kept.
+    def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
+        """Keep this checkpoint in the place of `over`; False if another one is kept by now.
 
         Raises:
             HeadUnavailable: it cannot be kept; the checkpoint must not leave then.
@@ -683,9 +771,17 @@ class IntegrityStore(Protocol):
         """Those of these records that the database knows to be erased."""
         ...
 
+    async def disclosed(self, record_ids: Sequence[str]) -> Sequence[DisclosuresRow]:
+        """The disclosures of those of these records that have any."""
+        ...
+
     async def untold_erasures(self, limit: int) -> Sequence[str]:
         """Records that count as erased although no erasure is on record."""
         ...
+
+
+CbidIndex: TypeAlias = Callable[[str, str], bytes]
+"""The blind index of a buyer identifier, by account: `index(account_id, cbid)`."""
 
 
 class RestoredStore(Protocol):
@@ -698,24 +794,27 @@ class RestoredStore(Protocol):
         """
         ...
 
-    async def done(self) -> None:
-        """Every one of them has its erasure."""
+    async def erased_buyers(self, cbid_index: CbidIndex) -> Sequence[str]:
+        """Buyers that are there, and were erased since the backup.
+
+        None in a database that was not restored, or where they are erased anew.
+        """
         ...
 
-
-CbidIndex: TypeAlias = Callable[[str, str], bytes]
-"""The blind index of a buyer identifier, by account: `index(account_id, cbid)`."""
+    async def done(self, *, buyers_too: bool) -> None:
+        """Every one of the records has its erasure, and if so every buyer."""
+        ...
 
 
 class ErasureStore(Protocol):
     """Where disclosures are destroyed, and holds are kept."""
 
-    async def acknowledgment(self, ack_id: str) -> Erasable | None:
-        """One acknowledgment, of whichever account and mode."""
+    async def record(self, record_id: str) -> Erasable | None:
+        """One record, of whichever account and mode."""
         ...
 
-    async def of_buyer(self, cbid: str) -> tuple[str, Mode, Sequence[Erasable]] | None:
-        """A buyer's account, mode and verifications; None if there is no such buyer."""
+    async def of_buyer(self, cbid: str) -> ErasableBuyer | None:
+        """A buyer, its identifiers and its verifications; None if there is no such buyer."""
         ...
 
     async def naming(self, cbid_indexes: Sequence[bytes]) -> Sequence[Erasable]:
@@ -728,6 +827,19 @@ class ErasureStore(Protocol):
 
     async def older(self, before: datetime, after_id: str, limit: int) -> Sequence[Erasable]:
         """Acknowledgments accepted before this time that still have disclosures, oldest first."""
+        ...
+
+    async def old_evidence(
+        self, verified_before: datetime, other_before: datetime, after_id: str, limit: int
+    ) -> Sequence[OldEvidence]:
+        """Verifications from before then that still have evidence, oldest first.
+
+        Args:
+            verified_before: for those that verified the buyer.
+            other_before: for all others.
+            after_id: begin after this one.
+            limit: at most so many.
+        """
         ...
 
     async def held(
@@ -772,11 +884,10 @@ class ErasureStore(Protocol):
 class HousekeepingStore(Protocol):
     """Where rows that have served their time are deleted."""
 
-    async def delete_expired(self, now: datetime, zips_before: datetime, limit: int) -> int:
-        """Delete kept answers that expired by `now` and ZIP attempts made by `zips_before`.
-
-        At most `limit` rows of each kind; gives the larger of the two numbers.
-        """
+    async def delete_expired(
+        self, *, now: datetime, zips_before: datetime, messages_before: datetime, limit: int
+    ) -> int:
+        """Delete at most `limit` rows of each kind; gives the largest of the numbers."""
         ...
 
     async def delete_old(
@@ -792,6 +903,18 @@ class HousekeepingStore(Protocol):
         What has been tried since before `tried_since` is ended. At most `limit` rows of each kind;
         gives the largest of the numbers.
         """
+        ...
+
+
+class ExpiryStore(Protocol):
+    """Where it is noted of which expired buyers was told."""
+
+    async def due(self, now: datetime) -> bool:
+        """Whether a buyer has expired of which nobody was told."""
+        ...
+
+    async def tell(self, now: datetime, limit: int) -> int:
+        """Write `buyer.expired` for those that have expired by now; gives for how many."""
         ...
 
 
@@ -968,6 +1091,10 @@ class FulfilmentStore(Protocol):
         """One clearance of this account and mode, with what was reported of its order."""
         ...
 
+    async def find(self, query: ClearanceQuery) -> Sequence[StoredClearance]:
+        """Newest first, at most `query.limit`."""
+        ...
+
     async def add(self, new: NewFulfilment) -> FulfilmentReceipt:
         """Write a report on an order; with the last of it the order is closed.
 
@@ -986,6 +1113,14 @@ class ClearanceKeyStore(Protocol):
 
     async def add(self, key: ClearanceKey, audit: AuditEntry) -> ClearanceKey:
         """Write a key; gives the one that has its place in the row then."""
+        ...
+
+    async def remove(self, kid: str, now: datetime, audit: AuditEntry) -> ClearanceKey | None:
+        """Remove a key that is not needed to sign; gives None if there is no such key.
+
+        Raises:
+            InvalidArgument: no other key of its mode signs by now.
+        """
         ...
 
 

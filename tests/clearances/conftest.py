@@ -1,4 +1,4 @@
-"""Desks: one for all tests on each engine."""
+"""Desks, one for all tests on each engine; and checkouts that ask over HTTP."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.clearances.checkout import Checkout
 from tests.clearances.desk import Desk, MovingClock, open_desk
+from tests.http.backstage import Operator
 from tests.support import postgres
+from tests.support.service import Deployment, Server
 
 
 @pytest.fixture(
@@ -24,3 +27,24 @@ def desk(
     data_dir = tmp_path_factory.mktemp(f"desk-{request.param}") / "data"
     with open_desk(data_dir, MovingClock(), settings) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def operator(deployment: Deployment) -> Iterator[Operator]:
+    """Give the operator of the shared deployment."""
+    with Operator(deployment) as made:
+        yield made
+
+
+@pytest.fixture
+def checkout(operator: Operator, server: Server) -> Iterator[Checkout]:
+    """Give the checkout of an account of this test alone."""
+    with operator.vendor(server) as vendor:
+        yield Checkout(vendor=vendor, operator=operator, server=server)
+
+
+@pytest.fixture
+def other(operator: Operator, server: Server) -> Iterator[Checkout]:
+    """Give the checkout of a second account."""
+    with operator.vendor(server) as vendor:
+        yield Checkout(vendor=vendor, operator=operator, server=server)

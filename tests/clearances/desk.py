@@ -26,6 +26,7 @@ from countersign.domain.instant import to_ms
 from countersign.domain.key import VENDOR_SCOPES, Principal
 from countersign.domain.mode import Mode
 from countersign.domain.origin import Origin
+from countersign.domain.verification_rules import VerificationRules
 from countersign.ids import BUYER, base32
 from countersign.services.acknowledge import Submission
 from countersign.services.judge_session import proved_zip_index
@@ -53,7 +54,7 @@ _numbers = itertools.count(1)
 class MovingClock:
     """A clock that stands still until it is moved. See `ports.Clock`."""
 
-    now: datetime = field(default_factory=lambda: datetime(2026, 11, 20, 12, tzinfo=UTC))
+    now: datetime = field(default_factory=lambda: datetime(2035, 6, 4, 12, tzinfo=UTC))
 
     def time_ns(self) -> int:
         return to_ms(self.now) * 1_000_000
@@ -145,7 +146,9 @@ class Desk:
                 document_unexpired=Tri.PASS,
                 zip_sources=(Source.DOCUMENT,),
             ),
-            zips=tuple(proved_zip_index(self._secret, cbid, zip_) for zip_ in zips),
+            zips=tuple(
+                proved_zip_index(self._secret, cbid, zip_, Source.DOCUMENT) for zip_ in zips
+            ),
         )
         self.write(
             Buyer(
@@ -174,6 +177,13 @@ class Desk:
 
     def rules(self, who: Principal, rules: ClearanceRules) -> None:
         self.do(self.deployment.manage_clearances.set(who.account_id, rules))
+
+    def verification_rules(self, who: Principal, **rules: Any) -> None:  # noqa: ANN401 - fields of the rules
+        """Set how an account verifies live buyers; no provider is ever asked here."""
+        manage = self.deployment.manage_verification
+        credentials = b'{"api_key": "rk_test_00000000000000000000"}'
+        made = VerificationRules(**rules)
+        self.do(manage.set(who.account_id, "stripe", credentials, made, base_url=None))
 
     def revoke(self, cbid: str) -> None:
         self.do(self.deployment.operate_buyers.revoke(cbid, "a test"))

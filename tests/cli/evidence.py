@@ -11,6 +11,7 @@ from countersign.domain.key import VENDOR_SCOPES, Principal
 from countersign.domain.mode import Mode
 from countersign.domain.origin import Origin
 from countersign.services.acknowledge import Submission
+from countersign.services.verify_buyer import VerificationRequest
 from tests.cli.conftest import Bench
 
 NOBODY = Origin(
@@ -34,24 +35,63 @@ def make_evidence(bench: Bench, account_id: str, folder: Path) -> tuple[str, Pat
     return ack_id, *files
 
 
-async def _make(bench: Bench, account_id: str) -> tuple[str, bytes, bytes]:
-    principal = Principal(
+def make_sandbox_buyer(bench: Bench, account_id: str) -> str:
+    """Verify somebody in the sandbox; gives the cbid."""
+
+    async def make() -> str:
+        request = VerificationRequest(
+            provider_identity_session_id=None,
+            shipping_zip=None,
+            test_mode=True,
+            subject_reference=None,
+        )
+        async with open_deployment(load_settings(bench.environment)) as deployment:
+            return (await deployment.verify_buyer(_principal(account_id), request)).cbid
+
+    return asyncio.run(make())
+
+
+def make_many(bench: Bench, account_id: str, number: int) -> None:
+    """Acknowledge the shipped notice many times."""
+    asyncio.run(_make_many(bench, account_id, number))
+
+
+async def _make_many(bench: Bench, account_id: str, number: int) -> None:
+    async with open_deployment(load_settings(bench.environment)) as deployment:
+        notice = await deployment.registry.in_force("ab1263", Mode.TEST)
+        await asyncio.gather(
+            *(
+                deployment.acknowledge(_principal(account_id), notice, _SUBMISSION)
+                for _ in range(number)
+            )
+        )
+        await deployment.seal_log.settle()
+
+
+def _principal(account_id: str) -> Principal:
+    return Principal(
         key_id="key_of_this_test",
         account_id=account_id,
         mode=Mode.TEST,
         scopes=VENDOR_SCOPES,
         credential="secret_key",
     )
+
+
+_SUBMISSION = Submission(
+    initials_per_line=["A", "B", "C", "D"],
+    session_id="cs_1",
+    cbid=None,
+    notice_version=None,
+    origin=NOBODY,
+)
+
+
+async def _make(bench: Bench, account_id: str) -> tuple[str, bytes, bytes]:
+    principal = _principal(account_id)
     async with open_deployment(load_settings(bench.environment)) as deployment:
         notice = await deployment.registry.in_force("ab1263", Mode.TEST)
-        submission = Submission(
-            initials_per_line=["A", "B", "C", "D"],
-            session_id="cs_1",
-            cbid=None,
-            notice_version=None,
-            origin=NOBODY,
-        )
-        receipt = await deployment.acknowledge(principal, notice, submission)
+        receipt = await deployment.acknowledge(principal, notice, _SUBMISSION)
         await deployment.seal_log.settle()
         return (
             receipt.ack_id,

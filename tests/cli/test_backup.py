@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence
+from tests.support.service import running_server
 
 
 @pytest.fixture
@@ -106,6 +109,107 @@ def test_shred_keys_older_than_the_backup_are_told_and_destroy_nothing(
     restored.run("init")
     row = exported(restored, vendor)[unreadable]
     assert (row["session_id"], row["erased_at"]) == (None, None)
+
+
+def verified_buyers(bench: Bench, *accounts: str) -> list[str]:
+    """Verify a buyer of each of these accounts in the sandbox; gives their identifiers."""
+    found = []
+    keys = [bench.key(account) for account in accounts]
+    with running_server(bench) as server:
+        for key in keys:
+            with server.client(key) as client:
+                answer = client.post("/v1/buyers/verify", json={"test_mode": True})
+            found.append(str(answer.json()["cbid"]))
+    return found
+
+
+def known(bench: Bench, account: str, cbid: str) -> int:
+    """The status with which the buyer is asked for over the API."""
+    key = bench.key(account)
+    with running_server(bench) as server, server.client(key) as client:
+        return client.get(f"/v1/buyers/{cbid}/status").status_code
+
+
+def rows_of_buyers(bench: Bench) -> dict[str, int]:
+    """How many rows there are of each kind that tells of a buyer."""
+    tables = ("buyers", "verifications", "verification_evidence", "shred_keys")
+    with closing(sqlite3.connect(bench.data_dir / "countersign.db")) as connection:
+        return {
+            table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - our own names
+            for table in tables
+        }
+
+
+def test_a_buyer_that_was_erased_after_the_backup_stays_erased(
+    initialised: Bench, vendor: str, tmp_path: Path
+) -> None:
+    """Buyers are readable in a backup: the newest shred keys tell who was erased since."""
+    other = initialised.account("another vendor")
+    erased, kept = verified_buyers(initialised, vendor, other)
+    with closing(sqlite3.connect(initialised.data_dir / "countersign.db")) as connection:
+        # Evidence, as a live verification leaves it.
+        connection.execute(
+            "INSERT INTO verification_evidence (record_id, account_id, mode, payload)"
+            " SELECT id, account_id, mode, zeroblob(99) FROM verifications"
+        )
+        connection.commit()
+    keys = tmp_path / "apart" / "shred-keys.db"
+    initialised.run("backup", str(tmp_path / "old"), "--shred-keys", str(keys))
+    before = rows_of_buyers(initialised)
+    initialised.run("erase", erased, "--yes")
+    initialised.run("backup", str(tmp_path / "new"), "--shred-keys", str(keys))
+    with closing(sqlite3.connect(keys)) as connection:
+        assert erased not in str([*connection.iterdump()]), "only a keyed hash of it is kept"
+
+    restored = elsewhere(initialised, tmp_path / "other")
+    told = restored.run("restore", str(tmp_path / "old"), "--shred-keys", str(keys), "--yes").stderr
+    assert "countersign init" in told
+    restored.run("init")
+    after = rows_of_buyers(restored)
+    assert after == {table: number // 2 for table, number in before.items()}
+    assert (known(restored, vendor, erased), known(restored, other, kept)) == (404, 200)
+    assert "unknown_subject" in restored.refused("erase", erased, "--yes")
+    assert restored.read("log", "check")["findings"] == []
+
+
+def test_a_hold_in_the_backup_keeps_an_erased_buyer_until_it_is_released(
+    initialised: Bench, vendor: str, tmp_path: Path
+) -> None:
+    """It was released before the erasure: the operator is told, and `init` does the rest."""
+    (cbid,) = verified_buyers(initialised, vendor)
+    hold = initialised.run("holds", "place", cbid, "--reason", "a case").stdout.strip()
+    keys = tmp_path / "shred-keys.db"
+    initialised.run("backup", str(tmp_path / "old"), "--shred-keys", str(keys))
+    initialised.run("holds", "release", hold)
+    initialised.run("erase", cbid, "--yes")
+    initialised.run("backup", str(tmp_path / "new"), "--shred-keys", str(keys))
+    restored = elsewhere(initialised, tmp_path / "other")
+    restored.run("restore", str(tmp_path / "old"), "--shred-keys", str(keys), "--yes")
+    assert hold in restored.run("init").stderr
+    assert rows_of_buyers(restored)["buyers"] == 1
+    restored.run("holds", "release", hold)
+    restored.run("init")
+    assert rows_of_buyers(restored)["buyers"] == 0
+
+
+def test_a_buyer_who_came_back_before_the_backup_is_not_erased_again(
+    initialised: Bench, vendor: str, tmp_path: Path
+) -> None:
+    """Sandbox buyers come back under the same identifier; newer erasures are of others."""
+    other = initialised.account("another vendor")
+    (cbid,) = verified_buyers(initialised, vendor)
+    initialised.run("erase", cbid, "--yes")
+    back, gone = verified_buyers(initialised, vendor, other)
+    assert back == cbid
+    keys = tmp_path / "shred-keys.db"
+    initialised.run("backup", str(tmp_path / "old"), "--shred-keys", str(keys))
+    initialised.run("erase", gone, "--yes")
+    initialised.run("backup", str(tmp_path / "new"), "--shred-keys", str(keys))
+    restored = elsewhere(initialised, tmp_path / "other")
+    restored.run("restore", str(tmp_path / "old"), "--shred-keys", str(keys), "--yes")
+    restored.run("init")
+    restored.run("init")
+    assert (known(restored, vendor, back), known(restored, other, gone)) == (200, 404)
 
 
 @pytest.mark.parametrize("content", ["the backup itself", "no database"])

@@ -9,7 +9,7 @@ import pytest
 
 from countersign.cli import main
 from tests.cli.conftest import Bench
-from tests.cli.evidence import make_evidence
+from tests.cli.evidence import make_evidence, make_sandbox_buyer
 from tests.cli.notice_files import write_notice
 
 # What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
@@ -39,6 +39,14 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "retention run": ("--yes",),
     "backup": ("{new}",),
     "restore": ("{backup}", "--yes"),
+    "test clock show": ("{account_id}",),
+    "test clock advance": ("{account_id}", "--by", "1d"),
+    "test clock reset": ("{account_id}",),
+    "test buyer set": ("{account_id}", "{cbid}", "revoked"),
+    "test trigger": ("{account_id}", "buyer.revoked"),
+    "test fault show": ("{account_id}",),
+    "test fault set": ("{account_id}", "timeout"),
+    "test fault clear": ("{account_id}",),
     "notices list": (),
     "notices show": ("{notice_id}",),
     "notices check": ("{file}",),
@@ -78,6 +86,7 @@ def ready(initialised: Bench, tmp_path: Path) -> tuple[Bench, dict[str, str]]:
         "url": "https://example.com/law",
         "account_id": account_id,
         "ack_id": ack_id,
+        "cbid": make_sandbox_buyer(initialised, account_id),
         "proof": str(proof),
         "policy": str(policy),
         "bundle": str(tmp_path / "bundle.zip"),
@@ -123,7 +132,7 @@ def test_with_json_an_error_is_json_on_standard_error(
             | {"bundle": str(tmp_path / "bundle.zip")}
             | {"key_id": "key_1", "notice_id": "x", "version": "1", "file": file}
             | {"url": "https://x.example", "ack_id": "ack_1", "account_id": "acct_1"}
-            | {"hold_id": "hold_1"}
+            | {"hold_id": "hold_1", "cbid": "cbid_1"}
         )
         for word in (ARGUMENTS | SERVERS)[command]
     ]

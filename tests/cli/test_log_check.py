@@ -1,12 +1,19 @@
 """`countersign log check` finds what was changed, taken away or kept from the log."""
 
+import asyncio
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from countersign.bootstrap import open_deployment
+from countersign.config import load_settings
+from countersign.evidence.disclosure import disclose
+from countersign.services.records import seal_disclosures
 from tests.cli.conftest import Bench
-from tests.cli.evidence import make_evidence
+from tests.cli.evidence import make_evidence, make_many
 from tests.cli.tampering import tamper
 from tests.cli.warm import Warm
 
@@ -62,12 +69,46 @@ ATTACKS = {
         "UPDATE notice_versions SET digest = hex(zeroblob(32))",
         "with other words than the one that is stored",
     ),
+    "the root of a tile changed": (
+        "UPDATE log_tiles SET root = zeroblob(32)",
+        "the root of tile 0 of level 0 is not what its leaves make",
+    ),
+    "the hashes of a tile changed": (
+        "UPDATE log_tiles SET hashes = zeroblob(8192)",
+        "tile 0 of level 0 is not what its leaves make",
+    ),
+    "a tile added": (
+        "INSERT INTO log_tiles SELECT log_id, 1, 0, hashes, root FROM log_tiles",
+        "tile 0 of level 1 is beyond",
+    ),
+    "an entry added": (
+        "INSERT INTO log_entries SELECT log_id, 100000, 'none', digest FROM log_entries LIMIT 1",
+        "entry 100000 is beyond",
+    ),
+    "the log taken away": ("DELETE FROM logs WHERE mode = 'test'", "test: the log is missing"),
+    "the log taken away, and its head file there": (
+        "DELETE FROM logs WHERE mode = 'test'",
+        "was published, and there is no such log",
+    ),
+    "its keys taken away": ("DELETE FROM log_keys", "its keys are gone"),
+    "a shred key taken away": (
+        "DELETE FROM shred_keys WHERE record_id = :ours",
+        "has disclosures without their key",
+    ),
+    "a shred key changed": (
+        "UPDATE shred_keys SET key = zeroblob(32) WHERE record_id = :ours",
+        "has disclosures that do not open",
+    ),
+    "the disclosures of another record": (
+        "UPDATE disclosures SET payload = (SELECT max(payload) FROM disclosures)",
+        "has disclosures that do not open",
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def honest(warm: Warm, initialised_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a data directory with two acknowledgments, the second of which was erased."""
+    """Give a data directory with acknowledgments, the second of which was erased, and a tile."""
     folder = tmp_path_factory.mktemp("honest")
     bench = Bench(data_dir=folder / "data", warm=warm)
     shutil.copytree(initialised_once, bench.data_dir)
@@ -76,6 +117,7 @@ def honest(warm: Warm, initialised_once: Path, tmp_path_factory: pytest.TempPath
     make_evidence(bench, vendor, folder)
     erased, *_ = make_evidence(bench, vendor, folder)
     bench.run("erase", erased, "--yes")
+    make_many(bench, vendor, 260)
     return bench.data_dir
 
 
@@ -94,3 +136,56 @@ def test_it_is_found_and_named(bench: Bench, honest: Path, attack: str) -> None:
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr
     assert told in done.stdout
+
+
+def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
+    bench: Bench, honest: Path
+) -> None:
+    """Whoever has the key-encryption key, too, can seal other words under the right names."""
+    shutil.copytree(honest, bench.data_dir)
+    with closing(sqlite3.connect(bench.data_dir / "countersign.db")) as connection:
+        record_id, account_id, shred_key = connection.execute(
+            "SELECT d.record_id, d.account_id, k.key FROM disclosures d"
+            " JOIN shred_keys k ON k.record_id = d.record_id ORDER BY 1"
+        ).fetchone()
+
+    async def other_words() -> bytes:
+        async with open_deployment(load_settings(bench.environment)) as deployment:
+            data_key = await deployment.vault.data_key(account_id, deployment.clock.time_ns())
+            forged = disclose([bytes(16)], [("session_id", "cs_forged")])
+            return seal_disclosures(data_key, account_id, record_id, forged, shred_key + bytes(12))
+
+    payload = asyncio.run(other_words())
+    with closing(sqlite3.connect(bench.data_dir / "countersign.db")) as connection:
+        connection.execute(
+            "UPDATE disclosures SET payload = ? WHERE record_id = ?", (payload, record_id)
+        )
+        connection.commit()
+    done = bench.run("log", "check", check=False)
+    assert done.returncode == 1
+    assert f"{record_id} has disclosures that are not the ones it was made with" in done.stdout
+
+
+@pytest.mark.parametrize("table", ["log_entries", "records", "disclosures", "checkpoints"])
+def test_a_damaged_database_is_told_and_not_taken_for_a_bug(
+    bench: Bench, honest: Path, table: str
+) -> None:
+    """What was found before the damage is told, too."""
+    shutil.copytree(honest, bench.data_dir)
+    file = bench.data_dir / "countersign.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)
+        ).fetchone()
+    with file.open("r+b") as opened:
+        opened.seek((page - 1) * size)
+        opened.write(b"\xff" * size)
+    done = bench.run("log", "check", check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "cannot be read any further: it is damaged" in done.stdout
+    status = bench.run("log", "status")
+    if table == "log_entries":
+        assert "The database is damaged" in status.stdout.replace("\n", " ")

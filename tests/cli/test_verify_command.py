@@ -85,6 +85,24 @@ def test_text_of_a_bundle_cannot_play_tricks_on_a_terminal(
     assert all(c.isprintable() for c in said.stderr.replace("\n", ""))
 
 
+def test_what_a_file_names_cannot_play_tricks_in_the_verdict(
+    nothing: Deployment, tmp_path: Path
+) -> None:
+    """Names of fields and an origin: the line on standard output is one line, and printable."""
+    name = "\x1b[2J\u202e\nOK  \x9b\x00"
+    shown = builder.disclosure(1, name, 1)
+    record = builder.material(_sd=[builder.b64url(sha256(shown.encode()).digest())]).record
+    named = replace(builder.material(), record=record, extra=record, disclosures=[shown])
+    of_origin = replace(builder.material(), origin="a\u202eb\u200e/v1/log/live/1")
+    for bundle, status in ((named, 0), (of_origin, 1)):
+        (tmp_path / "bundle.zip").write_bytes(bundle.bundle())
+        for options in ([], ["--json"]):
+            said = nothing.run("verify", str(tmp_path / "bundle.zip"), *options, check=False)
+            assert said.returncode == status
+            assert said.stdout.count("\n") == 1
+            assert all(c.isprintable() for c in said.stdout.removesuffix("\n"))
+
+
 def test_evidence_of_a_test_log_is_said_to_be_that(nothing: Deployment, tmp_path: Path) -> None:
     """Against a policy that does not name its log: which log, and that it is a test log."""
     origin = builder.ORIGIN.replace("/live/", "/test/")

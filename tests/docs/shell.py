@@ -17,6 +17,8 @@ _SEPARATOR = "\x1e"
 VARYING = (
     re.compile(r"ack_[0-9a-hjkmnp-tv-z]{26}"),
     re.compile(r"cbid_test_[0-9a-hjkmnp-tv-z]{26}"),
+    re.compile(r"clr_[0-9a-hjkmnp-tv-z]{26}"),
+    re.compile(r"evt_[0-9a-hjkmnp-tv-z]{26}"),
     re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
     re.compile(r"127\.0\.0\.1:\d+/v1/log/test/1"),
 )
@@ -29,6 +31,7 @@ def run_blocks(
     directory: Path,
     environment: Mapping[str, str],
     placeholders: Mapping[str, str],
+    seconds: float = 60,
 ) -> dict[Block, str]:
     """Run the blocks one after the other in one shell; gives what each printed.
 
@@ -55,7 +58,7 @@ def run_blocks(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=seconds,
         check=False,
     )
     printed = done.stdout.split(_SEPARATOR)[1:]

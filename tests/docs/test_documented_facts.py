@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx2
-import psycopg
 import pytest
 
 from countersign.domain.reason import Reason
 from countersign.errors import CountersignError, Refusal
 from countersign.http.errors import STATUS
 from countersign.providers.sandbox import SCRIPT
-from countersign.storage.tables import PROTECTED
 from tests.docs.markdown import ROOT, every_page, read
-from tests.support.postgres import PostgresServer
-from tests.support.service import Deployment, running_server
 
 INTEGRATE = read(ROOT / "docs" / "integrate.md")
 OPERATE = read(ROOT / "docs" / "operate.md")
@@ -74,59 +67,3 @@ def test_each_sandbox_session_answers_as_the_table_says(client: httpx2.Client) -
             assert (told["status"], told.get("reasons", [])) == (answer, reasons.split()), row
         else:
             assert told["error"]["code"] == answer, row
-
-
-@pytest.mark.postgres
-def test_a_server_runs_with_the_documented_grants(
-    postgres_server: PostgresServer, tmp_path: Path
-) -> None:
-    """The two SQL blocks suffice for serving, and give no power over what is evidence."""
-    as_administrator, as_owner = [b.text for b in OPERATE.blocks if b.language == "sql"]
-    with postgres_server.connect() as connection:
-        # One at a time: a database cannot be made in a transaction with anything else.
-        for statement in as_administrator.split(";"):
-            connection.execute(statement.encode())
-    urls = {
-        role: postgres_server.url("countersign").replace("postgres@", f"{role}@")
-        for role in ("countersign_owner", "countersign_app")
-    }
-    owner = Deployment(
-        data_dir=tmp_path / "data", settings={"DATABASE_URL": urls["countersign_owner"]}
-    )
-    owner.run("init")
-    with _connect(postgres_server, "countersign_owner") as connection:
-        connection.execute(as_owner.encode())
-    key = owner.key(owner.account("Example Arms"))
-    serving = Deployment(
-        data_dir=tmp_path / "data", settings={"DATABASE_URL": urls["countersign_app"]}
-    )
-    with running_server(serving) as server:
-        walked = subprocess.run(
-            [sys.executable, ROOT / "examples" / "quickstart.py", "--base-url", server.url],
-            env=serving.environment | {"COUNTERSIGN_API_KEY": key},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert walked.returncode == 0, walked.stderr
-    events = [json.loads(line) for line in server.log.read_text().splitlines() if line[:1] == "{"]
-    # Housekeeping, which begins with the server, has been allowed too.
-    assert not [event for event in events if event["event"] != "refused"]
-
-    with _connect(postgres_server, "countersign_app") as connection:
-        for table in PROTECTED:
-            for statement in (
-                f"DELETE FROM {table}",  # noqa: S608 - our own names
-                f"TRUNCATE {table}",
-                f"ALTER TABLE {table} DISABLE TRIGGER ALL",
-                f"DROP TABLE {table}",
-            ):
-                with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    connection.execute(statement.encode())
-
-
-def _connect(server: PostgresServer, role: str) -> psycopg.Connection:
-    return psycopg.connect(
-        host=str(server.socket_directory), user=role, dbname="countersign", autocommit=True
-    )

@@ -101,6 +101,42 @@ def test_signatures_of_keys_that_are_asked_for_are_verified_and_others_ignored()
     ]
 
 
+@pytest.mark.parametrize("wrong_first", [True, False])
+def test_a_second_signature_by_a_known_key_has_to_be_good_too(wrong_first: bool) -> None:
+    """Otherwise readers that look at another line than the first judge differently."""
+    wrong = PETER_SIGNED[:60] + ("A" if PETER_SIGNED[60] != "A" else "B") + PETER_SIGNED[61:]
+    lines = [wrong, PETER_SIGNED] if wrong_first else [PETER_SIGNED, wrong]
+    with pytest.raises(EvidenceError, match="PeterNeumann is wrong"):
+        open_note(_note(*lines), (peter,))
+
+
+P = 2**255 - 19
+ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+# Each with both signs; with y = 1 and -1 the second is not even canonical.
+SMALL_ORDER = [y | sign << 255 for y in (0, 1, P - 1, ORDER_8, P - ORDER_8) for sign in (0, 1)]
+
+
+@pytest.mark.parametrize("number", [*SMALL_ORDER, P, P + 1, P + 18, P | 1 << 255])
+@pytest.mark.parametrize("kind", [1, 4])
+def test_a_key_that_nobody_can_have_made_honestly_is_refused(kind: int, number: int) -> None:
+    """Of small order, so that anyone signs by it, or not written in the one way of RFC 8032."""
+    key = Verifier("weak.example", kind, number.to_bytes(32, "little"))
+    with pytest.raises(EvidenceError, match="honestly"):
+        Verifier.parse(key.vkey)
+    with pytest.raises(EvidenceError, match="honestly"):
+        Verifier.parse(key.vkey, any_kind=True)
+
+
+def test_a_key_of_a_kind_to_come_is_read_only_where_that_is_asked_for() -> None:
+    """It is told apart, and verifies nothing."""
+    key = Verifier("new.example", 200, b"of whatever length")
+    with pytest.raises(EvidenceError, match="200"):
+        Verifier.parse(key.vkey)
+    assert Verifier.parse(key.vkey, any_kind=True) == key
+    assert (key.checkable, peter.checkable) == (False, True)
+    assert Verifier.parse(mldsa_vkey()).checkable
+
+
 @pytest.mark.parametrize(
     ("note", "verifiers"),
     [

@@ -126,6 +126,21 @@ def test_a_kind_of_key_that_cannot_be_checked_is_named() -> None:
         parse_policy(f"log {_any_vkey('ct.example', bytes([5]) * 33)}\nquorum none\n".encode())
 
 
+def test_a_witness_that_cannot_be_checked_matters_only_if_the_quorum_needs_it() -> None:
+    """Where that is asked for: a reader who is handed a policy of a later release."""
+    new = _any_vkey("new.example", bytes([200]) * 20)
+    lines = f"log {LOG}\n{DEFINED}witness new {new}\ngroup any any w1 new\n"
+    note = _signed("w1") + f"\u2014 new.example {b64encode(bytes(80)).decode()}\n".encode()
+    for quorum in ("none", "w1", "any"):
+        text = f"{lines}quorum {quorum}\n".encode()
+        policy = parse_policy(text, any_kind=True)
+        assert [c.name for c in policy.check(note).cosigned] == [b"w1"]
+        with pytest.raises(EvidenceError, match="kind of key"):
+            parse_policy(text)
+    with pytest.raises(NoQuorum, match="cosigned by: w1; cannot be checked here: new"):
+        parse_policy(f"{lines}quorum new\n".encode(), any_kind=True).check(note)
+
+
 NO_CHECKPOINT = b"text\n\n" + signature_line(ORIGIN, 1, LOG_SEED, b"text\n").encode()
 NESTED = f"log {LOG}\n{DEFINED}group inner any w2 w3\ngroup outer all w1 inner\nquorum outer\n"
 

@@ -330,6 +330,7 @@ def _rules(caller: Caller) -> Iterator[Failure]:
     yield from posted("blank line", "empty_initials", ACKNOWLEDGE, blank)
     yield from posted("no test_mode", "mode_mismatch", VERIFY, b"{}")
     yield from posted("live sandbox", "mode_mismatch", VERIFY, b'{"test_mode":true}', "live")
+    yield from posted("live clock", "mode_mismatch", "/v1/test/clock/advance", b"{}", "live")
     live = b'{"provider_identity_session_id":"vs_1","shipping_zip":"94111"}'
     yield from posted("live verification", "verification_not_configured", VERIFY, live, "live")
     for code, session_id in (

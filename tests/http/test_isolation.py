@@ -236,6 +236,77 @@ def the_status_of_a_buyer_crosses_accounts_and_not_modes(stage: Stage) -> None:
                 nothing_of(owner, answer)
 
 
+def sandboxes(stage: Stage) -> tuple[Party, Party]:
+    """Two test keys, of which the first acts; the live ones are refused."""
+    first, second = (party for party in stage.parties if party.mode == "test")
+    return first, second
+
+
+def live_keys_have_no_sandbox(stage: Stage, method: str, path: str, body: object) -> None:
+    for party in stage.parties:
+        if party.mode == "live":
+            answer = party.client.request(method, path, json=body)
+            assert refusal(answer) == (403, "mode_mismatch")
+
+
+def a_test_clock_is_ones_own(stage: Stage) -> None:
+    """Nobody else's time moves, and nobody else brings it back."""
+    first, second = sandboxes(stage)
+    advance = "/v1/test/clock/advance"
+    assert first.client.post(advance, json={"seconds": 400 * 86400}).status_code == 200
+    assert first.client.get(f"/v1/buyers/{first.cbid}/status").json()["status"] == "expired"
+    assert second.client.get("/v1/test/clock").json()["ahead_seconds"] == 0
+    assert second.client.get(f"/v1/buyers/{second.cbid}/status").json()["status"] == "verified"
+    assert second.client.delete("/v1/test/clock").status_code == 200
+    assert first.client.get("/v1/test/clock").json()["ahead_seconds"] == 400 * 86400
+    live_keys_have_no_sandbox(stage, "POST", advance, {"seconds": 1})
+    live_keys_have_no_sandbox(stage, "GET", "/v1/test/clock", None)
+    live_keys_have_no_sandbox(stage, "DELETE", "/v1/test/clock", None)
+    assert first.client.delete("/v1/test/clock").json()["ahead_seconds"] == 0
+
+
+def a_sandbox_buyer_is_moved_by_its_own_account_alone(stage: Stage) -> None:
+    """To all others there is no such buyer: the same answer as for one that never was."""
+    for owner, other in stage.pairs():
+        if other.mode != "test":
+            continue
+        body = {"cbid": owner.cbid, "status": "revoked"}
+        answer = other.client.post("/v1/test/buyers", json=body)
+        never = other.client.post(
+            "/v1/test/buyers", json=body | {"cbid": "cbid_test_00000000000000000000000000"}
+        )
+        assert refusal(answer) == (404, "not_found")
+        assert answer.content == never.content
+        status = owner.client.get(f"/v1/buyers/{owner.cbid}/status").json()["status"]
+        assert status == "verified"
+        live_keys_have_no_sandbox(stage, "POST", "/v1/test/buyers", body)
+
+
+def a_triggered_event_is_ones_own(stage: Stage) -> None:
+    first, _ = sandboxes(stage)
+    told = first.client.post("/v1/test/events", json={"type": "clearance.closed"}).json()
+    for party in stage.parties:
+        answer = party.client.get(f"/v1/events/{told['id']}")
+        assert answer.status_code == (200 if party is first else 404)
+    live_keys_have_no_sandbox(stage, "POST", "/v1/test/events", {"type": "clearance.closed"})
+
+
+def a_planned_fault_is_ones_own(stage: Stage) -> None:
+    """Nobody else meets it, sees it or clears it."""
+    first, second = sandboxes(stage)
+    path, body = "/v1/test/fault", {"fault": "misconfigured"}
+    assert first.client.post(path, json=body).status_code == 200
+    assert second.client.get(path).json()["fault"] is None
+    assert verify(second.client).status_code == 200
+    assert second.client.delete(path).status_code == 200
+    assert refusal(verify(first.client)) == (409, "verification_misconfigured")
+    live_keys_have_no_sandbox(stage, "POST", path, body)
+    live_keys_have_no_sandbox(stage, "GET", path, None)
+    live_keys_have_no_sandbox(stage, "DELETE", path, None)
+    assert first.client.delete(path).status_code == 200
+    assert verify(first.client).status_code == 200
+
+
 def it_is_the_same_for_everyone(path: str) -> Callable[[Stage], None]:
     def check(stage: Stage) -> None:
         clients = [stage.stranger, *(party.client for party in stage.parties)]
@@ -270,6 +341,14 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("GET", "/verify"): it_is_the_same_for_everyone("/verify"),
     ("POST", "/v1/buyers/verify"): a_verification_is_an_accounts_own,
     ("GET", "/v1/buyers/{cbid}/status"): the_status_of_a_buyer_crosses_accounts_and_not_modes,
+    ("GET", "/v1/test/clock"): a_test_clock_is_ones_own,
+    ("POST", "/v1/test/clock/advance"): a_test_clock_is_ones_own,
+    ("DELETE", "/v1/test/clock"): a_test_clock_is_ones_own,
+    ("POST", "/v1/test/buyers"): a_sandbox_buyer_is_moved_by_its_own_account_alone,
+    ("POST", "/v1/test/events"): a_triggered_event_is_ones_own,
+    ("GET", "/v1/test/fault"): a_planned_fault_is_ones_own,
+    ("POST", "/v1/test/fault"): a_planned_fault_is_ones_own,
+    ("DELETE", "/v1/test/fault"): a_planned_fault_is_ones_own,
     ("GET", "/healthz"): it_is_the_same_for_everyone("/healthz"),
     ("GET", "/readyz"): it_is_the_same_for_everyone("/readyz"),
     ("GET", "/.well-known/security.txt"): it_is_the_same_for_everyone("/.well-known/security.txt"),

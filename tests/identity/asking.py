@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from countersign.providers.identity.fingerprint import fingerprints
 from countersign.providers.identity.transport import ProviderHttp, ProviderReply
 
 NOW: Final = 1_794_949_200.0
@@ -35,9 +36,13 @@ class FixedClock:
         return self.seconds
 
 
-def fingerprint(issuer: str, kind: str, number: str) -> bytes:
-    """A fingerprint that anybody can make."""
+def keyed(issuer: str, kind: str, number: str) -> bytes:
+    """A hash under a key that anybody has."""
     return sha256(f"{issuer}|{kind}|{number}".encode()).digest()
+
+
+fingerprint: Final = fingerprints(keyed, None)
+"""What documents are told apart by, at the providers' own addresses."""
 
 
 def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:
@@ -47,11 +52,12 @@ def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:
     return ProviderReply(status=status, headers=named, body=raw, target="GET /")
 
 
-def single(url: str, clock: FixedClock, *, read_seconds: float = 10.0) -> ProviderHttp:
+def single(
+    url: str, clock: FixedClock, *, read_seconds: float = 10.0, total_seconds: float | None = None
+) -> ProviderHttp:
     """A connection that tries once only, for providers that fail for good or hang."""
-    return ProviderHttp(
-        url, clock, attempts=1, total_seconds=2 * read_seconds, read_seconds=read_seconds
-    )
+    total = total_seconds or 2 * read_seconds
+    return ProviderHttp(url, clock, attempts=1, total_seconds=total, read_seconds=read_seconds)
 
 
 def day(text: str) -> datetime:

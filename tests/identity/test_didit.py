@@ -19,7 +19,7 @@ from countersign.domain.decision import decide
 from countersign.domain.identity import Check, Outcome, ProviderResult, Source, Tri
 from countersign.domain.instant import from_ns
 from countersign.domain.verification_rules import VerificationRules
-from countersign.providers.identity import didit
+from countersign.providers.identity import didit, didit_translate
 from countersign.providers.identity.didit_translate import translate
 from countersign.providers.identity.reading import evidence_of
 from countersign.simulators import didit as simulated
@@ -94,7 +94,7 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
     assert (address.source, address.postal_code) == (Source.DOCUMENT, "94111")
     assert result.document is not None
     assert result.document.expires_on == date(2030, 1, 15)
-    assert result.document_fingerprint == fingerprint("USA CA", "Driver's License", "Y7714093")
+    assert result.document_fingerprint == fingerprint("US", "CA", "dl", "Y7714093")
     assert Check(name="face_matches", verdict=Tri.UNKNOWN, raw="In Review") in result.checks
 
 
@@ -198,14 +198,73 @@ def test_a_doubted_address_has_no_source() -> None:
     assert silent.source is Source.DOCUMENT
 
 
+BILL: Final[dict[str, Any]] = {
+    "status": "Approved",
+    "name_match_score_id_verification": 97.5,
+    "poa_parsed_address": PARSED | {"postal_code": "95816"},
+}
+
+
 def test_a_proof_of_address_is_an_address_of_its_own() -> None:
     """A bill's address comes after the document's, and only if Didit approved the bill."""
-    bill = {"status": "Approved", "poa_parsed_address": PARSED | {"postal_code": "95816"}}
-    result = read(changed(poa_verifications=[bill]))
+    result = read(changed(poa_verifications=[BILL]))
     told = [(address.source, address.postal_code) for address in result.addresses]
     assert told == [(Source.DOCUMENT, "94111"), (Source.PROOF_OF_ADDRESS, "95816")]
-    declined = read(changed(poa_verifications=[bill | {"status": "Declined"}]))
+    declined = read(changed(poa_verifications=[BILL | {"status": "Declined"}]))
     assert [address.postal_code for address in declined.addresses] == ["94111"]
+
+
+@pytest.mark.parametrize("score", [3, 89.9, 0.98, None, "97", True, ...])
+def test_a_bill_of_another_name_proves_no_address(score: object) -> None:
+    """An account can let Didit approve it: below 90 of 100, or without a score, it is nobody's."""
+    bill = put(BILL, ("name_match_score_id_verification",), score)
+    result = read(changed(poa_verifications=[bill]))
+    assert result.outcome is Outcome.VERIFIED
+    assert [address.postal_code for address in result.addresses] == ["94111"]
+
+
+def test_a_bill_that_didit_warns_of_proves_no_address() -> None:
+    """The warning that the names differ counts more than the number."""
+    bill = BILL | {"warnings": [{"risk": "NAME_MISMATCH_ID_VERIFICATION"}]}
+    result = read(changed(poa_verifications=[bill]))
+    assert [address.postal_code for address in result.addresses] == ["94111"]
+    other = BILL | {"warnings": [{"risk": "DOCUMENT_METADATA_MISMATCH"}]}
+    assert len(read(changed(poa_verifications=[other])).addresses) == 2
+
+
+def test_a_bill_without_a_document_proves_nothing() -> None:
+    """There is nobody whose address it could be."""
+    result = read(changed(id_verifications=None, poa_verifications=[BILL]))
+    assert (result.addresses, result.date_of_birth) == ((), None)
+
+
+def test_two_documents_of_two_people_prove_nothing_of_either() -> None:
+    """One's own licence and somebody else's: neither birth nor address counts."""
+    other = DOCUMENT | {"last_name": "Otherwise", "first_name": "Somebody"}
+    result = read(changed(id_verifications=[other, DOCUMENT]))
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
+    assert {address.source for address in result.addresses} == {Source.NONE}
+    again = read(changed(id_verifications=[DOCUMENT, DOCUMENT]))
+    assert again.date_of_birth is not None
+    assert {address.source for address in again.addresses} == {Source.DOCUMENT}
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ({"detail": "Not found."}, Outcome.NOT_FOUND),
+        ({"detail": "Session not found.", "code": "session_not_found"}, Outcome.NOT_FOUND),
+        ({"detail": "Not Found"}, Outcome.INVALID_RESPONSE),
+        ({"detail": 7}, Outcome.INVALID_RESPONSE),
+        ({"detail": "Not found.", "status": 404}, Outcome.INVALID_RESPONSE),
+        ({"error": {"code": "not_found"}}, Outcome.INVALID_RESPONSE),
+        ({}, Outcome.INVALID_RESPONSE),
+        (None, Outcome.INVALID_RESPONSE),
+    ],
+)
+def test_only_didits_own_404_is_about_the_session(body: object, outcome: Outcome) -> None:
+    """Another server's says nothing of it, nor of our credentials."""
+    assert didit_translate.refusal(404, json.dumps(body).encode()) is outcome
 
 
 def test_the_issuing_state_is_a_country() -> None:
@@ -216,7 +275,7 @@ def test_the_issuing_state_is_a_country() -> None:
     stateless = read(with_document(parsed_address=PARSED | {"region": None}))
     assert stateless.document_fingerprint is None
     passport = read(with_document(document_type="Passport", parsed_address=None))
-    assert passport.document_fingerprint == fingerprint("USA", "Passport", "Y7714093")
+    assert passport.document_fingerprint == fingerprint("US", None, "pp", "Y7714093")
 
 
 def test_reasons_are_words_for_risks_and_never_sentences() -> None:

@@ -20,7 +20,7 @@ from countersign.domain.decision import decide
 from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
 from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
 from countersign.providers.identity import onfido
-from countersign.providers.identity.onfido_translate import Mapped, Output
+from countersign.providers.identity.onfido_output import Mapped, Output
 from countersign.simulators import onfido as simulated
 from countersign.simulators.document_people import merged
 from countersign.simulators.protocol import Reply, Request, Session
@@ -36,7 +36,8 @@ RUN: Final[dict[str, Any]] = {
     "applicant_id": "00000000-0000-4000-8000-000000000001",
     "status": "approved",
     "customer_user_id": "buyer-1",
-    "updated_at": "2026-11-01T17:04:00Z",
+    "created_at": "2026-11-01T17:00:00Z",
+    "updated_at": "2026-11-01T17:09:00Z",
     "output": {"dob": "1951-01-02", "doc": {"postcode": "94612"}, "expiry": "2031-01-01"},
     "reasons": [],
     "error": None,
@@ -53,6 +54,7 @@ TASKS: Final[list[dict[str, Any]]] = [
         "workflow_run_id": SESSION,
         "task_def_id": "document_check",
         "created_at": "2026-11-01T17:01:00Z",
+        "updated_at": "2026-11-01T17:04:00Z",
     },
 ]
 REPORT: Final[dict[str, Any]] = {
@@ -149,7 +151,10 @@ def _desk() -> Iterator[None]:
 
 
 def ask_scripted(
-    answers: Mapping[str, object], credentials: onfido.Credentials
+    answers: Mapping[str, object],
+    credentials: onfido.Credentials,
+    *,
+    total_seconds: float | None = None,
 ) -> tuple[ProviderResult, list[str]]:
     """The result of these answers by path, and the paths that were asked."""
     (desk,) = DESKS
@@ -159,7 +164,7 @@ def ask_scripted(
     provider = onfido.Provider(
         credentials, base_url=desk.served.url, fingerprint=fingerprint, clock=clock
     )
-    provider._http = single(desk.served.url, clock, read_seconds=0.5)
+    provider._http = single(desk.served.url, clock, read_seconds=0.5, total_seconds=total_seconds)
     provider._http._client = desk.client
     result = desk.runner.run(provider.retrieve(SESSION))
     return result, [seen.path for seen in desk.served.requests]
@@ -210,7 +215,7 @@ def test_an_approved_run_gives_the_facts_of_its_document_report() -> None:
     assert result.document is not None
     assert (result.document.type, result.document.issuing_region) == ("driving_licence", "CA")
     assert result.document.expires_on == date(2031, 5, 28)
-    assert result.document_fingerprint == fingerprint("USA-CA", "driving_licence", "999999999")
+    assert result.document_fingerprint == fingerprint("US", "CA", "dl", "999999999")
     assert result.decided_at == datetime(2026, 11, 1, 17, 4, tzinfo=UTC)
     assert {check.name: (check.verdict, check.raw) for check in result.checks} == {
         "document": (Tri.PASS, "clear"),
@@ -365,14 +370,12 @@ def test_properties_that_the_task_leaves_out_come_from_the_report() -> None:
     assert read(shown=shown).outcome is Outcome.INVALID_RESPONSE
 
 
-def test_all_requests_of_one_result_share_one_allowance_of_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_requests_of_one_result_share_one_allowance_of_time() -> None:
     """A provider that is slow at each of them does not keep a checkout waiting for their sum."""
-    monkeypatch.setattr(onfido, "ALL_SECONDS", 0.3)
-    slow = Reply(status=200, body=json.dumps(RUN).encode(), delay=0.2)
-    tasks = Reply(status=200, body=json.dumps(TASKS).encode(), delay=0.2)
-    result = read(slow, tasks=tasks)
+    slow = Reply(status=200, body=json.dumps(RUN).encode(), delay=0.35)
+    tasks = Reply(status=200, body=json.dumps(TASKS).encode(), delay=0.35)
+    answers = {RUN_PATH: slow, f"{RUN_PATH}/tasks": tasks}
+    result, _ = ask_scripted(answers, CREDENTIALS, total_seconds=0.6)
     assert (result.outcome, result.reason_code) == (Outcome.PROVIDER_UNAVAILABLE, "timeout")
 
 
@@ -381,7 +384,10 @@ def test_missing_facts_stay_missing() -> None:
     result = read(shown=properties(date_of_birth=..., address_lines=..., issuing_state=...))
     assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
     assert result.addresses == ()
-    assert result.document_fingerprint == fingerprint("USA", "driving_licence", "999999999")
+    # A licence of any state of the United States is not one document.
+    assert result.document_fingerprint is None
+    passport = read(shown=properties(document_type="passport", issuing_state=...))
+    assert passport.document_fingerprint == fingerprint("US", None, "pp", "999999999")
 
 
 @pytest.mark.parametrize("missing", ["document_numbers", "issuing_country", "document_type"])
@@ -393,12 +399,18 @@ def test_no_fingerprint_without_number_issuer_or_kind(missing: str) -> None:
 # --- the workflow's output ----------------------------------------------------------------------
 
 
-def test_output_that_is_declared_for_everything_saves_the_report() -> None:
-    """With the source that the account declares, and one request."""
-    answers = {RUN_PATH: RUN}
+@pytest.mark.parametrize(
+    "tasks",
+    [..., [], {"no": "list"}, Reply(status=403, body=b"{}")],
+    ids=["404", "none", "unreadable", "403"],
+)
+def test_output_that_is_declared_for_everything_needs_no_report(tasks: object) -> None:
+    """With the source that the account declares."""
+    answers: dict[str, object] = {RUN_PATH: RUN}
+    if tasks is not ...:
+        answers[f"{RUN_PATH}/tasks"] = tasks
     credentials = msgspec.structs.replace(CREDENTIALS, output=DECLARED)
-    result, asked = ask_scripted(answers, credentials)
-    assert asked == [RUN_PATH]
+    result, _ = ask_scripted(answers, credentials)
     assert result.outcome is Outcome.VERIFIED
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1951, 1, 2),
@@ -412,13 +424,43 @@ def test_output_that_is_declared_for_everything_saves_the_report() -> None:
     assert result.document_fingerprint is None
 
 
+def test_the_report_is_asked_for_its_number_even_if_the_output_has_everything() -> None:
+    """Else a buyer who is revoked would be a new one with every run."""
+    result = read(output=DECLARED)
+    assert result.document_fingerprint == fingerprint("US", "CA", "dl", "999999999")
+    later = read(output=DECLARED, tasks=Reply(status=500, body=b"{}"))
+    assert (later.outcome, later.reason_code) == (
+        Outcome.PROVIDER_UNAVAILABLE,
+        "report_http_500",
+    )
+
+
+def test_output_about_somebody_else_than_the_document_proves_nothing() -> None:
+    """Another birth date in it: its address is not that of the person on the document."""
+    result = read(output=DECLARED)
+    assert (result.date_of_birth, result.date_of_birth_source) == (
+        date(1990, 1, 1),
+        Source.DOCUMENT,
+    )
+    assert [(a.postal_code, a.source) for a in result.addresses] == [("94111", Source.DOCUMENT)]
+
+
+def test_a_later_change_of_the_run_does_not_make_its_decision_younger() -> None:
+    """The time is the report's; without one, when the run began."""
+    moved = changed(updated_at="2027-10-01T00:00:00Z")
+    assert read(moved).decided_at == datetime(2026, 11, 1, 17, 4, tzinfo=UTC)
+    unreported = read(moved, tasks=[], output=DECLARED)
+    assert unreported.decided_at == datetime(2026, 11, 1, 17, 0, tzinfo=UTC)
+
+
 def test_what_is_declared_adds_to_the_report_and_replaces_nothing_in_it() -> None:
     """The document's birth is believed before the output's."""
+    run = changed(output={"dob": "1990-01-01"})
     output = Output(
         date_of_birth=Mapped(member="dob", source="database"),
         postal_code=Mapped(member="doc.postcode", source="database"),
     )
-    result = read(output=output)
+    result = read(run, output=output)
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1990, 1, 1),
         Source.DOCUMENT,
@@ -447,7 +489,7 @@ def test_declared_output_that_is_not_what_was_declared_is_not_guessed_at(
     run: object, outcome: Outcome
 ) -> None:
     """What is absent is unknown; what is something else is unreadable, and no exception."""
-    assert read(run, output=DECLARED).outcome is outcome
+    assert read(run, tasks=[], output=DECLARED).outcome is outcome
 
 
 # --- errors and anything at all -----------------------------------------------------------------
@@ -467,6 +509,10 @@ def test_declared_output_that_is_not_what_was_declared_is_not_guessed_at(
         (500, {"error": {"type": "Jane Doe"}}, Outcome.PROVIDER_UNAVAILABLE, "http_500"),
         (502, b"<html>", Outcome.PROVIDER_UNAVAILABLE, "http_502"),
         (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
+        (404, {"error": {"type": "invalid_request_error"}}, Outcome.INVALID_RESPONSE,
+         "invalid_request_error"),
+        (404, {"error": {"code": "not_found"}}, Outcome.INVALID_RESPONSE, "http_404"),
+        (404, {"detail": "Not Found"}, Outcome.INVALID_RESPONSE, "http_404"),
         (410, b"<html>", Outcome.INVALID_RESPONSE, "http_410"),
         (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
     ],

@@ -165,7 +165,9 @@ def test_an_approved_inquiry_gives_the_documents_facts() -> None:
     assert result.document is not None
     assert (result.document.type, result.document.issuing_region) == ("dl", "CA")
     assert result.document.expires_on == date(2030, 1, 1)
-    assert result.document_fingerprint == fingerprint("US-CA", "dl", "B8801447")
+    assert result.document_fingerprint == fingerprint(
+        "USA", "California", "driving_license", "B8801447"
+    )
     assert {check.name: check.verdict for check in result.checks} == {
         "id_barcode_detection": Tri.PASS,
         "id_glare_detection": Tri.FAIL,
@@ -329,7 +331,7 @@ def test_the_licence_register_vouches_for_what_it_compared(compared: str) -> Non
 
 def test_the_document_comes_before_the_database() -> None:
     """Birth and name are the document's; each address says what vouches for it."""
-    moved = database("full", birthdate="1991-07-23", normalized_address_postal_code="95814")
+    moved = database("full", normalized_address_postal_code="95814")
     result = told(proved_by(moved, GOVERNMENT_ID))
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1991, 7, 22),
@@ -339,6 +341,71 @@ def test_the_document_comes_before_the_database() -> None:
         ("94110", Source.DOCUMENT),
         ("95814", Source.DATABASE),
     ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"birthdate": "2012-05-05"},
+        {"name_last": "SOMEBODY"},
+        {"birthdate": None},
+        {"birthdate": None, "name_last": "BRAMBLETHORPE", "name_first": "SPOUSE"},
+    ],
+    ids=["born on another day", "of another name", "nobody", "of the same family"],
+)
+def test_what_is_proved_of_two_people_is_not_put_together(other: dict[str, object]) -> None:
+    """An adult's document with the address from a database entry of somebody else: no ZIP code."""
+    elsewhere = {"normalized_address_postal_code": "95814"} | other
+    result = told(proved_by(database("full", **elsewhere), GOVERNMENT_ID))
+    assert result.date_of_birth == date(1991, 7, 22)
+    assert [one.postal_code for one in result.addresses] == ["94110"]
+
+
+def test_an_adults_passport_does_not_take_the_address_of_a_minors_licence() -> None:
+    """Two documents that passed in one inquiry: birth, address and number are of one of them."""
+    minor = licence(
+        birthdate="2012-01-01",
+        name_last="SOMEBODY",
+        completed_at="2026-11-01T16:00:00.000Z",
+        identification_number="M7777777",
+    ) | {"id": "ver_Minor"}
+    adult = licence(
+        id_class="pp",
+        completed_at="2026-11-01T17:00:00.000Z",
+        address_postal_code=None,
+        address_street_1=None,
+        address_city=None,
+        address_subdivision=None,
+    )
+    result = told(proved_by(minor, adult))
+    assert (result.date_of_birth, result.addresses) == (date(1991, 7, 22), ())
+    assert result.document_fingerprint == fingerprint("US", None, "pp", "B8801447")
+
+
+def test_names_are_one_whatever_their_capitals_accents_and_hyphens() -> None:
+    """A document in capitals and a database in small letters tell of one person."""
+    named = licence(name_last="GARCÍA LÓPEZ")
+    entry = database("full", name_last="Garcia-Lopez", normalized_address_postal_code="95814")
+    result = told(proved_by(entry, named))
+    assert [one.postal_code for one in result.addresses] == ["94110", "95814"]
+
+
+def test_a_licence_is_one_by_its_document_and_by_the_register() -> None:
+    """The register names no kind: it has licences; and the card's own number is not used."""
+    register = verification(
+        "aamva",
+        status="passed",
+        issuing_authority="CA",
+        identification_number="B8801447",
+        birthdate="1991-07-22",
+        checks=[{"name": "aamva_birthdate_comparison", "status": "passed"}],
+    )
+    by_register = told(proved_by(register)).document_fingerprint
+    assert by_register == told(APPROVED).document_fingerprint is not None
+    of_the_card = licence(document_number="00099911")
+    assert told(proved_by(of_the_card)).document_fingerprint == by_register
+    nameless = licence(identification_number=None, document_number="00099911")
+    assert told(proved_by(nameless)).document_fingerprint is None
 
 
 def test_completed_counts_only_where_the_account_says_so_and_a_verification_passed() -> None:

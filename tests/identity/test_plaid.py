@@ -24,7 +24,7 @@ from countersign.simulators import plaid as simulated
 from countersign.simulators.document_people import merged
 from countersign.simulators.protocol import Session
 from countersign.simulators.server import serve
-from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, reply, single
+from tests.identity.asking import JUNK, FixedClock, day, fingerprint, places, put, reply, single
 
 SESSION: Final = "idv_ExampleAbC123"
 DOCUMENT: Final[dict[str, Any]] = {
@@ -145,7 +145,7 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
     assert result.document is not None
     assert (result.document.type, result.document.issuing_region) == ("drivers_license", "CA")
     assert result.document.expires_on == date(2030, 5, 29)
-    assert result.document_fingerprint == fingerprint("US-CA", "drivers_license", "AB123456")
+    assert result.document_fingerprint == fingerprint("USA", "California", "dl", "AB123456")
     assert result.decided_at == datetime(2026, 11, 1, 17, 4, tzinfo=UTC)
     assert result.evidence is not None
     assert result.evidence.request_id == "req-1"
@@ -194,16 +194,6 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
             changed(documentary_verification={"status": "failed"}),
             Outcome.INVALID_RESPONSE,
             "unreadable",
-        ),
-        (
-            documents(
-                document(
-                    extracted_data={"expiration_date": None},
-                    analysis={"extracted_data": {"expiration_date": "expired"}},
-                )
-            ),
-            Outcome.FAILED,
-            "document.expired",
         ),
         (extracted(date_of_birth="29/05/1990"), Outcome.INVALID_RESPONSE, "unreadable"),
         (extracted(date_of_birth=19900529), Outcome.INVALID_RESPONSE, "unreadable"),
@@ -320,10 +310,45 @@ def test_no_fingerprint_without_number_issuer_or_kind(missing: str) -> None:
     assert read(reply(extracted(**{missing: None}))).document_fingerprint is None
 
 
+def test_a_document_that_has_expired_on_an_unknown_day_is_an_expired_one() -> None:
+    """Plaid says so without the date: it is judged as any other expired document is."""
+    undated = document(
+        extracted_data={"expiration_date": None},
+        analysis={"extracted_data": {"expiration_date": "expired"}},
+    )
+    result = read(reply(documents(undated)))
+    now = day("2026-11-01T18:00:00")
+
+    def judged(rule: DocumentExpiry) -> list[str]:
+        rules = VerificationRules(document_expiry=rule)
+        zip_ = result.addresses[0].postal_code or ""
+        told = decide(result, rules, shipping_zip=zip_, subject_reference=None, now=now)
+        return list(told.reasons)
+
+    assert judged(DocumentExpiry.UNEXPIRED_IF_KNOWN) == ["document_expired"]
+    assert judged(DocumentExpiry.IGNORED) == []
+    read_later = read(reply(merged(documents(undated), {"completed_at": None})))
+    assert read_later.document is not None
+    assert read_later.document.expires_on == date.min
+
+
+@pytest.mark.parametrize("code", ["no_match", "partial_match"])
+def test_an_address_of_somebody_born_on_another_day_is_not_the_buyers(code: str) -> None:
+    """Father and son have one name and one address in the data source."""
+    result = read(reply(changed(kyc_check={"date_of_birth": {"summary": code}})))
+    assert [address.source for address in result.addresses] == [Source.DOCUMENT]
+
+
+@pytest.mark.parametrize("body", [{}, {"detail": "Not Found"}, {"error": {"code": "not_found"}}])
+def test_a_404_that_is_not_plaids_is_not_about_the_session(body: object) -> None:
+    """Nor about our credentials: `--check` against another server must not praise them."""
+    assert read(reply(body, 404)).outcome is Outcome.INVALID_RESPONSE
+
+
 def test_a_passport_is_issued_by_a_country_alone() -> None:
     """Without a region, the country is the issuer; and a passport has no address."""
     result = read(reply(extracted(issuing_region=None, category="passport", address=None)))
-    assert result.document_fingerprint == fingerprint("US", "passport", "AB123456")
+    assert result.document_fingerprint == fingerprint("US", None, "PASSPORT", "AB123456")
     assert [address.source for address in result.addresses] == [Source.DATABASE]
 
 
@@ -448,7 +473,6 @@ OUTCOMES: Final = {
     "unknown_status": Outcome.INVALID_RESPONSE,
     "redacted": Outcome.REDACTED,
     "redacted_document": Outcome.REDACTED,
-    "expired_document_without_date": Outcome.FAILED,
     "no_document": Outcome.FAILED,
     "other_environment": Outcome.NOT_FOUND,
     "wrong_id": Outcome.INVALID_RESPONSE,

@@ -96,9 +96,7 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
     assert (address.postal_code, address.region) == ("94111", "California")
     assert result.document is not None
     assert result.document.expires_on == date(2030, 4, 20)
-    assert result.document_fingerprint == fingerprint(
-        "US California", "DRIVERS_LICENSE", "Y7714093"
-    )
+    assert result.document_fingerprint == fingerprint("US", "CA", "dl", "Y7714093")
 
 
 @pytest.mark.parametrize(
@@ -195,9 +193,9 @@ def test_a_licence_of_an_unknown_state_has_no_fingerprint() -> None:
     no_state = changed(person=PERSON | {"addresses": [{"parsedAddress": PARSED | {"state": None}}]})
     assert read(no_state).document_fingerprint is None
     told = changed(document=DOCUMENT | {"state": "CA"})
-    assert read(told).document_fingerprint == fingerprint("US CA", "DRIVERS_LICENSE", "Y7714093")
+    assert read(told).document_fingerprint == fingerprint("USA", "CA", "dl", "Y7714093")
     passport = changed(document=DOCUMENT | {"type": "PASSPORT"}, person=PERSON | {"addresses": []})
-    assert read(passport).document_fingerprint == fingerprint("US", "PASSPORT", "Y7714093")
+    assert read(passport).document_fingerprint == fingerprint("USA", None, "pp", "Y7714093")
 
 
 def test_reasons_are_numbers_and_never_sentences() -> None:
@@ -237,7 +235,11 @@ def test_no_bytes_raise(body: bytes) -> None:
         (401, b'{"status":"fail","code":"1102"}', Outcome.PROVIDER_REJECTED, "1102"),
         (403, b"", Outcome.PROVIDER_REJECTED, "http_403"),
         (404, b'{"status":"fail","code":"1203"}', Outcome.NOT_FOUND, "1203"),
-        (404, b"<html>", Outcome.NOT_FOUND, "http_404"),
+        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
+        (404, b'{"detail":"Not Found"}', Outcome.INVALID_RESPONSE, "http_404"),
+        (404, b'{"code":"1203"}', Outcome.INVALID_RESPONSE, "http_404"),
+        (404, b'{"status":"fail","code":"NOT_FOUND"}', Outcome.INVALID_RESPONSE, "http_404"),
+        (400, b'{"code":"1002"}', Outcome.PROVIDER_REJECTED, "http_400"),
         (409, b"{}", Outcome.PROVIDER_UNAVAILABLE, "http_409"),
         (429, b"{}", Outcome.PROVIDER_UNAVAILABLE, "http_429"),
         (500, b'{"code":{"a":1}}', Outcome.PROVIDER_UNAVAILABLE, "http_500"),

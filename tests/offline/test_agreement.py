@@ -1,6 +1,7 @@
 """verify.py and the service judge alike: what is good, what is broken, and at which step."""
 
 import ast
+import re
 import subprocess
 import sys
 from base64 import b64decode, b64encode
@@ -12,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from countersign.domain.record import RecordType
+from countersign.evidence.contents import RECORD_TYPES
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import STEPS, verify_file
 from tests.offline import builder
@@ -59,6 +62,16 @@ def test_a_broken_bundle_fails_by_the_name_of_its_step(stranger: ModuleType, nam
     assert report.line().startswith(f"FAILED at step {number + 1} ({step}): ")
 
 
+def test_all_readers_know_the_records_that_the_service_writes(
+    stranger: ModuleType, page_file: Path
+) -> None:
+    """A type that is added to one is added to all."""
+    written = {type_.value for type_ in RecordType}
+    assert written == RECORD_TYPES == stranger.TYPES
+    (listed,) = re.findall(r"const TYPES = (\[.*?\]);", page_file.read_text(encoding="utf-8"))
+    assert set(ast.literal_eval(listed)) == written
+
+
 def test_a_proof_alone_needs_a_policy_and_is_checked_by_it(stranger: ModuleType) -> None:
     """Steps 1 to 5 are done, and the others are said not to have been."""
     proof = builder.material().proof()
@@ -80,7 +93,7 @@ def test_a_proof_of_another_act_is_accepted_alone(stranger: ModuleType) -> None:
         {
             "v": 1,
             "type": "erasure",
-            "id": "ers_1",
+            "id": "rec_01m7xdxbmvex7t29vh2x05yyyq",
             "mode": "live",
             "at": "2026-11-20T21:31:00.123Z",
             "nonce": builder.b64url(bytes(16)),

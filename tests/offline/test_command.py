@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
+from countersign.evidence.bundle import GUIDE
 from tests.offline import builder
 
 
@@ -45,6 +46,34 @@ def test_in_an_unpacked_bundle_it_checks_the_files_beside_it(script: Path, tmp_p
     assert done.stderr == ""
     names = builder.summed(builder.material().files())
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_modules_that_lie_beside_it_are_not_run(script: Path, tmp_path: Path) -> None:
+    """Whoever made a bundle could add them; so also without -I, which people forget."""
+    placed = unpack(tmp_path, script)
+    names = ["base64", "hashlib", "json", "re", "struct", "zlib", "pathlib", "typing", "contextlib"]
+    for name in [*names, "collections", "json.decoder", "os", "functools", "encodings"]:
+        (tmp_path / f"{name}.py").write_text("print('OK  of the forger'); raise SystemExit(0)\n")
+    for options in ([], ["-I"], ["-P"], ["-s"]):
+        done = subprocess.run(
+            [sys.executable, *options, placed],
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=60,
+            cwd=tmp_path,
+        )
+        assert "forger" not in done.stdout, options
+        assert (done.returncode, last_line(done)[:7]) == (0, "OK  ack"), done.stderr
+
+
+def test_it_is_said_to_be_run_apart_from_what_lies_around(script: Path) -> None:
+    """`python3 -I` keeps out the reader's own folder and environment, too."""
+    told = [script.read_text(encoding="utf-8"), GUIDE.decode()]
+    told.append(script.with_name("verify.html").read_text(encoding="utf-8"))
+    for text in told:
+        assert "python3 -I verify.py" in text
+        assert "python3 verify.py" not in text
 
 
 def test_with_a_policy_of_the_reader_it_claims_no_key_of_the_bundle(

@@ -168,6 +168,14 @@ def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
 
 # The codes of what an operation itself does.
 OWN_CODES = {
+    "getTestClock": {"mode_mismatch"},
+    "advanceTestClock": {"mode_mismatch"},
+    "resetTestClock": {"mode_mismatch"},
+    "moveTestBuyer": {"mode_mismatch", "not_found"},
+    "triggerEvent": {"mode_mismatch"},
+    "getTestFault": {"mode_mismatch"},
+    "planTestFault": {"mode_mismatch"},
+    "clearTestFault": {"mode_mismatch"},
     "getNotice": {"notice_not_found", "notice_not_reviewed", "notice_not_in_force"},
     "listNoticeVersions": {"notice_not_found"},
     "acknowledgeNotice": {
@@ -179,9 +187,14 @@ OWN_CODES = {
         "empty_initials",
     },
     "getAcknowledgment": {"not_found"},
-    "getAcknowledgmentProof": {"not_found", "evidence_pending"},
-    "getAcknowledgmentCertificate": {"not_found", "evidence_pending", "erased"},
-    "getAcknowledgmentBundle": {"not_found", "evidence_pending", "erased"},
+    "getAcknowledgmentProof": {"not_found", "evidence_pending", "evidence_damaged"},
+    "getAcknowledgmentCertificate": {
+        "not_found",
+        "evidence_pending",
+        "evidence_damaged",
+        "erased",
+    },
+    "getAcknowledgmentBundle": {"not_found", "evidence_pending", "evidence_damaged", "erased"},
     "getLogPolicy": {"invalid_request", "overloaded", "storage_unavailable"},
     "verifyBuyer": {
         "mode_mismatch",

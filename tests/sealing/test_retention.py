@@ -43,7 +43,7 @@ def test_what_is_due_is_erased_and_nothing_else(own: Deployment, tmp_path: Path)
         young = acknowledge(client)
         proof = get(client, old, "proof")
         told = own.read("retention", "run", "--dry-run")
-        assert [due["ack_id"] for due in told["due"]] == [old]
+        assert [due["id"] for due in told["due"]] == [old]
         assert told["erased"] == []
         assert client.get(f"/v1/acknowledgments/{old}").json()["session_id"] == "s"
         assert own.read("retention", "run", "--yes")["erased"] == [old]
@@ -68,7 +68,7 @@ def test_a_hold_keeps_what_is_due(own: Deployment, tmp_path: Path, what: str) ->
     subject = {"acknowledgment": held, "account": account, "buyer": cbid}[what]
     hold = own.run("holds", "place", subject, "--reason", "case 7").stdout.strip()
     told = own.read("retention", "run", "--yes")
-    assert {due["ack_id"]: due["hold_id"] for due in told["due"]} == {held: hold, free: None}
+    assert {due["id"]: due["hold_id"] for due in told["due"]} == {held: hold, free: None}
     assert told["erased"] == [free]
     own.run("holds", "release", hold)
     assert own.read("retention", "run", "--yes")["erased"] == [held]

@@ -7,32 +7,42 @@ from pathlib import Path
 import pytest
 
 from countersign.domain.mode import Mode
+from countersign.errors import HeadUnavailable
 from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
 from countersign.evidence.note import Signer
 from countersign.storage.heads import HeadFiles
 
 
-def note(epoch: int, size: int, host: str = "example.com") -> bytes:
-    origin = f"{host}/v1/log/live/{epoch}"
+def note(epoch: int, size: int) -> bytes:
+    origin = f"example.com/v1/log/live/{epoch}"
     return sign_checkpoint(Checkpoint(origin, size, bytes(32)), [Signer(origin, bytes(32))])
 
 
-@pytest.mark.parametrize(
-    ("kept", "offered", "taken"),
-    [
-        (note(1, 5), note(1, 6), True),
-        (note(1, 5), note(1, 4), False),
-        (note(1, 5), note(2, 0), True),
-        (note(2, 0), note(1, 6), False),
-        (note(9, 3), note(10, 0), True),
-        (note(1, 5), note(2, 0, host="new.example.com"), True),
-    ],
-)
-def test_only_a_later_checkpoint_takes_the_place_of_the_kept_one(
-    tmp_path: Path, kept: bytes, offered: bytes, taken: bool
-) -> None:
-    """A server that has not noticed a new epoch must not put the head of the old log back."""
+@pytest.mark.parametrize("kept", [None, note(1, 5)])
+def test_who_has_compared_what_is_kept_replaces_it(tmp_path: Path, kept: bytes | None) -> None:
+    """The first one, too."""
+    heads = HeadFiles(tmp_path / "heads")
+    if kept is not None:
+        heads.replace(Mode.LIVE, kept)
+    assert heads.advance(Mode.LIVE, note(1, 6), kept)
+    assert heads.read(Mode.LIVE) == note(1, 6)
+    assert heads.read(Mode.TEST) is None
+
+
+@pytest.mark.parametrize("kept", [None, note(1, 4), note(1, 7), note(2, 0)])
+def test_what_another_process_has_kept_meanwhile_stays(tmp_path: Path, kept: bytes | None) -> None:
+    """It was not compared with the database yet: it may be later, or of a new epoch."""
     heads = HeadFiles(tmp_path)
-    heads.replace(Mode.LIVE, kept)
-    heads.advance(Mode.LIVE, offered)
-    assert heads.read(Mode.LIVE) == (offered if taken else kept)
+    if kept is not None:
+        heads.replace(Mode.LIVE, kept)
+    assert not heads.advance(Mode.LIVE, note(1, 6), note(1, 5))
+    assert heads.read(Mode.LIVE) == kept
+
+
+def test_a_damaged_file_is_not_replaced(tmp_path: Path) -> None:
+    """Only the operator can tell what it held."""
+    heads = HeadFiles(tmp_path)
+    heads.path(Mode.LIVE).write_bytes(b"no checkpoint")
+    with pytest.raises(HeadUnavailable):
+        heads.advance(Mode.LIVE, note(1, 6), None)
+    assert heads.path(Mode.LIVE).read_bytes() == b"no checkpoint"

@@ -1,11 +1,14 @@
 """Kept answers are looked up by slot, and housekeeping deletes what has served its time."""
 
+from datetime import datetime
+
 import pytest
 from sqlalchemy import Connection, func, select
 
 from countersign.domain.buyer import ZIP_WINDOW
 from countersign.domain.idempotency import LIFETIME
 from countersign.domain.mode import Mode
+from countersign.domain.verification import MESSAGES_KEPT
 from countersign.storage.accounts import Accounts
 from countersign.storage.acknowledgments import Acknowledgments
 from countersign.storage.batching import each
@@ -13,6 +16,7 @@ from countersign.storage.buyers import Buyers
 from countersign.storage.database import Database
 from countersign.storage.housekeeping import Housekeeping
 from countersign.storage.idempotency import IdempotencyKeys
+from countersign.storage.pending_sessions import PendingSessions
 from countersign.storage.tables import buyers, disclosures, records, verifications, zip_attempts
 from tests.storage import items
 from tests.storage.conftest import Run
@@ -27,6 +31,12 @@ def counts(connection: Connection, _: None) -> dict[str, int]:
         table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
         for table in tables
     }
+
+
+async def delete_expired(database: Database, now: datetime, limit: int = 100) -> int:
+    return await Housekeeping(database).delete_expired(
+        now=now, zips_before=now - ZIP_WINDOW, messages_before=now - MESSAGES_KEPT, limit=limit
+    )
 
 
 def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
@@ -64,7 +74,7 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
         )
         run(Buyers(database, items.JOURNAL).verify(new))
 
-    assert run(Housekeeping(database).delete_expired(now, now - ZIP_WINDOW, 100)) == 1
+    assert run(delete_expired(database, now)) == 1
     slots = IdempotencyKeys(database)
     assert run(slots.get(owner.id, Mode.TEST, expired.slot)) is None
     assert run(slots.get(owner.id, Mode.TEST, fresh.slot)) == fresh
@@ -76,11 +86,11 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
         "verifications": 2,
         "zip_attempts": 1,
     }
-    assert run(Housekeeping(database).delete_expired(now, now - ZIP_WINDOW, 100)) == 0
+    assert run(delete_expired(database, now)) == 0
 
 
 def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -> None:
-    owner, store = items.account(), Housekeeping(database)
+    owner = items.account()
     run(Accounts(database).add(owner))
     for n in range(5):
         keep = items.idempotency_entry(owner)
@@ -89,6 +99,22 @@ def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -
         )
         run(Buyers(database, items.JOURNAL).verify(new))
     later = items.NOON + LIFETIME + ZIP_WINDOW
-    deleted = [run(store.delete_expired(later, later, 2)) for _ in range(4)]
+    deleted = [run(delete_expired(database, later, 2)) for _ in range(4)]
     assert deleted == [2, 2, 1, 0]
     assert run(database.read(counts, None))["zip_attempts"] == 0
+
+
+def test_a_message_of_a_provider_is_remembered_for_its_time(database: Database, run: Run) -> None:
+    """Acted upon once as long as it is remembered; the table does not grow for ever."""
+    owner, store = items.account(), PendingSessions(database)
+    run(Accounts(database).add(owner))
+
+    def hurry(message: bytes, at: datetime) -> bool:
+        return run(store.hurry(owner.id, Mode.LIVE, b"session", message, at))
+
+    now = items.NOON + 2 * MESSAGES_KEPT
+    assert hurry(b"old", now - MESSAGES_KEPT)
+    assert hurry(b"young", now - MESSAGES_KEPT + items.SECOND)
+    assert run(delete_expired(database, now)) == 1
+    assert hurry(b"old", now)
+    assert not hurry(b"young", now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -382,6 +383,19 @@ def test_only_the_newest_verifications_are_kept() -> None:
     """A buyer who verifies for ever does not grow for ever."""
     known = real(*(proof(f"s{number}", at=START + number * DAY) for number in range(9)))
     assert [one.session for one in known.proofs] == ["s5", "s6", "s7", "s8"]
+    assert len(known.proofs) == PROOFS_MAX
+
+
+@pytest.mark.parametrize("weaker", [proof(age_over=18), proof(sources=(Source.DATABASE,))])
+def test_many_weaker_verifications_do_not_push_out_a_stronger_one(weaker: Proof) -> None:
+    """Nobody can take `verified` away from an account that asks for more."""
+    strong = proof("strong", age_over=30, days=90)
+    later = (
+        msgspec.structs.replace(weaker, session=f"s{n}", expires_at=strong.expires_at + n)
+        for n in range(1, 9)
+    )
+    known = real(strong, *later)
+    assert strong in known.proofs
     assert len(known.proofs) == PROOFS_MAX
 
 

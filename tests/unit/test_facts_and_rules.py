@@ -134,4 +134,10 @@ def test_rules_are_read_back_as_they_were_stored(rules: VerificationRules) -> No
 def test_facts_hold_nothing_but_what_was_proved(unexpired: Tri) -> None:
     """A birthday or a ZIP code among them would be kept in the clear."""
     stored = msgspec.json.decode(msgspec.json.encode(facts(unexpired=unexpired)))
-    assert set(stored) == {"age_over", "document_checked", "document_unexpired", "zip_sources"}
+    assert set(stored) == {
+        "age_over",
+        "country_assumed",
+        "document_checked",
+        "document_unexpired",
+        "zip_sources",
+    }

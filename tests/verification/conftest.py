@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.http.backstage import Operator
+from tests.http.backstage import Operator, another_deployment
 from tests.support.providers import Playing, playing
 from tests.support.service import Deployment, Server
+from tests.verification.inside import Stage, staged
 from tests.verification.live import LiveVendor, live_vendor
 
 MakeVendor = Callable[..., LiveVendor]
@@ -43,3 +45,18 @@ def vendor_with(operator: Operator, server: Server) -> Iterator[MakeVendor]:
 def vendor(vendor_with: MakeVendor) -> LiveVendor:
     """Give a vendor that verifies with the simulated Stripe of this test alone."""
     return vendor_with("stripe")
+
+
+each_engine = pytest.mark.parametrize(
+    "stage", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+"""For tests of what the database has to do with it; the others run on SQLite alone."""
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+    """Open a new deployment in this process, with a clock that the test moves."""
+    on_postgres = getattr(request, "param", "sqlite") == "postgres"
+    engine = request.getfixturevalue("postgres_server") if on_postgres else None
+    with staged(another_deployment(tmp_path / "data", engine)) as made:
+        yield made

@@ -40,6 +40,7 @@ from tests.storage.conftest import (  # noqa: F401 - fixtures
     url,
 )
 from tests.unit.support import HandClock
+from tests.webhooks.telling import desk  # noqa: F401 - a fixture
 
 TIMEOUT_SECONDS = 1.0
 

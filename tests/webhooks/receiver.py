@@ -68,6 +68,15 @@ class Receiver:
         self.answer = lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
+async def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait for something to become true."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while not true():
+        assert loop.time() < end, "it did not happen in time"
+        await asyncio.sleep(0.01)
+
+
 @asynccontextmanager
 async def running_receiver(
     *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None

@@ -102,7 +102,10 @@ def test_a_name_that_changes_between_check_and_connect_gains_nothing() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("address", ["169.254.169.254", "10.0.0.1", "127.0.0.1"])
+@pytest.mark.parametrize(
+    "address",
+    ["169.254.169.254", "10.0.0.1", "127.0.0.1", "0.0.0.0", "::ffff:169.254.169.254", "fe80::1"],  # noqa: S104 - refused
+)
 def test_a_name_that_now_leads_inside_is_refused_at_the_next_connection(address: str) -> None:
     """It was public when the endpoint was made; that does not help."""
 
@@ -114,6 +117,52 @@ def test_a_name_that_now_leads_inside_is_refused_at_the_next_connection(address:
         sender = WebhookSender(guard, timeout_seconds=5)
         sent = await sender.post(Target("https", "hook.example.com", 443, "/"), {}, b"{}")
         assert sent.outcome is Outcome.ADDRESS_REFUSED
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("second", ["169.254.169.254", "10.0.0.1", "127.0.0.1"])
+def test_a_name_that_changes_right_after_the_check_is_not_asked_again(
+    second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is connected to is what was judged: the very connect is looked at, not the intention."""
+    connected: list[str] = []
+
+    async def connect(host: str, _port: int, **_: object) -> None:
+        connected.append(host)
+        raise OSError
+
+    async def scenario() -> None:
+        asked: list[str] = []
+
+        async def resolve(host: str, _port: int) -> Sequence[str]:
+            asked.append(host)
+            return ["203.0.112.1"] if len(asked) == 1 else [second]
+
+        sender = WebhookSender(AddressGuard(private=False, resolve=resolve), timeout_seconds=5)
+        target = Target("https", "hook.example.com", 443, "/")
+        monkeypatch.setattr(asyncio, "open_connection", connect)
+        assert (await sender.post(target, {}, b"{}")).outcome is Outcome.UNREACHABLE
+        assert (await sender.post(target, {}, b"{}")).outcome is Outcome.ADDRESS_REFUSED
+        assert connected == ["203.0.112.1"], "an address, and never the second one"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_the_inside_is_a_failure_and_never_followed(status: int) -> None:
+    """Not even the connection is made; nor to another path of the same receiver."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver, running_receiver(host="127.0.0.2") as inside:
+            for location in (inside.url, "/elsewhere", "http://169.254.169.254/latest/"):
+                receiver.answers(Answer(status=status, headers=(("Location", location),)))
+                sender = WebhookSender(AddressGuard(private=True), timeout_seconds=5)
+                sent = await sender.post(parse_target(receiver.url, private=True), {}, b"{}")
+                assert (sent.outcome, sent.status) == (Outcome.REFUSED, status)
+                await sender.close()
+            assert inside.connections == 0
+            assert [received.target for received in receiver.received] == ["/hook"] * 3
 
     asyncio.run(scenario())
 

@@ -40,7 +40,7 @@ from countersign.storage.tables import (
 from tests.storage.conftest import Run, on_postgres
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
-from tests.webhooks.receiver import Answer, Received, running_receiver
+from tests.webhooks.receiver import Answer, Received, running_receiver, until
 
 pytestmark = pytest.mark.contract
 NOWHERE = "http://127.0.0.1:9/hook"
@@ -196,6 +196,29 @@ def test_resending_delivers_once_more_under_the_same_id(service: Service, run: R
             assert sorted(len(d.attempts) for d in found.values()) == [1, 2]
             with pytest.raises(NotFound):
                 await service.endpoints.resend(endpoint, "evt_01km9x4vab7wqrr1p6q1s2t3v5")
+
+    run(scenario())
+
+
+def test_resending_while_an_attempt_is_under_way_still_sends_once_more(
+    service: Service, run: Run
+) -> None:
+    """What comes of the earlier attempt is written down, and ends nothing."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            endpoint, _ = await service.endpoint(receiver.url)
+            (event_id,) = await service.happen()
+            receiver.answers(Answer(wait_seconds=0.3), Answer())
+            settling = asyncio.ensure_future(service.deliver.settle())
+            await until(lambda: bool(receiver.received))
+            await service.endpoints.resend(endpoint, event_id)
+            await settling
+            await service.deliver.settle()
+            assert receiver.ids == [event_id] * 2
+            (delivery,) = await service.log(endpoint)
+            assert delivery.status is DeliveryStatus.SUCCEEDED
+            assert [attempt.status for attempt in delivery.attempts] == [204, 204]
 
     run(scenario())
 

@@ -6,7 +6,6 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ import httpx2
 import pytest
 import standardwebhooks
 
-from tests.support.service import Deployment, Server, running_server
+from tests.support.service import Deployment, Server, free_port, running_server
 from tests.webhooks.happenings import happen
-from tests.webhooks.receiver import running_receiver
+from tests.webhooks.receiver import running_receiver, until
 
 URL = "https://hook.example.com/countersign"
 
@@ -27,7 +26,11 @@ def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Run a server that delivers to this machine."""
     made = Deployment(
         data_dir=tmp_path_factory.mktemp("webhooks") / "data",
-        settings={"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "2"},
+        settings={
+            "WEBHOOK_ALLOW_PRIVATE": "true",
+            "WEBHOOK_TIMEOUT_SECONDS": "2",
+            "METRICS_PORT": str(free_port()),
+        },
     )
     made.run("init")
     with running_server(made) as server:
@@ -194,6 +197,35 @@ def test_the_whole_way_from_the_event_to_the_log_of_deliveries(open_server: Serv
         asyncio.run(scenario(client))
 
 
+def test_metrics_tell_what_came_of_attempts(open_server: Server) -> None:
+    """Counted by outcome; and how many endpoints wait."""
+    deployment = open_server.deployment
+    account = deployment.account("counted")
+
+    async def scenario(client: httpx2.Client) -> None:
+        async with running_receiver() as receiver:
+            made = await asyncio.to_thread(make, client, receiver.url)
+            path = f"/v1/webhook_endpoints/{made['endpoint_id']}"
+            before = await asyncio.to_thread(delivered, deployment)
+            await asyncio.to_thread(happen, deployment, account, 3)
+            await until(lambda: statuses(client, path) == ["succeeded"] * 3)
+            assert await asyncio.to_thread(delivered, deployment) == before + 3
+            client.delete(path)
+
+    with open_server.client(deployment.key(account)) as client:
+        asyncio.run(scenario(client))
+
+
+def delivered(deployment: Deployment) -> float:
+    """Read the metric, which is served on a port of its own."""
+    port = deployment.settings["METRICS_PORT"]
+    shown = httpx2.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
+    assert "countersign_webhook_endpoints_waiting " in shown
+    name = 'countersign_webhook_attempts_total{outcome="delivered"} '
+    return sum(float(line.removeprefix(name)) for line in shown.splitlines() if name in line)
+
+
+@pytest.mark.timeout(300)  # a process for each command
 def test_an_operator_does_the_same_from_the_command_line(open_server: Server) -> None:
     """Add, send an example, look at deliveries, resend, recover, rotate, disable, delete."""
     deployment = open_server.deployment
@@ -202,7 +234,7 @@ def test_an_operator_does_the_same_from_the_command_line(open_server: Server) ->
     async def scenario() -> None:
         async with running_receiver() as receiver:
             at = ["--account", account, "--mode", "test", "--url", receiver.url]
-            made = await asyncio.to_thread(deployment.read, "webhooks", "endpoints", "add", *at)
+            made = await asyncio.to_thread(deployment.read, "webhooks", "add", *at)
             id_ = made["endpoint_id"]
             told = await asyncio.to_thread(deployment.read, "webhooks", "send-example", id_)
             assert (told["outcome"], told["http_status"]) == ("delivered", 204)
@@ -218,14 +250,25 @@ def test_an_operator_does_the_same_from_the_command_line(open_server: Server) ->
             assert delivery["event_id"] == event_id
             rotated = await asyncio.to_thread(deployment.read, "webhooks", "rotate-secret", id_)
             assert rotated["secret"] not in (made["secret"], None)
-            disabled = await asyncio.to_thread(
-                deployment.read, "webhooks", "endpoints", "disable", id_
-            )
+            change = ["webhooks", "change", id_, "--type", "buyer.failed", "--description", "shop"]
+            changed = await asyncio.to_thread(deployment.read, *change)
+            shown = await asyncio.to_thread(deployment.read, "webhooks", "show", id_)
+            assert shown == changed
+            assert (shown["event_types"], shown["description"]) == (["buyer.failed"], "shop")
+            assert shown["url"] == receiver.url
+            assert "secret" not in shown
+            people = await asyncio.to_thread(deployment.run, "webhooks", "show", id_)
+            assert shown["secrets"][0]["public_key"] in people.stdout
+            both = ["webhooks", "change", id_, "--type", "buyer.failed", "--every-type"]
+            assert (await asyncio.to_thread(deployment.run, *both, check=False)).returncode == 1
+            again = ["webhooks", "change", id_, "--every-type"]
+            assert (await asyncio.to_thread(deployment.read, *again))["event_types"] is None
+            disabled = await asyncio.to_thread(deployment.read, "webhooks", "disable", id_)
             assert disabled["disabled_reason"] == "requested"
-            await asyncio.to_thread(deployment.run, "webhooks", "endpoints", "enable", id_)
-            await asyncio.to_thread(deployment.run, "webhooks", "endpoints", "delete", id_, "--yes")
+            await asyncio.to_thread(deployment.run, "webhooks", "enable", id_)
+            await asyncio.to_thread(deployment.run, "webhooks", "delete", id_, "--yes")
             listed = await asyncio.to_thread(
-                deployment.read, "webhooks", "endpoints", "list", "--account", account
+                deployment.read, "webhooks", "list", "--account", account
             )
             assert listed == []
 
@@ -265,14 +308,6 @@ def test_listen_brings_events_to_a_laptop(open_server: Server, tmp_path: Path) -
             assert [line.split()[1] for line in printed.splitlines()] == receiver.ids
 
     asyncio.run(scenario())
-
-
-async def until(true: Any) -> None:  # noqa: ANN401 - any callable
-    """Wait for something to become true."""
-    end = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
 
 
 def statuses(client: httpx2.Client, path: str) -> list[str]:

@@ -48,6 +48,30 @@ def rotate_key(mode: str, *, overlap: timedelta, at_once: bool, yes: bool, as_js
     show(_view(key), key.kid, as_json=as_json)
 
 
+@clearances.command("keys")
+@command
+def keys_(*, as_json: bool) -> None:
+    """List the keys that sign tokens, the oldest of each mode first."""
+    views = [_view(key) for key in _list()]
+    plain = "\n".join(f"{view['kid']}  signs from {view['signs_from']}" for view in views)
+    show(views, plain, as_json=as_json)
+
+
+@clearances.command("withdraw-key")
+@click.argument("kid")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def withdraw_key(kid: str, *, yes: bool, as_json: bool) -> None:
+    """Take back the key KID at once: no token that it has signed is valid any more.
+
+    For a key that somebody else may have. Another one has to sign already: rotate-key --at-once.
+    """
+    confirm(f"Make every token worthless that {kid} has signed?", yes=yes)
+    key = _withdraw(kid)
+    say("/.well-known/jwks.json no longer shows it. Copies of that are good for five minutes.")
+    show(_view(key), key.kid, as_json=as_json)
+
+
 @click.group()
 def clearance() -> None:
     """What an account asks of its clearances."""
@@ -93,6 +117,16 @@ def show_(account: str, *, as_json: bool) -> None:
 @with_deployment
 async def _rotate(deployment: Deployment, mode: Mode, overlap: timedelta) -> ClearanceKey:
     return await deployment.clearance_keys.rotate(mode, overlap)
+
+
+@with_deployment
+async def _list(deployment: Deployment) -> list[ClearanceKey]:
+    return [key for mode in Mode for key in await deployment.clearance_keys.list(mode)]
+
+
+@with_deployment
+async def _withdraw(deployment: Deployment, kid: str) -> ClearanceKey:
+    return await deployment.clearance_keys.withdraw(kid)
 
 
 @with_deployment

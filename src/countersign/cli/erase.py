@@ -45,7 +45,7 @@ def erase(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Destroy what is personal in an acknowledgment or about a buyer, for good.
+    """Destroy what is personal in an acknowledgment, a verification or about a buyer, for good.
 
     The record, its entry in the log and every proof stay valid; that it was erased is recorded.
     """
@@ -118,7 +118,7 @@ def list_(*, as_json: bool) -> None:
 
 @click.group()
 def retention() -> None:
-    """Retention: acknowledgments whose time to be kept has ended."""
+    """Retention: what has been kept for as long as it was to be."""
 
 
 @retention.command("run")
@@ -126,28 +126,30 @@ def retention() -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Erase the acknowledgments whose retention has ended, except those on hold.
+    """Erase what has outlived its retention, except what is on hold.
 
-    How long they are kept is the `retention_years` of the notice version; without it, for ever.
+    Acknowledgments: the `retention_years` of the notice version; without it they are kept for
+    ever. The evidence of live verifications: COUNTERSIGN_EVIDENCE_DAYS after they can no longer
+    count, COUNTERSIGN_FAILED_EVIDENCE_DAYS for those that did not succeed; buyers stay verified.
     """
     found = _due()
     free = [due for due in found if due.hold is None]
     lines = [
-        f"{due.ack_id}  ended {rfc3339(due.retention_ended_at)}"
+        f"{due.record_id}  ended {rfc3339(due.retention_ended_at)}"
         + (f"  on hold: {due.hold}" if due.hold else "")
         for due in found
     ]
     say(f"{len(found)} are due, {len(found) - len(free)} of them on hold.")
     erased: list[str] = []
     if free and not dry_run:
-        confirm(f"Destroy the disclosures of {len(free)} acknowledgments for good?", yes=yes)
+        confirm(f"Destroy the disclosures of {len(free)} records for good?", yes=yes)
         erased = _erase_due(free)
         if len(erased) < len(free):
             say(f"{len(erased)} were erased; {len(free) - len(erased)} came to be on hold.")
     answer = {
         "due": [
             {
-                "ack_id": due.ack_id,
+                "id": due.record_id,
                 "retention_ended_at": rfc3339(due.retention_ended_at),
                 "hold_id": due.hold,
             }
@@ -181,13 +183,13 @@ async def _due(deployment: Deployment) -> list[Due]:
 async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> list[str]:
     erased = []
     for number, due in enumerate(found, 1):
-        plan = await deployment.erase.plan(due.ack_id)
+        plan = await deployment.erase.plan(due.record_id)
         try:
             await deployment.erase(plan, ErasureReason.RETENTION)
         except OnHold as error:  # placed while this was running
-            say(f"{due.ack_id}: {error.message}")
+            say(f"{due.record_id}: {error.message}")
         else:
-            erased.append(due.ack_id)
+            erased.append(due.record_id)
         if number % _PROGRESS_EVERY == 0:
             say(f"{number} of {len(found)}")
     await deployment.database.forget()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from countersign.cli.support import Duration, command, confirm, say, show, with_
 from countersign.domain.instant import rfc3339
 from countersign.domain.log import LogKey
 from countersign.domain.mode import Mode
-from countersign.errors import InvalidArgument
+from countersign.errors import InternalError, InvalidArgument
+from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import parse_policy
-from countersign.services.begin_log import NewEpoch, PublishedHead
+from countersign.services.begin_log import NewEpoch
 from countersign.services.check_log import Finding, Progress
+from countersign.services.recover_log import PublishedHead
 from countersign.services.seal_log import LogState
 
 _MODES = click.Choice([mode.value for mode in Mode])
@@ -35,13 +38,17 @@ The ways out:
  1. Recover the missing tail. If a newer copy of the database exists (a standby, a later backup, an
     archive of the write-ahead log), stop the servers and put that one in place. Sealing goes on by
     itself once the database holds the published checkpoint; after `countersign restore`, which
-    always suspends it, go on with 2.
+    always suspends it, go on with 2 or 4.
  2. If nothing was published beyond what the database holds, and you know the last published
     checkpoint from outside (a witness, a proof that someone keeps, a copy of the log, or the file
     {mode}.checkpoint in COUNTERSIGN_LOG_HEAD_DIR, where it is newer than the loss):
     countersign log recover --mode {mode} --published-head FILE
-    It is taken only if the database holds exactly that checkpoint.
- 3. Begin a new epoch, a log of its own whose first entry cites the old head:
+    It is taken only if the database holds exactly that checkpoint, and if `heads` keeps no later
+    one. Is what is kept there not of this deployment, say so with --overrule-kept-head.
+ 3. If the file {mode}.checkpoint is gone while the database has lost nothing: put the file back, or
+    take the database's own head for the last published one:
+    countersign log recover --mode {mode} --adopt-database-head
+ 4. Begin a new epoch, a log of its own whose first entry cites the old head:
     countersign log recover --mode {mode} --new-epoch --reason TEXT
     With --published-head FILE it cites that one as the last published; else the one in `heads`.
     Proofs of the old log stay valid under its key; hand out the new key as well."""
@@ -71,13 +78,10 @@ def check(*, as_json: bool) -> None:
     entries, findings = _check()
     view = {
         "entries": entries,
-        "findings": [
-            {"log": f.log.origin, "index": f.index, "message": f.message} for f in findings
-        ],
+        "findings": [{"log": f.log, "index": f.index, "message": f.message} for f in findings],
     }
     told = [
-        f"{f.log.origin}{'' if f.index is None else f' entry {f.index}'}: {f.message}"
-        for f in findings
+        f"{f.log}{'' if f.index is None else f' entry {f.index}'}: {f.message}" for f in findings
     ]
     show(
         view,
@@ -119,6 +123,17 @@ def rotate_key(*, overlap: timedelta, yes: bool, as_json: bool) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File with the last published checkpoint, known from outside.",
 )
+@click.option(
+    "--overrule-kept-head",
+    is_flag=True,
+    help="With --published-head: although `heads` keeps another or a later checkpoint. If that one "
+    "was ever published, this signs a fork.",
+)
+@click.option(
+    "--adopt-database-head",
+    is_flag=True,
+    help="Where none is kept: the database has lost nothing, and its own head was published last.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def recover(
@@ -128,11 +143,14 @@ def recover(
     host: str | None,
     reason: str,
     published_head: Path | None,
+    overrule_kept_head: bool,
+    adopt_database_head: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
     """Explain why sealing is suspended, and go on in one of the documented ways."""
     note = None if published_head is None else _read(published_head)
+    _refuse_two(new_epoch, adopt_database_head, note is not None)
     if new_epoch:
         confirm(f"Begin a new epoch of the {mode} log? The old one ends for good.", yes=yes)
         begun = _new_epoch(Mode(mode), reason, host, note)
@@ -141,8 +159,12 @@ def recover(
         return
     if note is not None:
         confirm("Is this the last checkpoint that was ever published?", yes=yes)
-        _accept(Mode(mode), note)
-        say("Accepted. Servers go on sealing within a second.")
+        _accept(Mode(mode), note, reason, overrule=overrule_kept_head)
+        say("Accepted, and written down in the log. Servers go on sealing within a second.")
+    if adopt_database_head:
+        confirm("Has the database lost nothing, and was it never restored?", yes=yes)
+        size = _adopt(Mode(mode), reason).size
+        say(f"The checkpoint of size {size} is kept, and the log tells so. Sealing goes on.")
     (state,) = [state for state in _status() if state.log.mode is Mode(mode)]
     if state.suspended is None:
         say(f"{state.log.origin} is not suspended: there is nothing to recover.")
@@ -154,7 +176,8 @@ def recover(
 @with_deployment
 async def _status(deployment: Deployment) -> Sequence[LogState]:
     # Seals what waits, and finds out on the way whether that is possible.
-    await deployment.seal_log.settle()
+    with suppress(InternalError):  # the database is damaged: the states tell that
+        await deployment.seal_log.settle()
     return await deployment.seal_log.states()
 
 
@@ -190,9 +213,23 @@ async def _new_epoch(
     return await deployment.begin_log.epoch(mode, reason, host, published)
 
 
+def _refuse_two(new_epoch: bool, adopt: bool, published: bool) -> None:  # noqa: FBT001 - options
+    if adopt and (new_epoch or published):
+        msg = "--adopt-database-head goes with neither --new-epoch nor --published-head."
+        raise InvalidArgument(msg)
+
+
 @with_deployment
-async def _accept(deployment: Deployment, mode: Mode, note: bytes) -> None:
-    await deployment.begin_log.accept(mode, await _published(deployment, mode, note))
+async def _accept(
+    deployment: Deployment, mode: Mode, note: bytes, reason: str, *, overrule: bool
+) -> None:
+    published = await _published(deployment, mode, note)
+    await deployment.recover_log.accept(mode, published, reason, overrule=overrule)
+
+
+@with_deployment
+async def _adopt(deployment: Deployment, mode: Mode, reason: str) -> Checkpoint:
+    return await deployment.recover_log.adopt(mode, reason)
 
 
 async def _published(deployment: Deployment, mode: Mode, note: bytes) -> PublishedHead:

@@ -17,6 +17,7 @@ from countersign.cli.notices import notices
 from countersign.cli.server import dev, init, serve
 from countersign.cli.simulate import simulate_provider
 from countersign.cli.support import log_to_standard_error
+from countersign.cli.test_helpers import test_helpers
 from countersign.cli.vault import vault
 from countersign.cli.verify import verify
 from countersign.cli.webhooks import webhooks
@@ -54,6 +55,7 @@ for part in (
     backup,
     restore,
     simulate_provider,
+    test_helpers,
     webhooks,
 ):
     main.add_command(part)

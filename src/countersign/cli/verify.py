@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from countersign.cli.support import command, say, show
+from countersign.cli.support import command, say
 from countersign.domain.instant import rfc3339
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, pack
@@ -66,8 +66,9 @@ def verify(
         told = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is no date"
         say(_printable(f"cosigned by {cosigned['name']} at {told}"))
     for stamp in verdict.facts.get("timestamps", ()):
-        say(f"time-stamp: {stamp}")
-    show(_view(verdict) | {"warnings": warnings}, verdict.line(), as_json=as_json)
+        say(_printable(f"time-stamp: {stamp}"))
+    answer = json.dumps(_view(verdict) | {"warnings": warnings})
+    click.echo(answer if as_json else _printable(verdict.line()))
     if not verdict.ok:
         sys.exit(1)
 
@@ -129,7 +130,7 @@ def _printable(text: str) -> str:
 
 def _policy(file: Path) -> Policy:
     try:
-        return parse_policy(file.read_bytes())
+        return parse_policy(file.read_bytes(), any_kind=True)
     except EvidenceError as error:
         msg = f"{file} is no policy: {error}."
         raise InvalidArgument(msg) from error

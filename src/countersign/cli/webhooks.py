@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import click
 
 from countersign.bootstrap import Deployment
 from countersign.cli.listen import listen
-from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
+from countersign.cli.support import Duration, command, confirm, show, with_deployment
+from countersign.cli.webhook_views import (
+    attempt_json,
+    show_changed,
+    show_deliveries,
+    show_endpoint,
+    show_endpoints,
+    show_secret,
+    told,
+)
 from countersign.domain.event import EventType
-from countersign.domain.instant import parse_rfc3339, rfc3339
+from countersign.domain.instant import parse_rfc3339
 from countersign.domain.mode import Mode
 from countersign.domain.webhook import Attempt, Delivery, DeliveryStatus, WebhookEndpoint
 from countersign.errors import InvalidArgument
@@ -29,23 +37,25 @@ def webhooks() -> None:
     """Webhooks: where events are sent, and what came of it."""
 
 
-@webhooks.group()
-def endpoints() -> None:
-    """Where events are sent."""
-
-
-@endpoints.command("list")
+@webhooks.command("list")
 @click.option("--account", required=True, help="Id or name of the account.")
 @click.option("--mode", type=_MODES, help="Only those of this mode.")
 @command
 def list_(account: str, *, mode: str | None, as_json: bool) -> None:
     """List the endpoints of an account, oldest first."""
     found = _list(account, None if mode is None else Mode(mode))
-    lines = [f"{e.id}  {e.mode}  {_state(e)}  {e.url}" for e in found]
-    show([_view(endpoint) for endpoint in found], "\n".join(lines), as_json=as_json)
+    show_endpoints([*found], as_json=as_json)
 
 
-@endpoints.command("add")
+@webhooks.command("show")
+@click.argument("endpoint_id")
+@command
+def show_one(endpoint_id: str, *, as_json: bool) -> None:
+    """Show an endpoint: everything but its secret."""
+    show_endpoint(_get(endpoint_id), as_json=as_json)
+
+
+@webhooks.command("add")
 @click.option("--account", required=True, help="Id or name of the account.")
 @click.option("--mode", required=True, type=_MODES, help="test or live.")
 @click.option("--url", required=True, help="Where to send events, https.")
@@ -62,28 +72,59 @@ def add(
     account: str, mode: str, url: str, types: tuple[str, ...], description: str, *, as_json: bool
 ) -> None:
     """Add an endpoint, and print its id and its secret: this once, never again."""
-    wanted = frozenset(EventType(type_) for type_ in types) or None
-    changes = EndpointChanges(url=url, description=description, event_types=wanted)
-    _show_secret(_add(account, Mode(mode), changes), as_json=as_json)
+    changes = EndpointChanges(url=url, description=description, event_types=_wanted(types))
+    show_secret(_add(account, Mode(mode), changes), as_json=as_json)
 
 
-@endpoints.command("disable")
+@webhooks.command("change")
+@click.argument("endpoint_id")
+@click.option("--url", help="Where to send events from now on.")
+@click.option(
+    "--type",
+    "types",
+    type=_TYPES,
+    multiple=True,
+    help="Send only events of this type; may be repeated.",
+)
+@click.option("--every-type", is_flag=True, help="Send all types again.")
+@click.option("--description", help="For people.")
+@command
+def change(
+    endpoint_id: str,
+    *,
+    url: str | None,
+    types: tuple[str, ...],
+    every_type: bool,
+    description: str | None,
+    as_json: bool,
+) -> None:
+    """Change an endpoint; what is not given stays as it is."""
+    if types and every_type:
+        msg = "Either --type or --every-type."
+        raise InvalidArgument(msg)
+    changes = EndpointChanges(
+        url=url, description=description, event_types=_wanted(types), every_event_type=every_type
+    )
+    show_changed(_change(endpoint_id, changes), as_json=as_json)
+
+
+@webhooks.command("disable")
 @click.argument("endpoint_id")
 @command
 def disable(endpoint_id: str, *, as_json: bool) -> None:
     """Send nothing more to an endpoint; what waits for it is stopped."""
-    _show_changed(_change(endpoint_id, EndpointChanges(disabled=True)), as_json=as_json)
+    show_changed(_change(endpoint_id, EndpointChanges(disabled=True)), as_json=as_json)
 
 
-@endpoints.command("enable")
+@webhooks.command("enable")
 @click.argument("endpoint_id")
 @command
 def enable(endpoint_id: str, *, as_json: bool) -> None:
     """Send events to an endpoint again, from now on; `recover` sends what it missed."""
-    _show_changed(_change(endpoint_id, EndpointChanges(disabled=False)), as_json=as_json)
+    show_changed(_change(endpoint_id, EndpointChanges(disabled=False)), as_json=as_json)
 
 
-@endpoints.command("delete")
+@webhooks.command("delete")
 @click.argument("endpoint_id")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
@@ -106,7 +147,7 @@ def delete(endpoint_id: str, *, yes: bool, as_json: bool) -> None:
 @command
 def rotate_secret(endpoint_id: str, *, overlap: timedelta, as_json: bool) -> None:
     """Give an endpoint a new secret, and print it; messages carry both signatures for a while."""
-    _show_secret(_rotate(endpoint_id, overlap), as_json=as_json)
+    show_secret(_rotate(endpoint_id, overlap), as_json=as_json)
 
 
 @webhooks.command("deliveries")
@@ -119,12 +160,7 @@ def rotate_secret(endpoint_id: str, *, overlap: timedelta, as_json: bool) -> Non
 def deliveries(endpoint_id: str, *, status: str | None, limit: int, as_json: bool) -> None:
     """Show what was sent to an endpoint, the newest events first."""
     found = _deliveries(endpoint_id, None if status is None else DeliveryStatus(status), limit)
-    lines = [
-        f"{view.id}  {view.event.type}  {delivery.status}  "
-        + ", ".join(_told(attempt) for attempt in delivery.attempts)
-        for view, delivery in found
-    ]
-    show([_delivery(*item) for item in found], "\n".join(lines), as_json=as_json)
+    show_deliveries([*found], as_json=as_json)
 
 
 @webhooks.command("resend")
@@ -148,7 +184,7 @@ def recover(endpoint_id: str, *, since: str, as_json: bool) -> None:
     except ValueError as error:
         msg = f"--since: {error}."
         raise InvalidArgument(msg) from None
-    _show_changed(_recover(endpoint_id, start), as_json=as_json)
+    show_changed(_recover(endpoint_id, start), as_json=as_json)
 
 
 @webhooks.command("send-example")
@@ -165,10 +201,14 @@ def recover(endpoint_id: str, *, since: str, as_json: bool) -> None:
 def send_example(endpoint_id: str, *, type_: str, as_json: bool) -> None:
     """Send a signed example from here, at once, and tell what came of it."""
     attempt = _send_example(endpoint_id, EventType(type_))
-    show(_attempt(attempt), _told(attempt), as_json=as_json)
+    show(attempt_json(attempt), told(attempt), as_json=as_json)
 
 
 webhooks.add_command(listen)
+
+
+def _wanted(types: tuple[str, ...]) -> frozenset[EventType] | None:
+    return frozenset(EventType(type_) for type_ in types) or None
 
 
 @with_deployment
@@ -177,6 +217,11 @@ async def _list(
 ) -> Sequence[WebhookEndpoint]:
     owner = await deployment.accounts.get(account)
     return await deployment.webhook_endpoints.list(owner.id, mode)
+
+
+@with_deployment
+async def _get(deployment: Deployment, endpoint_id: str) -> WebhookEndpoint:
+    return await deployment.webhook_endpoints.by_id(endpoint_id)
 
 
 @with_deployment
@@ -236,68 +281,3 @@ async def _send_example(deployment: Deployment, endpoint_id: str, type_: EventTy
         return await deployment.deliver_webhooks.send_example(endpoint, type_)
     finally:
         await deployment.deliver_webhooks.close()
-
-
-def _show_secret(view: EndpointView, *, as_json: bool) -> None:
-    endpoint, secret = view.endpoint, view.secret
-    assert secret is not None  # noqa: S101 - it has just been made
-    say(f"Endpoint {endpoint.id}. Its secret for v1 signatures is shown this once;")
-    say(f"the public key for v1a signatures is {endpoint.secrets[0].public_key}")
-    plain = f"{endpoint.id}\n{secret.text}"
-    show(_view(endpoint) | {"secret": secret.text}, plain, as_json=as_json)
-
-
-def _show_changed(view: EndpointView, *, as_json: bool) -> None:
-    say("Running servers follow within seconds.")
-    show(_view(view.endpoint), view.endpoint.id, as_json=as_json)
-
-
-def _state(endpoint: WebhookEndpoint) -> str:
-    return "enabled" if endpoint.disabled_reason is None else f"disabled:{endpoint.disabled_reason}"
-
-
-def _told(attempt: Attempt) -> str:
-    status = "" if attempt.status is None else f" {attempt.status}"
-    return f"{attempt.outcome}{status} in {attempt.duration_ms} ms"
-
-
-def _view(endpoint: WebhookEndpoint) -> dict[str, Any]:
-    types = endpoint.event_types
-    return {
-        "endpoint_id": endpoint.id,
-        "account_id": endpoint.account_id,
-        "mode": endpoint.mode.value,
-        "url": endpoint.url,
-        "description": endpoint.description,
-        "event_types": None if types is None else sorted(types),
-        "created_at": rfc3339(endpoint.created_at),
-        "disabled_at": _time(endpoint.disabled_at),
-        "disabled_reason": endpoint.disabled_reason,
-        "secrets": [
-            {"public_key": s.public_key, "expires_at": _time(s.expires_at)}
-            for s in endpoint.secrets
-        ],
-    }
-
-
-def _delivery(view: EventView, delivery: Delivery) -> dict[str, Any]:
-    return {
-        "event_id": view.id,
-        "type": view.event.type.value,
-        "status": delivery.status.value,
-        "next_attempt_at": _time(delivery.next_attempt_at),
-        "attempts": [_attempt(attempt) for attempt in delivery.attempts],
-    }
-
-
-def _attempt(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "attempted_at": rfc3339(attempt.at),
-        "duration_ms": attempt.duration_ms,
-        "outcome": attempt.outcome.value,
-        "http_status": attempt.status,
-    }
-
-
-def _time(instant: datetime | None) -> str | None:
-    return None if instant is None else rfc3339(instant)

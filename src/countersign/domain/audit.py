@@ -17,6 +17,7 @@ class AuditAction(StrEnum):
     EVIDENCE_SHOWN = "evidence_shown"
     CLEARANCE_SETTINGS_CHANGED = "clearance_settings_changed"
     CLEARANCE_KEY_ADDED = "clearance_key_added"
+    CLEARANCE_KEY_WITHDRAWN = "clearance_key_withdrawn"
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True):

@@ -67,7 +67,7 @@ class Proof(Struct, frozen=True, kw_only=True):
     expires_at: int
     facts: Facts
     zips: tuple[str, ...]
-    """Keyed hashes of the ZIP codes proved, in hexadecimal digits."""
+    """Keyed hashes of the ZIP codes proved with what vouches for each, in hexadecimal digits."""
 
 
 class Buyer(Struct, frozen=True, kw_only=True):
@@ -147,7 +147,7 @@ def _verified(buyer: Buyer, attempt: Attempt) -> Buyer:
     proof = attempt.proof
     known = next((p for p in buyer.proofs if proof and p.session == proof.session), None)
     if proof is None or known is None:
-        proofs = buyer.proofs if proof is None else (*buyer.proofs, proof)[-PROOFS_MAX:]
+        proofs = buyer.proofs if proof is None else _kept((*buyer.proofs, proof))
         if _later(buyer, attempt):
             return replace(
                 buyer,
@@ -167,6 +167,23 @@ def _verified(buyer: Buyer, attempt: Attempt) -> Buyer:
         proofs=tuple(joined if p is known else p for p in buyer.proofs),
         expires_at=attempt.expires_at if _later(buyer, attempt) else buyer.expires_at,
     )
+
+
+def _kept(proofs: tuple[Proof, ...]) -> tuple[Proof, ...]:
+    """The proofs that are kept of one more than there may be.
+
+    The one that goes is one that another makes superfluous, so that many weak verifications do
+    not push out a strong one; else the one that expires first.
+    """
+    if len(proofs) <= PROOFS_MAX:
+        return proofs
+    superfluous = [p for p in proofs if any(q is not p and _covers(q, p) for q in proofs)]
+    goes = min(superfluous or proofs, key=lambda proof: proof.expires_at)
+    return tuple(proof for proof in proofs if proof is not goes)
+
+
+def _covers(one: Proof, other: Proof) -> bool:
+    return one.expires_at >= other.expires_at and joined_facts(one.facts, other.facts) == one.facts
 
 
 def _joined(known: Proof, new: Proof) -> Proof:

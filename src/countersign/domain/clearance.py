@@ -92,11 +92,14 @@ class Question(Struct, frozen=True, kw_only=True):
     session_index: bytes
     cbid_index: bytes
     order_index: bytes
-    """Of the whole order: two questions with the same one are about the same order."""
+    """Of the order: two questions with the same one, about one buyer, are about the same order."""
     zip_index: bytes
     index: Callable[[str, str], bytes]
     """The keyed hash of a field and its value."""
     at: datetime
+    """The real time, which is that of the record."""
+    judged_at: datetime
+    """The time that conditions are judged by: the same, but where a test clock is ahead."""
 
 
 class Acknowledged(Struct, frozen=True, kw_only=True):
@@ -132,6 +135,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
     clearance_id: str
     kid: str
     at: datetime
+    judged_at: datetime
     expires_at: datetime
 
 
@@ -143,10 +147,12 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     earlier: Earlier | None
     buyer: Buyer | None
     """The one that the identifier leads to."""
+    bound_to: str | None
+    """The identifier under which the buyer goes on that the acknowledgment is bound to."""
     buyer_rules: VerificationRules | None
     """Those of the account; None where it has none of its own."""
     sandbox_zips: frozenset[bytes]
-    """The ZIP codes with which a simulated buyer was verified, as keyed hashes."""
+    """The ZIP codes that the sandbox verified the buyer with, as keyed hashes."""
     rules: ClearanceRules
 
 
@@ -157,7 +163,7 @@ class Case(Struct, frozen=True, kw_only=True):
     order_index: bytes
     session_index: bytes
     cbid_indexes: frozenset[bytes]
-    """Of the identifier that was sent, and of the one under which that buyer goes on."""
+    """Of the identifiers that are known to name the buyer."""
     acknowledgment: Acknowledged | None
     use: Use | None
     notice_in_force: bool
@@ -312,7 +318,10 @@ def _has_status(*statuses: BuyerStatus) -> Callable[[Case], bool]:
 
 
 def _other_zip(case: Case) -> bool:
-    return case.zip_proved is False
+    # A verified buyer whose ZIP code is not known has proved none.
+    return case.zip_proved is False or (
+        case.zip_proved is None and _has_status(BuyerStatus.VERIFIED)(case)
+    )
 
 
 def _other_address(case: Case) -> bool:

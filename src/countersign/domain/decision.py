@@ -20,6 +20,7 @@ AGES_TOLD: Final = (18, 19, 20, 21, 25, 30)
 """Of an age is kept only which of these it had reached: enough to judge by, too little to know."""
 _FIRST_YEAR: Final = 1900
 """An earlier year of birth is a mistake, or what a provider puts in the place of a redacted one."""
+_FIRST_DECISION: Final = 2000
 _US: Final = frozenset({"US", "USA", "UNITED STATES", "UNITED STATES OF AMERICA"})
 _UNDECIDED: Final[dict[Outcome, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
     Outcome.PENDING: (BuyerStatus.PENDING, ()),
@@ -36,14 +37,15 @@ class Decision:
     """What came of it.
 
     `facts` and `zips` are given only with `verified`: what was proved, and the five digits of
-    every ZIP code that is proved, which are personal and kept only as keyed hashes.
+    every ZIP code that is proved with what vouches for it, which are personal and kept only as
+    keyed hashes.
     """
 
     status: BuyerStatus
     reasons: tuple[Reason, ...]
     expires_at: datetime | None = None
     facts: Facts | None = None
-    zips: tuple[str, ...] = ()
+    zips: tuple[tuple[str, Source], ...] = ()
 
     @property
     def not_bound(self) -> bool:
@@ -75,8 +77,6 @@ def decide(
         first_verified_at: when this session verified somebody first. A session that is sent
             again and again does not get younger by it.
     """
-    if result.outcome is Outcome.REDACTED:
-        return _decision(BuyerStatus.FAILED, Reason.SESSION_REDACTED)
     unbound = _unbound(result, rules, subject_reference)
     if unbound:
         return _decision(BuyerStatus.FAILED, *unbound)
@@ -97,7 +97,7 @@ def decide(
     born = result.date_of_birth
     if reasons or born is None:
         return _decision(BuyerStatus.FAILED, *(reasons or (Reason.AGE_UNKNOWN,)))
-    began = min(now, result.decided_at or first_verified_at or now)
+    began = min(time for time in (now, _decided_at(result), first_verified_at) if time is not None)
     return Decision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
@@ -109,8 +109,9 @@ def decide(
             document_checked=result.document is not None,
             document_unexpired=unexpired,
             zip_sources=tuple(sorted({address.source for address in matching})),
+            country_assumed=not any((address.country or "").strip() for address in matching),
         ),
-        zips=tuple(sorted({zip_ for zip_, _ in proved})),
+        zips=tuple(sorted({(zip_, address.source) for zip_, address in proved})),
     )
 
 
@@ -161,6 +162,12 @@ def _unbound(
         if not untold:
             reasons.append(Reason.SESSION_NOT_BOUND)
     return reasons
+
+
+def _decided_at(result: ProviderResult) -> datetime | None:
+    """When the provider decided; what stands in the place of a time that is gone is none."""
+    told = result.decided_at
+    return told if told is not None and told.year >= _FIRST_DECISION else None
 
 
 def _unexpired(result: ProviderResult, today: date) -> Tri:

@@ -31,6 +31,24 @@ class Erasable:
     erased_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasableBuyer:
+    """A buyer with all its identifiers, the one it goes on as first, and its verifications."""
+
+    cbids: tuple[str, ...]
+    account_id: str
+    mode: Mode
+    verifications: Sequence[Erasable]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldEvidence:
+    """A verification whose evidence is still there, and whether it verified the buyer."""
+
+    record: Erasable
+    verified: bool
+
+
 class RecordErasure(NamedTuple):
     """Records of one account and mode whose disclosures go, and the record that says so."""
 

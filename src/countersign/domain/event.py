@@ -8,8 +8,11 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+import msgspec
+
 from countersign.domain.mode import Mode
-from countersign.ids import EVENT, LENGTH, base32, base32_value, is_id
+from countersign.domain.record import NewRecord, RecordType
+from countersign.ids import ACKNOWLEDGMENT, EVENT, LENGTH, base32, base32_value, is_id
 
 KEPT: Final = timedelta(days=90)
 """How long events can be read."""
@@ -53,6 +56,40 @@ class NewEvent(NamedTuple):
     at: datetime
     version: str | None = None
     """Of a notice: which of its versions."""
+    triggered: bool = False
+    """Whether a test key asked for it, and nothing has happened."""
+
+
+class _Erased(msgspec.Struct):
+    erased: tuple[str, ...] = ()
+
+
+_read_erased: Final = msgspec.json.Decoder(_Erased).decode
+_CREATED: Final = {
+    RecordType.ACKNOWLEDGMENT: EventType.ACKNOWLEDGMENT_CREATED,
+    RecordType.CLEARANCE: EventType.CLEARANCE_CREATED,
+}
+
+
+def events_of(record: NewRecord) -> list[NewEvent]:
+    """What writing a record tells of.
+
+    Of the other types of records there is nothing to tell, or more than the record knows: whoever
+    writes them writes their events.
+    """
+    if record.account_id is None:
+        return []
+    created = _CREATED.get(record.type)
+    if created is not None:
+        return [NewEvent(record.account_id, record.mode, created, record.id, record.at)]
+    if record.type is not RecordType.ERASURE:
+        return []
+    erased = EventType.ACKNOWLEDGMENT_ERASED
+    return [
+        NewEvent(record.account_id, record.mode, erased, id_, record.at)
+        for id_ in _read_erased(record.body).erased
+        if is_id(ACKNOWLEDGMENT, id_)
+    ]
 
 
 class Position(NamedTuple):
@@ -77,6 +114,8 @@ class Event:
     version: str | None
     created_at: datetime
     """To the millisecond."""
+    triggered: bool = False
+    """Whether a test key asked for it, and nothing has happened."""
 
     @classmethod
     def example(cls, account_id: str, mode: Mode, type_: EventType, at: datetime) -> Event:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from countersign.domain.identity import Source, Tri
 from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
+from countersign.domain.verification_rules import AbsentCountry, DocumentExpiry, VerificationRules
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -18,6 +18,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     document_unexpired: Tri
     zip_sources: tuple[Source, ...]
     """What vouches for the addresses whose ZIP code was the one shipped to."""
+    country_assumed: bool = False
+    """Whether they are in the United States only as far as the account assumes it."""
 
 
 def joined_facts(one: Facts, other: Facts) -> Facts:
@@ -27,10 +29,9 @@ def joined_facts(one: Facts, other: Facts) -> Facts:
     return Facts(
         age_over=max(one.age_over, other.age_over),
         document_checked=one.document_checked or other.document_checked,
-        document_unexpired=next(
-            tri for tri in (Tri.PASS, Tri.UNKNOWN, Tri.FAIL) if tri in unexpired
-        ),
+        document_unexpired=unexpired,
         zip_sources=tuple(sorted({*one.zip_sources, *other.zip_sources})),
+        country_assumed=one.country_assumed and other.country_assumed,
     )
 
 
@@ -39,7 +40,8 @@ def shortfalls(facts: Facts, rules: VerificationRules) -> tuple[Reason, ...]:
     reasons = []
     if facts.age_over < rules.minimum_age:
         reasons.append(Reason.AGE_NOT_PROVED)
-    if set(facts.zip_sources).isdisjoint(rules.zip_sources):
+    assumed = facts.country_assumed and rules.absent_country is not AbsentCountry.US
+    if assumed or set(facts.zip_sources).isdisjoint(rules.zip_sources):
         reasons.append(Reason.ADDRESS_NOT_PROVED)
     return (*document_reasons(facts.document_unexpired, rules), *reasons)
 

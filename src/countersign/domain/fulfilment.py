@@ -59,6 +59,18 @@ class StoredClearance(Struct, frozen=True, kw_only=True):
     closed_at: datetime | None
 
 
+class ClearanceQuery(Struct, frozen=True, kw_only=True):
+    """Which clearances of an account to list; None is no limit."""
+
+    account_id: str
+    mode: Mode
+    ack_id: str | None
+    session_index: bytes | None
+    cbid_index: bytes | None
+    older_than: str | None
+    limit: int
+
+
 class NewFulfilment(Struct, frozen=True, kw_only=True):
     """What a report writes, in one transaction."""
 

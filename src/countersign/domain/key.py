@@ -38,6 +38,7 @@ class Scope(StrEnum):
     CHECKOUT_SESSIONS_CREATE = "checkout_sessions:create"
     EVENTS_READ = "events:read"
     WEBHOOKS_MANAGE = "webhooks:manage"
+    SANDBOX_MANAGE = "sandbox:manage"
     KEYS_MANAGE = "keys:manage"
     ERASURE_WRITE = "erasure:write"
 

@@ -65,6 +65,19 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Guarded:
+    """What the fork guard says of a mode: the id of its newest log, and whether that may go on.
+
+    `refusal` says why it does not go with the checkpoint that is kept outside the database; None:
+    it does. `restored` says whether a restore has left the decision to the operator.
+    """
+
+    log_id: int | None
+    refusal: str | None
+    restored: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
     """What waits for sealing in one mode."""
 

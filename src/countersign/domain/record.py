@@ -21,6 +21,7 @@ class RecordType(StrEnum):
     NOTICE_EVENT = "notice_event"
     KEY_ROTATION = "key_rotation"
     EPOCH = "epoch"
+    RECOVERY = "recovery"
 
 
 class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from msgspec import Struct
 
@@ -13,6 +14,9 @@ from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord
 from countersign.domain.verification_rules import VerificationRules
+
+MESSAGES_KEPT: Final = timedelta(days=30)
+"""How long a provider's message is remembered, so that it is acted upon once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,28 @@ class NewVerification:
     decide: Callable[[Buyer | None], Buyer]
     """The buyer after this verification, from the buyer as stored; pure, run inside the write."""
     remember: Callable[[Buyer], IdempotencyEntry] | None
+    judged_at: datetime | None = None
+    """What the account's test clock shows; None: it goes by real time."""
+
+
+class AskedSession(Struct, frozen=True, kw_only=True):
+    """A provider session as it was asked about, and what the provider told of it; keyed hashes.
+
+    Until the provider has named the reference, whoever asks with one gets a buyer of its own:
+    else a stranger's reference would lead to the buyer that the session turns out to be about.
+    """
+
+    session: bytes
+    reference: bytes | None
+    """The subject reference that was given."""
+    with_reference: bytes | None
+    """The session and that reference, together."""
+    told_reference: bytes | None
+    """The subject reference that the provider names."""
+    fingerprint: bytes | None
+    """Of the document."""
+    verifies: bool
+    """Whether the attempt succeeds."""
 
 
 class Resolution(Struct, frozen=True, kw_only=True):
@@ -44,6 +70,8 @@ class Resolution(Struct, frozen=True, kw_only=True):
 
     cbid: str | None
     """None: nobody who was here before."""
+    bound: bool
+    """False: the session is about another reference than the one that was given."""
     first_verified_at: datetime | None
     """When this session verified somebody first."""
 
@@ -72,9 +100,7 @@ class LiveVerification:
     provider: str
     cbid: str
     """That of `Resolution`, or a new one. If it has changed meanwhile, nothing is written."""
-    session_index: bytes
-    fingerprint: bytes | None
-    """Of the document."""
+    session: AskedSession
     attempt: Attempt
     subject_index: bytes
     """The keyed hash of the buyer for the count of ZIP codes tried."""

@@ -41,10 +41,10 @@ GUIDE: Final = b"""Evidence of an acknowledgment. You need not trust whoever gav
 
   certificate.pdf    what was recorded, for people to read
   verify.html        open it in a browser and give it this ZIP file: nothing is sent anywhere
-  verify.py          python3 verify.py (Python 3.11 or newer, nothing to install), in this folder
+  verify.py          python3 -I verify.py (Python 3.11 or newer, nothing to install), in this folder
 
 Both check against policy.txt, the key that came in this very file. To be independent of whoever
-gave it to you, take the policy from a source that you trust: python3 verify.py --policy FILE
+gave it to you, take the policy from a source that you trust: python3 -I verify.py --policy FILE
 
 Nothing vouches for certificate.pdf, verify.py, verify.html and this file: whoever gave it to you
 could have put anything into them, and SHA256SUMS would agree. Read the words from what the verifier

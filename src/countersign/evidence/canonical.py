@@ -5,7 +5,7 @@ and null. On such values the output equals RFC 8785 (JCS). Floats are refused be
 where implementations differ.
 """
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,8 @@ from countersign.evidence.errors import EvidenceError
 
 Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 
+DEPTH_MAX: Final = 64
+"""How deep arrays and objects may stand in each other; readers differ on how much they can take."""
 _LARGEST: Final = 2**53
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
@@ -27,13 +29,13 @@ def checked_canonical_json(value: object) -> bytes:
 
     Raises:
         EvidenceError: the value holds a float, an integer of 2^53 or more, a key that is not
-            ASCII, a lone surrogate, or a type that JSON does not have.
+            ASCII, a lone surrogate, or a type that JSON does not have, or is nested too deeply.
     """
-    _check(value, "$")
+    _check(value, "$", DEPTH_MAX)
     return _encode(value)
 
 
-def _check(value: object, path: str) -> None:
+def _check(value: object, path: str, levels: int) -> None:
     if value is None or isinstance(value, bool):
         return
     if isinstance(value, str):
@@ -42,18 +44,28 @@ def _check(value: object, path: str) -> None:
         if abs(value) >= _LARGEST:
             msg = f"{path}: an integer must be below 2^53 in magnitude"
             raise EvidenceError(msg)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _check(item, f"{path}[{index}]")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str) or not key.isascii():
-                msg = f"{path}: keys must be ASCII strings, not {key!r}"
-                raise EvidenceError(msg)
-            _check(item, f"{path}.{key}")
-    else:
+    elif not isinstance(value, list | tuple | dict):
         msg = f"{path}: {type(value).__name__} is not allowed in evidence"
         raise EvidenceError(msg)
+    elif not levels:
+        msg = f"more than {DEPTH_MAX} arrays and objects stand in each other"
+        raise EvidenceError(msg)
+    else:
+        _check_items(value, path, levels - 1)
+
+
+def _check_items(
+    value: list[Any] | tuple[Any, ...] | dict[Any, Any], path: str, levels: int
+) -> None:
+    if not isinstance(value, dict):
+        for index, item in enumerate(value):
+            _check(item, f"{path}[{index}]", levels)
+        return
+    for key, item in value.items():
+        if not isinstance(key, str) or not key.isascii():
+            msg = f"{path}: keys must be ASCII strings, not {key!r}"
+            raise EvidenceError(msg)
+        _check(item, f"{path}.{key}", levels)
 
 
 def _check_text(value: str, path: str) -> None:

@@ -1,5 +1,6 @@
 """What is said inside a bundle: record, disclosures and notice, and that they go together."""
 
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
@@ -22,8 +23,10 @@ RECORD_TYPES: Final = frozenset(
         "key_rotation",
         "notice_event",
         "epoch",
+        "recovery",
     }
 )
+_ID: Final = re.compile(r"[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
 
 
 def check_record(record: bytes, origin: str) -> dict[str, Any]:
@@ -51,6 +54,9 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
     if not isinstance(found.get("id"), str) or not _strings(found.get("_sd")):
         msg = "the record lacks members that every record has"
         raise EvidenceError(msg)
+    if _ID.match(found["id"]) is None:
+        msg = "the record has an identifier that it cannot have"
+        raise EvidenceError(msg)
     return found
 
 
@@ -58,7 +64,8 @@ def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) ->
     """What these disclosures show, by name.
 
     Raises:
-        EvidenceError: one is not bound by the record, or a name is there twice.
+        EvidenceError: one is not bound by the record, is not what a record can say, or its name is
+            there twice.
     """
     shown: dict[str, Any] = {}
     if record.get("_sd_alg") != "sha-256":
@@ -70,6 +77,7 @@ def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) ->
             msg = "a disclosure is not one of the record's"
             raise EvidenceError(msg)
         _, name, value = read_disclosure(encoded)
+        checked_canonical_json(value)  # else one reader understands it and another does not
         if name in shown:
             msg = f"{name} is disclosed twice"
             raise EvidenceError(msg)
@@ -86,8 +94,8 @@ class _Notice(msgspec.Struct):
     bullets: list[_Bullet]
 
 
-def check_notice(notice: bytes, record: Mapping[str, Any]) -> None:
-    """Check that these are the bytes of the notice, line by line, that a record is about.
+def check_notice(notice: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of the notice, if these are the bytes, line by line, that a record is about.
 
     Raises:
         EvidenceError: they are not.
@@ -96,14 +104,19 @@ def check_notice(notice: bytes, record: Mapping[str, Any]) -> None:
         msg = "the notice is not the one that was acknowledged"
         raise EvidenceError(msg)
     try:
-        bullets = msgspec.json.decode(notice, type=_Notice).bullets
+        found = msgspec.json.decode(notice, type=dict[str, Any])
+        bullets = msgspec.convert(found, _Notice).bullets
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         msg = "the notice is not one"
         raise EvidenceError(msg) from error
+    if checked_canonical_json(found) != notice:
+        msg = "the notice is not canonical JSON"
+        raise EvidenceError(msg)
     expected = [{"digest": sha256(b.text.encode()).hexdigest(), "id": b.id} for b in bullets]
     if expected != record.get("bullets"):
         msg = "the lines of the notice are not those of the record"
         raise EvidenceError(msg)
+    return found
 
 
 def _strings(value: object) -> bool:

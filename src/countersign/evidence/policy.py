@@ -35,8 +35,13 @@ _BYTES_MAX: Final = 1_000_000
 _DEFINITIONS_MAX: Final = 1000
 
 
-def parse_policy(data: bytes) -> Policy:
+def parse_policy(data: bytes, *, any_kind: bool = False) -> Policy:
     """Read a policy file.
+
+    Args:
+        data: the file.
+        any_kind: also take keys of a kind that cannot be checked here. Their signatures count for
+            nothing, so a quorum that needs them is not met.
 
     Raises:
         EvidenceError: it is malformed.
@@ -47,7 +52,7 @@ def parse_policy(data: bytes) -> Policy:
     if any((octet < 0x20 and octet not in b"\t\n") or octet == 0x7F for octet in data):
         msg = "a policy has no control characters but tab and newline"
         raise EvidenceError(msg)
-    reader = _Reader()
+    reader = _Reader(any_kind=any_kind)
     for number, line in enumerate(data.split(b"\n"), 1):
         items = line.replace(b"\t", b" ").split(b" ")
         items = [item for item in items if item]
@@ -64,7 +69,8 @@ def parse_policy(data: bytes) -> Policy:
 class _Reader:
     """Takes the lines one by one: what a line names has to stand above it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, any_kind: bool) -> None:
+        self._any_kind = any_kind
         self._logs: list[Verifier] = []
         self._witnesses: list[Witness] = []
         self._groups: list[Group] = []
@@ -99,7 +105,7 @@ class _Reader:
         if len(items) not in {1, 2}:
             msg = "expected log <vkey> [<url>]"
             raise EvidenceError(msg)
-        key = _vkey(items[0])
+        key = self._vkey(items[0])
         if any(key.public_key == other.public_key for other in self._logs):
             msg = "the same key as another log"
             raise EvidenceError(msg)
@@ -109,7 +115,7 @@ class _Reader:
         if len(items) not in {2, 3}:
             msg = "expected witness <name> <vkey> [<url>]"
             raise EvidenceError(msg)
-        key = _vkey(items[1])
+        key = self._vkey(items[1])
         if key.kind == ED25519:
             msg = "a witness signs with the time (0x04 or 0x06), and not as a log does (0x01)"
             raise EvidenceError(msg)
@@ -164,10 +170,9 @@ class _Reader:
             raise EvidenceError(msg)
         self._names.add(name)
 
-
-def _vkey(text: bytes) -> Verifier:
-    try:
-        return Verifier.parse(text.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        msg = "a verifier key is UTF-8"
-        raise EvidenceError(msg) from error
+    def _vkey(self, text: bytes) -> Verifier:
+        try:
+            return Verifier.parse(text.decode("utf-8"), any_kind=self._any_kind)
+        except UnicodeDecodeError as error:
+            msg = "a verifier key is UTF-8"
+            raise EvidenceError(msg) from error

@@ -32,6 +32,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     notice_id: str
     notice_version: str
     notice_version_source: str
+    test_clock: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Draft(NamedTuple):
@@ -70,11 +71,20 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
     notice_id: str
     notice_version: str
     notice_version_source: str
+    test_clock: str | msgspec.UnsetType
     type: str
     v: int
 
 
 _encode: Final = msgspec.json.Encoder().encode
+
+
+class FactDraft(NamedTuple):
+    """What `make_fact` makes a record of."""
+
+    members: Mapping[str, Json]
+    personal: Sequence[tuple[str, object]]
+    entropy: bytes
 
 
 def entropy_needed(fields: int) -> int:
@@ -111,6 +121,7 @@ def make_records(drafts: Sequence[Draft]) -> list[SealedRecord]:
                 notice_id=subject.notice_id,
                 notice_version=subject.notice_version,
                 notice_version_source=subject.notice_version_source,
+                test_clock=subject.test_clock,
                 type=ACKNOWLEDGMENT,
                 v=VERSION,
             )
@@ -134,14 +145,31 @@ def make_fact(
         entropy: as in a `Draft`.
     """
     [(nonce, disclosures)] = _hide([(personal, entropy)])
-    own: dict[str, Json] = {
+    body = checked_canonical_json({**members, **_own(nonce, disclosures)})
+    return SealedRecord(body, sha256(body).digest(), disclosures)
+
+
+def make_facts(drafts: Sequence[FactDraft]) -> list[SealedRecord]:
+    """The same for many, whose members are known to be what evidence may hold."""
+    hidden = _hide([(draft.personal, draft.entropy) for draft in drafts])
+    bodies = [
+        canonical_json({**draft.members, **_own(nonce, disclosures)})
+        for draft, (nonce, disclosures) in zip(drafts, hidden, strict=True)
+    ]
+    return [
+        SealedRecord(body, sha256(body).digest(), disclosures)
+        for body, (_, disclosures) in zip(bodies, hidden, strict=True)
+    ]
+
+
+def _own(nonce: str, disclosures: Sequence[Disclosure]) -> dict[str, Json]:
+    """The members that every record of a fact has for its disclosures."""
+    return {
         "v": VERSION,
         "nonce": nonce,
         "_sd": [*sorted(disclosure.digest for disclosure in disclosures)],
         "_sd_alg": "sha-256",
     }
-    body = checked_canonical_json({**members, **own})
-    return SealedRecord(body, sha256(body).digest(), disclosures)
 
 
 def _hide(

@@ -87,9 +87,10 @@ class Policy:
         """The same without the quorum."""
         # One key may be that of a log and of a witness: it is one key all the same.
         keys = dict.fromkeys([*self.logs, *(witness.verifier for witness in self.witnesses)])
+        checkable = tuple(key for key in keys if key.checkable)
         checkpoint = parse_checkpoint(parse_note(note).text)
         try:
-            _, lines = open_note(note, tuple(keys))
+            _, lines = open_note(note, checkable)
         except NoKnownSignature as error:
             raise NotSigned(_nobody_signed(checkpoint.origin)) from error
         except EvidenceError as error:
@@ -127,6 +128,9 @@ class Policy:
                 present.add(group.name)
         if self.quorum not in present:
             msg = f"the policy asks for {readable(self.quorum)}; cosigned by: {found}"
+            unknown = [w.name for w in self.witnesses if not w.verifier.checkable]
+            if unknown:
+                msg += f"; cannot be checked here: {', '.join(map(readable, unknown))}"
             raise NoQuorum(msg)
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
-import msgspec
-
 from countersign.evidence.bundle import SUMS, contents_of, read_container, sums
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.contents import check_disclosures, check_notice, check_record
@@ -124,7 +122,7 @@ def _verify_bundle(
         contents, listed = contents_of(files)
         proof = parse_proof(contents.proof)
         parse_checkpoint(parse_note(proof.checkpoint).text)
-        own = parse_policy(contents.policy)
+        own = parse_policy(contents.policy, any_kind=True)
         if not contents.policy.endswith(b"\n"):  # a policy by hand may; in a bundle is one form
             msg = "the last line of policy.txt does not end in a newline"
             raise EvidenceError(msg)
@@ -142,8 +140,7 @@ def _verify_bundle(
     with _step("disclosures"):
         steps.shown = check_disclosures(contents.disclosures, steps.record)
     with _step("notice"):
-        check_notice(contents.notice, steps.record)
-        steps.notice = msgspec.json.decode(contents.notice)
+        steps.notice = check_notice(contents.notice, steps.record)
     with _step("timestamps"):
         steps.facts["timestamps"] = [
             "present, not checked"

@@ -69,7 +69,9 @@ class App:
         self._request_ids = count()
         self._process = f"req_{base32(int.from_bytes(deployment.entropy(8), 'big') << 64)[:14]}"
         self._logged: dict[str, tuple[float, int]] = {}
-        self.metrics = Metrics(deployment.database.batches, deployment.seal_log)
+        self.metrics = Metrics(
+            deployment.database.batches, deployment.seal_log, deployment.deliver_webhooks
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI 3, `http`); other protocols are turned away."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.domain.event import EventType
 from countersign.domain.standard_webhooks import SharedSecret
@@ -122,6 +122,13 @@ class Event(Struct, frozen=True, kw_only=True):
         dict[str, str],
         Meta(description="Identifiers: `cbid`, `ack_id`, `clearance_id`, or those of a notice."),
     ]
+    triggered: (
+        Annotated[
+            bool,
+            Meta(description="True: a test key asked for it, and nothing has happened."),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Secret(Struct, frozen=True, kw_only=True):

@@ -254,3 +254,32 @@ CLEARANCE: Final[dict[str, Any]] = {
     "evidence": {"status": "pending", "log": None, "index": None},
     "erased_at": None,
 }
+CLEARANCES: Final[dict[str, Any]] = {"data": [CLEARANCE], "next_cursor": None}
+
+TEST_CLOCK: Final[dict[str, Any]] = {
+    "now": "2026-11-20T21:31:00Z",
+    "real_time": "2026-11-20T21:31:00Z",
+    "ahead_seconds": 0,
+}
+TEST_CLOCK_AHEAD: Final[dict[str, Any]] = {
+    "now": "2026-11-21T21:31:00Z",
+    "real_time": "2026-11-20T21:31:00Z",
+    "ahead_seconds": 86400,
+}
+MOVED: Final[dict[str, Any]] = {
+    "cbid": CBID,
+    "status": "failed",
+    "verified_at": None,
+    "expires_at": None,
+    "reasons": ["age_below_minimum"],
+}
+TRIGGERED: Final[dict[str, Any]] = {
+    "id": EVENT_ID,
+    "type": "buyer.revoked",
+    "livemode": False,
+    "created_at": "2026-11-20T21:31:00Z",
+    "data": {"cbid": CBID},
+    "triggered": True,
+}
+FAULT: Final[dict[str, Any]] = {"fault": "timeout", "calls": 2, "delay_seconds": 0}
+NO_FAULT: Final[dict[str, Any]] = {"fault": None, "calls": None, "delay_seconds": None}

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from countersign.services.deliver_webhooks import DeliverWebhooks
 from countersign.services.seal_log import SealLog
 
 
@@ -18,11 +19,15 @@ class Metrics(Collector):
     """Counts answers by operation and status, and reads the batchers' counters."""
 
     def __init__(
-        self, batches: Callable[[], Mapping[str, tuple[int, int, int]]], seal_log: SealLog
+        self,
+        batches: Callable[[], Mapping[str, tuple[int, int, int]]],
+        seal_log: SealLog,
+        webhooks: DeliverWebhooks,
     ) -> None:
         self._answers: Counter[tuple[str, int]] = Counter()
         self._batches = batches
         self._seal_log = seal_log
+        self._webhooks = webhooks
 
     def count(self, operation: str, status: int) -> None:
         """Count one answer."""
@@ -50,6 +55,7 @@ class Metrics(Collector):
             waiting.add_metric((name,), pending)
         yield from (batches, calls, waiting)
         yield from self._logs()
+        yield from self._deliveries()
 
     def _logs(self) -> Iterator[GaugeMetricFamily]:
         mode = ("mode",)
@@ -65,6 +71,18 @@ class Metrics(Collector):
             queued.add_metric((name.value,), waiting)
             suspended.add_metric((name.value,), int(name in self._seal_log.suspended))
         yield from (entries, queued, suspended)
+
+    def _deliveries(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        attempts = CounterMetricFamily(
+            "countersign_webhook_attempts", "Messages sent, by outcome.", labels=("outcome",)
+        )
+        for outcome, number in dict(self._webhooks.attempts).items():
+            attempts.add_metric((outcome.value,), number)
+        waiting = GaugeMetricFamily(
+            "countersign_webhook_endpoints_waiting", "Endpoints with something to send."
+        )
+        waiting.add_metric((), self._webhooks.waiting)
+        yield from (attempts, waiting)
 
 
 def serve_metrics(metrics: Metrics, host: str, port: int) -> tuple[Any, Thread]:

@@ -19,6 +19,7 @@ from countersign.errors import (
     CursorExpired,
     EmptyInitials,
     Erased,
+    EvidenceDamaged,
     EvidencePending,
     Forbidden,
     IdempotencyInProgress,
@@ -49,7 +50,7 @@ from countersign.errors import (
     VerificationNotConfigured,
     WebhookEndpointDisabled,
 )
-from countersign.http import event_schemas, examples, schemas
+from countersign.http import event_schemas, examples, sandbox_schemas, schemas
 from countersign.http.handlers import (
     acknowledgments,
     buyers,
@@ -59,11 +60,12 @@ from countersign.http.handlers import (
     log,
     notices,
     operations,
+    test_helpers,
     webhooks,
 )
 from countersign.http.handlers.paging import LIMIT_DEFAULT, LIMIT_MAX
 from countersign.http.reply import Call, Reply
-from countersign.ids import ACKNOWLEDGMENT, EVENT, WEBHOOK_ENDPOINT, id_pattern
+from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, EVENT, WEBHOOK_ENDPOINT, id_pattern
 
 Handler: TypeAlias = Callable[[Deployment, Call], Awaitable[Reply]]
 
@@ -137,6 +139,12 @@ _CLEARANCE_ID: Final = Parameter(
     description="Identifier of the clearance.",
     schema={"type": "string"},
     example=examples.CLEARANCE_ID,
+)
+_MODE: Final = Parameter(
+    name="mode",
+    description="Of which evidence; `live` unless given.",
+    schema={"type": "string", "enum": [mode.value for mode in Mode]},
+    example="test",
 )
 _CBID: Final = Parameter(
     name="cbid",
@@ -328,7 +336,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         parameter=_ACK_ID,
         media_type="text/plain; charset=utf-8",
         answer_examples={"a proof": examples.PROOF},
-        refusals=(NotFound, EvidencePending),
+        refusals=(NotFound, EvidencePending, EvidenceDamaged),
     ),
     Route(
         method="GET",
@@ -341,7 +349,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         parameter=_ACK_ID,
         query=(_DISCLOSE,),
         media_type="application/pdf",
-        refusals=(NotFound, EvidencePending, Erased),
+        refusals=(NotFound, EvidencePending, EvidenceDamaged, Erased),
     ),
     Route(
         method="GET",
@@ -354,7 +362,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         parameter=_ACK_ID,
         query=(_DISCLOSE,),
         media_type="application/zip",
-        refusals=(NotFound, EvidencePending, Erased),
+        refusals=(NotFound, EvidencePending, EvidenceDamaged, Erased),
     ),
     Route(
         method="GET",
@@ -363,14 +371,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         operation="getLogPolicy",
         summary="Get the policy to verify evidence against",
         tag="Evidence",
-        query=(
-            Parameter(
-                name="mode",
-                description="Of which evidence; `live` unless given.",
-                schema={"type": "string", "enum": [mode.value for mode in Mode]},
-                example="test",
-            ),
-        ),
+        query=(_MODE,),
         media_type="text/plain; charset=utf-8",
         answer_examples={"of a test log": examples.POLICY},
         refusals=(InvalidRequest, Overloaded, StorageUnavailable),
@@ -610,6 +611,24 @@ API_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         method="GET",
+        path="/v1/clearances",
+        handler=clearances.list_clearances,
+        operation="listClearances",
+        summary="Find clearances, newest first",
+        tag="Clearances",
+        scope=Scope.CLEARANCES_READ,
+        query=(
+            _opaque("ack_id", "Only those asked for with this acknowledgment.", examples.ACK_ID),
+            _opaque("session_id", "Only those of this checkout session.", "cs_8f14e45f"),
+            _opaque("cbid", "Only those of this buyer identifier.", examples.CBID),
+            _LIMIT,
+            _after("the id of its last clearance", examples.CLEARANCE_ID, id_pattern(CLEARANCE)),
+        ),
+        answer=schemas.Page[schemas.Clearance],
+        answer_examples={"last page": examples.CLEARANCES},
+    ),
+    Route(
+        method="GET",
         path="/v1/clearances/{clearance_id}",
         handler=clearances.get_clearance,
         operation="getClearance",
@@ -635,6 +654,120 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         refusals=(NotFound, ClearanceNotGranted, ClearanceClosed),
         request_examples={"shipped": examples.FULFIL},
         answer_examples={"closed": examples.FULFILLED},
+    ),
+    Route(
+        method="GET",
+        path="/v1/test/clock",
+        handler=test_helpers.get_clock,
+        operation="getTestClock",
+        summary="Read the test clock",
+        tag="Test helpers",
+        scope=Scope.SANDBOX_MANAGE,
+        answer=sandbox_schemas.TestClock,
+        refusals=(ModeMismatch,),
+        answer_examples={"real time": examples.TEST_CLOCK},
+    ),
+    Route(
+        method="POST",
+        path="/v1/test/clock/advance",
+        handler=test_helpers.advance_clock,
+        operation="advanceTestClock",
+        summary="Advance the test clock",
+        tag="Test helpers",
+        scope=Scope.SANDBOX_MANAGE,
+        request=sandbox_schemas.ClockAdvance,
+        answer=sandbox_schemas.TestClock,
+        refusals=(ModeMismatch,),
+        request_examples={
+            "by a day": {"seconds": 86400},
+            "to a time": {"to": "2027-01-01T00:00:00Z"},
+        },
+        answer_examples={"a day ahead": examples.TEST_CLOCK_AHEAD},
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/test/clock",
+        handler=test_helpers.reset_clock,
+        operation="resetTestClock",
+        summary="Bring the test clock back to real time",
+        tag="Test helpers",
+        scope=Scope.SANDBOX_MANAGE,
+        answer=sandbox_schemas.TestClock,
+        refusals=(ModeMismatch,),
+        answer_examples={"real time": examples.TEST_CLOCK},
+    ),
+    Route(
+        method="POST",
+        path="/v1/test/buyers",
+        handler=test_helpers.move_buyer,
+        operation="moveTestBuyer",
+        summary="Put a sandbox buyer in a state",
+        tag="Test helpers",
+        scope=Scope.SANDBOX_MANAGE,
+        request=sandbox_schemas.BuyerMove,
+        answer=schemas.BuyerStatusAnswer,
+        refusals=(ModeMismatch, NotFound),
+        request_examples={
+            "revoked": {"cbid": examples.CBID, "status": "revoked"},
+            "failed": {
+                "cbid": examples.CBID,
+                "status": "failed",
+                "reasons": ["age_below_minimum"],
+            },
+        },
+        answer_examples={"failed": examples.MOVED},
+    ),
+    Route(
+        method="POST",
+        path="/v1/test/events",
+        handler=test_helpers.trigger_event,
+        operation="triggerEvent",
+        summary="Write an event of any type",
+        tag="Test helpers",
+        scope=Scope.SANDBOX_MANAGE,
+        request=sandbox_schemas.EventTrigger,
+        answer=event_schemas.Event,
+        refusals=(ModeMismatch,),
+        request_examples={"any buyer": {"type": "buyer.revoked"}},
+        answer_examples={"written": examples.TRIGGERED},
+    ),
+    Route(
+        method="GET",
+        path="/v1/test/fault",
+        handler=test_helpers.get_fault,
+        operation="getTestFault",
+        summary="See which fault is planned",
+        tag="Test helpers",
+        scope=Scope.SANDBOX_MANAGE,
+        answer=sandbox_schemas.PlannedFault,
+        refusals=(ModeMismatch,),
+        answer_examples={"planned": examples.FAULT, "none": examples.NO_FAULT},
+    ),
+    Route(
+        method="POST",
+        path="/v1/test/fault",
+        handler=test_helpers.plan_fault,
+        operation="planTestFault",
+        summary="Let the next verifications fail",
+        tag="Test helpers",
+        scope=Scope.SANDBOX_MANAGE,
+        request=sandbox_schemas.FaultRequest,
+        answer=sandbox_schemas.PlannedFault,
+        refusals=(ModeMismatch,),
+        request_examples={"twice": {"fault": "timeout", "calls": 2}},
+        answer_examples={"planned": examples.FAULT},
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/test/fault",
+        handler=test_helpers.clear_fault,
+        operation="clearTestFault",
+        summary="Plan no fault any more",
+        tag="Test helpers",
+        scope=Scope.SANDBOX_MANAGE,
+        answer=sandbox_schemas.PlannedFault,
+        refusals=(ModeMismatch,),
+        answer_examples={"cleared": examples.NO_FAULT},
     ),
     Route(
         method="GET",
@@ -664,7 +797,12 @@ API_ROUTES: Final[tuple[Route, ...]] = (
 
 SITE_ROUTES: Final[tuple[Route, ...]] = (
     Route(method="GET", path="/.well-known/security.txt", handler=operations.security_txt),
-    Route(method="GET", path="/.well-known/jwks.json", handler=clearances.get_keys),
+    Route(
+        method="GET",
+        path="/.well-known/jwks.json",
+        handler=clearances.get_keys,
+        query=(_MODE,),
+    ),
     Route(method="GET", path="/v1/log/keys", handler=log.get_keys),
     Route(method="GET", path="/v1/log/{path*}", handler=log.get_resource),
     Route(method="GET", path="/verify", handler=evidence.get_verify_page),

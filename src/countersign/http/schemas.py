@@ -271,6 +271,13 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     ]
     capture: Capture
     accepted_at: Timestamp
+    test_clock: (
+        Annotated[
+            Timestamp,
+            Meta(description="What the account's test clock showed; there only if it was ahead."),
+        ]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
     clearance_id: Annotated[
         str | None, Meta(description="The newest clearance that was granted with it.")
     ]
@@ -337,6 +344,16 @@ class Clearance(Struct, frozen=True, kw_only=True):
     obligations: list[dict[str, Any]]
     created_at: Timestamp
     expires_at: Timestamp | None
+    test_clock: (
+        Annotated[
+            Timestamp,
+            Meta(
+                description="What the account's test clock showed; there only if it was ahead. "
+                "`expires_at` is by that clock."
+            ),
+        ]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
     token: Annotated[str | None, Meta(description="null: not cleared, or no longer valid.")]
     fulfilments: Annotated[
         list[Fulfilment], Meta(description="What was reported of the order, oldest first.")

@@ -91,6 +91,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
             deployment.seal_log.run(),
             deployment.settle_sessions.run(),
             deployment.anchor_log.run(),
+            deployment.expire_buyers.run(),
             deployment.deliver_webhooks.run(),
         )
     ]

@@ -1,13 +1,15 @@
 """Check evidence of an acknowledgment: offline, with Python 3.11 or newer and nothing else.
 
-    python3 verify.py                          the files of the bundle that this file came in
-    python3 verify.py BUNDLE.zip               a bundle
-    python3 verify.py FOLDER                   a bundle that was unpacked
-    python3 verify.py PROOF --policy POLICY    a proof alone
+    python3 -I verify.py                          the files of the bundle that this file came in
+    python3 -I verify.py BUNDLE.zip               a bundle
+    python3 -I verify.py FOLDER                   a bundle that was unpacked
+    python3 -I verify.py PROOF --policy POLICY    a proof alone
 
     --policy FILE   trust the keys in this file. Without it, the keys that came in the bundle itself
                     are used, which shows only that the bundle agrees with itself.
     --json          print the outcome as JSON
+
+With -I Python takes no module from the folders around it, which may hold somebody's `json.py`.
 
 Exit status: 0 all checks passed, 1 a check failed, 2 it could not be checked (usage, no such file).
 
@@ -17,12 +19,18 @@ that does not hold raises `Bad`. Nothing is sent anywhere, nothing is written, n
 started.
 """
 
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # Without -I Python looks for modules beside this file first, and whoever made the bundle could
+    # have put a `json.py` there.
+    del sys.path[0]
+
 import base64
 import hashlib
 import json
 import re
 import struct
-import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -123,6 +131,21 @@ def ed25519_verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     return encode_point(add(multiply(s, BASE), multiply(k, (-x % P, y, z, -t % P)))) == r
 
 
+def check_public_key(public_key: bytes) -> None:
+    """Refuse keys of small order, by which anyone signs anything, and odd ways to write a key."""
+    y = int.from_bytes(public_key, "little") & (2**255 - 1)
+    if len(public_key) != 32:
+        raise Bad("an Ed25519 key has 32 bytes")
+    if y >= P or y in {0, 1, P - 1, ORDER_8, P - ORDER_8}:
+        raise Bad("an Ed25519 key that nobody can have made honestly")
+
+
+# The y of four points of order 8; the eight points whose order divides 8 have it, -y, 0, 1 or -1.
+ORDER_8 = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+
+
 # ---------------------------------------------------------------------------------------------
 # Part 2. The hash tree of RFC 6962 (and RFC 9162, section 2.1).
 
@@ -157,7 +180,10 @@ def root_from(index: int, size: int, leaf: bytes, path: Sequence[bytes]) -> byte
 # Part 3. Texts: base64, JSON, signed notes, checkpoints, proofs, policies.
 
 BYTES_MAX = 16_000_000
-ED25519, COSIGNATURE = 1, 4  # kinds of keys
+ID = re.compile(r"[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
+ED25519, COSIGNATURE = 1, 4  # the kinds of keys that can be checked here
+ML_DSA = 6  # a kind that Python has no library for
+DEPTH_MAX = 64
 ORIGIN = re.compile(
     r"[A-Za-z0-9._~\[\]:-]+(?:/[A-Za-z0-9._~-]+)*/v1/log/(test|live)/[1-9][0-9]{0,8}", re.ASCII
 )
@@ -234,17 +260,19 @@ def canonical(value: object) -> bytes:
         raise Bad("a lone surrogate is no text") from error
 
 
-def _check_canonical(value: object) -> None:
+def _check_canonical(value: object, levels: int = DEPTH_MAX) -> None:
     if isinstance(value, float) or (isinstance(value, int) and abs(value) >= 2**53):
         raise Bad("numbers are integers below 2^53 in magnitude")
+    if isinstance(value, list | dict) and not levels:
+        raise Bad(f"more than {DEPTH_MAX} arrays and objects stand in each other")
     if isinstance(value, list):
         for item in value:
-            _check_canonical(item)
+            _check_canonical(item, levels - 1)
     if isinstance(value, dict):
         for name, item in value.items():
             if not name.isascii():
                 raise Bad("names of members are ASCII")
-            _check_canonical(item)
+            _check_canonical(item, levels - 1)
 
 
 class Key(NamedTuple):
@@ -258,6 +286,11 @@ class Key(NamedTuple):
     def id(self) -> bytes:
         """What a signature line names the key by, besides its name."""
         return sha256(self.name.encode() + b"\n" + bytes([self.kind]) + self.public_key)[:4]
+
+    @property
+    def checkable(self) -> bool:
+        """Whether signatures by this kind of key can be checked here."""
+        return self.kind in {ED25519, COSIGNATURE}
 
     @property
     def fingerprint(self) -> str:
@@ -291,11 +324,11 @@ def read_vkey(text: str) -> Key:
     key = Key(name, data[0], data[1:])
     if key.id.hex() != key_id:
         raise Bad(f"the id of the key {name} does not go with it")
-    if key.kind not in {ED25519, COSIGNATURE}:
-        raise Bad(f"the key {name} is of kind {key.kind}, which cannot be checked here")
-    if len(key.public_key) != 32:
-        raise Bad("an Ed25519 key has 32 bytes")
-    return key
+    if key.checkable:
+        check_public_key(key.public_key)
+    elif key.kind == ML_DSA and len(key.public_key) != 1312:
+        raise Bad("an ML-DSA-44 key has 1312 bytes")
+    return key  # whether it can be checked here or not: only a quorum may need it
 
 
 class Signature(NamedTuple):
@@ -403,12 +436,12 @@ def read_policy(data: bytes) -> Policy:
         words = [word for word in re.split("[\t ]", line) if word]
         if not words or words[0].startswith("#"):
             continue
-        if len(policy.logs) + len(policy.witnesses) + len(policy.groups) >= 999:
-            raise Bad("a policy has at most 1,000 definitions")
         try:
             quorum = _policy_line(policy, words, quorum)
         except Bad as error:
             raise Bad(f"line {number} of the policy: {error}") from error
+        if len(policy.logs) + len(policy.witnesses) + len(policy.groups) > 999:
+            raise Bad("a policy has at most 999 definitions")
     if not quorum:
         raise Bad("a policy has a quorum line")
     return policy._replace(quorum=quorum)
@@ -420,15 +453,13 @@ def _policy_line(policy: Policy, words: list[str], quorum: str) -> str:
     match words:
         case ["log", vkey] | ["log", vkey, _]:
             key = read_vkey(vkey)
-            if key.kind != ED25519:
-                raise Bad("a log signs with Ed25519")
             if any(key.public_key == log.public_key for log in policy.logs):
                 raise Bad("the same key as another log")
             policy.logs.append(key)
         case ["witness", name, vkey] | ["witness", name, vkey, _]:
             key = read_vkey(vkey)
-            if key.kind != COSIGNATURE:
-                raise Bad("a witness signs with Ed25519 and a time")
+            if key.kind == ED25519:
+                raise Bad("a witness signs with the time, and not as a log does")
             if any(key.public_key == other.public_key for other in policy.witnesses.values()):
                 raise Bad("the same key as another witness")
             if name in defined:
@@ -556,6 +587,7 @@ TYPES = {
     "key_rotation",
     "notice_event",
     "epoch",
+    "recovery",
 }
 
 
@@ -746,22 +778,24 @@ def check_signatures(
 ) -> tuple[dict[Key, int], int]:
     """The keys of the policy that signed, with the time of a cosignature; how many others did.
 
-    A signature by a key of the policy that is wrong is refused, not skipped.
+    A signature by a key of the policy that is wrong is refused, not skipped, also a second one. One
+    by a kind of key that cannot be checked here counts for nothing.
     """
-    keys = {*policy.logs, *policy.witnesses.values()}
-    known = {(key.name, key.id): key for key in keys}
-    if len(known) != len(keys):
-        raise Bad("two keys of one name have one id")
+    known: dict[tuple[str, bytes], set[Key]] = {}
+    for key in {*policy.logs, *policy.witnesses.values()}:
+        if key.checkable:
+            known.setdefault((key.name, key.id), set()).add(key)
     signed: dict[Key, int] = {}
     others = 0
     for line in signatures:
-        key = known.get((line.name, line.key_id))
-        if key is None:
-            others += 1
-        elif key not in signed:
+        keys = known.get((line.name, line.key_id), set())
+        if len(keys) > 1:
+            raise Bad(f"two keys go by {line.name}+{line.key_id.hex()}")
+        others += not keys
+        for key in keys:
             if not key.verifies(text, line.signature):
                 raise Bad(f"the signature by {line.name} is wrong")
-            signed[key] = int.from_bytes(line.signature[:8], "big")
+            signed.setdefault(key, int.from_bytes(line.signature[:8], "big"))
     return signed, others
 
 
@@ -775,7 +809,9 @@ def check_quorum(policy: Policy, present: set[str]) -> None:
             fulfilled.add(name)
     if policy.quorum not in fulfilled:
         found = ", ".join(sorted(present)) or "nobody"
-        raise Bad(f"the policy asks for {policy.quorum}; cosigned by: {found}")
+        unknown = [name for name, key in policy.witnesses.items() if not key.checkable]
+        more = f"; cannot be checked here: {', '.join(unknown)}" if unknown else ""
+        raise Bad(f"the policy asks for {policy.quorum}; cosigned by: {found}{more}")
 
 
 def check_record(data: bytes, origin: str) -> dict[str, Any]:
@@ -794,6 +830,8 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
         raise Bad(f"a record of another mode than the log {origin}")
     if not isinstance(record.get("id"), str) or not are_texts(record.get("_sd")):
         raise Bad("the record lacks members that every record has")
+    if ID.fullmatch(record["id"]) is None:
+        raise Bad("the record has an identifier that it cannot have")
     return record
 
 
@@ -810,6 +848,9 @@ def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> 
             raise Bad("a disclosure is an array of salt, name and value")
         if found[1] in shown:
             raise Bad(f"{found[1]} is disclosed twice")
+        # What one reader might understand and another not is refused.
+        canonical(found[:2])
+        canonical(found[2])
         shown[found[1]] = found[2]
     return shown
 
@@ -821,6 +862,8 @@ def check_notice(data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
     notice: Any = read_json(data, "the notice")
     if not isinstance(notice, dict) or not isinstance(notice.get("bullets"), list):
         raise Bad("the notice is not one")
+    if canonical(notice) != data:
+        raise Bad("the notice is not canonical JSON")
     lines = []
     for bullet in notice["bullets"]:
         if not isinstance(bullet, dict) or not are_texts([bullet.get("id"), bullet.get("text")]):
@@ -909,7 +952,7 @@ def explain_contents(report: Report) -> Iterator[str]:
             yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
 
 
-USAGE = "usage: python3 verify.py [BUNDLE.zip | PROOF | FOLDER] [--policy FILE] [--json]"
+USAGE = "usage: python3 -I verify.py [BUNDLE.zip | PROOF | FOLDER] [--policy FILE] [--json]"
 
 
 def main(arguments: Sequence[str]) -> int:

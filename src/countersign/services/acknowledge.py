@@ -21,6 +21,7 @@ from countersign.domain.key import Principal
 from countersign.domain.notice import NoticeVersion
 from countersign.domain.origin import Origin
 from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
+from countersign.domain.test_clock import TestClock
 from countersign.errors import NoticeVersionMismatch
 from countersign.evidence.disclosure import Disclosure
 from countersign.evidence.record import Draft, Subject, bullet_digests, entropy_needed, make_records
@@ -28,6 +29,7 @@ from countersign.ids import ACKNOWLEDGMENT, timed_id
 from countersign.ports import AcknowledgmentStore, Clock, Entropy
 from countersign.services.records import SEAL_ENTROPY, seal_disclosures
 from countersign.services.secrets import DeploymentSecret
+from countersign.services.test_clocks import TestClocks
 from countersign.services.vault import SHRED_KEY_BYTES, DataKey, Vault
 
 SESSION_FIELD: Final = "session_id"
@@ -54,6 +56,7 @@ class _Act(msgspec.Struct, frozen=True, kw_only=True):
     notice: NoticeVersion
     submission: Submission
     at_ms: int
+    clock: TestClock
     key: DataKey
     entropy: bytes
     remember: Callable[[Receipt], IdempotencyEntry] | None
@@ -64,15 +67,18 @@ class Acknowledge:
 
     def __init__(
         self,
+        *,
         store: AcknowledgmentStore,
         secret: DeploymentSecret,
         vault: Vault,
+        clocks: TestClocks,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._store = store
         self._secret = secret
         self._vault = vault
+        self._clocks = clocks
         self._clock = clock
         self._entropy = entropy
         self._bullets: dict[str, msgspec.Raw] = {}
@@ -97,6 +103,7 @@ class Acknowledge:
             raise NoticeVersionMismatch(msg)
         check_initials(submission.initials_per_line, len(content.bullets))
 
+        clock = await self._clocks.of(principal.account_id, principal.mode)
         time_ns = self._clock.time_ns()
         key = self._vault.cached(principal.account_id, time_ns)
         if key is None:
@@ -112,6 +119,7 @@ class Acknowledge:
                 notice=notice,
                 submission=submission,
                 at_ms=time_ns // 1_000_000,
+                clock=clock,
                 key=key,
                 entropy=entropy,
                 remember=remember,
@@ -144,6 +152,7 @@ class Acknowledge:
                         capture=Capture.VENDOR_API,
                         credential=act.principal.credential,
                         accepted_at=texts[act.at_ms],
+                        test_clock=act.clock.text(moments[act.at_ms]) or msgspec.UNSET,
                     ),
                     _personal(act.submission),
                     act.entropy[_ID_ENTROPY:-SEAL_ENTROPY],

@@ -1,4 +1,4 @@
-"""The operator's acts on logs: begin one, change its key, go on after a loss."""
+"""The operator's acts on logs: begin one, and change its key."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from countersign.domain.instant import from_ns, rfc3339_ms
 from countersign.domain.log import Log, LogKey
 from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord, RecordType
-from countersign.errors import EvidenceRefused, HeadUnavailable, InvalidArgument
+from countersign.errors import EvidenceRefused, InvalidArgument
 from countersign.evidence.canonical import Json
 from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
 from countersign.evidence.entry import check_origin, entry_host
@@ -23,9 +23,11 @@ from countersign.ids import FACT
 from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
 from countersign.services.log_keys import LogKeys
 from countersign.services.records import Recorder
+from countersign.services.recover_log import PublishedHead, kept_head, newest_log
 
 OVERLAP: Final = timedelta(days=7)
 """How long the key before still signs beside its successor."""
+_EPOCH_DIGITS_MAX: Final = 9
 _SCHEME: Final = re.compile(r"https?://")
 
 
@@ -37,13 +39,6 @@ class NewEpoch:
     epoch: int
     origin: str
     vkey: str
-
-
-class PublishedHead(NamedTuple):
-    """A checkpoint that the operator knows from outside; its signature was checked."""
-
-    checkpoint: Checkpoint
-    note: bytes
 
 
 class BeginLog:
@@ -71,11 +66,23 @@ class BeginLog:
 
         The origin is fixed by this: it is stored, and never made anew from settings.
         """
-        there = {log.mode for log in await self._store.logs()}
+        there = {log.mode: log for log in await self._store.logs()}
         for mode in Mode:
-            if mode not in there:
+            if mode in there:
+                await self._keep_first(there[mode])
+            else:
                 with suppress(EvidenceRefused):  # another `init` was first
                     await self._begin(mode, 1, _SCHEME.sub("", public_url), None)
+
+    async def _keep_first(self, log: Log) -> None:
+        """Keep the checkpoint of a log that nothing was sealed into, if none is kept.
+
+        An `init` that was killed right after beginning it has left it so.
+        """
+        if log.size == 0 and self._heads.read(log.mode) is None:
+            empty = await self._store.checkpoint(log.id, 0)
+            if empty is not None:
+                self._heads.replace(log.mode, empty.note)
 
     async def epoch(
         self,
@@ -97,10 +104,13 @@ class BeginLog:
                 log.
             EvidenceRefused: another command has begun this epoch at the same time.
         """
-        old = [log for log in await self._store.logs() if log.mode is mode][-1]
-        base = host or old.origin.rpartition(f"/v1/log/{mode.value}/")[0]
-        cited = self._cited(old, published) | {"reason": reason}
-        return await self._begin(mode, old.epoch + 1, base, cited)
+        old = await newest_log(self._store, mode)
+        base = host or old.origin.rpartition(_path(mode))[0]
+        kept = kept_head(self._heads, mode)
+        cited = _cited(old, kept, published) | {"reason": reason}
+        # The database may be from before an epoch whose checkpoints have left already.
+        epoch = max(old.epoch, 0 if kept is None else _epoch(mode, kept.checkpoint.origin)) + 1
+        return await self._begin(mode, epoch, base, cited)
 
     async def rotate(self, mode: Mode, overlap: timedelta = OVERLAP) -> LogKey:
         """Give the log a new key; the one before signs beside it until the overlap ends.
@@ -111,8 +121,14 @@ class BeginLog:
         if mode is Mode.TEST:
             msg = "The key of test logs is fixed and published: there is nothing to rotate."
             raise EvidenceRefused(msg)
-        log = [log for log in await self._store.logs() if log.mode is mode][-1]
-        old = (await self._store.keys(log.id))[-1]
+        log = await newest_log(self._store, mode)
+        keys = await self._store.keys(log.id)
+        if not keys:
+            msg = (
+                f"The keys of {log.origin} are gone: begin a new epoch, `countersign log recover`."
+            )
+            raise EvidenceRefused(msg)
+        old = keys[-1]
         _, key = await self._keys.make(mode, log.origin, log.id)
         retires = from_ns(self._clock.time_ns()) + overlap
         rotation = self._record(
@@ -129,47 +145,10 @@ class BeginLog:
         await self._keys.load()
         return key
 
-    async def accept(self, mode: Mode, published: PublishedHead) -> None:
-        """Take this checkpoint as the last published one, which the operator knows from outside.
-
-        Raises:
-            EvidenceRefused: the database does not hold it, so the log cannot go on.
-            HeadUnavailable: it cannot be kept.
-        """
-        log = [log for log in await self._store.logs() if log.mode is mode][-1]
-        checkpoint, note = published
-        held = await self._store.checkpoint(log.id, checkpoint.size)
-        if log.origin != checkpoint.origin or held is None or held.root != checkpoint.root:
-            msg = (
-                f"The database does not hold the checkpoint of size {checkpoint.size} of "
-                f"{checkpoint.origin}: going on from what it has would be a fork. Recover the "
-                "missing entries, or begin a new epoch."
-            )
-            raise EvidenceRefused(msg)
-        self._heads.replace(mode, note)
-        await self._store.resume(mode)
-
-    def _cited(self, old: Log, published: PublishedHead | None) -> dict[str, Json]:
-        """The old head as the database has it, and as it was last published."""
-        if published is not None and published.checkpoint.origin != old.origin:
-            msg = f"The published head is of another log than {old.origin}, which ends now."
-            raise InvalidArgument(msg)
-        cited: dict[str, Json] = {
-            "previous_log": old.origin,
-            "previous_size": old.size,
-            "previous_root": old.root.hex(),
-            "previous_published": None,
-        }
-        try:
-            note = published.note if published else self._heads.read(old.mode)
-        except HeadUnavailable:
-            return cited
-        return cited | {"previous_published": None if note is None else note.decode()}
-
     async def _begin(
         self, mode: Mode, epoch: int, host: str, cited: Mapping[str, Json] | None
     ) -> NewEpoch:
-        origin = f"{host}/v1/log/{mode.value}/{epoch}"
+        origin = f"{host}{_path(mode)}{epoch}"
         try:
             check_origin(origin)
             entry_host(origin)
@@ -208,3 +187,39 @@ class BeginLog:
 
     def _record(self, type_: RecordType, mode: Mode, members: Mapping[str, Json]) -> NewRecord:
         return self._recorder.of_deployment(type_, FACT, mode, members)
+
+
+def _cited(
+    old: Log, kept: PublishedHead | None, published: PublishedHead | None
+) -> dict[str, Json]:
+    """The old head as the database has it, and as it was last published."""
+    if published is not None and published.checkpoint.origin != old.origin:
+        msg = f"The published head is of another log than {old.origin}, which ends now."
+        raise InvalidArgument(msg)
+    last = published or kept
+    if published is not None and kept is not None and _later(old.mode, kept, published):
+        last = kept
+    return {
+        "previous_log": old.origin,
+        "previous_size": old.size,
+        "previous_root": old.root.hex(),
+        "previous_published": None if last is None else last.note.decode(),
+    }
+
+
+def _later(mode: Mode, one: PublishedHead, other: PublishedHead) -> bool:
+    def place(head: PublishedHead) -> tuple[int, int]:
+        return _epoch(mode, head.checkpoint.origin), head.checkpoint.size
+
+    return place(one) > place(other)
+
+
+def _path(mode: Mode) -> str:
+    """What stands in the origin of a log between its host and its epoch."""
+    return f"/v1/log/{mode.value}/"
+
+
+def _epoch(mode: Mode, origin: str) -> int:
+    """The epoch that an origin names; 0 where it is of no log of this mode."""
+    host, _, last = origin.rpartition(_path(mode))
+    return int(last) if host and last.isdecimal() and len(last) <= _EPOCH_DIGITS_MAX else 0

@@ -81,7 +81,7 @@ def how(facts: CertificateFacts, digest: str) -> list[str]:
         ),
         (
             "On any computer with Python 3.11 or newer: unpack the bundle and run "
-            "python3 verify.py in it."
+            "python3 -I verify.py in it."
         ),
         (
             "With the command of this service: countersign verify FILE --policy POLICY. Take the "

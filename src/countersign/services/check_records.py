@@ -16,7 +16,11 @@ from countersign.domain.instant import rfc3339_ms
 from countersign.domain.integrity import RecordRow
 from countersign.domain.mode import Mode
 from countersign.domain.record import RecordType
+from countersign.errors import DamagedValue
+from countersign.evidence.disclosure import b64url
 from countersign.ports import IntegrityStore
+from countersign.services.records import open_disclosures
+from countersign.services.vault import Vault
 
 _PAGE: Final = 500
 
@@ -52,8 +56,9 @@ class WrongRecord(NamedTuple):
 class CheckRecords:
     """Goes through all records."""
 
-    def __init__(self, store: IntegrityStore) -> None:
+    def __init__(self, store: IntegrityStore, vault: Vault) -> None:
         self._store = store
+        self._vault = vault
 
     async def __call__(self) -> AsyncIterator[WrongRecord]:
         """Everything that is wrong, as it comes up."""
@@ -69,13 +74,35 @@ class CheckRecords:
                 for row in page:
                     for wrong in _wrong(row, notices, told):
                         yield _finding(row, wrong)
-                erased = await self._store.erased([*told])
-                for record_id, row in told.items():
-                    if record_id not in erased:
-                        yield _finding(row, f"tells that {record_id} was erased, and it is not")
+                async for row, wrong in self._wrongly_disclosed(page):
+                    yield _finding(row, wrong)
+                for record_id in told.keys() - await self._store.erased([*told]):
+                    wrong = f"tells that {record_id} was erased, and it is not"
+                    yield _finding(told[record_id], wrong)
         for record_id in await self._store.untold_erasures(_PAGE):
             message = f"the record {record_id} counts as erased, and no record tells of it"
             yield WrongRecord(None, message)
+
+    async def _wrongly_disclosed(
+        self, page: Sequence[RecordRow]
+    ) -> AsyncIterator[tuple[RecordRow, str]]:
+        """Records whose disclosures are there, and do not open or are not those of the record."""
+        rows = {row.id: row for row in page if row.disclosed is not None}
+        for found in await self._store.disclosed([*rows]):
+            row = rows[found.record_id]
+            if found.shred_key is None:
+                if row.erasure_id is None:
+                    yield row, "has disclosures without their key, and no erasure tells of it"
+                continue
+            try:
+                opened = await open_disclosures(
+                    self._vault, found.account_id, row.id, found.payload, found.shred_key
+                )
+            except (DamagedValue, msgspec.DecodeError):
+                yield row, "has disclosures that do not open with their keys"
+                continue
+            if not _bound(row.body).issuperset(map(_digest, opened)):
+                yield row, "has disclosures that are not the ones it was made with"
 
 
 async def _pages(read_page: _Page) -> AsyncIterator[Sequence[RecordRow]]:
@@ -110,6 +137,18 @@ def _wrong(row: RecordRow, notices: _Notices, told: dict[str, RecordRow]) -> Ite
             yield "is of a notice version with other words than the one that is stored"
     if body.type == RecordType.ERASURE:
         told |= dict.fromkeys(body.erased, row)
+
+
+def _bound(body: bytes | None) -> frozenset[str]:
+    """The digests of disclosures in a record."""
+    try:
+        return frozenset(_read(body or b"").sd)
+    except msgspec.DecodeError:
+        return frozenset()
+
+
+def _digest(encoded: str) -> str:
+    return b64url(sha256(encoded.encode()).digest())
 
 
 def _moved(row: RecordRow, body: _Body) -> Iterator[str]:

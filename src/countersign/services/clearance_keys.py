@@ -18,6 +18,7 @@ from countersign.domain.clearance_key import ClearanceKey
 from countersign.domain.instant import from_ns
 from countersign.domain.jws import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
 from countersign.domain.mode import Mode
+from countersign.errors import UnknownKey
 from countersign.ports import ClearanceKeyStore, Clock, Entropy
 from countersign.services.operators import Audit
 from countersign.services.vault import DEPLOYMENT, NONCE_BYTES, Vault
@@ -84,17 +85,13 @@ class ClearanceKeys:
         self._known[mode] = (now, known)
         return known
 
-    async def published(self) -> dict[str, Any]:
+    async def published(self, modes: Sequence[Mode]) -> dict[str, Any]:
         """The public keys as a JWK Set (RFC 7517 §5): all that a valid token can be signed with.
 
         A key is there from when it is made until what it has signed has expired.
         """
         now = from_ns(self._clock.time_ns())
-        keys = [
-            key
-            for mode in (Mode.LIVE, Mode.TEST)
-            for key in _valid(await self._store.of(mode), now)
-        ]
+        keys = [key for mode in modes for key in _valid(await self._store.of(mode), now)]
         return {"keys": [jwk(key.kid, key.public_key) for key in keys]}
 
     async def rotate(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
@@ -103,6 +100,24 @@ class ClearanceKeys:
         So whoever checks tokens has read it by then.
         """
         return await self._add(mode, overlap)
+
+    async def list(self, mode: Mode) -> Sequence[ClearanceKey]:
+        """Every key of a mode, oldest first."""
+        return await self._store.of(mode)
+
+    async def withdraw(self, kid: str) -> ClearanceKey:
+        """Take a key back, and with it every token that it has signed: somebody else has it.
+
+        Raises:
+            UnknownKey: there is no such key.
+            InvalidArgument: no other key of its mode signs yet.
+        """
+        audit = self._audit.entry(AuditAction.CLEARANCE_KEY_WITHDRAWN, kid)
+        removed = await self._store.remove(kid, from_ns(self._clock.time_ns()), audit)
+        if removed is None:
+            msg = f"There is no key {kid!r}; `countersign clearances keys` shows those there are."
+            raise UnknownKey(msg)
+        return removed
 
     async def _add(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
         time_ns = self._clock.time_ns()

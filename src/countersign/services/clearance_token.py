@@ -1,9 +1,10 @@
-"""What the token of a clearance says."""
+"""What the token of a clearance says: nothing personal, for it goes through many hands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from countersign.domain.clearance import Order
@@ -28,14 +29,19 @@ class ClearanceToken:
         order: Order,
         obligations: Sequence[Mapping[str, Any]],
         at: datetime,
+        judged_at: datetime,
         expires_at: datetime,
     ) -> dict[str, Json]:
         """The claims (RFC 7519 §4) of a clearance that was granted `at` this time.
 
-        They bind the token to its order, and tell a warehouse what it has to do. The buyer is left
-        out: nobody who handles the parcel needs to know who it is.
+        Where a test clock was ahead it expires by that clock, and says what it showed.
+
+        They bind the token to its order, and tell a warehouse what it has to do. Who the buyer is
+        and where the parcel goes are left out; whoever knows the order checks `order_sha256`.
         """
+        test_clock = {} if judged_at == at else {"test_clock": to_ms(judged_at) // 1000}
         return {
+            **test_clock,
             "iss": self._issuers[mode],
             "sub": clearance_id,
             "iat": to_ms(at) // 1000,
@@ -43,8 +49,16 @@ class ClearanceToken:
             "livemode": mode is Mode.LIVE,
             "account": account_id,
             "ack_id": order.ack_id,
-            "session_id": order.session_id,
-            "shipping_zip": zip5(order.shipping_zip),
-            "product_class": order.product_class,
+            "order_sha256": order_digest(order),
             "obligations": [dict(obligation) for obligation in obligations],
         }
+
+
+def order_digest(order: Order) -> str:
+    """Hex SHA-256 of five-digit ZIP code, product class and session, with line feeds between.
+
+    Only the last of them can hold a line feed, so that no two orders have the same text. With
+    sessions that cannot be guessed it tells nothing to those who do not know the order.
+    """
+    text = f"{zip5(order.shipping_zip)}\n{order.product_class or ''}\n{order.session_id}"
+    return sha256(text.encode()).hexdigest()

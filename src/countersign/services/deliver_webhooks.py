@@ -7,6 +7,7 @@ here is in the transaction of an act, so that a slow receiver slows nobody but i
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -89,6 +90,10 @@ class DeliverWebhooks:
         self._turns: dict[str, asyncio.Task[bool]] = {}
         self._ended = asyncio.Event()
         self._stopping = False
+        self.attempts: Counter[Outcome] = Counter()
+        """How many attempts this process has made, by what came of them."""
+        self.waiting = 0
+        """For how many endpoints there was something to do when it was looked last."""
 
     async def run(self) -> None:
         """Deliver until cancelled; what is under way then comes to its end."""
@@ -126,7 +131,9 @@ class DeliverWebhooks:
             CountersignError: the database could not be asked.
         """
         now = from_ns(self._clock.time_ns())
-        for endpoint, behind, due in await self._store.waiting(now):
+        found = await self._store.waiting(now)
+        self.waiting = len(found)
+        for endpoint, behind, due in found:
             pace = self._paces.setdefault(endpoint.id, Pace(self._clock.monotonic))
             if endpoint.id not in self._turns and (behind or (due and pace.ready)):
                 turn = asyncio.create_task(self._turn(endpoint, pace))
@@ -222,6 +229,7 @@ class DeliverWebhooks:
                 view = self._events.view(delivery.event)
                 attempt, sent = await self._attempt(target, keys, view, delivery.number)
                 took.append(attempt.duration_ms)
+                self.attempts[sent.outcome] += 1
                 pace.judge(rest=wants_rest(sent), retry_after=sent.retry_after)
                 await self._store.finish(self._finished(delivery, attempt, sent))
                 if sent.status == _GONE:

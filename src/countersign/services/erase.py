@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -20,7 +20,15 @@ from countersign.domain.instant import from_ns
 from countersign.domain.mode import Mode
 from countersign.domain.record import RecordType
 from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.ids import ACKNOWLEDGMENT, BUYER, FACT, SANDBOX_BUYER, is_id, timed_id
+from countersign.ids import (
+    ACKNOWLEDGMENT,
+    BUYER,
+    FACT,
+    SANDBOX_BUYER,
+    VERIFICATION,
+    is_id,
+    timed_id,
+)
 from countersign.ports import AccountStore, Clock, Entropy, ErasureStore, NoticeStore
 from countersign.services.acknowledge import CBID_FIELD
 from countersign.services.records import Recorder
@@ -28,8 +36,6 @@ from countersign.services.secrets import DeploymentSecret
 
 HOLD: Final = "hold"
 _PAGE: Final = 500
-_RECORDS_MAX: Final = 500
-"""Ids that one erasure record names; more get more records."""
 
 
 class _Digest(msgspec.Struct):
@@ -59,13 +65,22 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """An acknowledgment whose retention has ended; `hold` keeps it nevertheless."""
+class EvidenceRetention:
+    """How long the evidence of live verifications is kept."""
 
-    ack_id: str
+    verified: timedelta
+    """From the verification: as long as it can count, and the days after that."""
+    other: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A record whose retention has ended; `hold` keeps it nevertheless."""
+
+    record_id: str
     account_id: str
     mode: Mode
-    accepted_at: datetime
+    at: datetime
     retention_ended_at: datetime
     hold: str | None
 
@@ -81,10 +96,12 @@ class Erase:
         notices: NoticeStore,
         secret: DeploymentSecret,
         recorder: Recorder,
+        evidence_retention: EvidenceRetention,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._store = store
+        self._evidence_retention = evidence_retention
         self._accounts = accounts
         self._notices = notices
         self._secret = secret
@@ -96,16 +113,18 @@ class Erase:
         """What would be destroyed.
 
         Args:
-            subject: an acknowledgment or a buyer.
+            subject: an acknowledgment, a verification or a buyer.
             with_acknowledgments: of a buyer, also the acknowledgments that name it, of all
                 accounts.
 
         Raises:
-            UnknownSubject: there is no such acknowledgment or buyer.
+            UnknownSubject: there is none.
         """
-        missing = UnknownSubject(f"There is no acknowledgment or buyer {subject!r} (any more).")
-        if is_id(ACKNOWLEDGMENT, subject):
-            found = await self._store.acknowledgment(subject)
+        missing = UnknownSubject(
+            f"There is no acknowledgment, verification or buyer {subject!r} (any more)."
+        )
+        if is_id(ACKNOWLEDGMENT, subject) or is_id(VERIFICATION, subject):
+            found = await self._store.record(subject)
             if found is None:
                 raise missing
             orders = await self._store.of_orders([subject])
@@ -114,9 +133,9 @@ class Erase:
         buyer = await self._store.of_buyer(subject) if is_buyer else None
         if buyer is None:
             raise missing
-        account_id, mode, records = buyer
-        named = await self._naming(subject) if with_acknowledgments else []
-        return await self._planned(subject, (account_id, mode), [*records, *named])
+        named = await self._naming(buyer.cbids) if with_acknowledgments else []
+        owner = (buyer.account_id, buyer.mode)
+        return await self._planned(subject, owner, [*buyer.verifications, *named])
 
     async def _planned(
         self, subject: str, buyer: tuple[str, Mode] | None, records: Sequence[Erasable]
@@ -131,19 +150,19 @@ class Erase:
     async def __call__(self, plan: Plan, reason: ErasureReason) -> int:
         """Destroy it for good, and write that down; gives how many records lost their disclosures.
 
-        The records themselves, their entries in the log and every proof stay valid.
+        The records themselves, their entries in the log and every proof stay valid. Each erasure
+        gets a record of its own, and they stand in no order: one that named all that a buyer did
+        would tell for ever that it was one buyer.
 
         Raises:
             OnHold: a legal hold keeps something of it; nothing was destroyed.
         """
-        groups: dict[tuple[str, Mode], list[str]] = {plan.buyer: []} if plan.buyer else {}
-        for record in plan.records:
-            groups.setdefault((record.account_id, record.mode), []).append(record.record_id)
         parts = [
-            await self._part(account_id, mode, ids[start : start + _RECORDS_MAX], reason)
-            for (account_id, mode), ids in groups.items()
-            for start in range(0, len(ids) or 1, _RECORDS_MAX)
+            await self._part(record.account_id, record.mode, [record.record_id], reason)
+            for record in sorted(plan.records, key=lambda _: self._entropy(8))
         ]
+        if plan.buyer and plan.buyer not in {(r.account_id, r.mode) for r in plan.records}:
+            parts.append(await self._part(*plan.buyer, [], reason))
         if parts:
             await self._store.erase(parts, plan.subject if plan.buyer else None, self._cbid_index)
         return len(plan.records)
@@ -161,8 +180,17 @@ class Erase:
         return RecordErasure(ids, erasure)
 
     async def due(self) -> AsyncIterator[Due]:
-        """The acknowledgments whose retention has ended, oldest first, held ones too."""
+        """What has outlived its retention, held or not: acknowledgments, then verifications.
+
+        Of each, the oldest come first.
+        """
         now = from_ns(self._clock.time_ns())
+        async for due in self._due_acknowledgments(now):
+            yield due
+        async for due in self._due_evidence(now):
+            yield due
+
+    async def _due_acknowledgments(self, now: datetime) -> AsyncIterator[Due]:
         years = await self._retention()
         after = ""
         while years:
@@ -172,21 +200,28 @@ class Erase:
                 own = years.get(_read_digest(record.body).notice_digest)
                 ended = None if own is None else years_after(record.at, own)
                 if ended is not None and ended <= now:
-                    yield Due(
-                        ack_id=record.record_id,
-                        account_id=record.account_id,
-                        mode=record.mode,
-                        accepted_at=record.at,
-                        retention_ended_at=ended,
-                        hold=held[record.record_id][0] if record.record_id in held else None,
-                    )
+                    yield _due(record, ended, held)
             if len(page) < _PAGE:
                 return
             after = page[-1].record_id
 
+    async def _due_evidence(self, now: datetime) -> AsyncIterator[Due]:
+        kept, after = self._evidence_retention, ""
+        while True:
+            page = await self._store.old_evidence(
+                now - kept.verified, now - kept.other, after, _PAGE
+            )
+            held = await self._store.held([old.record.record_id for old in page], self._cbid_index)
+            for old in page:
+                ended = old.record.at + (kept.verified if old.verified else kept.other)
+                yield _due(old.record, ended, held)
+            if len(page) < _PAGE:
+                return
+            after = page[-1].record.record_id
+
     async def find(self, ack_id: str) -> Erasable | None:
         """One acknowledgment, of whichever account and mode."""
-        return await self._store.acknowledgment(ack_id) if is_id(ACKNOWLEDGMENT, ack_id) else None
+        return await self._store.record(ack_id) if is_id(ACKNOWLEDGMENT, ack_id) else None
 
     async def hold(self, subject: str, reason: str) -> Hold:
         """Keep from being erased: an acknowledgment, or all of a buyer or an account.
@@ -223,8 +258,9 @@ class Erase:
         """Every hold, oldest first."""
         return await self._store.holds()
 
-    async def _naming(self, cbid: str) -> Sequence[Erasable]:
-        indexes = [self._cbid_index(account.id, cbid) for account in await self._accounts.list()]
+    async def _naming(self, cbids: Sequence[str]) -> Sequence[Erasable]:
+        accounts = await self._accounts.list()
+        indexes = [self._cbid_index(account.id, cbid) for account in accounts for cbid in cbids]
         named = await self._store.naming(indexes)
         acks = [r.record_id for r in named if is_id(ACKNOWLEDGMENT, r.record_id)]
         orders = await self._store.of_orders(acks)
@@ -247,3 +283,15 @@ class Erase:
         """The years that acknowledgments are to be kept, by the digest of the notice."""
         found = {v.digest: _read_retention(v.body) for v in await self._notices.versions()}
         return {d: r.retention_years for d, r in found.items() if r.retention_years is not None}
+
+
+def _due(record: Erasable, ended: datetime, held: Mapping[str, tuple[str, str]]) -> Due:
+    hold, _ = held.get(record.record_id, (None, None))
+    return Due(
+        record_id=record.record_id,
+        account_id=record.account_id,
+        mode=record.mode,
+        at=record.at,
+        retention_ended_at=ended,
+        hold=hold,
+    )

@@ -31,7 +31,7 @@ class EventView:
     def message(self) -> Mapping[str, object]:
         """What a webhook says: the event as the API shows it, and the time by its standard name."""
         created_at = rfc3339(self.event.created_at)
-        return {
+        message: dict[str, object] = {
             "type": self.event.type.value,
             "timestamp": created_at,
             "id": self.id,
@@ -39,6 +39,9 @@ class EventView:
             "created_at": created_at,
             "data": self.event.data,
         }
+        if self.event.triggered:
+            message["triggered"] = True
+        return message
 
 
 class ReadEvents:

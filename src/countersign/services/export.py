@@ -43,8 +43,14 @@ COLUMNS: Final = (
     "erased_at",
 )
 _PAGE: Final = 500
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
-"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection)."""
+_FORMULA: Final = (
+    *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),
+    *("\uff1d", "\uff0b", "\uff0d", "\uff20"),
+)
+"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection).
+
+The last four are the full-width forms of the first: with some languages they count as these.
+"""
 
 
 class ExportAcknowledgments:

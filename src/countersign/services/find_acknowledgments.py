@@ -36,6 +36,8 @@ class RecordView(msgspec.Struct, frozen=True, kw_only=True):
     notice_digest: str
     notice_version_source: VersionSource
     capture: Capture
+    test_clock: datetime | None = None
+    """What the account's test clock showed, if it was ahead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import msgspec
 
 from countersign.domain.clearance import Order
 from countersign.domain.fulfilment import (
+    ClearanceQuery,
     Fulfilment,
     FulfilmentReceipt,
     NewFulfilment,
@@ -31,6 +32,8 @@ from countersign.services.clear_order import SHIPPING_FIELD
 from countersign.services.clearance_keys import ClearanceKeys
 from countersign.services.clearance_token import ClearanceToken
 from countersign.services.records import Recorder, open_disclosures
+from countersign.services.secrets import DeploymentSecret
+from countersign.services.test_clocks import TestClocks
 from countersign.services.vault import Vault
 
 _CARRIER_FIELD: Final = "carrier"
@@ -43,6 +46,7 @@ class _Decided(msgspec.Struct):
     cleared: bool
     reasons: tuple[str, ...]
     obligations: tuple[dict[str, Any], ...]
+    test_clock: datetime | None = None
 
 
 class _Reported(msgspec.Struct):
@@ -56,6 +60,17 @@ class _Reported(msgspec.Struct):
 
 _read_decided: Final = msgspec.json.Decoder(_Decided).decode
 _read_reported: Final = msgspec.json.Decoder(_Reported).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearanceSearch:
+    """What to look for; None is no limit."""
+
+    ack_id: str | None = None
+    session_id: str | None = None
+    cbid: str | None = None
+    after: str | None = None
+    limit: int = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +96,8 @@ class ClearanceView:
     obligations: Sequence[Mapping[str, Any]]
     at: datetime
     expires_at: datetime | None
+    test_clock: datetime | None
+    """What the account's test clock showed, if it was ahead; `expires_at` is by that clock."""
     token: str | None
     """None unless it is granted, and valid still."""
     sealed: Sealed | None
@@ -99,14 +116,18 @@ class FulfilOrder:
         keys: ClearanceKeys,
         token: ClearanceToken,
         recorder: Recorder,
+        secret: DeploymentSecret,
         vault: Vault,
+        clocks: TestClocks,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
+        self._clocks = clocks
         self._store = store
         self._keys = keys
         self._token = token
         self._recorder = recorder
+        self._secret = secret
         self._vault = vault
         self._clock = clock
         self._entropy = entropy
@@ -118,6 +139,25 @@ class FulfilOrder:
             NotFound: there is none with this id for this key.
         """
         return await self._view(await self._stored(principal, clearance_id))
+
+    async def many(
+        self, principal: Principal, search: ClearanceSearch
+    ) -> tuple[Sequence[ClearanceView], str | None]:
+        """A page, newest first, and the cursor of the next one (None on the last page)."""
+        found = await self._store.find(
+            ClearanceQuery(
+                account_id=principal.account_id,
+                mode=principal.mode,
+                ack_id=search.ack_id,
+                session_index=self._index(principal, SESSION_FIELD, search.session_id),
+                cbid_index=self._index(principal, CBID_FIELD, search.cbid),
+                older_than=search.after,
+                limit=search.limit + 1,
+            )
+        )
+        page = found[: search.limit]
+        cursor = page[-1].record.id if len(found) > len(page) else None
+        return [await self._view(stored) for stored in page], cursor
 
     async def report(
         self,
@@ -168,6 +208,11 @@ class FulfilOrder:
             )
         )
 
+    def _index(self, principal: Principal, field: str, value: str | None) -> bytes | None:
+        if value is None:
+            return None
+        return self._secret.blind_index(principal.account_id, field, value)
+
     async def _stored(self, principal: Principal, clearance_id: str) -> StoredClearance:
         stored = None
         if is_id(CLEARANCE, clearance_id):
@@ -191,7 +236,8 @@ class FulfilOrder:
             obligations=decided.obligations,
             at=record.at,
             expires_at=stored.expires_at,
-            token=await self._signed(stored, order, decided.obligations),
+            test_clock=decided.test_clock,
+            token=await self._signed(stored, order, decided),
             sealed=record.sealed,
             erased_at=record.erased_at,
             fulfilments=[await self._report(stored.account_id, r) for r in stored.fulfilments],
@@ -202,11 +248,14 @@ class FulfilOrder:
         self,
         stored: StoredClearance,
         order: Order | None,
-        obligations: Sequence[Mapping[str, Any]],
+        decided: _Decided,
     ) -> str | None:
         """The token once more, the same as it was given."""
         now, expires_at = from_ns(self._clock.time_ns()), stored.expires_at
-        if order is None or expires_at is None or stored.kid is None or now >= expires_at:
+        if order is None or expires_at is None or stored.kid is None:
+            return None
+        clock = await self._clocks.of(stored.account_id, stored.mode)
+        if clock.at(now) >= expires_at:
             return None
         signers = await self._keys.signers(stored.mode)
         claims = self._token.claims(
@@ -214,8 +263,9 @@ class FulfilOrder:
             mode=stored.mode,
             clearance_id=stored.record.id,
             order=order,
-            obligations=obligations,
+            obligations=decided.obligations,
             at=stored.record.at,
+            judged_at=decided.test_clock or stored.record.at,
             expires_at=expires_at,
         )
         return signers.of(stored.kid, now).sign(claims)

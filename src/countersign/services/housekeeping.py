@@ -11,6 +11,7 @@ import structlog
 from countersign.domain.buyer import ZIP_WINDOW
 from countersign.domain.event import KEPT as EVENTS_KEPT
 from countersign.domain.instant import from_ns
+from countersign.domain.verification import MESSAGES_KEPT
 from countersign.domain.webhook import AGE_MAX
 from countersign.domain.webhook import LOG_KEPT as DELIVERIES_KEPT
 from countersign.errors import CountersignError
@@ -23,7 +24,10 @@ _log = structlog.get_logger("countersign.housekeeping")
 
 
 class Housekeeping:
-    """Deletes what has expired: kept answers, counted ZIP codes, events, finished deliveries."""
+    """Deletes what has expired.
+
+    Kept answers, counted ZIP codes, providers' messages, events, finished deliveries.
+    """
 
     def __init__(self, store: HousekeepingStore, clock: Clock) -> None:
         self._store = store
@@ -32,7 +36,14 @@ class Housekeeping:
     async def tidy(self) -> int:
         """Delete all that has served its time, in chunks; gives the number of rows."""
         now = from_ns(self._clock.time_ns())
-        deleted = await _in_chunks(lambda: self._store.delete_expired(now, now - ZIP_WINDOW, CHUNK))
+        deleted = await _in_chunks(
+            lambda: self._store.delete_expired(
+                now=now,
+                zips_before=now - ZIP_WINDOW,
+                messages_before=now - MESSAGES_KEPT,
+                limit=CHUNK,
+            )
+        )
         return deleted + await _in_chunks(
             lambda: self._store.delete_old(
                 events_before=now - EVENTS_KEPT,

@@ -10,21 +10,28 @@ from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
+import structlog
 
 from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, Proof, Standing
 from countersign.domain.decision import Decision, decide
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.identity import Outcome as ProviderOutcome
-from countersign.domain.identity import ProviderEvidence, ProviderResult
+from countersign.domain.identity import ProviderEvidence, ProviderResult, Source
 from countersign.domain.instant import from_ns, rfc3339_ms, to_ms
 from countersign.domain.mode import Mode
 from countersign.domain.postal_code import zip5
 from countersign.domain.reason import Reason
 from countersign.domain.record import NewRecord, RecordType
-from countersign.domain.verification import Following, LiveVerification, Resolution
+from countersign.domain.verification import (
+    AskedSession,
+    Following,
+    LiveVerification,
+    Resolution,
+)
 from countersign.errors import (
     Overloaded,
     ProviderSessionNotBound,
@@ -48,6 +55,12 @@ _TRIES: Final = 4
 _RETRY_AFTER_SECONDS: Final = 5
 _FOLLOWED: Final = {Reason.IDENTITY_REQUIRES_INPUT}
 """Reasons for which a session is still asked about: the buyer can go on in the same session."""
+_USELESS: Final = {
+    ProviderOutcome.PROVIDER_REJECTED,
+    ProviderOutcome.PROVIDER_UNAVAILABLE,
+    ProviderOutcome.INVALID_RESPONSE,
+}
+_log: Final = structlog.get_logger("countersign.verification")
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -80,7 +93,7 @@ class _About(NamedTuple):
     request: SessionRequest
     result: ProviderResult
     decision: Decision
-    session_index: bytes
+    session: AskedSession
 
 
 class JudgeSession:
@@ -130,12 +143,17 @@ class JudgeSession:
             result = await ready.provider.retrieve(request.session_id)
         except ValueError:
             raise ProviderSessionNotFound from None
-        _refuse_unusable(result)
-        session_index = self.session_index(ready, request.session_id)
+        _report(ready, result)
+        refuse_unusable(result)
+        decision = self._decide(ready, request, result, None, give_up=give_up)
+        session = self._asked(ready, request, result, decision)
         for _ in range(_TRIES):
-            found = await self._store.resolve(Mode.LIVE, session_index, result.document_fingerprint)
-            decision = self._decide(ready, request, result, found, give_up=give_up)
-            about = _About(ready, request, result, decision, session_index)
+            found = await self._store.resolve(Mode.LIVE, session)
+            if not found.bound:
+                raise ProviderSessionNotBound
+            if found.first_verified_at is not None:
+                decision = self._decide(ready, request, result, found, give_up=give_up)
+            about = _About(ready, request, result, decision, session)
             new = await self._new(about, found.cbid or self._new_cbid(), remember)
             buyer = await self._store.judge(new)
             if isinstance(buyer, Buyer):
@@ -144,16 +162,29 @@ class JudgeSession:
 
     def session_index(self, ready: Ready, session_id: str) -> bytes:
         """The keyed hash of a session: the same for every account that uses the provider."""
-        settings = ready.settings
-        place = f"{settings.provider}\x00{settings.base_url or ''}"
-        return self._secret.blind_index(place, "provider_session", session_id)
+        return self._secret.blind_index(_place(ready), "provider_session", session_id)
+
+    def _asked(
+        self, ready: Ready, request: SessionRequest, result: ProviderResult, decision: Decision
+    ) -> AskedSession:
+        asked, told = request.subject_reference, result.subject_reference
+        hashed = partial(self._secret.blind_index, _place(ready))
+        both = None if asked is None else f"{request.session_id}\x00{asked}"
+        return AskedSession(
+            session=self.session_index(ready, request.session_id),
+            reference=None if asked is None else hashed("subject_reference", asked),
+            with_reference=None if both is None else hashed("provider_session_and_reference", both),
+            told_reference=None if told is None else hashed("subject_reference", told),
+            fingerprint=result.document_fingerprint,
+            verifies=decision.status is BuyerStatus.VERIFIED,
+        )
 
     def _decide(
         self,
         ready: Ready,
         request: SessionRequest,
         result: ProviderResult,
-        found: Resolution,
+        found: Resolution | None,
         *,
         give_up: bool,
     ) -> Decision:
@@ -163,7 +194,7 @@ class JudgeSession:
             shipping_zip=request.shipping_zip,
             subject_reference=request.subject_reference,
             now=from_ns(self._clock.time_ns()),
-            first_verified_at=found.first_verified_at,
+            first_verified_at=found.first_verified_at if found else None,
         )
         if decision.not_bound:
             raise ProviderSessionNotBound
@@ -190,8 +221,7 @@ class JudgeSession:
             mode=Mode.LIVE,
             provider=about.ready.settings.provider,
             cbid=cbid,
-            session_index=about.session_index,
-            fingerprint=about.result.document_fingerprint,
+            session=about.session,
             attempt=self._attempt(about, cbid, from_ns(time_ns)),
             subject_index=self._secret.blind_index(account_id, "buyer", cbid),
             zip_index=self._secret.blind_index(account_id, "zip", zip_) if compared else None,
@@ -208,12 +238,15 @@ class JudgeSession:
         if decision.facts is not None and decision.expires_at is not None:
             began = decision.expires_at - timedelta(days=about.ready.rules.validity_days)
             proof = Proof(
-                session=about.session_index.hex(),
+                session=about.session.session.hex(),
                 verified_at=to_ms(now),
                 began_at=to_ms(began),
                 expires_at=to_ms(decision.expires_at),
                 facts=decision.facts,
-                zips=tuple(proved_zip_index(self._secret, cbid, zip_) for zip_ in decision.zips),
+                zips=tuple(
+                    proved_zip_index(self._secret, cbid, zip_, source)
+                    for zip_, source in decision.zips
+                ),
             )
         return Attempt(
             status=decision.status,
@@ -290,12 +323,29 @@ class JudgeSession:
         )
 
 
-def proved_zip_index(secret: DeploymentSecret, cbid: str, zip_: str) -> str:
-    """The keyed hash under which a buyer's proved ZIP code is kept, in hexadecimal digits."""
-    return secret.blind_index(cbid, "proved_zip", zip5(zip_)).hex()
+def proved_zip_index(secret: DeploymentSecret, cbid: str, zip_: str, source: Source) -> str:
+    """The keyed hash of a ZIP code that this source has proved for a buyer, in hexadecimal."""
+    return secret.blind_index(cbid, f"proved_zip_{source.value}", zip5(zip_)).hex()
 
 
-def _refuse_unusable(result: ProviderResult) -> None:
+def _report(ready: Ready, result: ProviderResult) -> None:
+    """Tell the operator of an answer that says nothing of a session: it may be for them to mend."""
+    if result.outcome in _USELESS:
+        _log.warning(
+            "provider_answer_useless",
+            account=ready.settings.account_id,
+            provider=ready.settings.provider,
+            outcome=result.outcome.value,
+            http_status=result.evidence.http_status if result.evidence else None,
+        )
+
+
+def refuse_unusable(result: ProviderResult) -> None:
+    """Go on only if the provider has told something of the session.
+
+    Raises:
+        ProviderSessionNotFound, VerificationMisconfigured, ProviderUnavailable: it has not.
+    """
     match result.outcome:
         case ProviderOutcome.NOT_FOUND:
             raise ProviderSessionNotFound
@@ -305,6 +355,11 @@ def _refuse_unusable(result: ProviderResult) -> None:
             raise ProviderUnavailable(retry_after=result.retry_after or _RETRY_AFTER_SECONDS)
         case _:
             return
+
+
+def _place(ready: Ready) -> str:
+    """Where a session identifier means something: one provider, or one address."""
+    return f"{ready.settings.provider}\x00{ready.settings.base_url or ''}"
 
 
 def _standing(attempt: Attempt, now: datetime) -> Standing:

@@ -6,14 +6,20 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Final
 
+import structlog
+
 from countersign.domain.instant import from_ns
 from countersign.domain.log import Log, LogKey
 from countersign.domain.mode import Mode
+from countersign.errors import DamagedValue
+from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Signer
 from countersign.ports import Clock, Entropy, LogSequencer, LogStore
 from countersign.services.vault import DEPLOYMENT, NONCE_BYTES, Vault
 
 SEED_BYTES: Final = 32
+
+_log: Final = structlog.get_logger("countersign.sealing")
 
 
 def test_seed(origin: str) -> bytes:
@@ -63,13 +69,31 @@ class LogKeys:
         return signer, made
 
     async def signers(self, log: Log) -> list[Signer]:
-        """Those that sign for a log now, the newest first."""
-        now = from_ns(self._clock.time_ns())
-        return [
-            await self._open(log.origin, key)
-            for key in reversed(await self._store.keys(log.id))
-            if _signs(key, now)
+        """Those that sign for a log now, the newest first.
+
+        A key that is damaged is left out: nothing but sealing needs it, and that waits if there is
+        no other.
+        """
+        opened = [
+            (key, await self.opened(log, key)) for key in reversed(await self._store.keys(log.id))
         ]
+        now = from_ns(self._clock.time_ns())
+        return [signer for key, signer in opened if signer is not None and _signs(key, now)]
+
+    async def opened(self, log: Log, key: LogKey) -> Signer | None:
+        """What signs with this key; None if it is damaged, which the service's log tells.
+
+        Raises:
+            WrongKeyEncryptionKey: the key-encryption key is not that of the deployment.
+        """
+        try:
+            signer = await self._open(log.origin, key)
+            if signer.verifier.vkey == key.vkey:
+                return signer
+        except (DamagedValue, EvidenceError, ValueError):
+            pass
+        _log.error("log_key_damaged", log=log.origin, key=key.vkey)
+        return None
 
     async def load(self) -> None:
         """Give the sequencer the keys of the newest log of each mode."""

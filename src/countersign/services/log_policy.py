@@ -7,6 +7,7 @@ cosignatures be asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from countersign.domain.mode import Mode
@@ -40,6 +41,10 @@ class LogPolicy:
         """The policy for one mode: test evidence never satisfies a live one."""
         lines = [f"log {verifier.vkey}\n".encode() for verifier in await self.keys(mode)]
         return b"".join(lines) + (self._witnesses if mode is Mode.LIVE else _NO_WITNESSES)
+
+    async def without_quorum(self, mode: Mode) -> Policy:
+        """The same, read, and asking for no cosignature: those that are there have to be good."""
+        return replace(parse_policy(await self.text(mode)), quorum=NONE)
 
     def quorum(self, mode: Mode) -> Policy | None:
         """Whose cosignatures evidence of this mode needs; None: nobody's."""

@@ -16,6 +16,7 @@ from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.ports import AuditStore, Clock, OperatedBuyerStore
 from countersign.services.judge_session import EVIDENCE_TABLE
 from countersign.services.operators import Audit
+from countersign.services.test_clocks import TestClocks
 from countersign.services.vault import Vault
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -46,9 +47,11 @@ class OperateBuyers:
         audit_store: AuditStore,
         vault: Vault,
         audit: Audit,
+        clocks: TestClocks,
         clock: Clock,
     ) -> None:
         self._store = store
+        self._clocks = clocks
         self._audit_store = audit_store
         self._vault = vault
         self._audit = audit
@@ -63,7 +66,8 @@ class OperateBuyers:
         buyer = await self._store.get(cbid)
         if buyer is None:
             raise UnknownSubject(f"There is no buyer {cbid!r}.")
-        return buyer, status_at(buyer, from_ns(self._clock.time_ns()))
+        clock = await self._clocks.of(buyer.account_id, buyer.mode)
+        return buyer, status_at(buyer, clock.at(from_ns(self._clock.time_ns())))
 
     async def revoke(self, cbid: str, reason: str) -> Buyer:
         """Revoke a buyer and its documents, until it is reinstated.

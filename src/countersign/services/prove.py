@@ -7,26 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from hashlib import sha256
 from importlib import resources
 from typing import Final
 
 from countersign import offline
-from countersign.domain.acknowledgment import NO_FIELD, PERSONAL_FIELDS
 from countersign.domain.key import Principal
 from countersign.domain.log import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.domain.notice import LifecycleEvent, PublishedVersion
-from countersign.errors import Erased, EvidencePending, InvalidRequest, NotFound
+from countersign.errors import EvidencePending
 from countersign.evidence.bundle import BundleContents, write_bundle
 from countersign.evidence.cosignature import cosigned_at
-from countersign.evidence.note import parse_cosignature, parse_note
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import parse_cosignature
 from countersign.evidence.proof import Proof, format_proof
+from countersign.evidence.verification import Verdict
 from countersign.ports import AccountStore, LogStore, NoticeStore
 from countersign.services.certificate import CertificateFacts, Certificates
 from countersign.services.certificate_facts import Review
-from countersign.services.find_acknowledgments import FindAcknowledgments, Found
+from countersign.services.find_acknowledgments import FindAcknowledgments
 from countersign.services.log_policy import LogPolicy
 from countersign.services.seal_log import SealLog
+from countersign.services.shown_fields import fields_to_show, shown_of
+from countersign.services.sound_evidence import check_proof, check_words, explained
 
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.25
@@ -42,8 +44,8 @@ class _Entry:
     index: int
     checkpoint: StoredCheckpoint
     anchors: Sequence[Anchor]
-    note: bytes
     proof: bytes
+    verdict: Verdict
 
     @property
     def timestamps(self) -> Mapping[str, bytes]:
@@ -87,8 +89,11 @@ class ProveAcknowledgment:
         Raises:
             NotFound: this account has no such acknowledgment in this mode.
             EvidencePending: the record has no entry in the log yet.
+            EvidenceDamaged: what is stored does not verify.
         """
-        return (await self._entry(ack_id, await self._find.record(principal, ack_id), wait)).proof
+        with explained(ack_id):
+            record = await self._find.record(principal, ack_id)
+            return (await self._entry(ack_id, record, wait)).proof
 
     async def certificate(
         self, principal: Principal, ack_id: str, disclose: str | None, wait: float = 0.0
@@ -96,12 +101,14 @@ class ProveAcknowledgment:
         """The certificate, a PDF.
 
         Raises:
-            NotFound, EvidencePending: as for `proof`.
+            NotFound, EvidencePending, EvidenceDamaged: as for `proof`.
             InvalidRequest: `disclose` names a field that there is not.
             Erased: `disclose` asks for what was erased.
             Overloaded: too many certificates are being made.
         """
-        facts, _ = await self._evidence(principal, ack_id, _fields(disclose), wait)
+        fields = fields_to_show(disclose)
+        with explained(ack_id):
+            facts, _ = await self._evidence(principal, ack_id, fields, wait)
         return await self._certificates.make(facts)
 
     async def bundle(
@@ -110,9 +117,12 @@ class ProveAcknowledgment:
         """Everything in one ZIP file, the same bytes each time.
 
         Raises:
-            NotFound, EvidencePending, InvalidRequest, Erased, Overloaded: as for `certificate`.
+            NotFound, EvidencePending, EvidenceDamaged, InvalidRequest, Erased, Overloaded: as for
+                `certificate`.
         """
-        facts, entry = await self._evidence(principal, ack_id, _fields(disclose), wait)
+        fields = fields_to_show(disclose)
+        with explained(ack_id):
+            facts, entry = await self._evidence(principal, ack_id, fields, wait)
         return write_bundle(
             BundleContents(
                 record=facts.record,
@@ -132,9 +142,10 @@ class ProveAcknowledgment:
     ) -> tuple[CertificateFacts, _Entry]:
         """One acknowledgment with its proof; `fields` are the personal ones to show, None: all."""
         found = await self._find.found(principal, ack_id)
-        shown = _shown(found, fields)
+        shown = shown_of(found, fields)
         entry = await self._entry(ack_id, found.record, wait)
         notice = await self._notice(found.notice_digest)
+        check_words(entry.verdict, shown, notice.body)
         account = await self._accounts.get(principal.account_id)
         witnesses = [parse_cosignature(a.body) for a in entry.anchors if a.kind == WITNESS]
         facts = CertificateFacts(
@@ -150,7 +161,7 @@ class ProveAcknowledgment:
             size=entry.checkpoint.size,
             root=entry.checkpoint.root,
             checkpoint_at=entry.checkpoint.at,
-            key_fingerprint=await self._fingerprint(entry.log, entry.note),
+            key_fingerprint=entry.verdict.facts["key_fingerprint"],
             witnesses=tuple((w.name, cosigned_at(w.time)) for w in witnesses),
             timestamps=tuple((a.name, None) for a in entry.anchors if a.kind == TIMESTAMP),
             verify_url=self._verify_url,
@@ -172,13 +183,14 @@ class ProveAcknowledgment:
             path=tuple(path),
             checkpoint=note + b"".join(a.body for a in anchors if a.kind == WITNESS),
         )
+        written = format_proof(proof)
         return _Entry(
             log=log,
             index=sealed.index,
             checkpoint=checkpoint,
             anchors=anchors,
-            note=note,
-            proof=format_proof(proof),
+            proof=written,
+            verdict=check_proof(written, await self._policy.without_quorum(log.mode)),
         )
 
     async def _checkpoint(self, log: Log, index: int, deadline: float) -> StoredCheckpoint:
@@ -214,14 +226,8 @@ class ProveAcknowledgment:
         for version in await self._notices.versions():
             if version.digest == digest:
                 return version
-        raise NotFound
-
-    async def _fingerprint(self, log: Log, note: bytes) -> str:
-        """Hex SHA-256 of the public key of the log that signed this checkpoint."""
-        keys = {key.key_id: key for key in await self._policy.keys(log.mode)}
-        lines = parse_note(note).signatures
-        signed = next(keys[line.key_id] for line in lines if line.key_id in keys)
-        return sha256(signed.public_key).hexdigest()
+        msg = f"there is no notice with the digest {digest}"
+        raise EvidenceError(msg)
 
 
 def _review(notice: PublishedVersion, accepted_at: datetime) -> Review | None:
@@ -235,30 +241,6 @@ def _review(notice: PublishedVersion, accepted_at: datetime) -> Review | None:
         return None
     last = found[-1]
     return Review(by=last.details["by"], against=last.details["against"], at=last.at)
-
-
-def _fields(disclose: str | None) -> frozenset[str] | None:
-    if disclose is None:
-        return None
-    names = frozenset(disclose.split(",")) if disclose != NO_FIELD else frozenset[str]()
-    unknown = sorted(names - set(PERSONAL_FIELDS))
-    if unknown:
-        msg = (
-            f"The query parameter disclose names {unknown[0][:64]!a}, which is no personal field; "
-            f"there are: {', '.join(PERSONAL_FIELDS)}, or {NO_FIELD}."
-        )
-        raise InvalidRequest(msg)
-    return names
-
-
-def _shown(found: Found, fields: frozenset[str] | None) -> tuple[str, ...]:
-    if found.disclosures is None:
-        if fields:
-            raise Erased
-        return ()
-    return tuple(
-        encoded for name, encoded in found.disclosures.items() if fields is None or name in fields
-    )
 
 
 @cache

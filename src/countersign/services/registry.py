@@ -50,15 +50,26 @@ class Registry:
         self._snapshot = _Snapshot(float("-inf"), -1, {})
         self._refreshing: asyncio.Task[_Snapshot] | None = None
 
-    async def in_force(self, notice_id: str, mode: Mode) -> NoticeVersion:
+    async def in_force(
+        self, notice_id: str, mode: Mode, by: datetime | None = None
+    ) -> NoticeVersion:
         """The version that keys of this mode are served now.
 
         A refusal is given only after a fresh look: what an operator just published, reviewed or
-        completed counts at once.
+        completed counts at once. `by` is what the test clock of whoever asks shows; None: real time
+        is what counts.
 
         Raises:
             NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: see `version_in_force`.
         """
+        if by is not None:
+            # With the clock of one account nothing is kept: each sees another time.
+            versions = (await self.notices()).get(notice_id, ())
+            try:
+                return version_in_force(versions, mode, by)
+            except Refusal:
+                versions = (await self.notices(fresh=True)).get(notice_id, ())
+                return version_in_force(versions, mode, by)
         snapshot = self._snapshot
         if self._clock.monotonic() - snapshot.taken_at < STALENESS_SECONDS:
             known = snapshot.in_force.get((notice_id, mode))
@@ -118,10 +129,12 @@ class Registry:
         """The ids of all notices, in alphabetical order."""
         return sorted((await self._refresh()).notices)
 
-    async def current(self, notice_id: str, mode: Mode) -> NoticeVersion | None:
+    async def current(
+        self, notice_id: str, mode: Mode, by: datetime | None = None
+    ) -> NoticeVersion | None:
         """The version in force, or None where a refusal would be given."""
         try:
-            return await self.in_force(notice_id, mode)
+            return await self.in_force(notice_id, mode, by)
         except Refusal:
             return None
 

@@ -16,6 +16,8 @@ from countersign.domain.log import Log, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.record import Sealed
 from countersign.errors import CountersignError, EvidencePending, HeadUnavailable, NotFound
+from countersign.evidence.checkpoint import parse_checkpoint
+from countersign.evidence.note import parse_note
 from countersign.ids import made_at_ms
 from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
 from countersign.services.log_keys import LogKeys
@@ -113,7 +115,8 @@ class SealLog:
         """The signed note, once it is certain that a restored database would be noticed.
 
         Raises:
-            EvidencePending: the last published checkpoint cannot be kept outside the database.
+            EvidencePending: the checkpoint cannot be kept outside the database, or the one that
+                is kept there says that sealing must not go on.
         """
         current = (await self.current()).get(log.mode)
         if current is None or log.epoch > current.epoch:
@@ -123,20 +126,46 @@ class SealLog:
         if self._published.get(log.mode, (0, -1)) < (log.id, checkpoint.size):
             async with self._publishing:
                 try:
-                    await asyncio.to_thread(self._heads.advance, log.mode, checkpoint.note)
+                    await self._keep(log, checkpoint)
                 except HeadUnavailable as error:
+                    self._sequencer.check_again(log.mode)
                     _log.error("head_unavailable", mode=log.mode.value, reason=error.message)
                     raise EvidencePending(retry_after=_RETRY_SECONDS) from error
-                known = self._published.get(log.mode, (0, -1))
-                self._published[log.mode] = max(known, (log.id, checkpoint.size))
         return checkpoint.note
 
+    async def _keep(self, log: Log, checkpoint: StoredCheckpoint) -> None:
+        """See to it that this checkpoint, or one after it, is kept outside the database.
+
+        What is kept there is replaced only while the database agrees with it and sealing goes on:
+        it is all that tells a restored database from a whole one.
+        """
+        mode = log.mode
+        while True:
+            kept = await asyncio.to_thread(self._heads.read, mode)
+            guarded = await self._store.guard(mode, kept)
+            if guarded.log_id != log.id:
+                await self.current(anew=True)
+                return  # a new epoch has begun meanwhile
+            if guarded.refusal is not None:
+                self._sequencer.check_again(mode)
+            if kept is not None and _covers(kept, log, checkpoint):
+                break
+            if guarded.refusal or guarded.restored or mode in self._sequencer.suspended:
+                raise EvidencePending(retry_after=_RETRY_SECONDS)
+            if kept is None and checkpoint.size > 0:
+                _log.warning("head_adopted", log=log.origin, size=checkpoint.size)
+            if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, kept):
+                break
+        known = self._published.get(mode, (0, -1))
+        self._published[mode] = max(known, (log.id, checkpoint.size))
+
     async def publish(self) -> None:
-        """Release the newest checkpoint of each mode."""
-        for log in (await self.current()).values():
+        """Release the newest checkpoint of each mode whose sealing is not suspended."""
+        for mode, log in (await self.current()).items():
             newest = await self._store.latest(log.id)
-            if newest is not None:
-                await self.release(log, newest)
+            if newest is not None and mode not in self._sequencer.suspended:
+                with suppress(EvidencePending):  # it was told already; the other mode goes on
+                    await self.release(log, newest)
 
     async def sealed(self, record_id: str, seconds: float) -> tuple[int, Sealed]:
         """Where the log holds a record; waits for it up to so many seconds.
@@ -175,8 +204,7 @@ class SealLog:
                 self._gauges = {
                     state.log.mode: (state.log.size, state.waiting) for state in await self.states()
                 }
-                with suppress(EvidencePending):  # it was told already
-                    await self.publish()
+                await self.publish()
             except CountersignError as error:
                 _log.warning("sealing_postponed", code=error.code)
             except Exception as error:  # noqa: BLE001 - the next time may go better
@@ -186,6 +214,14 @@ class SealLog:
     def now(self) -> datetime:
         """The service's time."""
         return from_ns(self._clock.time_ns())
+
+
+def _covers(kept: bytes, log: Log, checkpoint: StoredCheckpoint) -> bool:
+    """Whether the kept checkpoint is this one, or one of the same log after it."""
+    old = parse_checkpoint(parse_note(kept).text)
+    if old.origin != log.origin or old.size < checkpoint.size:
+        return False
+    return old.size > checkpoint.size or old.root == checkpoint.root
 
 
 def _made_at(record_id: str | None) -> datetime | None:

@@ -22,8 +22,8 @@ from countersign.errors import (
     NotFound,
     ProviderSessionNotBound,
     ProviderSessionNotFound,
-    WrongKeyEncryptionKey,
 )
+from countersign.ids import is_id
 from countersign.ports import Clock, PendingSessionStore
 from countersign.services.judge_session import (
     FIRST_POLL,
@@ -50,8 +50,7 @@ POLLS: Final = (
 )
 """The waits before the first polls; every later one has the last."""
 FOLLOWED_FOR: Final = timedelta(days=14)
-MESSAGES_KEPT_FOR: Final = timedelta(days=30)
-"""How long a provider's message is remembered, so that it is acted upon once."""
+_ACCOUNT_ID: Final = "acct"
 _AT_ONCE: Final = 8
 _PAGE: Final = 64
 
@@ -89,7 +88,8 @@ class SettleSessions:
             NotFound: the account does not verify with this provider.
             WebhookRefused: the message is not authentic.
         """
-        ready = await self._manage.ready(account_id)
+        # Anybody may send anything here: what is no identifier does not get as far as the database.
+        ready = await self._manage.ready(account_id) if is_id(_ACCOUNT_ID, account_id) else None
         if ready is None or ready.settings.provider != provider:
             raise NotFound
         hint = await ready.provider.read_webhook(headers, body)
@@ -147,11 +147,11 @@ class SettleSessions:
             await self._ask(pending, now)
         except (ProviderSessionNotFound, ProviderSessionNotBound):
             # It was there before and is gone, or is another's now: nothing will come of it.
-            await self._store.drop(pending)
+            await self._store.drop(pending, now)
         except CountersignError as error:
             _log.warning("poll_failed", code=error.code, account=pending.account_id)
             if now - pending.created_at > 2 * FOLLOWED_FOR:
-                await self._store.drop(pending)
+                await self._store.drop(pending, now)
         except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
             _log.error("poll_failed", kind=type(error).__name__, account=pending.account_id)
         return True
@@ -160,11 +160,11 @@ class SettleSessions:
         ready = await self._manage.ready(pending.account_id)
         if ready is None:
             # The account verifies no more.
-            await self._store.drop(pending)
+            await self._store.drop(pending, now)
             return
         request = await self._request(pending)
         if request is None:
-            await self._store.drop(pending)
+            await self._store.drop(pending, now)
             return
         give_up = now - pending.created_at > FOLLOWED_FOR
         await self._judge(ready, request, give_up=give_up)
@@ -173,17 +173,14 @@ class SettleSessions:
         """What was asked; None if its key is gone, as after restoring a backup."""
         if pending.shred_key is None:
             return None
-        try:
-            opened = await self._vault.open(
-                pending.request,
-                shred_key=pending.shred_key,
-                table=PENDING_TABLE,
-                column="request",
-                account=pending.account_id,
-                row_id=pending.id,
-            )
-        except WrongKeyEncryptionKey:
-            return None
+        opened = await self._vault.open(
+            pending.request,
+            shred_key=pending.shred_key,
+            table=PENDING_TABLE,
+            column="request",
+            account=pending.account_id,
+            row_id=pending.id,
+        )
         return _decode(opened)
 
 

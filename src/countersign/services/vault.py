@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.domain.data_key import WrappedKey
 from countersign.domain.instant import from_ns
-from countersign.errors import WrongKeyEncryptionKey
+from countersign.errors import DamagedValue
 from countersign.ids import base32, base32_value, uuid7
 from countersign.ports import Clock, DataKeyStore, Entropy, KeyEncryption
 from countersign.services.secrets import HmacSha256
@@ -82,7 +82,7 @@ class DataKey:
         """Decrypt what `seal` gave.
 
         Raises:
-            WrongKeyEncryptionKey: it was not encrypted with this key for this place.
+            DamagedValue: it was not encrypted with this key for this place.
         """
         start = _HEADER + NONCE_BYTES
         context = self._context(table, column, account, row_id)
@@ -92,7 +92,7 @@ class DataKey:
             )
         except (InvalidTag, ValueError) as error:
             msg = f"A value of {table}.{column} does not open with its key."
-            raise WrongKeyEncryptionKey(msg) from error
+            raise DamagedValue(msg) from error
 
     def _row_key(self, shred_key: bytes) -> AESGCM:
         # HKDF-Expand, one block (RFC 5869 §2.3). The data key is uniformly random, so extracting
@@ -173,7 +173,8 @@ class Vault:
         """Decrypt a value wherever its data key has to be found.
 
         Raises:
-            WrongKeyEncryptionKey: there is no such key, or it does not open the value.
+            DamagedValue: there is no such key, or it does not open the value.
+            WrongKeyEncryptionKey: the data key does not open with the key-encryption key.
         """
         id_ = ciphertext[len(_FORMAT) : _HEADER]
         data_key = self._by_id.get(id_)
@@ -183,7 +184,7 @@ class Vault:
                 wrapped = await self._store.get(_id_text(id_))
             if wrapped is None:
                 msg = f"A value of {table}.{column} names a data key that there is not."
-                raise WrongKeyEncryptionKey(msg)
+                raise DamagedValue(msg)
             data_key = await self._unwrap(wrapped)
         return data_key.open(
             ciphertext,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -159,6 +160,8 @@ class ManageVerification:
         Raises:
             InvalidArgument: the provider refuses them, or cannot be reached.
         """
+        if base_url is not None:
+            _check_url(base_url)
         made = self._factory(provider, credentials, base_url)
         try:
             result = await made.retrieve(made.probe_session_id)
@@ -193,11 +196,14 @@ class ManageVerification:
                 account=account_id,
                 row_id=str(settings.revision),
             )
-            provider = self._factory(settings.provider, credentials, settings.base_url)
-            if made is not None:
-                # It may be in use: its connections are closed with the service.
-                self._replaced.append(made[2])
-            made = self._made[account_id] = (*key, provider)
+            # Meanwhile another call may have made it: all of them share one circuit breaker.
+            made = self._made.get(account_id)
+            if made is None or made[:2] != key:
+                provider = self._factory(settings.provider, credentials, settings.base_url)
+                if made is not None:
+                    # It may be in use: its connections are closed with the service.
+                    self._replaced.append(made[2])
+                made = self._made[account_id] = (*key, provider)
         return Ready(settings, settings.rules.at_least(self._floor), made[2])
 
     async def close(self) -> None:
@@ -229,12 +235,23 @@ def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         fine = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
+        clear = parts.scheme == "http" and not _is_loopback(parts.hostname or "")
     except ValueError:
-        fine = False
+        fine = clear = False
         parts = urlsplit("")
     if not fine or parts.query or parts.fragment or parts.username or parts.password:
         msg = f"{url!r} is no base URL; an example is http://127.0.0.1:9000."
         raise InvalidArgument(msg)
+    if clear:
+        msg = f"{url!r} would send the credentials in the clear: https:// to other machines."
+        raise InvalidArgument(msg)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _input(settings: VerificationSettings) -> bytes:

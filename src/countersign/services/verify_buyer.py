@@ -18,6 +18,7 @@ from countersign.domain.key import Principal
 from countersign.domain.mode import Mode
 from countersign.domain.postal_code import zip5
 from countersign.domain.record import NewRecord, RecordType
+from countersign.domain.test_clock import TestClock
 from countersign.domain.verification import NewVerification
 from countersign.domain.verification_rules import VerificationRules
 from countersign.errors import InvalidRequest, ModeMismatch, NotFound, VerificationNotConfigured
@@ -25,7 +26,9 @@ from countersign.ids import BUYER, SANDBOX_BUYER, VERIFICATION, is_id, timed_id
 from countersign.ports import BuyerStore, Clock, Entropy, Sandbox
 from countersign.services.judge_session import JudgeSession, Outcome, Remember, SessionRequest
 from countersign.services.records import Recorder
+from countersign.services.sandbox_faults import SandboxFaults
 from countersign.services.secrets import DeploymentSecret
+from countersign.services.test_clocks import TestClocks
 from countersign.services.verification_settings import ManageVerification
 
 
@@ -51,6 +54,8 @@ class VerifyBuyer:
         sandbox: Sandbox,
         recorder: Recorder,
         secret: DeploymentSecret,
+        clocks: TestClocks,
+        faults: SandboxFaults,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
@@ -58,6 +63,8 @@ class VerifyBuyer:
         self._manage = manage
         self._judge = judge
         self._sandbox = sandbox
+        self._clocks = clocks
+        self._faults = faults
         self._recorder = recorder
         self._secret = secret
         self._clock = clock
@@ -111,9 +118,11 @@ class VerifyBuyer:
         request: VerificationRequest,
         remember: Remember | None,
     ) -> Outcome:
-        time_ns = self._clock.time_ns()
-        now = from_ns(time_ns)
         account_id, session_id = principal.account_id, request.provider_identity_session_id
+        await self._faults.meet(account_id, session_id)
+        clock = await self._clocks.of(account_id, principal.mode)
+        time_ns = self._clock.time_ns()
+        now = clock.at(from_ns(time_ns))
         attempts = self._sandbox.play(session_id, now)
         cbid = self._sandbox.cbid(account_id, session_id, request.shipping_zip)
 
@@ -132,7 +141,9 @@ class VerifyBuyer:
 
         buyer = await self._store.verify(
             NewVerification(
-                record=await self._record(principal, cbid, session_id, attempts[-1], time_ns),
+                record=await self._record(
+                    principal, (cbid, session_id), attempts[-1], clock, time_ns
+                ),
                 account_id=account_id,
                 mode=principal.mode,
                 provider=self._sandbox.name,
@@ -143,9 +154,10 @@ class VerifyBuyer:
                 zip_index=self._index(
                     account_id, "zip", request.shipping_zip and zip5(request.shipping_zip)
                 ),
-                at=now,
+                at=from_ns(time_ns),
                 decide=decide,
                 remember=None if remember is None else lambda buyer: remember(outcome(buyer)),
+                judged_at=clock.shown(from_ns(time_ns)),
             )
         )
         return outcome(buyer)
@@ -153,17 +165,22 @@ class VerifyBuyer:
     async def _record(
         self,
         principal: Principal,
-        cbid: str,
-        session_id: str | None,
+        about: tuple[str, str | None],
         attempt: Attempt,
+        clock: TestClock,
         time_ns: int,
     ) -> NewRecord:
+        cbid, session_id = about
         return await self._recorder.of_account(
             RecordType.VERIFICATION,
             record_id=timed_id(VERIFICATION, time_ns, self._entropy(8)),
             account_id=principal.account_id,
             mode=principal.mode,
-            members={"provider": self._sandbox.name, "simulated": True},
+            members={
+                "provider": self._sandbox.name,
+                "simulated": True,
+                **clock.member(from_ns(time_ns)),
+            },
             personal=(
                 ("cbid", cbid),
                 ("provider_identity_session_id", session_id),
@@ -185,9 +202,12 @@ class VerifyBuyer:
 class BuyerStatusQuery:
     """Telling what is known of a buyer."""
 
-    def __init__(self, store: BuyerStore, floor: VerificationRules, clock: Clock) -> None:
+    def __init__(
+        self, store: BuyerStore, floor: VerificationRules, clocks: TestClocks, clock: Clock
+    ) -> None:
         self._store = store
         self._floor = floor
+        self._clocks = clocks
         self._clock = clock
 
     async def __call__(self, principal: Principal, cbid: str) -> Standing:
@@ -203,7 +223,9 @@ class BuyerStatusQuery:
             msg = "The buyer identifier was not found."
             raise NotFound(msg)
         rules = known.rules.at_least(self._floor) if known.rules else self._floor
-        return standing(known.buyer, principal.account_id, rules, from_ns(self._clock.time_ns()))
+        clock = await self._clocks.of(principal.account_id, principal.mode)
+        now = clock.at(from_ns(self._clock.time_ns()))
+        return standing(known.buyer, principal.account_id, rules, now)
 
 
 def _required(request: VerificationRequest, name: str) -> str:

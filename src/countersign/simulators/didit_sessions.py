@@ -240,8 +240,34 @@ def _refused(now: Callable[[], float]) -> Sequence[Part]:
             number=33,
             plays="other_subject",
             person=_person(33, "Drusillian", "Peppercombe"),
+            # Nor is it where the goods shall go, for whoever says nothing of the buyer.
+            shipping_zip="95819",
             subject="buyer-didit-0033",
             decision={"vendor_data": "buyer-of-somebody-else"},
+        ),
+        # Approved with the bill of a neighbour, by an account that lets names differ.
+        Part(
+            number=37,
+            plays="bill_of_another",
+            person=_person(37, "Balthasette", "Grumblewood", postcode="95820"),
+            shipping_zip="95821",
+            decision={
+                "poa_verifications": [
+                    {
+                        "status": "Approved",
+                        "document_type": "UTILITY_BILL",
+                        "name_match_score_id_verification": 3.0,
+                        "poa_parsed_address": {
+                            "street_1": "9 Nettlewhisk Row",
+                            "postal_code": "95821",
+                            "country": "US",
+                            "is_verified": True,
+                        },
+                        "warnings": [{"risk": "NAME_MISMATCH_ID_VERIFICATION"}],
+                    }
+                ]
+            },
+            personal=("9 Nettlewhisk Row",),
         ),
         Part(
             number=34,

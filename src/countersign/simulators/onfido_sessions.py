@@ -154,7 +154,14 @@ def _unproved(now: float) -> Sequence[Part]:
         _part(38, "document_not_clear", _WENDOLYN, shown=[consider]),
         # A workflow that shows no document at all.
         _part(39, "no_document", _CALLIOPE, shown=[]),
-        _part(40, "other_subject", _CALLIOPE, {"customer_user_id": "buyer-of-another"}),
+        # Nor is it where the goods shall go, for whoever says nothing of the buyer.
+        _part(
+            40,
+            "other_subject",
+            _CALLIOPE,
+            {"customer_user_id": "buyer-of-another"},
+            shipping_zip="95502",
+        ),
         _part(
             41,
             "undeclared_output_zip",

@@ -82,7 +82,16 @@ def _people(now: float) -> list[Sketch]:
         Sketch(name="BirthNotCompared", plays="birth_not_compared", proofs=("aamva_unborn",)),
         Sketch(name="OnlySelfie", plays="no_passed_verification", proofs=("selfie",)),
         Sketch(name="Withheld", plays="verifications_withheld", manner="Withheld"),
-        Sketch(name="OtherSubject", plays="other_subject"),
+        # Nor is it where the goods shall go, for whoever says nothing of the buyer.
+        Sketch(name="OtherSubject", plays="other_subject", zip="94118"),
+        # An adult's passport, and the licence of somebody else.
+        Sketch(
+            name="LicenceOfAnother",
+            plays="licence_of_another",
+            person=passport,
+            proofs=("passed", "passed_of_another"),
+            zip=PERCIVALD.zip,
+        ),
         Sketch(name="TestMode", plays="test_mode", manner="TestMode"),
         Sketch(name="NoEnvironment", plays="no_environment", manner="NoEnvironment"),
     ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 from zlib import crc32
 
 from countersign.simulators.licence_holders import Person
 from countersign.simulators.persona_objects import (
     FENWICK,
+    PERCIVALD,
     aamva,
     database,
     fields,
@@ -51,6 +52,10 @@ class Sketch:
     """Attributes of verifications that the key may not see."""
 
 
+_ANOTHER: Final = replace(PERCIVALD, number="S52738888")
+"""Whose licence is in an inquiry beside the buyer's own document."""
+
+
 def session_id(name: str) -> str:
     """The identifier of the part with this CamelCase name."""
     return f"inq_{f'Sim{name}'.ljust(28, '0')}"
@@ -76,13 +81,14 @@ def part_of(sketch: Sketch, now: float) -> Part:
     if attributes["redacted-at"] is not None:
         attributes["fields"] = {name: one | {"value": None} for name, one in typed.items()}
         included = []
+    others = _ANOTHER.personal if "passed_of_another" in sketch.proofs else ()
     gone = sketch.plays in {"redacted", "proof_redacted"}
     listed = Session(
         session_id=own_id,
         plays=sketch.plays,
         shipping_zip=sketch.zip or person.zip,
         subject_reference=sent,
-        personal=() if gone else person.personal,
+        personal=() if gone else (*person.personal, *others),
     )
     data = {
         "type": "inquiry",
@@ -138,6 +144,10 @@ def _verification(
     word: str, name: str, person: Person, inquiry_id: str, now: float
 ) -> dict[str, Any]:
     kinds = {
+        "passed_of_another": (
+            "government-id",
+            government_id(_ANOTHER, now, status="passed", minutes_ago=20),
+        ),
         "aamva": ("aamva", aamva(person, now)),
         "aamva_unborn": ("aamva", aamva(person, now, born="not_applicable")),
         "near": ("database", database(person, now, match="partial")),

@@ -146,6 +146,13 @@ def unproved(now: float) -> Sequence[Part]:
         ),
         # The template has no document step: every step passed, and none shows a document.
         part_of("NoDocumentStep", "no_document", ZENOBELLE, no_document),
-        part_of("OtherSubject", "other_subject", ZENOBELLE, {"client_user_id": "buyer-of-another"}),
+        # Nor is it where the goods shall go, for whoever says nothing of the buyer.
+        part_of(
+            "OtherSubject",
+            "other_subject",
+            ZENOBELLE,
+            {"client_user_id": "buyer-of-another"},
+            shipping_zip="94118",
+        ),
         part_of("SandboxEnvironment", "other_environment", ZENOBELLE, environment="sandbox"),
     )

@@ -94,7 +94,13 @@ def _people(now: float) -> list[Sketch]:
             zip="94110",
             changes={"metadata": {"postal_code": "94110", "dob": "1987-03-14"}},
         ),
-        Sketch(name="OtherSubject", plays="other_subject", subject="buyer-somebody-else"),
+        # Nor is it where the goods shall go, for whoever says nothing of the buyer.
+        Sketch(
+            name="OtherSubject",
+            plays="other_subject",
+            subject="buyer-somebody-else",
+            zip="94118",
+        ),
         Sketch(name="TestMode", plays="test_mode", changes={"livemode": False}),
         Sketch(name="Old", plays="sensitive_results_too_old", person=OSWIN, hours_ago=72),
     ]

@@ -218,6 +218,8 @@ def parts(now: Callable[[], float]) -> Sequence[Part]:
             number=37,
             plays="other_subject",
             person=_person(37, "PHILOMENIX", "BUTTERWHIT"),
+            # Nor is it where the goods shall go, for whoever says nothing of the buyer.
+            shipping_zip="93722",
             subject="buyer-veriff-0037",
             verification={"vendorData": "buyer-of-somebody-else"},
         ),

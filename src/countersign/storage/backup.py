@@ -20,8 +20,8 @@ from sqlalchemy import URL
 from countersign.domain.mode import Mode
 from countersign.errors import BackupFailed, NotInitialised
 from countersign.storage.engine import is_embedded, sqlite_module
-from countersign.storage.restored import KEYS_MISSING
-from countersign.storage.sequencer import SUSPENDED
+from countersign.storage.fork_guard import SUSPENDED
+from countersign.storage.restored import ERASED_BUYER, ERASURE_DUE, KEYS_MISSING
 
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"
@@ -168,6 +168,12 @@ def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401
     copy.execute("INSERT INTO keys.made VALUES (?)", (made_ns,))
     copy.execute("INSERT INTO keys.shred_keys SELECT record_id, key FROM main.shred_keys")
     copy.execute("DELETE FROM main.shred_keys")
+    # Who was erased by now: a backup from before still knows the buyer.
+    copy.execute("CREATE TABLE keys.erased_buyers (name TEXT PRIMARY KEY, value BLOB)")
+    copy.execute(
+        "INSERT INTO keys.erased_buyers SELECT name, value FROM main.deployment WHERE name GLOB ?",
+        (f"{ERASED_BUYER}*",),
+    )
     _note(copy, _MADE, str(made_ns).encode())
     copy.commit()
     copy.execute("DETACH DATABASE keys")
@@ -195,6 +201,14 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
             f" WHERE record_id IN ({_keyed(connection)})"
         )
         number = done.rowcount
+        if "erased_buyers" in tables and age is KeysAge.NEWER:
+            # Those that the backup does not tell of itself.
+            connection.execute(
+                "INSERT OR REPLACE INTO main.deployment (name, value) SELECT name, ? FROM"
+                " (SELECT name, value FROM keys.erased_buyers"
+                " EXCEPT SELECT name, value FROM main.deployment)",
+                (ERASURE_DUE,),
+            )
         connection.commit()
         connection.execute("DETACH DATABASE keys")
     # What a database from before the vault holds needs no key.

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, Proof
+from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, Proof, status_at
 from countersign.domain.event import EventType
 from countersign.domain.mode import Mode
 from countersign.domain.reason import Reason
@@ -35,6 +35,7 @@ _EVENTS: Final = {
     BuyerStatus.VERIFIED: EventType.BUYER_VERIFIED,
     BuyerStatus.REQUIRES_INPUT: EventType.BUYER_REQUIRES_INPUT,
     BuyerStatus.FAILED: EventType.BUYER_FAILED,
+    BuyerStatus.EXPIRED: EventType.BUYER_EXPIRED,
     BuyerStatus.REVOKED: EventType.BUYER_REVOKED,
 }
 
@@ -59,7 +60,14 @@ _INSERT: Final = insert(buyers)
 _UPDATE: Final = (
     update(buyers)
     .where(buyers.c.cbid == bindparam("key"))
-    .values({c.name: bindparam(c.name) for c in buyers.c if c.name != "cbid"})
+    .values(
+        {c.name: bindparam(c.name) for c in buyers.c if c.name not in {"cbid", "expiry_due_at"}}
+    )
+)
+_SET_EXPIRY: Final = (
+    update(buyers)
+    .where(buyers.c.cbid == bindparam("key"))
+    .values(expiry_due_at=bindparam("due_at"))
 )
 _INSERT_VERIFICATION: Final = insert(verifications)
 
@@ -132,9 +140,11 @@ def buyers_by_cbid(
 def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> None:
     """Write the buyer if it is new or has changed."""
     if before is None:
-        connection.execute(_INSERT, _to_row(after))
+        connection.execute(_INSERT, _to_row(after) | {"expiry_due_at": _expiry(after)})
     elif after != before:
         connection.execute(_UPDATE, {"key": after.cbid} | _to_row(after))
+        if _expiry(after) != _expiry(before):  # an expiry that was told stays told
+            _set_expiry(connection, after, _expiry(after))
 
 
 def write_verification(
@@ -162,9 +172,17 @@ def write_verification(
     )
 
 
-def tell_of_buyer(connection: Connection, buyer: Buyer, at: datetime) -> None:
-    """Write the event of a buyer's new status; that one is pending is no news."""
-    type_ = _EVENTS.get(buyer.status)
+def tell_of_buyer(
+    connection: Connection, buyer: Buyer, at: datetime, *, by: datetime | None = None
+) -> None:
+    """Write the event of a buyer's new status; that one is pending is no news.
+
+    `by` is what a test clock shows; None: it goes by real time.
+    """
+    status = status_at(buyer, by or at)
+    if status is BuyerStatus.EXPIRED:
+        _set_expiry(connection, buyer, None)  # told here and now
+    type_ = _EVENTS.get(status)
     if type_ is not None:
         write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at)
 
@@ -193,10 +211,19 @@ def _verify_one(
     if buyer != before:
         written.append(new.record)
         write_verification(connection, new, session_index=None)
-        tell_of_buyer(connection, buyer, new.at)
+        tell_of_buyer(connection, buyer, new.at, by=new.judged_at)
     if new.remember is not None:
         keep_answers(connection, [new.remember(buyer)])
     return buyer
+
+
+def _expiry(buyer: Buyer) -> datetime | None:
+    """When time takes away what was verified."""
+    return buyer.expires_at if buyer.status is BuyerStatus.VERIFIED else None
+
+
+def _set_expiry(connection: Connection, buyer: Buyer, due_at: datetime | None) -> None:
+    connection.execute(_SET_EXPIRY, {"key": buyer.cbid, "due_at": due_at})
 
 
 def _to_row(buyer: Buyer) -> dict[str, object]:

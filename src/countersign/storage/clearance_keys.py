@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -11,9 +11,11 @@ from countersign.domain.audit import AuditEntry
 from countersign.domain.clearance import ClearanceRules
 from countersign.domain.clearance_key import ClearanceKey
 from countersign.domain.mode import Mode
+from countersign.errors import CountersignError, InvalidArgument
 from countersign.storage.audit import write_audit
 from countersign.storage.batching import each
 from countersign.storage.database import Database
+from countersign.storage.order_facts import rules_of
 from countersign.storage.tables import clearance_keys, clearance_settings
 
 
@@ -31,6 +33,14 @@ class ClearanceKeyRows:
         """Write a key; gives the one that has its place in the row then."""
         return await self._database.write(_add, (key, audit))
 
+    async def remove(self, kid: str, now: datetime, audit: AuditEntry) -> ClearanceKey | None:
+        """Remove a key that is not needed to sign; gives None if there is no such key.
+
+        Raises:
+            InvalidArgument: no other key of its mode signs by now.
+        """
+        return await self._database.write(_remove, (kid, now, audit))
+
 
 class ClearanceSettings:
     """See `ports.ClearanceSettingsStore`."""
@@ -45,18 +55,6 @@ class ClearanceSettings:
     async def put(self, account_id: str, rules: ClearanceRules, audit: AuditEntry) -> None:
         """Write what an account asks, and who changed it."""
         await self._database.write(_put_settings, (account_id, rules, audit))
-
-
-def rules_of(connection: Connection, account_ids: Sequence[str]) -> dict[str, ClearanceRules]:
-    """What these accounts ask of their clearances; those that have said something."""
-    query = select(clearance_settings).where(clearance_settings.c.account_id.in_(account_ids))
-    return {
-        row.account_id: ClearanceRules(
-            acknowledgment_max_age=timedelta(seconds=row.acknowledgment_max_age),
-            lifetime=timedelta(seconds=row.lifetime),
-        )
-        for row in connection.execute(query)
-    }
 
 
 @each
@@ -106,6 +104,26 @@ def _add(connection: Connection, item: tuple[ClearanceKey, AuditEntry]) -> Clear
     )
     write_audit(connection, audit)
     return key
+
+
+@each
+def _remove(
+    connection: Connection, item: tuple[str, datetime, AuditEntry]
+) -> ClearanceKey | CountersignError | None:
+    kid, now, audit = item
+    mode = connection.execute(
+        select(clearance_keys.c.mode).where(clearance_keys.c.kid == kid)
+    ).scalar()
+    if mode is None:
+        return None
+    keys = _keys(connection, Mode(mode))
+    if not any(other.kid != kid and other.signs_from <= now for other in keys):
+        return InvalidArgument(
+            "No other key signs yet: `countersign clearances rotate-key --at-once` makes one."
+        )
+    connection.execute(delete(clearance_keys).where(clearance_keys.c.kid == kid))
+    write_audit(connection, audit)
+    return next(key for key in keys if key.kid == kid)
 
 
 @each

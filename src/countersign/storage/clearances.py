@@ -11,7 +11,6 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from countersign.domain.buyer import Buyer
 from countersign.domain.clearance import (
-    Acknowledged,
     Circumstances,
     Clearance,
     ClearanceRules,
@@ -24,7 +23,6 @@ from countersign.domain.clearance import (
 )
 from countersign.domain.instant import to_ms
 from countersign.domain.mode import Mode
-from countersign.domain.record import RecordType
 from countersign.domain.verification_rules import VerificationRules
 from countersign.errors import CountersignError
 from countersign.ids import ACKNOWLEDGMENT, is_id
@@ -32,16 +30,19 @@ from countersign.ports import JudgeOrder, SettleOrders
 from countersign.storage.batching import each
 from countersign.storage.bulk import BulkInsert
 from countersign.storage.buyers import followed_buyers, verification_rules_of
-from countersign.storage.clearance_keys import rules_of
 from countersign.storage.database import Database
 from countersign.storage.idempotency import keep_answers
 from countersign.storage.journal import Journal
+from countersign.storage.order_facts import (
+    acknowledgments_of,
+    earlier_of,
+    rules_of,
+    simulated_of,
+    uses_of,
+)
 from countersign.storage.tables import (
     acknowledgment_uses,
     clearances,
-    disclosures,
-    records,
-    verifications,
 )
 from countersign.storage.zip_attempts import Subject, ZipTries
 
@@ -52,45 +53,6 @@ _BUYER_FIELD: Final = "buyer"
 _DEFAULT_RULES: Final = ClearanceRules()
 
 
-class _Notice(msgspec.Struct):
-    notice_version: str
-
-
-_read_notice: Final = msgspec.json.Decoder(_Notice).decode
-
-_SELECT_ACKNOWLEDGMENTS: Final = (
-    select(
-        records.c.id,
-        records.c.account_id,
-        records.c.mode,
-        records.c.at,
-        records.c.notice_id,
-        records.c.body,
-        disclosures.c.record_id,
-        disclosures.c.session_index,
-        disclosures.c.cbid_index,
-    )
-    .select_from(records.outerjoin(disclosures, disclosures.c.record_id == records.c.id))
-    .where(
-        records.c.id.in_(bindparam("ids", expanding=True)),
-        records.c.type == RecordType.ACKNOWLEDGMENT,
-    )
-)
-# Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
-# one writer), in one order.
-_SELECT_USES: Final = (
-    select(acknowledgment_uses)
-    .where(acknowledgment_uses.c.ack_id.in_(bindparam("ids", expanding=True)))
-    .order_by(acknowledgment_uses.c.ack_id)
-    .with_for_update()
-)
-_SELECT_EARLIER: Final = select(
-    clearances.c.id, clearances.c.kid, clearances.c.at, clearances.c.expires_at
-).where(clearances.c.id.in_(bindparam("ids", expanding=True)))
-_SELECT_ZIPS: Final = select(verifications.c.cbid, verifications.c.zip_index).where(
-    verifications.c.cbid.in_(bindparam("cbids", expanding=True)),
-    verifications.c.zip_index.is_not(None),
-)
 _UPDATE_USE: Final = (
     update(acknowledgment_uses)
     .where(acknowledgment_uses.c.ack_id == bindparam("key"))
@@ -174,15 +136,17 @@ class _Known:
 
     def __init__(self, connection: Connection, questions: Sequence[Question]) -> None:
         ack_ids = sorted({question.order.ack_id for question in questions})
-        self._uses = _uses(connection, ack_ids)
+        self._uses = uses_of(connection, ack_ids)
         self._stored = frozenset(self._uses)
         self._changed: dict[str, Use] = {}
-        self._acknowledgments = _acknowledgments(connection, ack_ids)
-        self._earlier = _earlier(connection, self._uses)
-        self._buyers = followed_buyers(connection, [q.order.cbid for q in questions])
-        self._zips = _sandbox_zips(connection, self._buyers)
+        self._acknowledgments = acknowledgments_of(connection, ack_ids)
+        self._earlier = earlier_of(connection, self._uses)
+        cbids = [question.order.cbid for question in questions]
+        cbids += [use.cbid for use in self._uses.values() if use.cbid]
+        self._buyers = followed_buyers(connection, cbids)
+        self._simulated = simulated_of(connection, self._buyers)
         accounts = {question.account_id for question in questions}
-        self._rules = rules_of(connection, list(accounts))
+        self._rules = rules_of(connection, accounts)
         self._buyer_rules: Mapping[str, VerificationRules] = {}
         if any(not buyer.simulated for buyer in self._buyers.values()):
             self._buyer_rules = verification_rules_of(connection, accounts)
@@ -197,13 +161,17 @@ class _Known:
         acknowledgment = self._acknowledgments.get((account_id, question.mode, ack_id))
         use = self._uses.get(ack_id) if acknowledgment is not None else None
         buyer = self._buyer(question)
+        bound = self._buyers.get(use.cbid) if use and use.cbid else None
         return Circumstances(
             acknowledgment=acknowledgment,
             use=use,
             earlier=self._earlier.get(use.clearance_id) if use and use.clearance_id else None,
             buyer=buyer,
+            bound_to=bound.cbid if bound else None,
             buyer_rules=self._buyer_rules.get(account_id),
-            sandbox_zips=self._zips.get(buyer.cbid, frozenset()) if buyer else frozenset(),
+            sandbox_zips=self._simulated[buyer.cbid].zips
+            if buyer and buyer.cbid in self._simulated
+            else frozenset(),
             rules=self._rules.get(account_id, _DEFAULT_RULES),
         )
 
@@ -238,6 +206,7 @@ class _Known:
                 clearance_id=question.clearance_id,
                 kid=judgement.kid,
                 at=decision.at,
+                judged_at=question.judged_at,
                 expires_at=decision.expires_at,
             )
 
@@ -283,7 +252,12 @@ class _Known:
         buyer = self._buyer(question)
         if buyer is None:
             return None
-        index = question.index(_BUYER_FIELD, buyer.cbid)
+        # In the sandbox the guesses of a session count, as in its verification: there each ZIP
+        # code has a buyer of its own.
+        simulated = self._simulated.get(buyer.cbid)
+        index = simulated.subject_index if simulated else None
+        if index is None or buyer.account_id != question.account_id:
+            index = question.index(_BUYER_FIELD, buyer.cbid)
         return Subject(question.account_id, question.mode, index)
 
 
@@ -323,60 +297,6 @@ def _write_clearances(
         )
     if rows:
         _insert_clearances(connection, rows)
-
-
-def _uses(connection: Connection, ack_ids: Sequence[str]) -> dict[str, Use]:
-    return {
-        row.ack_id: Use(
-            ack_id=row.ack_id,
-            account_id=row.account_id,
-            mode=_MODES[row.mode],
-            cbid=row.cbid,
-            cbid_index=row.cbid_index,
-            order_index=row.order_index,
-            clearance_id=row.clearance_id,
-            closed_at=row.closed_at,
-        )
-        for row in connection.execute(_SELECT_USES, {"ids": ack_ids})
-    }
-
-
-def _acknowledgments(
-    connection: Connection, ack_ids: Sequence[str]
-) -> dict[tuple[str, Mode, str], Acknowledged]:
-    found = {}
-    for row in connection.execute(_SELECT_ACKNOWLEDGMENTS, {"ids": ack_ids}):
-        id_, account_id, mode, at, notice_id, body, kept, session_index, cbid_index = row
-        found[account_id, _MODES[mode], id_] = Acknowledged(
-            accepted_at=at,
-            notice_id=notice_id,
-            notice_version=_read_notice(body).notice_version,
-            session_index=session_index,
-            cbid_index=cbid_index,
-            erased=kept is None,
-        )
-    return found
-
-
-def _earlier(connection: Connection, uses: Mapping[str, Use]) -> dict[str, Earlier]:
-    ids = [use.clearance_id for use in uses.values() if use.clearance_id]
-    if not ids:
-        return {}
-    return {
-        row.id: Earlier(clearance_id=row.id, kid=row.kid, at=row.at, expires_at=row.expires_at)
-        for row in connection.execute(_SELECT_EARLIER, {"ids": ids})
-    }
-
-
-def _sandbox_zips(
-    connection: Connection, buyers: Mapping[str, Buyer]
-) -> dict[str, frozenset[bytes]]:
-    cbids = {buyer.cbid for buyer in buyers.values() if buyer.simulated}
-    found: dict[str, set[bytes]] = {}
-    if cbids:
-        for cbid, zip_index in connection.execute(_SELECT_ZIPS, {"cbids": list(cbids)}):
-            found.setdefault(cbid, set()).add(zip_index)
-    return {cbid: frozenset(indexes) for cbid, indexes in found.items()}
 
 
 @each

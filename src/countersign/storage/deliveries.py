@@ -333,7 +333,9 @@ def _resend(
     endpoint_id, seq, now, kept = item
     anew = {"status": DeliveryStatus.PENDING, "step": 0, "created_at": now, "due_at": now}
     own = and_(_d.endpoint_id == endpoint_id, _d.event_seq == seq)
-    if not connection.execute(update(webhook_deliveries).where(own).values(anew)).rowcount:
+    # With a new number, what comes of an attempt that is under way does not end this.
+    again = update(webhook_deliveries).where(own).values(anew).values(attempts=_d.attempts + 1)
+    if not connection.execute(again).rowcount:
         key = {"endpoint_id": endpoint_id, "event_seq": seq, "attempts": 0}
         connection.execute(insert(webhook_deliveries), key | anew)
     keep_answers(connection, [kept] if kept else [])

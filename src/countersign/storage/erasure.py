@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, and_, delete, insert, not_, or_, select, update
 
-from countersign.domain.erasure import Erasable, Hold, RecordErasure
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.erasure import (
+    Erasable,
+    ErasableBuyer,
+    Hold,
+    OldEvidence,
+    RecordErasure,
+)
 from countersign.domain.instant import to_ms
 from countersign.domain.mode import Mode
 from countersign.domain.record import RecordType
@@ -17,10 +24,11 @@ from countersign.ids import ACKNOWLEDGMENT, BUYER, earliest_id
 from countersign.ports import CbidIndex
 from countersign.storage.batching import each
 from countersign.storage.database import Database
+from countersign.storage.forget_buyer import forget_buyer, identifiers_of
 from countersign.storage.journal import Journal
+from countersign.storage.restored import remember_erased
 from countersign.storage.tables import (
     accounts,
-    acknowledgment_uses,
     buyers,
     clearances,
     disclosures,
@@ -29,8 +37,8 @@ from countersign.storage.tables import (
     legal_holds,
     records,
     shred_keys,
+    verification_evidence,
     verifications,
-    zip_attempts,
 )
 
 _CHUNK: Final = 500
@@ -58,13 +66,13 @@ class Erasures:
         self._database = database
         self._journal = journal
 
-    async def acknowledgment(self, ack_id: str) -> Erasable | None:
-        """One acknowledgment, of whichever account and mode."""
-        found = await self._database.read(_by_ids, (ack_id,))
+    async def record(self, record_id: str) -> Erasable | None:
+        """One record, of whichever account and mode."""
+        found = await self._database.read(_by_ids, (record_id,))
         return found[0] if found else None
 
-    async def of_buyer(self, cbid: str) -> tuple[str, Mode, Sequence[Erasable]] | None:
-        """A buyer's account, mode and verifications; None if there is no such buyer."""
+    async def of_buyer(self, cbid: str) -> ErasableBuyer | None:
+        """A buyer, its identifiers and its verifications; None if there is no such buyer."""
         return await self._database.read(_of_buyer, cbid)
 
     async def naming(self, cbid_indexes: Sequence[bytes]) -> Sequence[Erasable]:
@@ -78,6 +86,13 @@ class Erasures:
     async def older(self, before: datetime, after_id: str, limit: int) -> Sequence[Erasable]:
         """Acknowledgments accepted before this time that still have disclosures, oldest first."""
         return await self._database.scan(_older, (before, after_id, limit))
+
+    async def old_evidence(
+        self, verified_before: datetime, other_before: datetime, after_id: str, limit: int
+    ) -> Sequence[OldEvidence]:
+        """Verifications from before then that still have evidence, oldest first."""
+        item = (verified_before, other_before, after_id, limit)
+        return await self._database.scan(_old_evidence, item)
 
     async def held(
         self, record_ids: Sequence[str], cbid_index: CbidIndex
@@ -134,12 +149,15 @@ def _destroy(connection: Connection, item: _Erase) -> None:
     for part in item.parts:
         _destroy_records(connection, part)
     if item.cbid is not None:
-        _destroy_buyer(connection, item.cbid)
+        cbids = identifiers_of(connection, item.cbid)
+        remember_erased(connection, cbids, item.cbid_index, item.parts[0].erasure.at)
+        forget_buyer(connection, item.cbid)
 
 
 def _destroy_records(connection: Connection, part: RecordErasure) -> None:
     for chunk in _chunks(part.record_ids):
-        connection.execute(delete(disclosures).where(disclosures.c.record_id.in_(chunk)))
+        for table in (disclosures, verification_evidence):
+            connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
         there = set(
             connection.execute(
@@ -153,17 +171,6 @@ def _destroy_records(connection: Connection, part: RecordErasure) -> None:
         ]
         if new:
             connection.execute(insert(erasures), new)
-
-
-def _destroy_buyer(connection: Connection, cbid: str) -> None:
-    sessions = select(verifications.c.subject_index).where(verifications.c.cbid == cbid)
-    connection.execute(delete(zip_attempts).where(zip_attempts.c.subject_index.in_(sessions)))
-    connection.execute(delete(verifications).where(verifications.c.cbid == cbid))
-    connection.execute(delete(buyers).where(buyers.c.cbid == cbid))
-    # What an acknowledgment was used for stays: it must not be used once more.
-    connection.execute(
-        update(acknowledgment_uses).where(acknowledgment_uses.c.cbid == cbid).values(cbid=None)
-    )
 
 
 def _held(connection: Connection, item: _Erase) -> OnHold | None:
@@ -191,7 +198,12 @@ def _active_holds(connection: Connection) -> dict[str, str]:
         .where(legal_holds.c.released_at.is_(None))
         .order_by(legal_holds.c.id.desc())
     )
-    return {row.subject: row.id for row in rows}
+    active = {row.subject: row.id for row in rows}
+    for subject in [subject for subject in active if subject.startswith(f"{BUYER}_")]:
+        # A person may be known by several identifiers.
+        for other in identifiers_of(connection, subject):
+            active.setdefault(other, active[subject])
+    return active
 
 
 def _holding(
@@ -210,15 +222,19 @@ def _holding(
     found = {}
     for chunk in _chunks(record_ids if active else ()):
         rows = connection.execute(
-            select(records.c.id, records.c.account_id, disclosures.c.cbid_index)
+            select(
+                records.c.id, records.c.account_id, disclosures.c.cbid_index, verifications.c.cbid
+            )
             .outerjoin(disclosures, disclosures.c.record_id == records.c.id)
+            .outerjoin(verifications, verifications.c.id == records.c.id)
             .where(records.c.id.in_(chunk))
         )
         for row in rows:
             if row.account_id not in indexes:
                 indexes[row.account_id] = {cbid_index(row.account_id, s): s for s in held_buyers}
             named = row.cbid_index and indexes[row.account_id].get(bytes(row.cbid_index))
-            subject = next((s for s in (row.id, row.account_id, named) if s in active), None)
+            subjects = (row.id, row.account_id, row.cbid, named)
+            subject = next((s for s in subjects if s in active), None)
             if subject is not None:
                 found[row.id] = (active[subject], subject)
     return found
@@ -241,17 +257,19 @@ def _by_ids(connection: Connection, ids: tuple[str, ...]) -> Sequence[Erasable]:
 
 
 @each
-def _of_buyer(connection: Connection, cbid: str) -> tuple[str, Mode, Sequence[Erasable]] | None:
+def _of_buyer(connection: Connection, cbid: str) -> ErasableBuyer | None:
+    cbids = identifiers_of(connection, cbid)
     known = connection.execute(
-        select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == cbid)
+        select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == cbids[0])
     ).one_or_none()
     if known is None:
         return None
-    own = select(verifications.c.id).where(verifications.c.cbid == cbid)
-    return (
-        known.account_id,
-        Mode(known.mode),
-        _found(connection, _SELECT.where(records.c.id.in_(own))),
+    own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
+    return ErasableBuyer(
+        cbids=tuple(cbids),
+        account_id=known.account_id,
+        mode=Mode(known.mode),
+        verifications=_found(connection, _SELECT.where(records.c.id.in_(own))),
     )
 
 
@@ -288,6 +306,30 @@ def _older(connection: Connection, item: tuple[datetime, str, int]) -> Sequence[
         .limit(limit)
     )
     return _found(connection, query)
+
+
+@each
+def _old_evidence(
+    connection: Connection, item: tuple[datetime, datetime, str, int]
+) -> Sequence[OldEvidence]:
+    verified_before, other_before, after_id, limit = item
+    verified = verifications.c.status == BuyerStatus.VERIFIED
+    query = (
+        _SELECT.add_columns(verified.label("verified"))
+        .join(verifications, verifications.c.id == records.c.id)
+        .join(verification_evidence, verification_evidence.c.record_id == records.c.id)
+        .where(
+            records.c.id > after_id,
+            or_(
+                and_(verified, verifications.c.at < verified_before),
+                and_(not_(verified), verifications.c.at < other_before),
+            ),
+        )
+        .order_by(records.c.id)
+        .limit(limit)
+    )
+    rows = connection.execute(query).all()
+    return [OldEvidence(record=_erasable(row), verified=bool(row.verified)) for row in rows]
 
 
 @each

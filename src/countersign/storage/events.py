@@ -18,8 +18,10 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    bindparam,
     case,
     func,
+    insert,
     literal_column,
     select,
     true,
@@ -33,9 +35,19 @@ from countersign.domain.mode import Mode
 from countersign.storage.batching import each
 from countersign.storage.bulk import DriverStatement
 from countersign.storage.database import Database
-from countersign.storage.tables import accounts, events, verifications, webhook_endpoints
+from countersign.storage.tables import (
+    accounts,
+    acknowledgment_uses,
+    buyers,
+    events,
+    verifications,
+    webhook_endpoints,
+)
 
 _TX: Final = {"sqlite": "0", "postgresql": "pg_current_xact_id()::text::bigint"}
+_OWN_TX: Final[dict[str, ColumnElement[int]]] = {
+    dialect: literal_column(tx, events.c.tx.type) for dialect, tx in _TX.items()
+}
 _COLUMNS: Final = "account_id, mode, type, object_id, version, at"
 _INSERT: Final = {
     dialect: f"INSERT INTO events (tx, {_COLUMNS}) VALUES ({tx}, {', '.join([mark] * 6)})"  # noqa: S608 - our own names
@@ -64,6 +76,21 @@ SEQ_MAX: Final = (1 << 63) - 1
 _LOOKED_AT: Final = 1000
 POSITION: Final = tuple_(events.c.tx, events.c.seq)
 
+_VERIFIED: Final = (
+    select(verifications.c.account_id).where(verifications.c.cbid == bindparam("cbid")).distinct()
+)
+_CLEARED: Final = (
+    select(acknowledgment_uses.c.account_id, acknowledgment_uses.c.cbid)
+    .where(
+        acknowledgment_uses.c.cbid.in_(bindparam("cbids", expanding=True)),
+        acknowledgment_uses.c.clearance_id.is_not(None),
+    )
+    .distinct()
+)
+_ALIASES: Final = select(buyers.c.account_id, buyers.c.cbid).where(
+    buyers.c.same_as == bindparam("cbid")
+)
+
 EVENT_COLUMNS: Final = (
     events.c.tx,
     events.c.seq,
@@ -73,6 +100,7 @@ EVENT_COLUMNS: Final = (
     events.c.object_id,
     events.c.version,
     events.c.at,
+    events.c.triggered,
 )
 
 
@@ -88,6 +116,25 @@ def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
         )
 
 
+def write_one_event(connection: Connection, new: NewEvent) -> Event:
+    """Write an event, and give it as it is stored."""
+    row = connection.execute(
+        insert(events)
+        .values(
+            tx=_OWN_TX[connection.dialect.name],
+            account_id=new.account_id,
+            mode=new.mode,
+            type=new.type,
+            object_id=new.object_id,
+            version=new.version,
+            at=new.at,
+            triggered=new.triggered,
+        )
+        .returning(*EVENT_COLUMNS)
+    ).one()
+    return to_event(row)
+
+
 def write_sealed_events(
     connection: Connection, log_id: int, start: int, end: int, at: datetime
 ) -> None:
@@ -100,14 +147,22 @@ def write_sealed_events(
 def write_buyer_events(
     connection: Connection, type_: EventType, mode: Mode, cbid: str, at: datetime
 ) -> None:
-    """Tell of a buyer to every account that has verified it."""
-    known = select(verifications.c.account_id).where(verifications.c.cbid == cbid).distinct()
+    """Tell of a buyer to every account that has verified or cleared it.
+
+    Where another identifier has turned out to be the same person, who knows it by that one is told
+    by that one: nobody learns a name of the buyer that was not theirs.
+    """
+    aliases = connection.execute(_ALIASES, {"cbid": cbid}).all()
+    cleared = connection.execute(
+        _CLEARED, {"cbids": [cbid, *(alias.cbid for alias in aliases)]}
+    ).all()
+    verified = connection.execute(_VERIFIED, {"cbid": cbid}).scalars()
+    known = {(account_id, cbid) for account_id in verified}
+    known |= {(alias.account_id, alias.cbid) for alias in aliases}
+    known |= {(use.account_id, use.cbid) for use in cleared}
     write_events(
         connection,
-        [
-            NewEvent(account_id, mode, type_, cbid, at)
-            for account_id in sorted(connection.execute(known).scalars())
-        ],
+        [NewEvent(account_id, mode, type_, name, at) for account_id, name in sorted(known)],
     )
 
 
@@ -181,6 +236,7 @@ def to_event(row: Row[*tuple[Any, ...]]) -> Event:
         object_id=row.object_id,
         version=row.version,
         created_at=row.at,
+        triggered=row.triggered,
     )
 
 

@@ -28,12 +28,6 @@ def checkpoint_of(note: bytes) -> Checkpoint:
     return parse_checkpoint(parse_note(note).text)
 
 
-def _epoch(origin: str) -> int:
-    """The last part of an origin; 0 where it is no number."""
-    last = origin.rpartition("/")[2]
-    return int(last) if last.isdecimal() else 0
-
-
 class HeadFiles:
     """One file a mode, `live.checkpoint` and `test.checkpoint`, replaced whole."""
 
@@ -61,23 +55,20 @@ class HeadFiles:
             raise HeadUnavailable(msg) from error
         return note
 
-    def advance(self, mode: Mode, note: bytes) -> None:
-        """Keep this checkpoint as the last published one, unless a later one is kept.
+    def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
+        """Keep this checkpoint in the place of `over`; False if another one is kept by now.
 
-        Later: larger, of the same log; or of a later epoch, whose beginning another process saw.
+        Whoever calls has compared `over` with the database. Another process may have published
+        meanwhile: then it has to be compared anew.
 
         Raises:
             HeadUnavailable: it cannot be written; the checkpoint must not leave then.
         """
         with self._locked():
-            kept = self.read(mode)
-            if kept is not None:
-                old, new = checkpoint_of(kept), checkpoint_of(note)
-                if old.origin == new.origin and old.size >= new.size:
-                    return
-                if _epoch(old.origin) > _epoch(new.origin):
-                    return
+            if self.read(mode) != over:
+                return False
             self._replace(mode, note)
+            return True
 
     def replace(self, mode: Mode, note: bytes) -> None:
         """Keep this checkpoint, whatever was kept before: the operator has decided.

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, select, tuple_
 from countersign.storage.batching import each
 from countersign.storage.database import Database
 from countersign.storage.deliveries import delete_old
-from countersign.storage.tables import idempotency_keys, zip_attempts
+from countersign.storage.tables import idempotency_keys, provider_messages, zip_attempts
 
 
 class Housekeeping:
@@ -18,9 +18,13 @@ class Housekeeping:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def delete_expired(self, now: datetime, zips_before: datetime, limit: int) -> int:
-        """Delete at most `limit` rows of each kind; gives the larger of the two numbers."""
-        return await self._database.write(_delete_expired, (now, zips_before, limit))
+    async def delete_expired(
+        self, *, now: datetime, zips_before: datetime, messages_before: datetime, limit: int
+    ) -> int:
+        """Delete at most `limit` rows of each kind; gives the largest of the numbers."""
+        return await self._database.write(
+            _delete_expired, (now, zips_before, messages_before, limit)
+        )
 
     async def delete_old(
         self,
@@ -36,8 +40,8 @@ class Housekeeping:
 
 
 @each
-def _delete_expired(connection: Connection, item: tuple[datetime, datetime, int]) -> int:
-    now, zips_before, limit = item
+def _delete_expired(connection: Connection, item: tuple[datetime, datetime, datetime, int]) -> int:
+    now, zips_before, messages_before, limit = item
     answers = (
         select(idempotency_keys.c.slot).where(idempotency_keys.c.expires_at <= now).limit(limit)
     )
@@ -48,9 +52,14 @@ def _delete_expired(connection: Connection, item: tuple[datetime, datetime, int]
         zip_attempts.c.zip_index,
     )
     zips = select(*key).where(zip_attempts.c.at <= zips_before).limit(limit)
+    message = (provider_messages.c.account_id, provider_messages.c.message_index)
+    messages = select(*message).where(provider_messages.c.at <= messages_before).limit(limit)
     return max(
         connection.execute(
             delete(idempotency_keys).where(idempotency_keys.c.slot.in_(answers))
         ).rowcount,
         connection.execute(delete(zip_attempts).where(tuple_(*key).in_(zips))).rowcount,
+        connection.execute(
+            delete(provider_messages).where(tuple_(*message).in_(messages))
+        ).rowcount,
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, TextClause, bindparam, select, text
+from sqlalchemy import Connection, Row, TextClause, bindparam, select, text, type_coerce
+from sqlalchemy.types import NullType
 
 from countersign.domain.instant import from_ms
 from countersign.domain.integrity import NoticeRow, RecordRow
+from countersign.domain.record import DisclosuresRow
 from countersign.storage.batching import each
 from countersign.storage.database import Database
-from countersign.storage.tables import erasures
+from countersign.storage.tables import disclosures, erasures, shred_keys
 
 # As plain text: SQLAlchemy's types refuse what an honest service would never have written.
 _RECORDS: Final = text(
@@ -59,6 +61,10 @@ class Integrity:
     async def erased(self, record_ids: Sequence[str]) -> frozenset[str]:
         """Those of these records that the database knows to be erased."""
         return await self._database.scan(_erased, tuple(record_ids))
+
+    async def disclosed(self, record_ids: Sequence[str]) -> Sequence[DisclosuresRow]:
+        """The disclosures of those of these records that have any."""
+        return await self._database.scan(_disclosed, tuple(record_ids))
 
     async def untold_erasures(self, limit: int) -> Sequence[str]:
         """Records that count as erased although no erasure is on record."""
@@ -108,6 +114,28 @@ def _erased(connection: Connection, record_ids: tuple[str, ...]) -> frozenset[st
         ids = record_ids[start : start + _CHUNK]
         found.update(connection.execute(query, {"ids": ids}).scalars())
     return frozenset(found)
+
+
+@each
+def _disclosed(connection: Connection, record_ids: tuple[str, ...]) -> Sequence[DisclosuresRow]:
+    query = (
+        select(
+            disclosures.c.record_id,
+            disclosures.c.account_id,
+            type_coerce(disclosures.c.payload, NullType()),
+            type_coerce(shred_keys.c.key, NullType()),
+        )
+        .outerjoin(shred_keys, shred_keys.c.record_id == disclosures.c.record_id)
+        .where(disclosures.c.record_id.in_(bindparam("ids", expanding=True)))
+        .order_by(disclosures.c.record_id)
+    )
+    rows = connection.execute(query, {"ids": record_ids})
+    return [
+        DisclosuresRow(
+            row[0], row[1], _bytes(row[2]) or b"", None if row[3] is None else _bytes(row[3]) or b""
+        )
+        for row in rows
+    ]
 
 
 @each

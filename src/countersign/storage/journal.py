@@ -1,4 +1,4 @@
-"""Writing records: the rows of each, and its place in the log or in the queue before it."""
+"""Writing records: the rows of each, its events, and its place in the log or its queue."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from countersign.domain.event import events_of
 from countersign.domain.instant import to_ms
 from countersign.domain.record import NewRecord
 from countersign.storage.bulk import BulkInsert
+from countersign.storage.events import write_events
 from countersign.storage.sequencer import Sequencer, Waiting
 from countersign.storage.tables import (
     deployment_records,
@@ -46,6 +48,8 @@ class Journal:
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
         """Insert these records and what belongs to them, and seal or queue their entries."""
         _insert(connection, new)
+        # Before sealing, which is told of too.
+        write_events(connection, [event for record in new for event in events_of(record)])
         waiting = [Waiting(record.id, record.mode, record.digest) for record in new]
         if self._sequencer is not None:
             waiting = self._sequencer.seal_in_passing(connection, waiting)

@@ -7,18 +7,18 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from countersign.domain.buyer import (
-    Attempt,
     Buyer,
     BuyerStatus,
     after_attempt,
+    after_revocation,
     first_verification,
 )
 from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord
-from countersign.domain.verification import LiveVerification, Resolution
+from countersign.domain.verification import AskedSession, LiveVerification, Resolution
 from countersign.errors import CountersignError
 from countersign.storage.buyers import (
     buyers_by_cbid,
@@ -41,11 +41,13 @@ from countersign.storage.tables import (
 )
 from countersign.storage.zip_attempts import count_zip
 
-_SELECT_DOCUMENT: Final = select(buyer_documents.c.cbid, buyer_documents.c.revoked).where(
+_SELECT_DOCUMENT: Final = select(buyer_documents.c.cbid).where(
     buyer_documents.c.mode == bindparam("mode"),
     buyer_documents.c.fingerprint == bindparam("fingerprint"),
 )
-_SELECT_SESSION: Final = select(provider_sessions.c.cbid, provider_sessions.c.verified_at).where(
+_SELECT_SESSION: Final = select(
+    provider_sessions.c.cbid, provider_sessions.c.reference_index, provider_sessions.c.verified_at
+).where(
     provider_sessions.c.mode == bindparam("mode"),
     provider_sessions.c.session_index == bindparam("session_index"),
 )
@@ -72,23 +74,38 @@ _FIRST_VERIFIED: Final = (
     )
     .values(verified_at=bindparam("at"))
 )
+_TOLD: Final = (
+    update(provider_sessions)
+    .where(
+        provider_sessions.c.mode == bindparam("key_mode"),
+        provider_sessions.c.session_index == bindparam("key_index"),
+    )
+    .values(reference_index=bindparam("reference"))
+)
 
 
-class _Asked(NamedTuple):
-    mode: Mode
-    session_index: bytes
-    fingerprint: bytes | None
+class _Session(NamedTuple):
+    """A provider session, as kept."""
+
+    cbid: str
+    reference: bytes | None
+    verified_at: datetime | None
 
 
 class _Found(NamedTuple):
     """Whom the session and the document lead to."""
 
+    bound: bool
+    kept_under: bytes
+    """The session, or until its reference is known, the session and the one asked for."""
+    kept: bool
+    """Whether it is already."""
     cbid: str | None
-    session: str | None
-    """The buyer of the session, if it was here before."""
+    others: tuple[str, ...]
+    """Further buyers to whom session and document lead."""
     document_known: bool
     revoked: bool
-    """Whether the document is."""
+    """Whether one of these buyers is."""
     first_verified_at: datetime | None
 
 
@@ -99,11 +116,9 @@ class LiveVerifications:
         self._database = database
         self._journal = journal
 
-    async def resolve(
-        self, mode: Mode, session_index: bytes, fingerprint: bytes | None
-    ) -> Resolution:
+    async def resolve(self, mode: Mode, session: AskedSession) -> Resolution:
         """Whom a session is about: the buyer of its document, else that of the session."""
-        return await self._database.read(_resolve, _Asked(mode, session_index, fingerprint))
+        return await self._database.read(_resolve, (mode, session))
 
     async def judge(self, new: LiveVerification) -> Buyer | Resolution:
         """Write a verification and the buyer that it makes.
@@ -140,45 +155,81 @@ class LiveVerifications:
         return outcomes
 
 
-def _resolve(connection: Connection, asked: Sequence[_Asked]) -> list[Resolution]:
-    return [_resolution(_find(connection, one)) for one in asked]
+def _resolve(
+    connection: Connection, asked: Sequence[tuple[Mode, AskedSession]]
+) -> list[Resolution]:
+    return [_resolution(_find(connection, mode, session)) for mode, session in asked]
 
 
 def _resolution(found: _Found) -> Resolution:
-    return Resolution(cbid=found.cbid, first_verified_at=found.first_verified_at)
+    return Resolution(cbid=found.cbid, bound=found.bound, first_verified_at=found.first_verified_at)
 
 
-def _find(connection: Connection, asked: _Asked) -> _Found:
-    session = connection.execute(
-        _SELECT_SESSION, {"mode": asked.mode, "session_index": asked.session_index}
-    ).one_or_none()
-    document = None
-    if asked.fingerprint is not None:
-        document = connection.execute(
-            _SELECT_DOCUMENT, {"mode": asked.mode, "fingerprint": asked.fingerprint}
-        ).one_or_none()
-    of_session = session.cbid if session else None
-    of_document = document.cbid if document else None
-    if of_session is not None and of_document not in {None, of_session}:
-        # A revoked buyer does not get away by showing another document.
-        known = buyers_by_cbid(connection, [of_session]).get(of_session)
-        if known is not None and known.status is BuyerStatus.REVOKED:
-            of_document = None
+def _find(connection: Connection, mode: Mode, asked: AskedSession) -> _Found:
+    session = _session(connection, mode, asked.session)
+    told = asked.told_reference or (session and session.reference)
+    if asked.reference is not None and told is None:
+        # Whether the session is about this reference will be told later: apart from others.
+        return _undecided(connection, mode, asked)
+    before = _session(connection, mode, asked.with_reference) if asked.with_reference else None
+    provisional = before.cbid if before else None
+    of_session = session.cbid if session else provisional
+    of_document = _document(connection, mode, asked.fingerprint) if asked.fingerprint else None
+    known = [cbid for cbid in (of_session, of_document, provisional) if cbid is not None]
+    statuses = {cbid: buyer.status for cbid, buyer in buyers_by_cbid(connection, known).items()}
+    # One session never makes two buyers, and a failed attempt takes nothing away.
+    stays = (session is not None and session.verified_at is not None) or (
+        not asked.verifies and statuses.get(of_session or "") is BuyerStatus.VERIFIED
+    )
+    cbid = of_session if stays else of_document or of_session
     return _Found(
-        cbid=of_document or of_session,
-        session=of_session,
-        document_known=document is not None,
-        revoked=bool(document and document.revoked),
+        bound=asked.reference is None or told == asked.reference,
+        kept_under=asked.session,
+        kept=session is not None,
+        cbid=cbid,
+        others=tuple(dict.fromkeys(other for other in known if other != cbid)),
+        document_known=of_document is not None,
+        revoked=BuyerStatus.REVOKED in statuses.values(),
         first_verified_at=session.verified_at if session else None,
     )
+
+
+def _undecided(connection: Connection, mode: Mode, asked: AskedSession) -> _Found:
+    index = asked.with_reference or asked.session
+    known = _session(connection, mode, index)
+    return _Found(
+        bound=True,
+        kept_under=index,
+        kept=known is not None,
+        cbid=known.cbid if known else None,
+        others=(),
+        document_known=False,
+        revoked=False,
+        first_verified_at=None,
+    )
+
+
+def _session(connection: Connection, mode: Mode, index: bytes) -> _Session | None:
+    key = {"mode": mode, "session_index": index}
+    row = connection.execute(_SELECT_SESSION, key).one_or_none()
+    if row is None:
+        return None
+    reference = row.reference_index
+    return _Session(row.cbid, None if reference is None else bytes(reference), row.verified_at)
+
+
+def _document(connection: Connection, mode: Mode, fingerprint: bytes) -> str | None:
+    key = {"mode": mode, "fingerprint": fingerprint}
+    found: str | None = connection.execute(_SELECT_DOCUMENT, key).scalar_one_or_none()
+    return found
 
 
 def _judge_one(
     connection: Connection, new: LiveVerification, written: list[LiveVerification]
 ) -> Buyer | Resolution | CountersignError:
     before = buyers_by_cbid(connection, [new.cbid], to_change=True).get(new.cbid)
-    found = _find(connection, _Asked(new.mode, new.session_index, new.fingerprint))
-    if found.cbid not in {None, new.cbid}:
+    found = _find(connection, new.mode, new.session)
+    if not found.bound or found.cbid not in {None, new.cbid}:
         return _resolution(found)
     refusal = count_zip(
         connection,
@@ -192,75 +243,100 @@ def _judge_one(
         return refusal
     buyer = _after(before, new, revoked=found.revoked)
     write_buyer(connection, before, buyer)
+    if buyer != before or not _told_already(connection, new, found.kept_under):
+        written.append(new)
+        write_verification(connection, new, session_index=found.kept_under)
+    if buyer != before:
+        tell_of_buyer(connection, buyer, new.at)
+    # After that, so that nobody is told twice: by this name, and by one that becomes another.
     _link(connection, new, found, buyer)
     if new.attempt.status is BuyerStatus.VERIFIED:
         connection.execute(
             _FIRST_VERIFIED,
-            {"key_mode": new.mode, "key_index": new.session_index, "at": new.at},
+            {"key_mode": new.mode, "key_index": found.kept_under, "at": new.at},
         )
-    if buyer != before or not _told_already(connection, new):
-        written.append(new)
-        write_verification(connection, new, session_index=new.session_index)
-    if buyer != before:
-        tell_of_buyer(connection, buyer, new.at)
+    if found.kept_under == new.session.session and new.session.with_reference is not None:
+        # The provider has told whom it is about: what was asked before that is settled.
+        unfollow(connection, new.account_id, new.mode, new.session.with_reference)
     if new.following is None:
-        unfollow(connection, new.account_id, new.mode, new.session_index)
+        unfollow(connection, new.account_id, new.mode, found.kept_under)
     else:
-        follow(connection, new, new.following)
+        follow(connection, new, new.following, found.kept_under)
     if new.remember is not None:
         keep_answers(connection, [new.remember(buyer)])
     return buyer
 
 
 def _after(before: Buyer | None, new: LiveVerification, *, revoked: bool) -> Buyer:
-    if before is not None:
-        return after_attempt(before, new.attempt)
-    buyer = first_verification(
-        cbid=new.cbid,
-        account_id=new.account_id,
-        mode=new.mode,
-        simulated=False,
-        attempt=new.attempt,
-    )
-    if not revoked:
-        return buyer
-    # The buyer was erased; that it was revoked was not.
-    return after_attempt(buyer, Attempt(status=BuyerStatus.REVOKED, at=new.at))
+    if before is None:
+        buyer = first_verification(
+            cbid=new.cbid,
+            account_id=new.account_id,
+            mode=new.mode,
+            simulated=False,
+            attempt=new.attempt,
+        )
+    else:
+        buyer = after_attempt(before, new.attempt)
+    # Nobody gets away from a revocation by another document or another session.
+    return after_revocation(buyer) if revoked else buyer
 
 
 def _link(connection: Connection, new: LiveVerification, found: _Found, buyer: Buyer) -> None:
     """Remember session and document of the buyer, and that two turned out to be one."""
-    if found.session is None:
+    if not found.kept:
         connection.execute(
             insert(provider_sessions),
-            {"mode": new.mode, "session_index": new.session_index, "cbid": new.cbid},
+            {"mode": new.mode, "session_index": found.kept_under, "cbid": new.cbid},
         )
-    elif found.session != new.cbid:
-        _join(connection, found.session, buyer, new.at)
-    if new.fingerprint is not None and not found.document_known:
-        document = {"mode": new.mode, "fingerprint": new.fingerprint, "cbid": new.cbid}
-        connection.execute(insert(buyer_documents), document | {"revoked": False})
+    if new.session.told_reference is not None:
+        connection.execute(
+            _TOLD,
+            {
+                "key_mode": new.mode,
+                "key_index": found.kept_under,
+                "reference": new.session.told_reference,
+            },
+        )
+    for other in found.others:
+        _join(connection, other, buyer, new.at, revoked=found.revoked)
+    if new.session.fingerprint is not None and not found.document_known:
+        connection.execute(
+            insert(buyer_documents),
+            {"mode": new.mode, "fingerprint": new.session.fingerprint, "cbid": new.cbid},
+        )
 
 
-def _join(connection: Connection, other: str, buyer: Buyer, at: datetime) -> None:
+def _join(connection: Connection, other: str, buyer: Buyer, at: datetime, *, revoked: bool) -> None:
     """The buyer `other` goes on as this one, unless it has a document, and so an identity, too."""
     if connection.execute(_SELECT_HAS_DOCUMENT, {"cbid": other}).first() is not None:
+        if revoked:
+            _revoke(connection, other, at)
         return
     # Whoever knows it by this name is told by this name.
     tell_of_buyer(connection, msgspec.structs.replace(buyer, cbid=other), at)
-    connection.execute(update(buyers).where(buyers.c.cbid == other).values(same_as=buyer.cbid))
+    names = or_(buyers.c.cbid == other, buyers.c.same_as == other)
+    connection.execute(update(buyers).where(names).values(same_as=buyer.cbid))
     for table in (provider_sessions, pending_sessions, verifications):
         connection.execute(update(table).where(table.c.cbid == other).values(cbid=buyer.cbid))
 
 
-def _told_already(connection: Connection, new: LiveVerification) -> bool:
+def _revoke(connection: Connection, cbid: str, at: datetime) -> None:
+    before = buyers_by_cbid(connection, [cbid], to_change=True).get(cbid)
+    if before is not None and before.status is not BuyerStatus.REVOKED:
+        after = after_revocation(before)
+        write_buyer(connection, before, after)
+        tell_of_buyer(connection, after, at)
+
+
+def _told_already(connection: Connection, new: LiveVerification, index: bytes) -> bool:
     """Whether the last verdict on this session for this account was the same."""
     last = connection.execute(
         _SELECT_LAST,
         {
             "cbid": new.cbid,
             "account_id": new.account_id,
-            "session_index": new.session_index,
+            "session_index": index,
         },
     ).one_or_none()
     return last is not None and tuple(last) == (

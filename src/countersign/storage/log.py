@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import NullType
 
-from countersign.domain.log import WITNESS, Anchor, Log, LogKey, Queue, StoredCheckpoint
+from countersign.domain.log import WITNESS, Anchor, Guarded, Log, LogKey, Queue, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord, Sealed
 from countersign.evidence.entry import log_entry
@@ -31,8 +31,9 @@ from countersign.evidence.tree import consistency_path, inclusion_path, leaf_has
 from countersign.evidence.trust import Policy
 from countersign.storage.batching import each
 from countersign.storage.database import Database
+from countersign.storage.fork_guard import SUSPENDED, newest_log, suspended_by_operator, why_not
 from countersign.storage.journal import Journal
-from countersign.storage.sequencer import SUSPENDED, Sequencer
+from countersign.storage.sequencer import Sequencer
 from countersign.storage.tables import (
     anchors,
     checkpoints,
@@ -50,6 +51,9 @@ from countersign.storage.tables import (
 _LOGS: Final = select(
     logs, log_heads.c.size, log_heads.c.root, log_heads.c.at, log_heads.c.keys_revision
 ).join(log_heads, log_heads.c.log_id == logs.c.id)
+
+_TILE: Final = log_tiles.c
+_SURPLUS_MAX: Final = 100
 
 
 class LogRecords:
@@ -77,9 +81,13 @@ class LogRecords:
         """
         return await self._database.write(self._begin, (log, key, first, note))
 
-    async def resume(self, mode: Mode) -> None:
-        """Forget why sealing was suspended by a restore."""
-        await self._database.write(_resume, mode)
+    async def guard(self, mode: Mode, kept: bytes | None) -> Guarded:
+        """Whether the newest log of a mode goes with the checkpoint that is kept outside."""
+        return await self._database.read(_guard, (mode, kept))
+
+    async def resume(self, mode: Mode, decision: NewRecord) -> None:
+        """Forget why sealing was suspended by a restore, and write down who decided what."""
+        await self._database.write(self._resume, (mode, decision))
 
     async def add_key(self, key: LogKey, retires: datetime, rotation: NewRecord) -> None:
         """Add a key to a log; those before it retire at `retires` at the latest."""
@@ -154,9 +162,13 @@ class LogRecords:
         """The checkpoints of a log that are larger than this size, the smallest first."""
         return await self._database.scan(_checkpoints, (log_id, after, limit))
 
-    async def stored_tile(self, log_id: int, level: int, index: int) -> bytes | None:
-        """A complete tile as it is stored."""
+    async def stored_tile(self, log_id: int, level: int, index: int) -> tuple[bytes, bytes] | None:
+        """A complete tile as it is stored: its hashes, and the root that is stored beside them."""
         return await self._database.scan(_stored_tile, (log_id, level, index))
+
+    async def surplus(self, log_id: int, size: int) -> Sequence[str]:
+        """Entries and complete tiles that a log of this size does not have, at most 100 each."""
+        return await self._database.scan(_surplus, (log_id, size))
 
     async def record_bodies(self, record_ids: Sequence[str]) -> Mapping[str, bytes]:
         """The exact bytes of these records, of whatever type; those that there are."""
@@ -229,6 +241,14 @@ class LogRecords:
             )
         return [None] * len(items)
 
+    def _resume(
+        self, connection: Connection, items: Sequence[tuple[Mode, NewRecord]]
+    ) -> list[None]:
+        for mode, decision in items:
+            _forget_suspension(connection, mode)
+            self._journal.write(connection, [decision])
+        return [None] * len(items)
+
     def _write(self, connection: Connection, items: Sequence[NewRecord]) -> list[None]:
         self._journal.write(connection, items)
         return [None] * len(items)
@@ -248,8 +268,15 @@ def _key_row(key: LogKey) -> dict[str, object]:
 
 
 @each
-def _resume(connection: Connection, mode: Mode) -> None:
-    _forget_suspension(connection, mode)
+def _guard(connection: Connection, item: tuple[Mode, bytes | None]) -> Guarded:
+    mode, kept = item
+    newest = newest_log(connection, mode)
+    waits = suspended_by_operator(connection, mode) is not None
+    return Guarded(
+        log_id=None if newest is None else newest.id,
+        refusal=why_not(connection, mode, kept),
+        restored=waits,
+    )
 
 
 def _forget_suspension(connection: Connection, mode: Mode) -> None:
@@ -489,16 +516,39 @@ def _checkpoints(connection: Connection, item: tuple[int, int, int]) -> Sequence
 
 
 @each
-def _stored_tile(connection: Connection, item: tuple[int, int, int]) -> bytes | None:
+def _stored_tile(connection: Connection, item: tuple[int, int, int]) -> tuple[bytes, bytes] | None:
     log_id, level, index = item
     found = connection.execute(
-        select(log_tiles.c.hashes).where(
+        select(log_tiles.c.hashes, log_tiles.c.root).where(
             log_tiles.c.log_id == log_id,
             log_tiles.c.level == level,
             log_tiles.c.tile_index == index,
         )
-    ).scalar_one_or_none()
-    return None if found is None else bytes(found)
+    ).one_or_none()
+    return None if found is None else (bytes(found[0]), bytes(found[1]))
+
+
+@each
+def _surplus(connection: Connection, item: tuple[int, int]) -> Sequence[str]:
+    log_id, size = item
+    indexes = connection.execute(
+        select(log_entries.c.leaf_index)
+        .where(log_entries.c.log_id == log_id)
+        .where((log_entries.c.leaf_index >= size) | (log_entries.c.leaf_index < 0))
+        .order_by(log_entries.c.leaf_index)
+        .limit(_SURPLUS_MAX)
+    ).scalars()
+    found = [f"entry {index}" for index in indexes]
+    levels = range(64 // HEIGHT)
+    complete = case({level: size >> HEIGHT * (level + 1) for level in levels}, value=_TILE.level)
+    tiles = connection.execute(
+        select(_TILE.level, _TILE.tile_index)
+        .where(_TILE.log_id == log_id)
+        .where(_TILE.level.not_in(levels) | (_TILE.tile_index >= complete) | (_TILE.tile_index < 0))
+        .order_by(_TILE.level, _TILE.tile_index)
+        .limit(_SURPLUS_MAX)
+    )
+    return [*found, *(f"tile {index} of level {level}" for level, index in tiles)]
 
 
 @each

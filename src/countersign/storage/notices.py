@@ -9,11 +9,13 @@ import msgspec
 from sqlalchemy import Connection, Row, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from countersign.domain.mode import Mode
 from countersign.domain.notice import LifecycleEvent, NoticeEvent, PublishedVersion
 from countersign.domain.record import NewRecord
 from countersign.errors import CountersignError, NoticeVersionConflict, UnknownNotice
 from countersign.storage.batching import each
 from countersign.storage.database import Database
+from countersign.storage.events import write_notice_events
 from countersign.storage.journal import Journal
 from countersign.storage.tables import notice_events, notice_versions
 
@@ -38,7 +40,10 @@ class Notices:
     async def publish(
         self, body: bytes, digest: str, published: NoticeEvent, records: Sequence[NewRecord]
     ) -> None:
-        """Write a version and its `published` event, or raise NoticeVersionConflict."""
+        """Write a version and that it was published, or raise NoticeVersionConflict.
+
+        Every account is told of it, in both modes.
+        """
         await self._database.write(self._publish, (body, digest, published, records))
 
     async def add_event(self, event: NoticeEvent, records: Sequence[NewRecord]) -> None:
@@ -63,6 +68,8 @@ class Notices:
                 )
             else:
                 self._journal.write(connection, records)
+                version, at = published.version, published.at
+                write_notice_events(connection, published.notice_id, version, [*Mode], at)
                 outcomes.append(None)
         return outcomes
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from countersign.domain.audit import AuditEntry
 from countersign.domain.buyer import Buyer, BuyerStatus, after_revocation, reinstated
@@ -18,7 +18,6 @@ from countersign.storage.batching import each
 from countersign.storage.buyers import buyers_by_cbid, tell_of_buyer, write_buyer
 from countersign.storage.database import Database
 from countersign.storage.tables import (
-    buyer_documents,
     records,
     shred_keys,
     verification_evidence,
@@ -43,7 +42,7 @@ class OperatedBuyers:
         return await self._database.read(_get, cbid)
 
     async def revoke(self, cbid: str, audit: AuditEntry) -> Buyer:
-        """Revoke a buyer and its documents; gives it as it is then.
+        """Revoke a buyer, and so its documents; gives it as it is then.
 
         Raises:
             UnknownSubject: there is no such buyer.
@@ -85,11 +84,6 @@ def _change(connection: Connection, change: _Change) -> Buyer | UnknownSubject |
         return InvalidArgument(f"The buyer {before.cbid} is not revoked.")
     after = after_revocation(before) if change.revoke else reinstated(before)
     write_buyer(connection, before, after)
-    connection.execute(
-        update(buyer_documents)
-        .where(buyer_documents.c.cbid == before.cbid)
-        .values(revoked=change.revoke)
-    )
     if after != before:
         tell_of_buyer(connection, after, change.audit.at)
     write_audit(connection, replace(change.audit, subject=before.cbid))

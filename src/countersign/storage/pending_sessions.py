@@ -8,9 +8,12 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
+from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, after_attempt
 from countersign.domain.mode import Mode
+from countersign.domain.reason import Reason
 from countersign.domain.verification import Following, LiveVerification, Pending
 from countersign.storage.batching import each
+from countersign.storage.buyers import buyers_by_cbid, tell_of_buyer, write_buyer
 from countersign.storage.database import Database
 from countersign.storage.tables import pending_sessions, provider_messages, shred_keys
 
@@ -28,7 +31,7 @@ _SELECT: Final = select(
 _BY_SESSION: Final = select(pending_sessions.c.id).where(
     pending_sessions.c.account_id == bindparam("account_id"),
     pending_sessions.c.mode == bindparam("mode"),
-    pending_sessions.c.session_index == bindparam("session_index"),
+    pending_sessions.c.asked_index == bindparam("asked_index"),
 )
 _CLAIM: Final = (
     update(pending_sessions)
@@ -44,6 +47,11 @@ _CLAIM: Final = (
 class _Claim(NamedTuple):
     pending: Pending
     next_poll_at: datetime
+
+
+class _Drop(NamedTuple):
+    pending: Pending
+    at: datetime
 
 
 class _Message(NamedTuple):
@@ -80,14 +88,16 @@ class PendingSessions:
         message = _Message(account_id, mode, session_index, message_index, at)
         return await self._database.write(_hurry, message)
 
-    async def drop(self, pending: Pending) -> None:
-        """Follow a session no longer."""
-        await self._database.write(_drop, pending.id)
+    async def drop(self, pending: Pending, at: datetime) -> None:
+        """Follow a session no longer; a buyer who waits for nothing else has to verify anew."""
+        await self._database.write(_drop, _Drop(pending, at))
 
 
-def follow(connection: Connection, new: LiveVerification, following: Following) -> None:
+def follow(
+    connection: Connection, new: LiveVerification, following: Following, asked_index: bytes
+) -> None:
     """Follow a session from now on, with what was asked last; its polls go on counting."""
-    known = _id_of(connection, new.account_id, new.mode, new.session_index)
+    known = _id_of(connection, new.account_id, new.mode, asked_index)
     if known is not None:
         # What was asked may be another ZIP code now; the key that it was sealed with goes too.
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id == known))
@@ -103,7 +113,8 @@ def follow(connection: Connection, new: LiveVerification, following: Following) 
                 "id": following.id,
                 "account_id": new.account_id,
                 "mode": new.mode,
-                "session_index": new.session_index,
+                "session_index": new.session.session,
+                "asked_index": asked_index,
                 "cbid": new.cbid,
                 "request": following.request,
                 "polls": 0,
@@ -114,22 +125,23 @@ def follow(connection: Connection, new: LiveVerification, following: Following) 
     connection.execute(insert(shred_keys), {"record_id": following.id, "key": following.shred_key})
 
 
-def unfollow(connection: Connection, account_id: str, mode: Mode, session_index: bytes) -> None:
+def unfollow(connection: Connection, account_id: str, mode: Mode, asked_index: bytes) -> None:
     """Follow a session no longer, if it was followed."""
-    known = _id_of(connection, account_id, mode, session_index)
+    known = _id_of(connection, account_id, mode, asked_index)
     if known is not None:
         _forget(connection, known)
 
 
-def _id_of(connection: Connection, account_id: str, mode: Mode, session_index: bytes) -> str | None:
-    key = {"account_id": account_id, "mode": mode, "session_index": session_index}
+def _id_of(connection: Connection, account_id: str, mode: Mode, asked_index: bytes) -> str | None:
+    key = {"account_id": account_id, "mode": mode, "asked_index": asked_index}
     found: str | None = connection.execute(_BY_SESSION, key).scalar_one_or_none()
     return found
 
 
-def _forget(connection: Connection, id_: str) -> None:
-    connection.execute(delete(pending_sessions).where(pending_sessions.c.id == id_))
+def _forget(connection: Connection, id_: str) -> bool:
+    gone = connection.execute(delete(pending_sessions).where(pending_sessions.c.id == id_))
     connection.execute(delete(shred_keys).where(shred_keys.c.record_id == id_))
+    return gone.rowcount == 1
 
 
 @each
@@ -182,8 +194,32 @@ def _hurry(connection: Connection, message: _Message) -> bool:
 
 
 @each
-def _drop(connection: Connection, id_: str) -> None:
-    _forget(connection, id_)
+def _drop(connection: Connection, drop: _Drop) -> None:
+    pending = drop.pending
+    before = buyers_by_cbid(connection, [pending.cbid], to_change=True).get(pending.cbid)
+    # It may have been decided, or asked about anew, since it was read.
+    dropped = _forget(connection, pending.id)
+    if not dropped or before is None or not _waits(connection, before):
+        return
+    # Else the buyer would be told to wait for ever.
+    undecided = Attempt(
+        status=BuyerStatus.REQUIRES_INPUT, at=drop.at, reasons=(Reason.SESSION_UNDECIDED,)
+    )
+    after = after_attempt(before, undecided)
+    write_buyer(connection, before, after)
+    if after != before:
+        tell_of_buyer(connection, after, drop.at)
+
+
+def _waits(connection: Connection, buyer: Buyer) -> bool:
+    """Whether the buyer is told to wait or to go on, in a session that is followed no longer."""
+    if (
+        buyer.status is not BuyerStatus.PENDING
+        and Reason.IDENTITY_REQUIRES_INPUT not in buyer.reasons
+    ):
+        return False
+    others = select(pending_sessions.c.id).where(pending_sessions.c.cbid == buyer.cbid).limit(1)
+    return connection.execute(others).first() is None
 
 
 def _pending(row: Row[*tuple[Any, ...]]) -> Pending:

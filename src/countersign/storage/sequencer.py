@@ -17,28 +17,29 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from sqlalchemy import Connection, select
 
+from countersign.domain.instant import from_ms
 from countersign.domain.mode import Mode
 from countersign.errors import CountersignError, SealingSuspended
 from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
 from countersign.evidence.entry import log_entry
+from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Signer
 from countersign.evidence.tiles import HEIGHT, WIDTH, GrowingTree
 from countersign.evidence.tree import leaf_hash
 from countersign.ports import Clock
 from countersign.storage.bulk import BulkInsert, DriverStatement
-from countersign.storage.heads import HeadFiles, checkpoint_of
+from countersign.storage.events import write_sealed_events
+from countersign.storage.fork_guard import suspended_by_operator, why_not
+from countersign.storage.heads import HeadFiles
 from countersign.storage.tables import (
     checkpoints,
-    deployment,
     log_entries,
     log_tiles,
-    logs,
 )
 
 BATCH_MAX: Final = 10_000
-SUSPENDED: Final = "sealing_suspended"
-"""Name of the deployment's value that says why sealing waits for the operator."""
 _CLOCK_TOLERANCE_MS: Final = 1000
+_DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
 
 _HEAD: Final = DriverStatement(
@@ -110,6 +111,10 @@ class Sequencer:
         self._signers[log_id, keys_revision] = tuple(signers)
         self._edges = {m: e for m, e in self._edges.items() if e.head.log_id != log_id}
 
+    def check_again(self, mode: Mode) -> None:
+        """Compare with the last published checkpoint before anything more is sealed."""
+        self._edges.pop(mode, None)
+
     def wait_for_turn(self, connection: Connection, mode: Mode) -> None:
         """Let no other process seal in this mode until the transaction ends.
 
@@ -173,7 +178,7 @@ class Sequencer:
         except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on
             self._edges.pop(mode, None)
             _log.error("sealing_failed", mode=mode.value, kind=type(error).__name__)
-            self.suspended[mode] = f"An unexpected {type(error).__name__}; it will be tried again."
+            self.suspended[mode] = _unexpected(error)
             return False
         self.suspended.pop(mode, None)
         return True
@@ -192,7 +197,7 @@ class Sequencer:
         if not waiting:
             return
         # From here on the edge is ahead of the database, until both agree again at the end.
-        del self._edges[mode]
+        self._edges.pop(mode, None)
         for entry in waiting:
             tree.append(leaf_hash(log_entry(head.origin, entry.digest)))
         size, root, at_ms = tree.size, tree.root(), max(now_ms, head.at_ms)
@@ -210,6 +215,7 @@ class Sequencer:
         if tiles:
             _insert_tiles(connection, [(log_id, t.level, t.index, t.hashes, t.root) for t in tiles])
         _insert_checkpoint(connection, [(log_id, size, root, note, at_ms)])
+        write_sealed_events(connection, log_id, head.size, size, from_ms(at_ms))
         edge.head = head._replace(size=size, root=root, at_ms=at_ms)
         self._edges[mode] = edge
 
@@ -233,56 +239,56 @@ class Sequencer:
             self.unknown_keys = True
             msg = "The keys of the log have changed; this process is reading them."
             raise SealingSuspended(msg)
-        self._refuse_fork(connection, mode, head)
-        tree = GrowingTree(head.size, _edge_hashes(connection, head))
-        if tree.root() != head.root:
+        if not signers:
             msg = (
-                f"The entries of {head.origin} do not lead to the root of its head: the database "
-                "was changed. `countersign log check` tells where."
+                f"There is no key to sign {head.origin} with: its keys are gone from the database, "
+                "have retired, or do not open. `countersign log check` tells which. Restore them, "
+                "or begin a new epoch: `countersign log recover`."
             )
             raise SealingSuspended(msg)
-        edge = _Edge(head, tree, signers)
+        self._refuse_fork(connection, mode)
+        edge = _Edge(head, _tree(connection, head), signers)
         self._edges[mode] = edge
         return edge
 
-    def _refuse_fork(self, connection: Connection, mode: Mode, head: _Head) -> None:
+    def _refuse_fork(self, connection: Connection, mode: Mode) -> None:
         """Compare the database with the last published checkpoint, which is kept elsewhere."""
-        suspended = connection.execute(
-            select(deployment.c.value).where(deployment.c.name == f"{SUSPENDED}:{mode.value}")
-        ).scalar_one_or_none()
-        if suspended is not None:
-            raise SealingSuspended(suspended.decode())
+        reason = suspended_by_operator(connection, mode)
+        if reason is not None:
+            raise SealingSuspended(reason)
         try:
             note = self._heads.read(mode)
         except CountersignError as error:
             raise SealingSuspended(error.message) from error
-        if note is None:
-            return
-        published = checkpoint_of(note)
-        if published.origin != head.origin and _has_log(connection, mode, published.origin):
-            return  # the operator began a new epoch after that one
-        root = connection.execute(
-            select(checkpoints.c.root)
-            .join(logs, logs.c.id == checkpoints.c.log_id)
-            .where(
-                logs.c.mode == mode,
-                logs.c.origin == published.origin,
-                checkpoints.c.size == published.size,
-            )
-        ).scalar_one_or_none()
-        if root is None or bytes(root) != published.root:
-            msg = (
-                f"A checkpoint of size {published.size} of {published.origin} was published, and "
-                f"the database does not hold it (its own head is {head.origin}, size {head.size}): "
-                "it was restored from a backup, or lost its latest entries. Signing on from here "
-                "would be a fork. `countersign log recover` explains the ways out."
-            )
-            raise SealingSuspended(msg)
+        reason = why_not(connection, mode, note)
+        if reason is not None:
+            raise SealingSuspended(reason)
 
 
-def _has_log(connection: Connection, mode: Mode, origin: str) -> bool:
-    found = select(logs.c.id).where(logs.c.mode == mode, logs.c.origin == origin)
-    return connection.execute(found).first() is not None
+def _unexpected(error: Exception) -> str:
+    name = getattr(getattr(error, "orig", None), "sqlite_errorname", None) or ""
+    if name.startswith(_DAMAGED):
+        return (
+            f"The database is damaged ({name}): `countersign log check` tells how far it can be "
+            "read. Stop the servers, and restore a backup into another directory."
+        )
+    return f"An unexpected {type(error).__name__}; it will be tried again."
+
+
+def _tree(connection: Connection, head: _Head) -> GrowingTree:
+    """The tree up to this head, by the entries and tiles in the database."""
+    try:
+        tree = GrowingTree(head.size, _edge_hashes(connection, head))
+        if tree.root() == head.root:
+            return tree
+    except EvidenceError:
+        pass  # entries or tiles are missing
+    msg = (
+        f"The entries of {head.origin} do not lead to the root of its head: the database was "
+        "changed or is damaged. `countersign log check` tells where; recover the database, or "
+        "begin a new epoch: `countersign log recover`."
+    )
+    raise SealingSuspended(msg)
 
 
 def _edge_hashes(connection: Connection, head: _Head) -> list[list[bytes]]:

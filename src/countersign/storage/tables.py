@@ -24,6 +24,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.types import TypeDecorator
 
@@ -181,6 +182,8 @@ buyers: Final = Table(
     Column("proofs", Text, nullable=False, server_default="[]"),
     # The buyer that this one turned out to be.
     Column("same_as", String(40)),
+    # When to tell that it has expired; NULL: there is nothing to tell, or it was told.
+    Column("expiry_due_at", Instant),
 )
 
 verifications: Final = Table(
@@ -368,7 +371,7 @@ log_pending: Final = Table(
     sqlite_with_rowid=False,
 )
 
-# One document, one buyer; a revoked one stays revoked whoever brings it.
+# One document, one buyer. That of a revoked buyer is kept when the buyer is erased.
 buyer_documents: Final = Table(
     "buyer_documents",
     metadata,
@@ -376,18 +379,20 @@ buyer_documents: Final = Table(
     # A keyed hash of issuer, type and number.
     Column("fingerprint", LargeBinary, nullable=False),
     Column("cbid", String(40), nullable=False),
-    Column("revoked", Boolean, nullable=False),
     PrimaryKeyConstraint("mode", "fingerprint"),
     Index(None, "cbid"),
 )
 
-# One provider session, one buyer.
+# One provider session, one buyer. Until the provider tells whom a session is about, it has one
+# buyer for each reference that it was asked with.
 provider_sessions: Final = Table(
     "provider_sessions",
     metadata,
     _mode(),
     Column("session_index", LargeBinary, nullable=False),
     Column("cbid", String(40), nullable=False),
+    # A keyed hash of the reference that the provider has named.
+    Column("reference_index", LargeBinary),
     Column("verified_at", Instant),
     PrimaryKeyConstraint("mode", "session_index"),
     Index(None, "cbid"),
@@ -401,14 +406,17 @@ pending_sessions: Final = Table(
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
-    Column("session_index", LargeBinary, nullable=False),
+    # By which a message of the provider finds it.
+    Column("session_index", LargeBinary, nullable=False, index=True),
+    # The session, or the session and the reference that it was asked with.
+    Column("asked_index", LargeBinary, nullable=False),
     Column("cbid", String(40), nullable=False),
     # What was asked: session id, ZIP code and subject, sealed by the vault.
     Column("request", LargeBinary, nullable=False),
     Column("polls", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("next_poll_at", Instant, nullable=False),
-    UniqueConstraint("account_id", "mode", "session_index"),
+    UniqueConstraint("account_id", "mode", "asked_index"),
     Index(None, "next_poll_at"),
     Index(None, "cbid"),
 )
@@ -475,6 +483,8 @@ events: Final = Table(
     Column("object_id", String(64), nullable=False),
     Column("version", String(64)),
     Column("at", Instant, nullable=False),
+    # Whether a test key asked for it, and nothing has happened.
+    Column("triggered", Boolean, nullable=False, server_default=false()),
     Index(None, "account_id", "mode", "tx", "seq"),
 )
 
@@ -541,7 +551,15 @@ webhook_attempts: Final = Table(
 )
 
 # For the sweep that tells of verifications which have expired.
-Index("ix_buyers_expires_at", buyers.c.expires_at)
+Index("ix_buyers_expiry_due_at", buyers.c.expiry_due_at)
+# For those of one sandbox, whose clock is ahead.
+Index(
+    "ix_buyers_account_id_mode_expiry_due_at",
+    buyers.c.account_id,
+    buyers.c.mode,
+    buyers.c.expiry_due_at,
+)
+Index("ix_buyers_same_as", buyers.c.same_as)
 
 # One row a decision; what was decided, and about whom, says its record.
 clearances: Final = Table(
@@ -616,4 +634,25 @@ clearance_settings: Final = Table(
     Column("acknowledgment_max_age", Integer, nullable=False),
     Column("lifetime", Integer, nullable=False),
     Column("changed_at", Instant, nullable=False),
+)
+
+# How far ahead the sandbox of an account is; without a row it goes by real time.
+test_clocks: Final = Table(
+    "test_clocks",
+    metadata,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("ahead_ms", BigInteger, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+)
+
+# What verifications in the sandbox of an account meet in place of their outcome.
+test_faults: Final = Table(
+    "test_faults",
+    metadata,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("fault", String(30), nullable=False),
+    # NULL: all calls, until it is cleared.
+    Column("calls_left", Integer),
+    Column("delay_ms", Integer, nullable=False),
+    Column("planned_at", Instant, nullable=False),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import msgspec
+
 from countersign.bootstrap import Deployment
 from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX, Receipt
 from countersign.domain.instant import parse_rfc3339, to_the_second
@@ -28,7 +30,8 @@ from countersign.services.find_acknowledgments import AcknowledgmentView, Search
 
 async def acknowledge(deployment: Deployment, call: Call) -> Reply:
     """Store the initials of a buyer for every line of the notice in force."""
-    notice = await deployment.registry.in_force(call.parameter, call.principal.mode)
+    by = await deployment.test_clocks.shown(call.principal)
+    notice = await deployment.registry.in_force(call.parameter, call.principal.mode, by)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
     receipt = await deployment.acknowledge(
         call.principal,
@@ -156,6 +159,7 @@ def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
         user_agent_truncated=agent.get("truncated"),
         capture=view.record.capture,
         accepted_at=view.accepted_at.replace(microsecond=0),
+        test_clock=to_the_second(view.record.test_clock) or msgspec.UNSET,
         clearance_id=view.clearance_id,
         evidence=evidence_of(view.sealed),
         erased_at=to_the_second(view.erased_at),

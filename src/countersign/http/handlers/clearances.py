@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from countersign.bootstrap import Deployment
+from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX
 from countersign.domain.clearance import Clearance, Order
 from countersign.domain.fulfilment import Fulfilment, FulfilmentReceipt
 from countersign.domain.instant import to_the_second
@@ -18,8 +19,10 @@ from countersign.errors import InvalidRequest
 from countersign.http import schemas
 from countersign.http.body import parse_body
 from countersign.http.handlers.acknowledgments import evidence_of
+from countersign.http.handlers.paging import read_limit
 from countersign.http.reply import Call, Header, Reply, encode
-from countersign.services.fulfil_order import ClearanceView, FulfilmentView
+from countersign.ids import CLEARANCE, is_id
+from countersign.services.fulfil_order import ClearanceSearch, ClearanceView, FulfilmentView
 
 _JWK_SET: Final[tuple[Header, ...]] = (
     (b"content-type", b"application/jwk-set+json"),
@@ -34,6 +37,10 @@ async def clear(deployment: Deployment, call: Call) -> Reply:
     body = parse_body(call.body, schemas.ClearanceRequest)
     address = body.shipping_address
     _check_zip(body.shipping_zip, "$.shipping_zip")
+    if body.product_class is not None and body.product_class.endswith("\n"):
+        # As of the ZIP code: in the pattern, `$` lets a final line break through.
+        msg = "Expected a word such as accessory - at `$.product_class`."
+        raise InvalidRequest(msg)
     if address is not None:
         _check_zip(address.postal_code, "$.shipping_address.postal_code")
     decided = await deployment.clear_order(
@@ -56,6 +63,30 @@ async def get_clearance(deployment: Deployment, call: Call) -> Reply:
     return Reply(encode(_view(await deployment.fulfil_order.one(call.principal, call.parameter))))
 
 
+async def list_clearances(deployment: Deployment, call: Call) -> Reply:
+    """The account's clearances, newest first."""
+    query = call.query
+    after = query.get("after")
+    if after is not None and not is_id(CLEARANCE, after):
+        msg = "The query parameter after is a next_cursor of this list."
+        raise InvalidRequest(msg)
+    for name in ("ack_id", "session_id", "cbid"):
+        if len(query.get(name, "")) > OPAQUE_LENGTH_MAX:
+            msg = f"The query parameter {name} has at most {OPAQUE_LENGTH_MAX} characters."
+            raise InvalidRequest(msg)
+    found, cursor = await deployment.fulfil_order.many(
+        call.principal,
+        ClearanceSearch(
+            ack_id=query.get("ack_id"),
+            session_id=query.get("session_id"),
+            cbid=query.get("cbid"),
+            after=after,
+            limit=read_limit(call),
+        ),
+    )
+    return Reply(encode(schemas.Page(data=[_view(item) for item in found], next_cursor=cursor)))
+
+
 async def fulfil(deployment: Deployment, call: Call) -> Reply:
     """Report what was done for an order; it is closed when nothing is left to be reported.
 
@@ -75,9 +106,18 @@ async def fulfil(deployment: Deployment, call: Call) -> Reply:
     return Reply(_render_receipt(receipt))
 
 
-async def get_keys(deployment: Deployment, _call: Call) -> Reply:
-    """The public keys that tokens of clearances are signed with (RFC 7517)."""
-    return Reply(encode(await deployment.clearance_keys.published()), _JWK_SET)
+async def get_keys(deployment: Deployment, call: Call) -> Reply:
+    """The public keys that tokens of clearances are signed with (RFC 7517); of both modes, or one.
+
+    Raises:
+        InvalidRequest: `mode` is neither `live` nor `test`.
+    """
+    try:
+        modes = [Mode(call.query["mode"])] if "mode" in call.query else [Mode.LIVE, Mode.TEST]
+    except ValueError:
+        msg = "The query parameter mode must be `live` or `test`."
+        raise InvalidRequest(msg) from None
+    return Reply(encode(await deployment.clearance_keys.published(modes)), _JWK_SET)
 
 
 def _check_zip(text: str, path: str) -> None:
@@ -140,6 +180,7 @@ def _view(view: ClearanceView) -> schemas.Clearance:
         obligations=_tables(view.obligations),
         created_at=view.at.replace(microsecond=0),
         expires_at=view.expires_at,
+        test_clock=to_the_second(view.test_clock) or msgspec.UNSET,
         token=view.token,
         fulfilments=[_report(report) for report in view.fulfilments],
         closed_at=to_the_second(view.closed_at),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import msgspec
+
 from countersign.bootstrap import Deployment
 from countersign.domain.event import EventType
 from countersign.domain.instant import parse_rfc3339
@@ -51,6 +53,7 @@ def event_body(view: EventView) -> event_schemas.Event:
         livemode=event.mode is Mode.LIVE,
         created_at=event.created_at.replace(microsecond=0),
         data=event.data,
+        triggered=True if event.triggered else msgspec.UNSET,
     )
 
 

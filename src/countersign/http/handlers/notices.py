@@ -26,7 +26,8 @@ async def get_notice(deployment: Deployment, call: Call) -> Reply:
     version = call.query.get("version") if call.query_string else None
     mode = call.principal.mode
     if version is None:
-        notice, caching = await deployment.registry.in_force(call.parameter, mode), _FRESH
+        by = await deployment.test_clocks.shown(call.principal)
+        notice, caching = await deployment.registry.in_force(call.parameter, mode, by), _FRESH
     else:
         notice = await deployment.registry.version_for(call.parameter, version, mode)
         caching = _IMMUTABLE
@@ -42,10 +43,11 @@ async def list_notices(deployment: Deployment, call: Call) -> Reply:
     """The notices of the registry, by id."""
     registry, mode = deployment.registry, call.principal.mode
     ids = await registry.notice_ids()
+    by = await deployment.test_clocks.shown(call.principal)
     rows = []
     for notice_id in ids:
         versions = await registry.versions(notice_id)
-        current = await registry.current(notice_id, mode)
+        current = await registry.current(notice_id, mode, by)
         words = (current or versions[-1]).content
         rows.append(
             schemas.NoticeSummary(
@@ -66,7 +68,7 @@ async def list_versions(deployment: Deployment, call: Call) -> Reply:
     """The published versions of a notice, newest first."""
     limit, after = read_limit(call), call.query.get("after")
     versions = list(await deployment.registry.versions(call.parameter))
-    now = deployment.registry.now()
+    now = await deployment.test_clocks.shown(call.principal) or deployment.registry.now()
     rows = [
         _version(version, status_of(version, versions, call.principal.mode, now))
         for version in reversed(versions)

@@ -25,12 +25,16 @@ class Breaker:
 
     def lets_through(self) -> bool:
         """Whether a request may be sent now; each that is must end in one of the three below."""
-        if self._closed_again_at is None:
-            return True
-        if self._trying or self._clock.monotonic() < self._closed_again_at:
+        if self.is_open():
             return False
-        self._trying = True
+        self._trying = self._closed_again_at is not None
         return True
+
+    def is_open(self) -> bool:
+        """Whether no request may be sent now; asking this lets none through."""
+        if self._closed_again_at is None:
+            return False
+        return self._trying or self._clock.monotonic() < self._closed_again_at
 
     def seconds_left(self) -> int:
         """Whole seconds until the next try, at least 1."""

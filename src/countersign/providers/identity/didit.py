@@ -14,23 +14,20 @@ import msgspec
 from countersign.domain.identity import ProviderResult, WebhookHint
 from countersign.ports import Clock
 from countersign.providers.identity import didit_translate, didit_webhook
+from countersign.providers.identity.didit_fields import FIELDS
 from countersign.providers.identity.fingerprint import Fingerprint
-from countersign.providers.identity.reading import (
-    evidence_of,
-    outcome_of_status,
-    refused,
-    unanswered,
-)
+from countersign.providers.identity.reading import evidence_of, refused, unanswered
 from countersign.providers.identity.transport import (
     ProviderHttp,
     ProviderRequest,
     TransportFailure,
 )
 
+__all__ = ["FIELDS", "HOST", "NAME", "SESSION_ID", "Credentials", "Didit", "check"]
+
 NAME: Final = "didit"
 HOST: Final = "https://verification.didit.me"
 SESSION_ID: Final = didit_webhook.SESSION_ID
-FIELDS: Final = didit_translate.FIELDS
 
 _VISIBLE: Final = re.compile(r"[!-~]{8,300}", re.ASCII)
 _SECRETS_MAX: Final = 5
@@ -111,7 +108,7 @@ class Didit:
             return unanswered(NAME, session_id, failure)
         evidence = evidence_of(reply, self._clock, api_version="v3")
         if reply.status != 200:
-            outcome = outcome_of_status(reply.status)
+            outcome = didit_translate.refusal(reply.status, reply.body)
             return refused(NAME, session_id, outcome, reply, evidence=evidence)
         return didit_translate.translate(
             reply.body, session_id=session_id, fingerprint=self._fingerprint, evidence=evidence

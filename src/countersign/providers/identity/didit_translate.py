@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from countersign.domain.identity import (
@@ -20,17 +21,18 @@ from countersign.domain.identity import (
     Source,
     Tri,
 )
-from countersign.providers.identity.fields import Use
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.reading import (
     Unreadable,
     flag,
     iso_date,
     mapping,
+    outcome_of_status,
     read_object,
     sequence,
     text,
 )
+from countersign.providers.identity.same_person import Holder
 
 _OUTCOMES: Final[Mapping[str, Outcome]] = {
     "Approved": Outcome.VERIFIED,
@@ -60,72 +62,39 @@ _FEATURES: Final = (
     "database_validations",
 )
 _RISK: Final = re.compile(r"[A-Z][A-Z0-9_]{0,79}", re.ASCII)
-_STATE_ISSUED: Final = frozenset({"Driver's License", "Identity Card"})
-_PARSED: Final = {
-    "street_1": Use.OPTIONAL,
-    "street_2": Use.OPTIONAL,
-    "city": Use.OPTIONAL,
-    "region": Use.OPTIONAL,
-    "country": Use.OPTIONAL,
-    "postal_code": Use.REQUIRED,
-    "is_verified": Use.CHECKED,
-    # What a map service made of it.
-    "address_type": Use.IGNORED,
-    "document_location.*": Use.IGNORED,
-    "raw_results.*": Use.IGNORED,
-}
+_NAME_MATCH_MIN: Final = 90
+"""Of 100: how alike the name on a proof of address has to be to that on the document. Didit's page
+"Proof of address warnings" says that 90 to 95 is typical; an account can let any mismatch pass, and
+the proof is approved all the same."""
+_NAME_MISMATCHES: Final = frozenset(
+    {
+        "NAME_MISMATCH_ID_VERIFICATION",
+        "NAME_MISMATCH_WITH_PROVIDED",
+        "POA_NAME_MISMATCH_BETWEEN_DOCUMENTS",
+    }
+)
 
-FIELDS: Final[Mapping[str, Use]] = {
-    "session_id": Use.CHECKED,
-    "session_kind": Use.CHECKED,
-    "status": Use.CHECKED,
-    "environment": Use.CHECKED,
-    "vendor_data": Use.OPTIONAL,
-    "id_verifications[].status": Use.CHECKED,
-    "id_verifications[].document_type": Use.REQUIRED,
-    "id_verifications[].document_number": Use.OPTIONAL,
-    # A country of three letters, not a state of the US.
-    "id_verifications[].issuing_state": Use.OPTIONAL,
-    "id_verifications[].expiration_date": Use.OPTIONAL,
-    "id_verifications[].first_name": Use.OPTIONAL,
-    "id_verifications[].last_name": Use.OPTIONAL,
-    "id_verifications[].date_of_birth": Use.REQUIRED,
-    **{f"id_verifications[].parsed_address.{name}": use for name, use in _PARSED.items()},
-    "id_verifications[].warnings[].risk": Use.OPTIONAL,
-    "liveness_checks[].status": Use.OPTIONAL,
-    "face_matches[].status": Use.OPTIONAL,
-    "database_validations[].status": Use.OPTIONAL,
-    "poa_verifications[].status": Use.CHECKED,
-    **{f"poa_verifications[].poa_parsed_address.{name}": use for name, use in _PARSED.items()},
-    # Disagrees with the date of birth in Didit's own examples.
-    "id_verifications[].age": Use.IGNORED,
-    # One line without parts: a ZIP code cannot be told from a house number in it.
-    "id_verifications[].address": Use.IGNORED,
-    "id_verifications[].formatted_address": Use.IGNORED,
-    "poa_verifications[].poa_address": Use.IGNORED,
-    "poa_verifications[].poa_formatted_address": Use.IGNORED,
-    # Didit has weighed them in the status of the proof of address.
-    "poa_verifications[].issue_date": Use.IGNORED,
-    "poa_verifications[].name_match_score_id_verification": Use.IGNORED,
-    "poa_verifications[].name_match_score_expected_details": Use.IGNORED,
-    # About the person or the pictures, but no condition of a purchase.
-    "id_verifications[].*": Use.IGNORED,
-    "liveness_checks[].*": Use.IGNORED,
-    "face_matches[].*": Use.IGNORED,
-    "poa_verifications[].*": Use.IGNORED,
-    # A match tells of what was sent in, and not in a way that is described well enough to trust.
-    "database_validations[].*": Use.IGNORED,
-    "ip_analyses[].*": Use.IGNORED,
-    # What we or the buyer said before: no proof.
-    "expected_details.*": Use.IGNORED,
-    "metadata.*": Use.IGNORED,
-    # Of the making of the session, not of the decision.
-    "created_at": Use.IGNORED,
-    # How the operator has set up Didit.
-    "session_number": Use.IGNORED,
-    "workflow_id": Use.IGNORED,
-    "features[]": Use.IGNORED,
-}
+
+def refusal(status: int, body: bytes) -> Outcome:
+    """What an answer other than 200 means."""
+    outcome = outcome_of_status(status)
+    if outcome is Outcome.NOT_FOUND and not _is_detail(body):
+        # Some other server's 404: that says nothing of the session.
+        outcome = Outcome.INVALID_RESPONSE
+    return outcome
+
+
+def _is_detail(body: bytes) -> bool:
+    """Whether a body is an error of Didit's: `detail`, and sometimes `code`.
+
+    Another framework's own word for a path that it does not know looks much the same.
+    """
+    try:
+        error = read_object(body)
+    except Unreadable:
+        return False
+    told = error.get("detail")
+    return isinstance(told, str) and told != "Not Found" and error.keys() <= {"detail", "code"}
 
 
 def translate(
@@ -170,17 +139,21 @@ def _translate(
 
 def _facts(answer: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, Any]:
     documents = _approved(answer, "id_verifications")
-    proofs = _approved(answer, "poa_verifications")
+    if not documents:
+        # Whose address is it, if nobody has shown who they are?
+        return {}
+    last = documents[-1]
+    holder = _holder(last)
+    of_one = all(_holder(each).may_be(holder) for each in documents[:-1])
+    proofs = [each for each in _approved(answer, "poa_verifications") if _names_alike(each)]
     addresses = [
         *_addresses(documents, "parsed_address", Source.DOCUMENT),
         *_addresses(proofs, "poa_parsed_address", Source.PROOF_OF_ADDRESS),
     ]
-    if not documents:
-        return {"addresses": tuple(addresses)}
-    born = {iso_date(each.get("date_of_birth"), "date_of_birth") for each in documents}
-    # Two documents that disagree about the birth prove neither date.
-    birth = born.pop() if len(born) == 1 else None
-    last = documents[-1]
+    if not of_one:
+        # Two documents that disagree about the person prove nothing of either.
+        addresses = [replace(address, source=Source.NONE) for address in addresses]
+    birth = holder.date_of_birth if of_one else None
     on_it = next(_addresses([last], "parsed_address", Source.DOCUMENT), None)
     country = text(last.get("issuing_state"), "issuing_state")
     document = Document(
@@ -190,18 +163,36 @@ def _facts(answer: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, Any
         expires_on=iso_date(last.get("expiration_date"), "expiration_date"),
     )
     number = text(last.get("document_number"), "document_number")
-    issuer = _issuer(document)
     return {
-        "given_name": text(last.get("first_name"), "first_name"),
-        "family_name": text(last.get("last_name"), "last_name"),
+        "given_name": holder.given_name,
+        "family_name": holder.family_name,
         "date_of_birth": birth,
         "date_of_birth_source": Source.DOCUMENT if birth else Source.NONE,
         "addresses": tuple(addresses),
         "document": document if document.type else None,
-        "document_fingerprint": fingerprint(issuer, document.type, number)
-        if issuer and document.type and number
-        else None,
+        # The state is the one of the address on the document.
+        "document_fingerprint": fingerprint(
+            document.issuing_country, on_it.region if on_it else None, document.type, number
+        ),
     }
+
+
+def _holder(document: Mapping[str, Any]) -> Holder:
+    return Holder(
+        given_name=text(document.get("first_name"), "first_name"),
+        family_name=text(document.get("last_name"), "last_name"),
+        date_of_birth=iso_date(document.get("date_of_birth"), "date_of_birth"),
+    )
+
+
+def _names_alike(proof: Mapping[str, Any]) -> bool:
+    """Whether a proof of address is of the person on the document."""
+    score = proof.get("name_match_score_id_verification")
+    if not isinstance(score, int | float) or isinstance(score, bool) or score < _NAME_MATCH_MIN:
+        return False
+    warnings = sequence(proof.get("warnings"), "warnings")
+    risks = {str(mapping(warning, "warning").get("risk")) for warning in warnings}
+    return risks.isdisjoint(_NAME_MISMATCHES)
 
 
 def _approved(answer: Mapping[str, Any], feature: str) -> Sequence[Mapping[str, Any]]:
@@ -225,15 +216,6 @@ def _addresses(
                 postal_code=text(parsed.get("postal_code"), "postal_code"),
                 country=text(parsed.get("country"), "country"),
             )
-
-
-def _issuer(document: Document) -> str | None:
-    """Who gave the document its number; None where two holders could have the same number."""
-    country, region = document.issuing_country, document.issuing_region
-    if country == "USA" and document.type in _STATE_ISSUED:
-        # Each state numbers its licences by itself; the state is the one of the address on it.
-        return f"USA {region}" if region else None
-    return country
 
 
 def _checks(answer: Mapping[str, Any]) -> Iterator[Check]:

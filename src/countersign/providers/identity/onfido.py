@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,6 +14,7 @@ from countersign.ports import Clock
 from countersign.providers.identity import onfido_webhook
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.onfido_fields import FIELDS
+from countersign.providers.identity.onfido_output import Output
 from countersign.providers.identity.onfido_report import (
     Report,
     document_task_ids,
@@ -24,14 +24,18 @@ from countersign.providers.identity.onfido_report import (
 from countersign.providers.identity.onfido_translate import (
     NAME,
     Asked,
-    Output,
     prove,
     translate_failure,
     translate_run,
 )
-from countersign.providers.identity.reading import Unreadable, evidence_of, unanswered
+from countersign.providers.identity.reading import (
+    Unreadable,
+    evidence_of,
+    outcome_of_status,
+    unanswered,
+)
 from countersign.providers.identity.transport import (
-    TOTAL_SECONDS,
+    Budget,
     ProviderHttp,
     ProviderReply,
     ProviderRequest,
@@ -51,9 +55,6 @@ SESSION_ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}
 PROBE_SESSION_ID: Final = "00000000-c0de-4000-8000-00000000c0de"
 TASKS_MAX: Final = 3
 """Document checks that are asked for, the newest first: a person may have had to try again."""
-ALL_SECONDS: Final = TOTAL_SECONDS + 1.0
-"""For all requests of one result together: no more than for one of them, but a little, so that one
-that hangs is given up by the transport, which counts it."""
 _TOKEN: Final = re.compile(r"api_(live|sandbox)(?:_([a-z]{2}))?\.[\x21-\x7e]{4,200}")
 _PREFIX: Final = f"/{API_VERSION}"
 
@@ -121,11 +122,7 @@ class Provider:
         if SESSION_ID.fullmatch(session_id) is None:
             raise ValueError("not the identifier of a workflow run of Onfido")
         try:
-            async with asyncio.timeout(ALL_SECONDS):
-                return await self._retrieve(session_id)
-        except TimeoutError:
-            late = TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "timeout")
-            return unanswered(NAME, session_id, late)
+            return await self._retrieve(session_id, self._http.budget())
         except TransportFailure as failure:
             return unanswered(NAME, session_id, failure)
 
@@ -137,9 +134,9 @@ class Provider:
     async def close(self) -> None:
         await self._http.close()
 
-    async def _retrieve(self, session_id: str) -> ProviderResult:
+    async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
         run_path = f"{_PREFIX}/workflow_runs/{session_id}"
-        run = await self._get(run_path)
+        run = await self._get(run_path, budget)
         asked = Asked(
             session_id=session_id,
             live=self._credentials.environment == "live",
@@ -150,8 +147,7 @@ class Provider:
             return result
         further: list[ProviderEvidence] = []
         try:
-            all_declared = self._credentials.output.proves_all
-            report = None if all_declared else await self._report(session_id, run_path, further)
+            report = await self._report_if_needed(session_id, run_path, further, budget)
             result = prove(result, run, asked, report, self._fingerprint)
         except _Refused as refused:
             result = translate_failure(result, refused.reply)
@@ -162,29 +158,49 @@ class Provider:
             return result
         return replace(result, evidence=replace(result.evidence, further=tuple(further)))
 
+    async def _report_if_needed(
+        self, session_id: str, run_path: str, further: list[ProviderEvidence], budget: Budget
+    ) -> Report | None:
+        """The report; None also if it cannot be had and every fact is in the run's output.
+
+        Even then it is asked for: only it has the document's number, by which a buyer who comes
+        back in another run is known.
+        """
+        optional = self._credentials.output.proves_all
+        try:
+            return await self._report(session_id, run_path, further, budget)
+        except _Refused as refused:
+            later = outcome_of_status(refused.reply.status) is Outcome.PROVIDER_UNAVAILABLE
+            if later or not optional:
+                raise
+        except (Unreadable, UnicodeEncodeError):
+            if not optional:
+                raise
+        return None
+
     async def _report(
-        self, session_id: str, run_path: str, further: list[ProviderEvidence]
+        self, session_id: str, run_path: str, further: list[ProviderEvidence], budget: Budget
     ) -> Report | None:
         """The newest document report that is clear; what was asked on the way goes to `further`."""
-        tasks = await self._ask(f"{run_path}/tasks", further)
-        for task_id in document_task_ids(tasks.body, session_id)[:TASKS_MAX]:
-            task = await self._ask(f"{run_path}/tasks/{task_id}", further)
-            report = read_task(task.body, session_id, task_id)
+
+        async def ask(path: str) -> bytes:
+            reply = await self._get(path, budget)
+            further.append(self._evidence(reply))
+            if reply.status != 200:
+                raise _Refused(reply)
+            return reply.body
+
+        tasks = await ask(f"{run_path}/tasks")
+        for task_id in document_task_ids(tasks, session_id)[:TASKS_MAX]:
+            report = read_task(await ask(f"{run_path}/tasks/{task_id}"), session_id, task_id)
             if report.is_clear and not report.properties and report.report_id is not None:
-                answer = await self._ask(f"{_PREFIX}/reports/{report.report_id}", further)
-                report = read_report(answer.body, report.report_id)
+                body = await ask(f"{_PREFIX}/reports/{report.report_id}")
+                report = read_report(body, report.report_id, report)
             if report.is_clear:
                 return report
         return None
 
-    async def _ask(self, path: str, further: list[ProviderEvidence]) -> ProviderReply:
-        reply = await self._get(path)
-        further.append(self._evidence(reply))
-        if reply.status != 200:
-            raise _Refused(reply)
-        return reply
-
-    async def _get(self, path: str) -> ProviderReply:
+    async def _get(self, path: str, budget: Budget) -> ProviderReply:
         return await self._http.send(
             ProviderRequest(
                 path=path,
@@ -192,7 +208,8 @@ class Provider:
                     "Accept": "application/json",
                     "Authorization": f"Token token={self._credentials.api_token}",
                 },
-            )
+            ),
+            budget,
         )
 
     def _evidence(self, reply: ProviderReply) -> ProviderEvidence:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -57,6 +57,8 @@ class Report:
     is_clear: bool
     properties: Mapping[str, Any]
     checks: tuple[Check, ...]
+    completed_at: datetime | None = None
+    """When the task had come to it; a run's `updated_at` moves with every later change."""
 
 
 def document_task_ids(body: bytes, run_id: str) -> list[str]:
@@ -89,11 +91,12 @@ def read_task(body: bytes, run_id: str, task_id: str) -> Report:
     if task.get("id") != task_id or task.get("workflow_run_id") != run_id:
         raise Unreadable("task")
     output = mapping(task.get("output"), "output")
-    return _report(output, text(output.get("uuid"), "uuid"))
+    report = _report(output, text(output.get("uuid"), "uuid"))
+    return replace(report, completed_at=instant(task.get("updated_at"), "updated_at"))
 
 
-def read_report(body: bytes, report_id: str) -> Report:
-    """The report itself.
+def read_report(body: bytes, report_id: str, task: Report) -> Report:
+    """The report itself, of which the task told without its properties.
 
     Raises:
         Unreadable: this is not that report.
@@ -102,7 +105,7 @@ def read_report(body: bytes, report_id: str) -> Report:
     name = text(report.get("name"), "name") or ""
     if report.get("id") != report_id or not name.startswith("document"):
         raise Unreadable("report")
-    return _report(report, report_id)
+    return replace(_report(report, report_id), completed_at=task.completed_at)
 
 
 def _report(report: Mapping[str, Any], report_id: str | None) -> Report:
@@ -155,7 +158,7 @@ def address_of(properties: Mapping[str, Any]) -> Address | None:
 
 
 def fingerprint_of(properties: Mapping[str, Any], fingerprint: Fingerprint) -> bytes | None:
-    """The document's keyed hash; None if its number, kind or issuer is not known."""
+    """The document's keyed hash; None if what is known of it tells nobody apart."""
     kind = text(properties.get("document_type"), "document_type")
     country = text(properties.get("issuing_country"), "issuing_country")
     region = text(properties.get("issuing_state"), "issuing_state")
@@ -164,6 +167,4 @@ def fingerprint_of(properties: Mapping[str, Any], fingerprint: Fingerprint) -> b
         entry = mapping(item, "document_numbers")
         if text(entry.get("type"), "document_numbers.type") == "document_number":
             number = number or text(entry.get("value"), "document_numbers.value")
-    if number is None or kind is None or country is None:
-        return None
-    return fingerprint(f"{country}-{region}" if region else country, kind, number)
+    return fingerprint(country, region, kind, number)

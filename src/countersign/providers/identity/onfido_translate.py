@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
-
-import msgspec
+from typing import Any, Final
 
 from countersign.domain.identity import (
     Address,
@@ -22,6 +20,7 @@ from countersign.domain.identity import (
     Source,
 )
 from countersign.providers.identity.fingerprint import Fingerprint
+from countersign.providers.identity.onfido_output import Mapped, Output
 from countersign.providers.identity.onfido_report import (
     Report,
     address_of,
@@ -56,42 +55,6 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 }
 # A word that the workflow's author chose; a sentence stays in the evidence.
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-
-
-class Mapped(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where a fact stands in `output`, and what vouches for it."""
-
-    member: str
-    """Its name; with dots for one inside another: `doc.properties.date_of_birth`."""
-    source: Literal["document", "database", "proof_of_address"]
-
-
-class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which facts the account's workflow puts into `output`."""
-
-    date_of_birth: Mapped | None = None
-    postal_code: Mapped | None = None
-    country: Mapped | None = None
-    """Of the address that `postal_code` is of."""
-    expires_on: Mapped | None = None
-    """Of the document."""
-
-    def check(self) -> None:
-        """Tell what cannot be meant.
-
-        Raises:
-            ValueError: saying what.
-        """
-        declared = (self.date_of_birth, self.postal_code, self.country, self.expires_on)
-        if any("" in mapped.member.split(".") for mapped in declared if mapped is not None):
-            raise ValueError("`output` has an empty name in a `member`")
-        if self.country is not None and self.postal_code is None:
-            raise ValueError("`output` declares `country`, but no `postal_code` that it is of")
-
-    @property
-    def proves_all(self) -> bool:
-        """Whether the document report has nothing to add that a decision needs."""
-        return None not in {self.date_of_birth, self.postal_code, self.expires_on}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,15 +113,24 @@ def prove(
         # Approved, but no document report is clear: that proves nobody.
         return replace(result, outcome=Outcome.FAILED, reason_code="no_clear_document_report")
     properties = report.properties if report else {}
-    output = mapping(read_object(reply.body).get("output"), "output")
+    body = read_object(reply.body)
+    output = mapping(body.get("output"), "output")
     born = iso_date(properties.get("date_of_birth"), "date_of_birth")
     source = Source.DOCUMENT
     declared = asked.output.date_of_birth
-    if born is None and declared is not None:
-        born, source = iso_date(_member(output, declared), "output"), Source(declared.source)
+    if declared is not None:
+        told = iso_date(_member(output, declared), "output")
+        if born is None:
+            born, source = told, Source(declared.source)
+        elif told is not None and told != born:
+            # The output is of somebody else than the document: nothing of it is the buyer's.
+            output = {}
     addresses = (address_of(properties), _declared_address(output, asked.output))
+    begun = instant(body.get("created_at"), "created_at")
     return replace(
         result,
+        # Rather the beginning of the run than its last change, which any later one moves.
+        decided_at=(report.completed_at if report else None) or begun,
         given_name=text(properties.get("first_name"), "first_name"),
         family_name=text(properties.get("last_name"), "last_name"),
         date_of_birth=born,
@@ -193,7 +165,6 @@ def _run(body: Mapping[str, Any], asked: Asked, evidence: ProviderEvidence) -> P
         outcome=outcome,
         reason_code=words[0] if words else None,
         subject_reference=text(body.get("customer_user_id"), "customer_user_id"),
-        decided_at=instant(body.get("updated_at"), "updated_at"),
         retry_after=RETRY_AFTER_SECONDS if outcome is Outcome.PROVIDER_UNAVAILABLE else None,
     )
 
@@ -206,9 +177,11 @@ def _error(reply: ProviderReply, asked: Asked, evidence: ProviderEvidence) -> Pr
         kind = text(error.get("type"), "error.type")
     except Unreadable:
         kind = None
-        if outcome in {Outcome.NOT_FOUND, Outcome.REDACTED}:
-            # Not Onfido's own words (a gateway's page): it cannot tell of a run.
-            outcome = Outcome.INVALID_RESPONSE
+    gone = outcome is Outcome.REDACTED and kind is not None
+    unknown = outcome is Outcome.NOT_FOUND and "not_found" in (kind or "")
+    if reply.status in {404, 410} and not (gone or unknown):
+        # Not Onfido's own words (a gateway's page, another server): it cannot tell of a run.
+        outcome = Outcome.INVALID_RESPONSE
     reason = kind if kind and _WORD.fullmatch(kind) else None
     return refused(NAME, asked.session_id, outcome, reply, evidence=evidence, reason_code=reason)
 

@@ -57,9 +57,10 @@ _GOVERNMENT_ID: Final[Mapping[str, Use]] = {
     "id-class": Use.OPTIONAL,
     "issuing-subdivision": Use.OPTIONAL,
     "expiration-date": Use.OPTIONAL,
-    # Both go into the fingerprint, the second if there is not the first, and no further.
+    # Goes into the fingerprint, and no further.
     "identification-number": Use.OPTIONAL,
-    "document-number": Use.OPTIONAL,
+    # Not the licence's or the passport's: of the card, where it has one of its own.
+    "document-number": Use.IGNORED,
     # Pictures, with addresses that carry access tokens: never asked for.
     "front-photo-url": Use.IGNORED,
     "back-photo-url": Use.IGNORED,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from countersign.domain.identity import Outcome, ProviderEvidence, ProviderResult
+from countersign.providers.identity import persona_person
 from countersign.providers.identity import persona_verifications as proved
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.persona_verifications import Verification
@@ -88,11 +89,13 @@ def _error(reply: ProviderReply, asked: Asked, evidence: ProviderEvidence) -> Pr
 
 
 def _has_errors(body: bytes) -> bool:
-    """Whether a body is an error of Persona's; its texts go nowhere."""
+    """Whether a body is an error of Persona's, each with a title; its texts go nowhere."""
     try:
-        return bool(sequence(read_object(body).get("errors"), "errors"))
+        errors = sequence(read_object(body).get("errors"), "errors")
+        titles = [text(mapping(error, "errors").get("title"), "title") for error in errors]
     except Unreadable:
         return False
+    return bool(titles) and None not in titles
 
 
 def _inquiry(
@@ -161,13 +164,14 @@ def _with_person(
     passed: Sequence[Verification],
     fingerprint: Fingerprint,
 ) -> ProviderResult:
-    given, family = proved.name(passed)
-    born, born_source = proved.birth(passed)
-    described, number = proved.document(passed), proved.number(passed)
+    theirs = persona_person.of_one_person(passed)
+    given, family = persona_person.name(theirs)
+    born, born_source = persona_person.birth(theirs)
+    described, number = persona_person.document(theirs), persona_person.number(theirs)
     print_of_document = None
-    if described is not None and described.issuing_country is not None and number is not None:
-        issuer = "-".join(filter(None, (described.issuing_country, described.issuing_region)))
-        print_of_document = fingerprint(issuer, described.type or "", number)
+    if described is not None:
+        country, region = described.issuing_country, described.issuing_region
+        print_of_document = fingerprint(country, region, described.type, number)
     return replace(
         result,
         outcome=Outcome.VERIFIED,
@@ -175,7 +179,7 @@ def _with_person(
         family_name=family,
         date_of_birth=born,
         date_of_birth_source=born_source,
-        addresses=tuple(proved.addresses(passed)),
+        addresses=tuple(persona_person.addresses(theirs)),
         document=described,
         document_fingerprint=print_of_document,
         checks=tuple(proved.checks(passed)),

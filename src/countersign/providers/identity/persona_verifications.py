@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-from countersign.domain.identity import Address, Check, Document, Source, Tri
+from countersign.domain.identity import Check, Tri
 from countersign.providers.identity.reading import (
     Unreadable,
     instant,
@@ -21,6 +21,7 @@ from countersign.providers.identity.reading import (
     sequence,
     text,
 )
+from countersign.providers.identity.same_person import Holder
 
 GOVERNMENT_ID: Final = "verification/government-id"
 AAMVA: Final = "verification/aamva"
@@ -66,6 +67,15 @@ class Verification:
         """A date attribute."""
         return iso_date(self.attributes.get(name), name)
 
+    @property
+    def holder(self) -> Holder:
+        """Whom it names."""
+        return Holder(
+            given_name=self.value("name-first"),
+            family_name=self.value("name-last"),
+            date_of_birth=self.day("birthdate"),
+        )
+
     def check_passed(self, name: str) -> bool:
         """Whether it made this check and passed it."""
         return any(
@@ -103,79 +113,9 @@ def read_verifications(included: object, inquiry_id: str) -> tuple[Verification,
     return tuple(sorted(found, key=lambda read: read.decided_at))
 
 
-def birth(proofs: Sequence[Verification]) -> tuple[date | None, Source]:
-    """The date of birth, and what vouches for it: the document's, if it has one."""
-    unproved: date | None = None
-    for proof in _best_first(proofs):
-        born = proof.day("birthdate")
-        if born is None:
-            continue
-        source = _birth_source(proof)
-        if source is not Source.USER:
-            return born, source
-        unproved = born
-    return unproved, Source.NONE if unproved is None else Source.USER
-
-
-def addresses(proofs: Sequence[Verification]) -> Iterator[Address]:
-    """Every address, with what vouches for each; the document's first."""
-    for proof in _best_first(proofs):
-        # A database shows the address as the post office writes it, beside the one it was given.
-        prefix = "address" if proof.kind in {GOVERNMENT_ID, AAMVA} else "normalized-address"
-        postal_code = proof.value(f"{prefix}-postal-code") or proof.value("address-postal-code")
-        parts = {
-            "line1": proof.value(f"{prefix}-street-1"),
-            "line2": proof.value(f"{prefix}-street-2"),
-            "city": proof.value(f"{prefix}-city"),
-            "region": proof.value(f"{prefix}-subdivision"),
-            "postal_code": postal_code,
-        }
-        if any(parts.values()):
-            # The authority of the AAMVA is a state's: its licences are of the United States.
-            country = proof.value("country-code") or ("US" if proof.kind == AAMVA else None)
-            yield Address(source=_address_source(proof), country=country, **parts)
-
-
-def document(proofs: Sequence[Verification]) -> Document | None:
-    """The document: one that was seen, or one that a motor-vehicle authority knows."""
-    for proof in _best_first(proofs):
-        if proof.kind == GOVERNMENT_ID:
-            return Document(
-                type=proof.value("id-class"),
-                issuing_country=proof.value("country-code"),
-                issuing_region=proof.value("issuing-subdivision"),
-                expires_on=proof.day("expiration-date"),
-            )
-        if proof.kind == AAMVA:
-            return Document(
-                type=None,
-                issuing_country="US",
-                issuing_region=proof.value("issuing-authority"),
-                expires_on=proof.day("expiration-date"),
-            )
-    return None
-
-
-def number(proofs: Sequence[Verification]) -> str | None:
-    """The number of that document."""
-    for proof in _best_first(proofs):
-        if proof.kind in {GOVERNMENT_ID, AAMVA}:
-            return proof.value("identification-number") or proof.value("document-number")
-    return None
-
-
-def name(proofs: Sequence[Verification]) -> tuple[str | None, str | None]:
-    """Given name and family name."""
-    for proof in _best_first(proofs):
-        given, family = proof.value("name-first"), proof.value("name-last")
-        if given or family:
-            return given, family
-    return None, None
-
-
 def checks(proofs: Sequence[Verification]) -> Iterator[Check]:
     """Every check that was made, the document's first."""
-    for proof in _best_first(proofs):
+    for proof in best_first(proofs):
         for made in proof.checks:
             raw = made["status"]
             yield Check(name=made["name"], verdict=_VERDICTS.get(raw, Tri.UNKNOWN), raw=raw)
@@ -213,31 +153,11 @@ def _verification(resource: Mapping[str, Any], inquiry_id: str) -> Verification:
     )
 
 
-def _best_first(proofs: Sequence[Verification]) -> list[Verification]:
+def best_first(proofs: Sequence[Verification]) -> list[Verification]:
     """Documents before authorities before databases; of one kind the newest."""
     newest_first = list(reversed(proofs))
     newest_first.sort(key=lambda proof: PROOFS.index(proof.kind))
     return newest_first
-
-
-def _birth_source(proof: Verification) -> Source:
-    if proof.kind == GOVERNMENT_ID:
-        return Source.DOCUMENT
-    if proof.kind == AAMVA:
-        matched = proof.check_passed("aamva_birthdate_comparison")
-    else:
-        matched = proof.matched_fully("birthdate")
-    return Source.DATABASE if matched else Source.USER
-
-
-def _address_source(proof: Verification) -> Source:
-    if proof.kind == GOVERNMENT_ID:
-        return Source.DOCUMENT
-    if proof.kind == AAMVA:
-        matched = proof.check_passed("aamva_address_comparison")
-    else:
-        matched = proof.matched_fully("address_postal_code")
-    return Source.DATABASE if matched else Source.USER
 
 
 def _is_word(value: object) -> bool:

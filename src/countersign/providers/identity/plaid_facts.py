@@ -162,14 +162,16 @@ def expired_without_date(document: Mapping[str, Any]) -> bool:
 
 
 def _matched(body: Mapping[str, Any], steps: Mapping[str, str]) -> bool:
-    """Whether a data source knows a person of exactly the name that was typed, and alive."""
+    """Whether a data source knows a person of just the name that was typed, and alive."""
     kyc = mapping(body.get("kyc_check"), "kyc_check")
     ssa = mapping(
         mapping(kyc.get("id_number"), "kyc_check").get("ssa_verification"), "ssa_verification"
     )
     passed = steps["kyc_check"] == "success" and text(kyc.get("status"), "kyc_check") == "success"
     dead = flag(ssa.get("is_deceased"), "is_deceased")
-    return passed and not dead and _summary(kyc, "name") == "match"
+    # A father has his son's name and address, and another birth date.
+    other = _summary(kyc, "date_of_birth") in {"no_match", "partial_match"}
+    return passed and not dead and not other and _summary(kyc, "name") == "match"
 
 
 def _same_person(document: Mapping[str, Any]) -> bool:
@@ -219,10 +221,9 @@ def _document(read: Mapping[str, Any]) -> Document:
 
 
 def _fingerprint(read: Mapping[str, Any], fingerprint: Fingerprint) -> bytes | None:
-    number = text(read.get("id_number"), "id_number")
-    category = text(read.get("category"), "category")
-    country = text(read.get("issuing_country"), "issuing_country")
-    region = text(read.get("issuing_region"), "issuing_region")
-    if number is None or category is None or country is None:
-        return None
-    return fingerprint(f"{country}-{region}" if region else country, category, number)
+    return fingerprint(
+        text(read.get("issuing_country"), "issuing_country"),
+        text(read.get("issuing_region"), "issuing_region"),
+        text(read.get("category"), "category"),
+        text(read.get("id_number"), "id_number"),
+    )

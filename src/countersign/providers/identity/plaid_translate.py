@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from countersign.domain.identity import Outcome, ProviderEvidence, ProviderResult, Tri
+from countersign.domain.identity import Document, Outcome, ProviderEvidence, ProviderResult, Tri
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.plaid_facts import (
     ABSENT,
@@ -112,7 +113,11 @@ def _error(
     elif outcome in {Outcome.PROVIDER_REJECTED, Outcome.NOT_FOUND}:
         ours = code is None or code in _OURS or code.startswith("UNAUTHORIZED_")
         about_the_id = kind in _ABOUT_THE_ID and reply.status in {400, 404} and not ours
-        outcome = Outcome.NOT_FOUND if about_the_id else Outcome.PROVIDER_REJECTED
+        if reply.status == 404 and kind is None:
+            # Some other server's 404: that says nothing of the session, nor of the credentials.
+            outcome = Outcome.INVALID_RESPONSE
+        else:
+            outcome = Outcome.NOT_FOUND if about_the_id else Outcome.PROVIDER_REJECTED
     return refused(
         NAME, asked.session_id, outcome, reply, evidence=evidence, reason_code=_word(code)
     )
@@ -161,7 +166,10 @@ def _session(
     if why_not is not None:
         return replace(result, outcome=Outcome.FAILED, reason_code=why_not)
     by_document = document if steps["documentary_verification"] in ACCEPTED else None
-    return _with_person(result, person_of(body, steps, by_document, fingerprint))
+    person = person_of(body, steps, by_document, fingerprint)
+    if by_document is not None and expired_without_date(by_document):
+        person = replace(person, document=_expired(person.document, result.decided_at))
+    return _with_person(result, person)
 
 
 def _unproved(
@@ -180,10 +188,22 @@ def _unproved(
         section = mapping(body.get("documentary_verification"), "documentary_verification")
         if text(section.get("status"), "documentary_verification.status") != shown:
             raise Unreadable("documentary_verification.status")
-        return "document.expired" if expired_without_date(document) else None
+        return None
     if asked.accept_kyc and shown in ABSENT and steps["kyc_check"] == "success":
         return None
     return f"documentary_verification.{shown}"
+
+
+def _expired(document: Document | None, decided_at: datetime | None) -> Document | None:
+    """A document that had expired when Plaid looked at it, if nobody knows on which day.
+
+    The account's rule for expired documents is to judge it, so it gets the latest day that it can
+    have been: one that was over everywhere when Plaid decided.
+    """
+    if document is None:
+        return None
+    latest = date.min if decided_at is None else decided_at.date() - timedelta(days=2)
+    return replace(document, expires_on=latest)
 
 
 def _with_person(result: ProviderResult, person: Person) -> ProviderResult:

@@ -10,7 +10,8 @@ import msgspec
 from countersign.errors import InvalidArgument
 from countersign.ports import Clock, IdentityProvider
 from countersign.providers.identity import didit, onfido, persona, plaid, stripe, veriff
-from countersign.providers.identity.fingerprint import Fingerprint, normal, tells_apart
+from countersign.providers.identity.fingerprint import Fingerprint, KeyedHash, fingerprints
+from countersign.providers.identity.reported import Reported
 
 _CREDENTIALS_BYTES_MAX: Final = 64 * 1024
 
@@ -50,8 +51,8 @@ PROVIDER_NAMES: Final = tuple(_KINDS)
 class IdentityProviders:
     """See `ports.ProviderFactory`."""
 
-    def __init__(self, fingerprint: Fingerprint, clock: Clock) -> None:
-        self._fingerprint = fingerprint
+    def __init__(self, keyed: KeyedHash, clock: Clock) -> None:
+        self._keyed = keyed
         self._clock = clock
 
     @property
@@ -86,9 +87,6 @@ class IdentityProviders:
         except ValueError as error:
             msg = f"These credentials cannot work: {error}"
             raise InvalidArgument(msg) from None
-        return kind.make(read, base_url=base_url, fingerprint=self._normalised, clock=self._clock)
-
-    def _normalised(self, issuer: str, type_: str, number: str) -> bytes | None:
-        if not tells_apart(number):
-            return None
-        return self._fingerprint(normal(issuer), normal(type_), normal(number))
+        fingerprint = fingerprints(self._keyed, base_url)
+        made = kind.make(read, base_url=base_url, fingerprint=fingerprint, clock=self._clock)
+        return Reported(made)

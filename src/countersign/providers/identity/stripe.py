@@ -118,12 +118,13 @@ class Provider:
         """
         if not SESSION_ID.fullmatch(session_id):
             raise ValueError("not the id of a Stripe VerificationSession")
-        sensitive = True
+        sensitive, budget = True, self._http.budget()
+        everything = self._request(session_id, (*_EXPANDED, *_SENSITIVE))
         try:
-            reply = await self._http.send(self._request(session_id, (*_EXPANDED, *_SENSITIVE)))
+            reply = await self._http.send(everything, budget)
             if reply.status == 403:
                 sensitive = False
-                reply = await self._http.send(self._request(session_id, _EXPANDED))
+                reply = await self._http.send(self._request(session_id, _EXPANDED), budget)
         except TransportFailure as failure:
             return unanswered(NAME, session_id, failure)
         return self._translated(session_id, reply, sensitive=sensitive)

@@ -98,10 +98,9 @@ def _fingerprint(
     document: Mapping[str, Any], described: Document | None, fingerprint: Fingerprint
 ) -> bytes | None:
     number = text(document.get("number"), "document.number")
-    if described is None or described.issuing_country is None or number is None:
+    if described is None:
         return None
-    issuer = "-".join(filter(None, (described.issuing_country, described.issuing_region)))
-    return fingerprint(issuer, described.type or "", number)
+    return fingerprint(described.issuing_country, described.issuing_region, described.type, number)
 
 
 def _checks(report: Mapping[str, Any]) -> tuple[Check, ...]:

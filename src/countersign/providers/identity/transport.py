@@ -7,9 +7,8 @@ session ids, the bodies hold people.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
 
@@ -19,86 +18,45 @@ import stamina
 from countersign.domain.identity import Outcome
 from countersign.ports import Clock
 from countersign.providers.identity.breaker import Breaker
+from countersign.providers.identity.budget import Allowance, Budget
+from countersign.providers.identity.messages import (
+    RETRIED,
+    RETRY_AFTER_SECONDS,
+    ProviderReply,
+    ProviderRequest,
+    TransportFailure,
+)
+
+__all__ = [
+    "ATTEMPTS",
+    "BODY_BYTES_MAX",
+    "CONCURRENT_MAX",
+    "CONNECT_SECONDS",
+    "PLACE_SECONDS",
+    "READ_SECONDS",
+    "RETRIED",
+    "RETRY_AFTER_SECONDS",
+    "TOTAL_SECONDS",
+    "Budget",
+    "ProviderHttp",
+    "ProviderReply",
+    "ProviderRequest",
+    "TransportFailure",
+]
 
 CONNECT_SECONDS: Final = 2.0
 READ_SECONDS: Final = 8.0
 TOTAL_SECONDS: Final = 12.0
+"""For all requests of one result together, with every repetition."""
+PLACE_SECONDS: Final = 2.0
+"""For all their waiting until others are done: that is our load, and no fault of the provider."""
 BODY_BYTES_MAX: Final = 1024 * 1024
 ATTEMPTS: Final = 3
 CONCURRENT_MAX: Final = 16
-RETRY_AFTER_SECONDS: Final = 5
-"""What our caller is told to wait when the provider says nothing."""
-_RETRY_AFTER_MAX: Final = 3600
 # Retries of this module end in an outcome that is counted; a line in the log for each says less.
 stamina.instrumentation.set_on_retry_hooks(())
 _FIRST_WAIT: Final = 0.25
 _LONGEST_WAIT: Final = 4.0
-
-RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses that a second attempt may outlive, with every provider."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderRequest:
-    """A request to a provider; safe to repeat."""
-
-    path: str
-    """Percent-encoded, beginning with `/`."""
-    method: str = "GET"
-    query: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-    retried: frozenset[int] = RETRIED
-    """The statuses after which it is sent again."""
-
-    @property
-    def target(self) -> str:
-        """Method, path and query, as the evidence keeps them."""
-        query = f"?{urlencode(self.query)}" if self.query else ""
-        return f"{self.method} {self.path}{query}"
-
-    def __repr__(self) -> str:
-        return "<ProviderRequest: hidden>"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderReply:
-    """An answer, whatever its status."""
-
-    status: int
-    headers: Mapping[str, str]
-    """Names in small letters."""
-    body: bytes
-    target: str
-    """See `ProviderRequest.target`."""
-
-    def __repr__(self) -> str:
-        return f"<ProviderReply: status {self.status}>"
-
-    @property
-    def retry_after(self) -> int | None:
-        """Whole seconds that the provider asks us to wait, at most an hour."""
-        # Some say in every answer when their limit begins anew: that matters when it is reached.
-        limits = ("ratelimit-reset", "x-ratelimit-reset") if self.status == 429 else ()
-        for name in ("retry-after", *limits):
-            text = self.headers.get(name, "").strip()
-            if text.isascii() and text.isdigit() and len(text) <= 9:
-                return min(max(int(text), 1), _RETRY_AFTER_MAX)
-        return None
-
-
-class TransportFailure(Exception):
-    """There is no answer that could be read.
-
-    `outcome` is PROVIDER_UNAVAILABLE, or INVALID_RESPONSE for an answer that is too large or cut
-    short; `reason` is a word of ours for it, without anything of the request or the answer.
-    """
-
-    def __init__(self, outcome: Outcome, reason: str, retry_after: int | None = None) -> None:
-        super().__init__(reason)
-        self.outcome = outcome
-        self.reason = reason
-        self.retry_after = retry_after
 
 
 class _TryAgain(Exception):
@@ -130,22 +88,50 @@ class ProviderHttp:
         self._attempts = attempts
         self._total_seconds = total_seconds
         self._timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
+        self._clock = clock
         self._breaker = Breaker(clock)
         self._places = asyncio.Semaphore(CONCURRENT_MAX)
         self._client: httpx2.AsyncClient | None = None
 
-    async def send(self, request: ProviderRequest) -> ProviderReply:
+    def budget(self) -> Budget:
+        """The time for one result, for all `send` of it to share."""
+        return Budget(sending=Allowance(self._total_seconds), waiting=Allowance(PLACE_SECONDS))
+
+    async def send(self, request: ProviderRequest, budget: Budget | None = None) -> ProviderReply:
         """Send a request, again where that helps; gives the last answer, also one of an error.
 
         Raises:
             TransportFailure: there was no answer that could be read.
         """
-        if not self._breaker.lets_through():
-            raise TransportFailure(
-                Outcome.PROVIDER_UNAVAILABLE, "breaker_open", self._breaker.seconds_left()
-            )
+        budget = budget or self.budget()
+        if self._breaker.is_open():
+            raise self._open_breaker()
         try:
-            async with asyncio.timeout(self._total_seconds), self._places:
+            async with budget.waiting.spend():
+                await self._places.acquire()
+        except TimeoutError:
+            raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "no_place") from None
+        try:
+            return await self._send_counted(request, budget)
+        finally:
+            self._places.release()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def _open_breaker(self) -> TransportFailure:
+        seconds = self._breaker.seconds_left()
+        return TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "breaker_open", seconds)
+
+    async def _send_counted(self, request: ProviderRequest, budget: Budget) -> ProviderReply:
+        """Send, and tell the breaker what came of it."""
+        if not self._breaker.lets_through():
+            raise self._open_breaker()
+        try:
+            async with budget.sending.spend():
                 reply = await self._send_repeatedly(request)
         except TimeoutError:
             self._breaker.failed()
@@ -166,12 +152,6 @@ class ProviderHttp:
         else:
             self._breaker.succeeded()
         return reply
-
-    async def close(self) -> None:
-        """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
 
     async def _send_repeatedly(self, request: ProviderRequest) -> ProviderReply:
         try:
@@ -208,6 +188,7 @@ class ProviderHttp:
                     headers={name.lower(): value for name, value in answer.headers.items()},
                     body=bytes(body),
                     target=request.target,
+                    came_at=self._clock.time_ns() // 1_000_000_000,
                 )
         except httpx2.HTTPError as error:
             # The error's text can name the address with the session id; its type cannot.

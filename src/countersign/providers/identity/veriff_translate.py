@@ -46,8 +46,6 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 _NOT_AN_ID: Final = frozenset({"1002", "1104"})
 """Error codes for an identifier that Veriff cannot read: the only parameter that we send."""
 _CODE: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
-_US: Final = frozenset({"US", "USA"})
-_STATE_ISSUED: Final = frozenset({"DRIVERS_LICENSE", "ID_CARD"})
 
 FIELDS: Final[Mapping[str, Use]] = {
     "status": Use.CHECKED,
@@ -97,14 +95,19 @@ FIELDS: Final[Mapping[str, Use]] = {
 
 def refusal(status: int, body: bytes) -> tuple[Outcome, str]:
     """What an answer other than 200 means, and Veriff's code for it (or `http_` and the status)."""
-    code: object = None
+    known: str | None = None
     # What is unreadable is the error page of something in between: its status says enough.
     with suppress(Unreadable):
-        code = read_object(body).get("code")
-    known = _code(code)
+        error = read_object(body)
+        # Only in Veriff's own words is an error of Veriff's.
+        known = _code(error.get("code")) if error.get("status") == "fail" else None
+    outcome = outcome_of_status(status)
     if status == 400 and known in _NOT_AN_ID:
-        return Outcome.NOT_FOUND, known
-    return outcome_of_status(status), known or f"http_{status}"
+        outcome = Outcome.NOT_FOUND
+    elif outcome is Outcome.NOT_FOUND and known is None:
+        # Some other server's 404: that says nothing of the session.
+        outcome = Outcome.INVALID_RESPONSE
+    return outcome, known or f"http_{status}"
 
 
 def translate(
@@ -179,7 +182,8 @@ def _facts(verification: Mapping[str, Any], fingerprint: Fingerprint) -> dict[st
     addresses = tuple(_addresses(person, source))
     born = iso_date(person.get("dateOfBirth"), "dateOfBirth")
     number = text(written.get("number"), "document.number")
-    issuer = _issuer(document, addresses)
+    # Where the document's state is not told, it is the one of the address on it.
+    region = document.issuing_region or next((a.region for a in addresses if a.region), None)
     return {
         "given_name": text(person.get("firstName"), "firstName"),
         "family_name": text(person.get("lastName"), "lastName"),
@@ -187,9 +191,9 @@ def _facts(verification: Mapping[str, Any], fingerprint: Fingerprint) -> dict[st
         "date_of_birth_source": source if born else Source.NONE,
         "addresses": addresses,
         "document": document if document.type else None,
-        "document_fingerprint": fingerprint(issuer, document.type, number)
-        if issuer and document.type and number
-        else None,
+        "document_fingerprint": fingerprint(
+            document.issuing_country, region, document.type, number
+        ),
     }
 
 
@@ -205,17 +209,6 @@ def _addresses(person: Mapping[str, Any], source: Source) -> Iterator[Address]:
                 postal_code=text(parsed.get("postcode"), "postcode"),
                 country=text(parsed.get("country"), "country"),
             )
-
-
-def _issuer(document: Document, addresses: tuple[Address, ...]) -> str | None:
-    """Who gave the document its number; None where two holders could have the same number."""
-    country = document.issuing_country
-    if country is None or country not in _US or document.type not in _STATE_ISSUED:
-        return country
-    # Each state numbers its licences by itself. Where the document's state is not told, it is the
-    # one of the address on it.
-    region = document.issuing_region or next((a.region for a in addresses if a.region), None)
-    return f"US {region}" if region else None
 
 
 def _code(value: object) -> str | None:

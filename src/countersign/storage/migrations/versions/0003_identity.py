@@ -32,7 +32,6 @@ def upgrade() -> None:
         sa.Column("mode", sa.String(length=4), nullable=False),
         sa.Column("fingerprint", sa.LargeBinary(), nullable=False),
         sa.Column("cbid", sa.String(length=40), nullable=False),
-        sa.Column("revoked", sa.Boolean(), nullable=False),
         sa.CheckConstraint("mode IN ('test', 'live')", name=op.f("ck_buyer_documents_mode")),
         sa.PrimaryKeyConstraint("mode", "fingerprint", name=op.f("pk_buyer_documents")),
     )
@@ -42,6 +41,7 @@ def upgrade() -> None:
         sa.Column("mode", sa.String(length=4), nullable=False),
         sa.Column("session_index", sa.LargeBinary(), nullable=False),
         sa.Column("cbid", sa.String(length=40), nullable=False),
+        sa.Column("reference_index", sa.LargeBinary(), nullable=True),
         sa.Column("verified_at", sa.BigInteger(), nullable=True),
         sa.CheckConstraint("mode IN ('test', 'live')", name=op.f("ck_provider_sessions_mode")),
         sa.PrimaryKeyConstraint("mode", "session_index", name=op.f("pk_provider_sessions")),
@@ -53,6 +53,7 @@ def upgrade() -> None:
         sa.Column("account_id", sa.String(length=40), nullable=False),
         sa.Column("mode", sa.String(length=4), nullable=False),
         sa.Column("session_index", sa.LargeBinary(), nullable=False),
+        sa.Column("asked_index", sa.LargeBinary(), nullable=False),
         sa.Column("cbid", sa.String(length=40), nullable=False),
         sa.Column("request", sa.LargeBinary(), nullable=False),
         sa.Column("polls", sa.Integer(), nullable=False),
@@ -64,10 +65,16 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_pending_sessions")),
         sa.UniqueConstraint(
-            "account_id", "mode", "session_index", name=op.f("uq_pending_sessions_account_id")
+            "account_id", "mode", "asked_index", name=op.f("uq_pending_sessions_account_id")
         ),
     )
     op.create_index(op.f("ix_pending_sessions_cbid"), "pending_sessions", ["cbid"], unique=False)
+    op.create_index(
+        op.f("ix_pending_sessions_session_index"),
+        "pending_sessions",
+        ["session_index"],
+        unique=False,
+    )
     op.create_index(
         op.f("ix_pending_sessions_next_poll_at"), "pending_sessions", ["next_poll_at"], unique=False
     )

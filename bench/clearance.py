@@ -1,0 +1,177 @@
+"""What a clearance costs: ``python -m bench.clearance``; ``--help`` lists the options.
+
+Clearing orders beside acknowledging notices, at 32 connections on the embedded database, by turns
+on one server. Every order is a new one that is cleared: its own acknowledgment, its own session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from bench.client import try_once
+from bench.errors import BenchError
+from bench.evidence import NOBODY
+from bench.load import WARM_UP_SECONDS, Load, Measurement, ensure_wrk, measure, measure_warm
+from bench.options import LASTING
+from bench.plan import NOTICE_ID, OPERATIONS, Call, Endpoint, Operation
+from bench.rounds import say
+from bench.servers import ZIP, Installation, install, prepare, serve
+from countersign.bootstrap import Deployment, open_deployment
+from countersign.config import load_settings
+from countersign.domain.key import VENDOR_SCOPES, Principal
+from countersign.domain.mode import Mode
+from countersign.services.acknowledge import Submission
+
+CONNECTIONS: Final = 32
+TARGET: Final = 0.7
+PER_SECOND_MAX: Final = 9_000
+"""More orders than this are not cleared in a second; a run that needs more of them fails."""
+TOGETHER: Final = 500
+
+
+class Round(NamedTuple):
+    """What one round has measured."""
+
+    acknowledging: Measurement
+    clearing: Measurement
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.clearance", description=__doc__)
+    parser.add_argument("--seconds", type=int, default=4, help="length of one load")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    found: list[Round] = []
+    with TemporaryDirectory(
+        prefix="countersign-bench-", dir=LASTING if LASTING.is_dir() else None
+    ) as name:
+        for number in range(options.rounds):
+            folder = Path(name) / str(number)
+            folder.mkdir()
+            found.append(_round(folder, options.seconds))
+            say(f"round {number + 1}: {found[-1]}")
+    acknowledging = median(r.acknowledging.per_second for r in found)
+    clearing = median(r.clearing.per_second for r in found)
+    share = median(r.clearing.per_second / r.acknowledging.per_second for r in found)
+    rows = [
+        ("acknowledging", f"{acknowledging:,.0f}/s", ""),
+        ("clearing", f"{clearing:,.0f}/s", ""),
+        ("p99 of clearing", f"{median(r.clearing.p99_ms for r in found):.1f} ms", ""),
+        ("clearing, of acknowledging", f"{share:.2f}", f">= {TARGET}"),
+    ]
+    for what, value, target in rows:
+        sys.stdout.write(f"{what:<30}  {value:<20}  {target}\n")
+
+
+def _round(folder: Path, seconds: int) -> Round:
+    wrk = ensure_wrk()
+    installed = install(folder, None, (str(Path(sys.executable).parent / "countersign"),))
+    with serve(installed, folder / "server.log"):
+        endpoint = prepare(installed)
+    # Beside no server, so that acknowledging for the orders goes as fast as it can.
+    bodies = _orders(installed, endpoint, (seconds + WARM_UP_SECONDS) * PER_SECOND_MAX)
+    with serve(installed, folder / "server.log"):
+        acknowledging = measure_warm(
+            wrk, endpoint, OPERATIONS["acknowledge"], Load(CONNECTIONS, seconds)
+        )
+        _check(endpoint, _clearing(bodies[:1]))
+        warm = WARM_UP_SECONDS * PER_SECOND_MAX
+        _measured(wrk, endpoint, bodies[1:warm], WARM_UP_SECONDS)
+        return Round(acknowledging, _measured(wrk, endpoint, bodies[warm:], seconds))
+
+
+def _measured(wrk: Path, endpoint: Endpoint, bodies: Sequence[str], seconds: int) -> Measurement:
+    clearing = measure(wrk, endpoint, _clearing(bodies), Load(CONNECTIONS, seconds))
+    if clearing.requests > len(bodies):
+        message = f"only {len(bodies)} orders: some were asked for twice, which is cheaper"
+        raise BenchError(message)
+    return clearing
+
+
+def _clearing(bodies: Sequence[str]) -> Operation:
+    return Operation("clearance", "POST", lambda _: [Call("/v1/clearances", b) for b in bodies])
+
+
+def _check(endpoint: Endpoint, operation: Operation) -> None:
+    """A rate of refusals would be worthless, and they are 200 too."""
+    told = try_once(endpoint, operation)
+    if told["cleared"] is not True:
+        message = f"an order is not cleared: {told['reasons']}"
+        raise BenchError(message)
+
+
+def _orders(installed: Installation, endpoint: Endpoint, number: int) -> list[str]:
+    """Acknowledge for as many orders, and give the bodies that ask for their clearances."""
+
+    async def write() -> list[str]:
+        async with open_deployment(load_settings(installed.environment)) as deployment:
+            return await _acknowledged(deployment, endpoint, number)
+
+    return asyncio.run(write())
+
+
+async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int) -> list[str]:
+    (account,) = await deployment.accounts.list()
+    principal = Principal(
+        key_id="key",
+        account_id=account.id,
+        mode=Mode.TEST,
+        scopes=VENDOR_SCOPES,
+        credential="secret_key",
+    )
+    notice = await deployment.registry.in_force(NOTICE_ID, Mode.TEST)
+    submission = Submission(
+        initials_per_line=["JD"] * len(notice.content.bullets),
+        session_id=None,
+        cbid=None,
+        notice_version=None,
+        origin=NOBODY,
+    )
+    bodies: list[str] = []
+    while len(bodies) < number:
+        places = range(len(bodies), len(bodies) + TOGETHER)
+        sessions = [f"order_{place:08}" for place in places]
+        cbids = [endpoint.cbids[place % len(endpoint.cbids)] for place in places]
+        receipts = await asyncio.gather(
+            *(
+                deployment.acknowledge(
+                    principal, notice, replace(submission, session_id=session, cbid=cbid)
+                )
+                for session, cbid in zip(sessions, cbids, strict=True)
+            )
+        )
+        bodies += [
+            json.dumps(
+                {
+                    "ack_id": receipt.ack_id,
+                    "cbid": cbid,
+                    "session_id": session,
+                    "shipping_zip": ZIP,
+                    "product_class": "accessory",
+                    "shipping_address": {
+                        "line1": "1 Main Street",
+                        "city": "San Francisco",
+                        "state": "CA",
+                        "postal_code": ZIP,
+                    },
+                },
+                separators=(",", ":"),
+            )
+            for receipt, session, cbid in zip(receipts, sessions, cbids, strict=True)
+        ]
+    return bodies
+
+
+if __name__ == "__main__":
+    main()

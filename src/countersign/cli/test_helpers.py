@@ -1,0 +1,248 @@
+"""`countersign test`: what a test key may do to its account's sandbox, from the command line."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import click
+
+from countersign.bootstrap import Deployment
+from countersign.cli.support import Duration, command, say, show, with_deployment
+from countersign.domain.account import Account
+from countersign.domain.buyer import BuyerStatus, Standing
+from countersign.domain.event import EventType
+from countersign.domain.instant import parse_rfc3339, rfc3339
+from countersign.domain.reason import Reason
+from countersign.domain.sandbox import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
+from countersign.errors import InvalidArgument
+from countersign.services.events import EventView
+from countersign.services.test_clocks import ClockView
+
+_SECOND: Final = timedelta(seconds=1)
+_STATUSES: Final = click.Choice([status.value for status in BuyerStatus])
+_REASONS: Final = click.Choice([reason.value for reason in Reason])
+_TYPES: Final = click.Choice([type_.value for type_ in EventType])
+_FAULTS: Final = click.Choice([fault.value for fault in Fault])
+
+
+@click.group("test")
+def test_helpers() -> None:
+    """The sandbox of an account: its clock, its buyers, events and faults. Never live."""
+
+
+@test_helpers.group()
+def clock() -> None:
+    """The test clock: by how much the sandbox is ahead of real time."""
+
+
+@clock.command("show")
+@click.argument("account")
+@command
+def show_(account: str, *, as_json: bool) -> None:
+    """Show the test clock of ACCOUNT (id or name)."""
+    _show_clock(_read(account), as_json=as_json)
+
+
+@clock.command("advance")
+@click.argument("account")
+@click.option("--by", type=Duration(), help="How far, such as 30d.")
+@click.option("--to", "to_text", help="Until it shows this time, such as 2027-01-01T00:00:00Z.")
+@command
+def advance(account: str, *, by: timedelta | None, to_text: str | None, as_json: bool) -> None:
+    """Advance the test clock of ACCOUNT; afterwards every running server goes by it."""
+    view = _advance(account, by, _time(to_text))
+    say("Sandbox buyers that have expired by it were told of.")
+    _show_clock(view, as_json=as_json)
+
+
+@clock.command("reset")
+@click.argument("account")
+@command
+def reset(account: str, *, as_json: bool) -> None:
+    """Bring the test clock of ACCOUNT back to real time.
+
+    What was written by it keeps the times that it has, even those that are still to come.
+    """
+    _show_clock(_reset(account), as_json=as_json)
+
+
+@test_helpers.group()
+def buyer() -> None:
+    """The buyers of the sandbox."""
+
+
+@buyer.command("set")
+@click.argument("account")
+@click.argument("cbid")
+@click.argument("status", type=_STATUSES)
+@click.option(
+    "--reason",
+    "reasons",
+    type=_REASONS,
+    multiple=True,
+    help="Of failed and requires_input; may be repeated. Without it: the usual one.",
+)
+@command
+def set_buyer(
+    account: str, cbid: str, status: str, *, reasons: tuple[str, ...], as_json: bool
+) -> None:
+    """Put the sandbox buyer CBID of ACCOUNT in a state, with the event of that state."""
+    standing = _move(
+        account, cbid, BuyerStatus(status), tuple(Reason(reason) for reason in reasons)
+    )
+    view = {
+        "cbid": cbid,
+        "livemode": False,
+        "status": standing.status.value,
+        "reasons": [reason.value for reason in standing.reasons],
+        "verified_at": standing.verified_at and rfc3339(standing.verified_at),
+        "expires_at": standing.expires_at and rfc3339(standing.expires_at),
+    }
+    show(view, _lines(view), as_json=as_json)
+
+
+@test_helpers.command("trigger")
+@click.argument("account")
+@click.argument("type_", metavar="TYPE", type=_TYPES)
+@click.option("--object", "object_id", help="Which object it is about; without it, one of none.")
+@command
+def trigger(account: str, type_: str, *, object_id: str | None, as_json: bool) -> None:
+    """Write an event of any TYPE in the sandbox of ACCOUNT, and print its id.
+
+    It is listed and sent to webhook endpoints as any other; that it was only triggered, it says.
+    """
+    view = _trigger(account, EventType(type_), object_id)
+    show(view.message, view.id, as_json=as_json)
+
+
+@test_helpers.group()
+def fault() -> None:
+    """Faults of the identity provider that verifications in the sandbox meet."""
+
+
+@fault.command("show")
+@click.argument("account")
+@command
+def show_fault(account: str, *, as_json: bool) -> None:
+    """Show which fault is planned for ACCOUNT, and for how many calls."""
+    _show_fault(_planned(account), as_json=as_json)
+
+
+@fault.command("set")
+@click.argument("account")
+@click.argument("kind", metavar="FAULT", type=_FAULTS)
+@click.option(
+    "--calls", type=click.IntRange(1, CALLS_MAX), help="How many; without it all, until cleared."
+)
+@click.option(
+    "--delay", type=Duration(), help="How long each takes to answer, 15s at most. Without it: 0."
+)
+@command
+def set_fault(
+    account: str, kind: str, *, calls: int | None, delay: timedelta | None, as_json: bool
+) -> None:
+    """Let verifications in the sandbox of ACCOUNT meet FAULT, in place of any planned before."""
+    delay = delay or timedelta(0)
+    if delay > DELAY_MAX:
+        msg = f"A fault takes {DELAY_MAX // _SECOND} seconds at most."
+        raise InvalidArgument(msg)
+    plan = FaultPlan(fault=Fault(kind), calls=calls, delay=delay)
+    _plan(account, plan)
+    _show_fault(plan, as_json=as_json)
+
+
+@fault.command("clear")
+@click.argument("account")
+@command
+def clear_fault(account: str, *, as_json: bool) -> None:
+    """Let verifications in the sandbox of ACCOUNT come out as their sessions say again."""
+    _clear(account)
+    _show_fault(None, as_json=as_json)
+
+
+@with_deployment
+async def _read(deployment: Deployment, account: str) -> ClockView:
+    return await deployment.manage_test_clock.show((await _account(deployment, account)).id)
+
+
+@with_deployment
+async def _advance(
+    deployment: Deployment, account: str, by: timedelta | None, to: datetime | None
+) -> ClockView:
+    account_id = (await _account(deployment, account)).id
+    return await deployment.manage_test_clock.advance(account_id, by=by, to=to)
+
+
+@with_deployment
+async def _reset(deployment: Deployment, account: str) -> ClockView:
+    return await deployment.manage_test_clock.reset((await _account(deployment, account)).id)
+
+
+@with_deployment
+async def _move(
+    deployment: Deployment,
+    account: str,
+    cbid: str,
+    status: BuyerStatus,
+    reasons: tuple[Reason, ...],
+) -> Standing:
+    account_id = (await _account(deployment, account)).id
+    return await deployment.move_buyer(account_id, cbid, status, reasons)
+
+
+@with_deployment
+async def _trigger(
+    deployment: Deployment, account: str, type_: EventType, object_id: str | None
+) -> EventView:
+    account_id = (await _account(deployment, account)).id
+    return await deployment.trigger_event(account_id, type_, object_id)
+
+
+@with_deployment
+async def _planned(deployment: Deployment, account: str) -> FaultPlan | None:
+    return await deployment.sandbox_faults.planned((await _account(deployment, account)).id)
+
+
+@with_deployment
+async def _plan(deployment: Deployment, account: str, plan: FaultPlan) -> None:
+    await deployment.sandbox_faults.plan((await _account(deployment, account)).id, plan)
+
+
+@with_deployment
+async def _clear(deployment: Deployment, account: str) -> None:
+    await deployment.sandbox_faults.clear((await _account(deployment, account)).id)
+
+
+async def _account(deployment: Deployment, account: str) -> Account:
+    return await deployment.accounts.get(account)
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else parse_rfc3339(text)
+    except ValueError as error:
+        msg = f"--to: {error}."
+        raise InvalidArgument(msg) from None
+
+
+def _show_clock(view: ClockView, *, as_json: bool) -> None:
+    shown = {
+        "now": rfc3339(view.now),
+        "real_time": rfc3339(view.real_time),
+        "ahead_seconds": view.ahead // _SECOND,
+    }
+    show(shown, _lines(shown), as_json=as_json)
+
+
+def _show_fault(plan: FaultPlan | None, *, as_json: bool) -> None:
+    view = {
+        "fault": plan and plan.fault.value,
+        "calls": plan and plan.calls,
+        "delay_seconds": plan and plan.delay // _SECOND,
+    }
+    show(view, _lines(view), as_json=as_json)
+
+
+def _lines(view: dict[str, Any]) -> str:
+    return "\n".join(f"{name}: {'-' if value is None else value}" for name, value in view.items())

@@ -1,0 +1,150 @@
+"""Go on in the same epoch after a loss: the operator tells what was published last.
+
+What was decided becomes a record of the log, with what was kept until then.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from countersign.domain.log import Log
+from countersign.domain.mode import Mode
+from countersign.domain.record import RecordType
+from countersign.errors import EvidenceRefused, HeadUnavailable
+from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
+from countersign.evidence.note import parse_note
+from countersign.ids import FACT
+from countersign.ports import HeadStore, LogStore
+from countersign.services.records import Recorder
+
+
+class PublishedHead(NamedTuple):
+    """A published checkpoint, and the signed note that says it."""
+
+    checkpoint: Checkpoint
+    note: bytes
+
+
+def kept_head(heads: HeadStore, mode: Mode) -> PublishedHead | None:
+    """What is kept as the last published checkpoint; a file that holds none tells nothing."""
+    try:
+        note = heads.read(mode)
+    except HeadUnavailable:
+        return None
+    return None if note is None else PublishedHead(parse_checkpoint(parse_note(note).text), note)
+
+
+async def newest_log(store: LogStore, mode: Mode) -> Log:
+    """The log of a mode that goes on.
+
+    Raises:
+        EvidenceRefused: there is none.
+    """
+    found = [log for log in await store.logs() if log.mode is mode]
+    if not found:
+        msg = f"There is no {mode.value} log: run `countersign init`."
+        raise EvidenceRefused(msg)
+    return found[-1]
+
+
+class RecoverLog:
+    """Lets sealing go on where the database holds what was published last."""
+
+    def __init__(self, store: LogStore, heads: HeadStore, recorder: Recorder) -> None:
+        self._store = store
+        self._heads = heads
+        self._recorder = recorder
+
+    async def accept(
+        self, mode: Mode, published: PublishedHead, reason: str, *, overrule: bool = False
+    ) -> None:
+        """Take this checkpoint as the last published one, which the operator knows from outside.
+
+        A record tells of it, and of what was kept until then.
+
+        Args:
+            mode: which log.
+            published: the checkpoint.
+            reason: why, for the record.
+            overrule: although a later or another checkpoint is kept as the last published one.
+
+        Raises:
+            EvidenceRefused: the database does not hold it, or another one is kept, so that going
+                on from it would be a fork.
+            HeadUnavailable: it cannot be kept.
+        """
+        log = await newest_log(self._store, mode)
+        checkpoint, note = published
+        held = await self._store.checkpoint(log.id, checkpoint.size)
+        if log.origin != checkpoint.origin or held is None or held.root != checkpoint.root:
+            msg = (
+                f"The database does not hold the checkpoint of size {checkpoint.size} of "
+                f"{checkpoint.origin}: going on from what it has would be a fork. Recover the "
+                "missing entries, or begin a new epoch."
+            )
+            raise EvidenceRefused(msg)
+        kept = kept_head(self._heads, mode)
+        against = None if kept is None else await self._against(log, kept.checkpoint, checkpoint)
+        if against is not None and not overrule:
+            msg = (
+                f"{against} Going on from the checkpoint of size {checkpoint.size} would be a "
+                "fork, which everyone who holds the other one can prove. Recover the missing "
+                "entries, or begin a new epoch. Only if what is kept was never published by this "
+                "deployment: --overrule-kept-head."
+            )
+            raise EvidenceRefused(msg)
+        await self._go_on(log, note, kept, reason, overruled=against is not None)
+
+    async def adopt(self, mode: Mode, reason: str) -> Checkpoint:
+        """Take the database's own head as the last published one, where none is kept; gives it.
+
+        Raises:
+            EvidenceRefused: one is kept, or the database is known to have been restored, or has
+                no checkpoint.
+            HeadUnavailable: what is kept cannot be read, or the head cannot be kept.
+        """
+        log = await newest_log(self._store, mode)
+        kept = self._heads.read(mode)
+        newest = await self._store.latest(log.id)
+        restored = (await self._store.guard(mode, kept)).restored
+        if kept is not None or restored or newest is None:
+            msg = (
+                "The database's own head counts only where no published checkpoint is kept, and "
+                "where the database was not restored: what came after the backup is unknown. Give "
+                "the last published one with --published-head, or begin a new epoch."
+            )
+            raise EvidenceRefused(msg)
+        await self._go_on(log, newest.note, None, reason, overruled=False)
+        return Checkpoint(log.origin, newest.size, newest.root)
+
+    async def _go_on(
+        self, log: Log, note: bytes, kept: PublishedHead | None, reason: str, *, overruled: bool
+    ) -> None:
+        decision = self._recorder.of_deployment(
+            RecordType.RECOVERY,
+            FACT,
+            log.mode,
+            {
+                "log": log.origin,
+                "published": note.decode(),
+                "kept": None if kept is None else kept.note.decode(),
+                "overruled": overruled,
+                "reason": reason,
+            },
+        )
+        # Written down first: if the file cannot be replaced then, sealing stays suspended.
+        await self._store.resume(log.mode, decision)
+        self._heads.replace(log.mode, note)
+
+    async def _against(self, log: Log, kept: Checkpoint, given: Checkpoint) -> str | None:
+        """What speaks against a checkpoint of this log: what is kept as the last published one."""
+        ended = {o.origin for o in await self._store.logs() if o.mode is log.mode} - {log.origin}
+        if kept.origin in ended:
+            return None
+        same = kept.origin == log.origin
+        if same and (kept.size < given.size or (kept.size, kept.root) == (given.size, given.root)):
+            return None
+        return (
+            f"The checkpoint that is kept as the last published one is of size {kept.size} of "
+            f"{kept.origin}."
+        )

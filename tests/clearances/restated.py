@@ -1,0 +1,219 @@
+"""When an order may ship: the rules once more, written from the design and sharing no code.
+
+Everything is kept as it happened, in plain words and plain texts; each rule is one obvious line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+DAY = timedelta(days=1)
+USUAL_GOODS = {
+    "accessory",
+    "manufacturing_machine",
+    "firearm_accessory",
+    "firearm_manufacturing_machine",
+}
+
+
+@dataclass(eq=False)
+class Shop:
+    """An account, and what its operator set for it."""
+
+    name: str
+    acknowledgment_max_age: timedelta = timedelta(days=7)
+    lifetime: timedelta = timedelta(hours=24)
+    minimum_age: int = 18
+
+
+@dataclass
+class Text:
+    """A version of the one notice."""
+
+    version: str
+    begins: datetime
+    number: int
+    """Which publication it was."""
+    reviewed: bool
+    withdrawn: bool = False
+    suffices_for: set[str] = field(default_factory=lambda: set(USUAL_GOODS))
+    needs_adult_signature: bool = False
+
+
+@dataclass
+class Person:
+    """A buyer."""
+
+    cbid: str
+    mode: str
+    sandbox_of: Shop | None
+    """Who simulated it; None: it was verified in truth."""
+    part: str = "verified"
+    """What it plays in the sandbox, or `verified`."""
+    verified_until: datetime | None = None
+    age: int = 18
+    zips: set[str] = field(default_factory=set)
+    revoked: bool = False
+    forgotten: bool = False
+
+
+@dataclass
+class Initialed:
+    """An acknowledgment."""
+
+    ack_id: str
+    shop: Shop
+    mode: str
+    at: datetime
+    text: Text
+    session: str | None
+    named: str | None
+    """The cbid that came with it."""
+    erased: bool = False
+    bound: str | None = None
+    """The cbid of the first clearance."""
+    order: object = None
+    """What it was cleared for."""
+    closed: bool = False
+    clearance_id: str = ""
+    valid_until: datetime = datetime(1, 1, 1, tzinfo=UTC)
+    signed: bool = False
+    """Whether an adult signature was reported."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question."""
+
+    shop: Shop
+    mode: str
+    ack_id: str
+    cbid: str
+    session: str
+    zip: str
+    goods: str | None
+    address_zip: str | None
+
+    @property
+    def order(self) -> object:
+        return (self.session, self.zip[:5], self.goods, self.address_zip)
+
+
+@dataclass
+class World:
+    """All that has happened."""
+
+    now: datetime
+    texts: list[Text] = field(default_factory=list)
+    people: dict[str, Person] = field(default_factory=dict)
+    initialed: dict[str, Initialed] = field(default_factory=dict)
+    guesses: dict[tuple[str, str], dict[str, datetime]] = field(default_factory=dict)
+    """By account and buyer: when a ZIP code was first tried within the last day."""
+
+    def in_force(self, mode: str) -> Text | None:
+        eligible = [
+            text
+            for text in self.texts
+            if not text.withdrawn and text.begins <= self.now and (text.reviewed or mode == "test")
+        ]
+        return max(eligible, key=lambda text: (text.begins, text.number), default=None)
+
+    def person(self, asked: Asked) -> Person | None:
+        found = self.people.get(asked.cbid)
+        if found is None or found.forgotten or found.mode != asked.mode:
+            return None
+        return found
+
+    def acknowledgment(self, asked: Asked) -> Initialed | None:
+        found = self.initialed.get(asked.ack_id)
+        if found is None or found.shop is not asked.shop or found.mode != asked.mode:
+            return None
+        return found
+
+    def standing(self, asked: Asked) -> list[str]:  # noqa: PLR0911 - a line per rule
+        """What is wrong with the buyer, for whoever asks; nothing: it is verified."""
+        person = self.person(asked)
+        if person is None:
+            return ["buyer_not_found"]
+        if person.sandbox_of not in {None, asked.shop}:
+            return ["buyer_requires_input", "simulated_elsewhere"]
+        if person.revoked:
+            return ["buyer_revoked"]
+        if person.part in {"pending", "failed"}:
+            return ["buyer_not_verified"]
+        if person.part == "requires_input":
+            return ["buyer_requires_input"]
+        if person.sandbox_of is None and person.age < asked.shop.minimum_age:
+            return ["buyer_requires_input", "age_not_proved"]
+        if person.verified_until is None or self.now >= person.verified_until:
+            return ["buyer_expired"]
+        return []
+
+    def zip_is_compared(self, asked: Asked) -> bool:
+        """Whether there is an address for whoever asks to compare with."""
+        person = self.person(asked)
+        if person is None or person.sandbox_of not in {None, asked.shop}:
+            return False
+        if person.sandbox_of is None and person.age < asked.shop.minimum_age:
+            return False
+        return person.verified_until is not None
+
+    def too_many_guesses(self, asked: Asked) -> bool:
+        """Whether this ZIP code is one too many; if not, and it is a new one, it is noted."""
+        if not self.zip_is_compared(asked):
+            return False
+        tried = self.guesses.setdefault((asked.shop.name, asked.cbid), {})
+        recent = {code for code, at in tried.items() if self.now - at < DAY}
+        if asked.zip[:5] in recent:
+            return False
+        if len(recent) >= 5:
+            return True
+        tried[asked.zip[:5]] = self.now
+        return False
+
+    def reasons(self, asked: Asked) -> list[str]:  # noqa: C901 - a line per rule
+        """Everything that speaks against the order."""
+        against = []
+        ack, person = self.acknowledgment(asked), self.person(asked)
+        if ack is None:
+            against.append("acknowledgment_not_found")
+        if ack and ack.erased:
+            against.append("acknowledgment_erased")
+        if ack and not ack.erased and ack.session != asked.session:
+            against.append("session_mismatch")
+        if ack and ack.order is not None and (ack.order != asked.order or ack.closed):
+            against.append("acknowledgment_already_used")
+        if ack and self.now - ack.at > asked.shop.acknowledgment_max_age:
+            against.append("acknowledgment_too_old")
+        if ack and self.in_force(asked.mode) is not ack.text:
+            against.append("notice_not_in_force")
+        if ack and asked.goods is not None and asked.goods not in ack.text.suffices_for:
+            against.append("notice_not_sufficient")
+        wrong = self.standing(asked)
+        if person is None:
+            against += wrong
+        if ack and (ack.named or ack.bound) not in {None, asked.cbid}:
+            against.append("buyer_mismatch")
+        if person is not None:
+            against += wrong
+        if person is not None and self.zip_is_compared(asked) and asked.zip[:5] not in person.zips:
+            against.append("zip_mismatch")
+        if asked.address_zip is not None and asked.address_zip[:5] != asked.zip[:5]:
+            against.append("address_mismatch")
+        return against
+
+    def after(self, asked: Asked, against: list[str]) -> None:
+        """An acknowledgment belongs to the first verified buyer it is asked about with."""
+        ack = self.acknowledgment(asked)
+        misplaced = {"session_mismatch", "buyer_mismatch", "acknowledgment_erased"}
+        if ack and ack.bound is None and not misplaced & {*against} and not self.standing(asked):
+            ack.bound = asked.cbid
+
+    def valid_until(self, asked: Asked) -> datetime:
+        """Until when a clearance of now is valid."""
+        person = self.people[asked.cbid]
+        end = self.now + asked.shop.lifetime
+        if person.verified_until is not None:
+            end = min(end, person.verified_until)
+        return end.replace(microsecond=0)

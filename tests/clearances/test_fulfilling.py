@@ -1,0 +1,137 @@
+"""What was done for an order: reports add up, and the last of them closes it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.clearances.checkout import ADULT, CLEARANCES, Checkout
+from tests.http.calls import message, refusal
+
+SHIPPED = {
+    "carrier": "UPS",
+    "tracking_number": "1Z999AA10123456784",
+    "shipped_at": "2026-11-21T16:05:00Z",
+}
+
+
+def _cleared_with_adult_signature(shop: Checkout) -> str:
+    notice_id, _ = shop.notice(ADULT)
+    told = shop.decision(shop.initialed(notice_id), shop.buyer())
+    assert told["cleared"], told
+    clearance_id: str = told["clearance_id"]
+    return clearance_id
+
+
+def _events(shop: Checkout, type_: str) -> list[str]:
+    answer = shop.client.get("/v1/events", params={"type": type_, "limit": "100"})
+    return [event["data"]["clearance_id"] for event in answer.json()["data"]]
+
+
+def test_an_order_that_asks_for_nothing_more_is_closed_by_its_first_report(
+    checkout: Checkout,
+) -> None:
+    clearance_id = checkout.cleared()["clearance_id"]
+    answer = checkout.fulfil(clearance_id, **SHIPPED)
+    assert answer.status_code == 200
+    receipt = answer.json()
+    assert list(receipt) == ["fulfilment_id", "clearance_id", "closed_at"]
+    assert re.fullmatch(r"ful_[0-9a-hjkmnp-tv-z]{26}", receipt["fulfilment_id"])
+    assert receipt["clearance_id"] == clearance_id
+    back = checkout.back(clearance_id)
+    assert back["closed_at"] == receipt["closed_at"] is not None
+    (report,) = back["fulfilments"]
+    assert {name: report[name] for name in SHIPPED} == SHIPPED
+    assert report["fulfilment_id"] == receipt["fulfilment_id"]
+    assert (report["delivered_at"], report["adult_signature_obtained"]) == (None, None)
+
+
+def test_an_order_that_asks_for_an_adult_signature_is_open_until_one_was_obtained(
+    checkout: Checkout,
+) -> None:
+    """Shipped, then turned away, then signed for: three reports, and the last one closes."""
+    clearance_id = _cleared_with_adult_signature(checkout)
+    assert checkout.fulfil(clearance_id, **SHIPPED).json()["closed_at"] is None
+    turned_away = checkout.fulfil(clearance_id, adult_signature_obtained=False)
+    assert turned_away.json()["closed_at"] is None
+    assert checkout.back(clearance_id)["closed_at"] is None
+    assert _events(checkout, "clearance.closed") == []
+    delivered = {"delivered_at": "2026-11-22T16:05:00Z", "adult_signature_obtained": True}
+    assert checkout.fulfil(clearance_id, **delivered).json()["closed_at"] is not None
+    back = checkout.back(clearance_id)
+    assert [r["adult_signature_obtained"] for r in back["fulfilments"]] == [None, False, True]
+    assert back["closed_at"] is not None
+
+
+def test_each_decision_and_the_closing_of_an_order_are_told_as_events(checkout: Checkout) -> None:
+    refused = checkout.decision("nonsense", "cbid_nobody")["clearance_id"]
+    clearance_id = checkout.cleared()["clearance_id"]
+    checkout.fulfil(clearance_id, **SHIPPED)
+    assert _events(checkout, "clearance.created") == [refused, clearance_id]
+    assert _events(checkout, "clearance.closed") == [clearance_id]
+
+
+def test_nothing_is_reported_of_a_closed_order(checkout: Checkout) -> None:
+    """And it is not cleared once more: it has been shipped."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    clearance_id = checkout.decision(ack_id, cbid)["clearance_id"]
+    checkout.fulfil(clearance_id, **SHIPPED)
+    assert refusal(checkout.fulfil(clearance_id, **SHIPPED)) == (409, "clearance_closed")
+    assert checkout.decision(ack_id, cbid)["reasons"] == ["acknowledgment_already_used"]
+
+
+def test_nothing_is_reported_of_an_order_that_was_not_cleared(checkout: Checkout) -> None:
+    refused = checkout.decision("nonsense", "cbid_nobody")["clearance_id"]
+    answer = checkout.fulfil(refused, **SHIPPED)
+    assert refusal(answer) == (409, "clearance_not_granted")
+
+
+def test_another_account_cannot_report(checkout: Checkout, other: Checkout) -> None:
+    clearance_id = checkout.cleared()["clearance_id"]
+    assert refusal(other.fulfil(clearance_id, **SHIPPED)) == (404, "not_found")
+    live = checkout.vendor.live.post(f"{CLEARANCES}/{clearance_id}/fulfilment", json=SHIPPED)
+    assert refusal(live) == (404, "not_found")
+    assert checkout.back(clearance_id)["fulfilments"] == []
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({}, "carrier"),
+        ({"carrier": None}, "carrier"),
+        ({"carrier": ""}, "$.carrier"),
+        ({"tracking_number": "x" * 256}, "$.tracking_number"),
+        ({"shipped_at": "2026-11-21"}, "$.shipped_at"),
+        ({"shipped_at": "2026-11-21T16:05:00"}, "$.shipped_at"),
+        ({"delivered_at": "0001-01-01T00:00:00+23:59"}, "$.delivered_at"),
+        ({"adult_signature_obtained": "yes"}, "$.adult_signature_obtained"),
+        ({"signature": True}, "signature"),
+    ],
+)
+def test_a_report_that_cannot_be_read_is_refused_by_the_field(
+    checkout: Checkout, told: dict[str, object], named: str
+) -> None:
+    answer = checkout.fulfil(checkout.cleared()["clearance_id"], **told)
+    assert refusal(answer) == (400, "invalid_request")
+    assert named in message(answer)
+
+
+def test_times_are_kept_in_utc(checkout: Checkout) -> None:
+    clearance_id = checkout.cleared()["clearance_id"]
+    checkout.fulfil(clearance_id, shipped_at="2026-11-21T16:05:00-08:00")
+    (report,) = checkout.back(clearance_id)["fulfilments"]
+    assert report["shipped_at"] == "2026-11-22T00:05:00Z"
+
+
+def test_a_repeated_report_is_answered_once_more_and_written_once(checkout: Checkout) -> None:
+    """Also the one that closed the order."""
+    clearance_id = checkout.cleared()["clearance_id"]
+    path, key = f"{CLEARANCES}/{clearance_id}/fulfilment", {"Idempotency-Key": "reported-once"}
+    first = checkout.client.post(path, json=SHIPPED, headers=key)
+    again = checkout.client.post(path, json=SHIPPED, headers=key)
+    assert (again.status_code, again.content) == (200, first.content)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert len(checkout.back(clearance_id)["fulfilments"]) == 1
+    other = checkout.client.post(path, json={"carrier": "USPS"}, headers=key)
+    assert refusal(other) == (422, "idempotency_key_reused")

@@ -1,0 +1,122 @@
+"""docs/clearances.md says what the code does, and what it shows works."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+
+from countersign.domain.clearance import ClearanceReason, ClearanceRules
+from countersign.http.schemas import ClearanceRequest, FulfilmentRequest
+from tests.clearances.checkout import SESSION, ZIP, Checkout
+from tests.clearances.test_tokens import JWKS, checked
+from tests.docs.markdown import ROOT, read
+from tests.docs.shell import run_blocks
+
+GUIDE: Final = read(ROOT / "docs" / "clearances.md")
+
+
+def _snippet() -> Callable[..., list[dict[str, Any]]]:
+    """The function that the page gives to warehouses."""
+    (block,) = (block for block in GUIDE.blocks if block.language == "python")
+    names: dict[str, Any] = {}
+    exec(compile(block.text, str(block), "exec"), names)  # noqa: S102 - our own page
+    made: Callable[..., list[dict[str, Any]]] = names["may_ship"]
+    return made
+
+
+def test_the_guide_lists_every_reason_in_the_order_in_which_they_are_told() -> None:
+    """Each with what it means and what to do next."""
+    rows = GUIDE.rows("## Reasons")
+    assert [row[0].strip("`") for row in rows] == [reason.value for reason in ClearanceReason]
+    assert all(len(row) == 3 and row[1] and row[2] for row in rows)
+
+
+def test_the_guide_lists_every_field_of_a_question_and_of_a_report() -> None:
+    first = GUIDE.prose.split("\n## ")[0]
+    fields = [line.split("`")[1] for line in first.splitlines() if line.startswith("| `")]
+    assert {*fields} == {*ClearanceRequest.__struct_fields__}
+    _, _, closing = GUIDE.prose.partition("\n## Close the order\n")
+    sentence = closing[closing.index("At least one of") :].split(". ")[0]
+    assert re.findall(r"`([a-z_]+)`", sentence) == [*FulfilmentRequest.__struct_fields__]
+
+
+def test_the_guide_tells_the_defaults_of_an_account() -> None:
+    rows = {row[0].strip("`"): row[1] for row in GUIDE.rows("## What an operator sets")}
+    rules = ClearanceRules()
+    assert rows == {
+        "--acknowledgment-max-age": f"{rules.acknowledgment_max_age.days}d",
+        "--lifetime": f"{int(rules.lifetime.total_seconds()) // 3600}h",
+    }
+
+
+def test_the_question_of_the_guide_is_answered_as_it_says(checkout: Checkout) -> None:
+    """The very command, against a real server."""
+    block = GUIDE.blocks[0]
+    assert block.language == "bash"
+    ack_id = checkout.initialed(session_id="cs_8f14e45f")
+    authorization = checkout.client.headers["Authorization"]
+    printed = run_blocks(
+        [block],
+        directory=checkout.server.log.parent,
+        environment={
+            "PATH": "/usr/bin:/bin",
+            "COUNTERSIGN_BASE_URL": checkout.server.url,
+            "COUNTERSIGN_API_KEY": authorization.removeprefix("Bearer "),
+            "ACK_ID": ack_id,
+            "CBID": checkout.buyer(zip_="94105"),
+        },
+        placeholders={},
+    )
+    assert '"cleared":true' in printed[block]
+
+
+def test_a_warehouse_checks_a_token_with_the_snippet_of_the_guide(checkout: Checkout) -> None:
+    """The right parcel may ship, and is told what to do; each wrong one may not."""
+    may_ship = _snippet()
+    told = checkout.cleared(product_class="accessory")
+    jwks = checkout.client.get("/.well-known/jwks.json", params={"mode": "test"}).json()
+    live = checkout.client.get("/.well-known/jwks.json", params={"mode": "live"}).json()
+    issuer = f"{checkout.server.url}/test"
+    parcel = (ZIP, "accessory", SESSION)
+    assert may_ship(told["token"], jwks, issuer, *parcel) == told["obligations"]
+    assert may_ship(told["token"], jwks, issuer, f"{ZIP}-1234", *parcel[1:])
+    for wrong in (
+        ("94111", "accessory", SESSION),
+        (ZIP, "barrel", SESSION),
+        (ZIP, None, SESSION),
+        (ZIP, "accessory", "cs_other"),
+    ):
+        with pytest.raises(ValueError, match="another order"):
+            may_ship(told["token"], jwks, issuer, *wrong)
+    with pytest.raises(ValueError, match="another service"):
+        may_ship(told["token"], jwks, checkout.server.url, *parcel)
+    with pytest.raises(ValueError, match="not enough values"):
+        may_ship(told["token"], live, issuer, *parcel)
+    signed, _, signature = told["token"].rpartition(".")
+    changed = f"{signed}.{'B' if signature[0] == 'A' else 'A'}{signature[1:]}"
+    with pytest.raises(InvalidSignature):
+        may_ship(changed, jwks, issuer, *parcel)
+
+
+def test_the_obligations_of_the_guide_are_a_notice_that_can_be_published(
+    checkout: Checkout,
+) -> None:
+    """And lead to what the table says."""
+    (block,) = (block for block in GUIDE.blocks if block.language == "toml")
+    notice_id, _ = checkout.notice(block.text)
+    ack_id, cbid = checkout.initialed(notice_id), checkout.buyer()
+    told = checkout.decision(ack_id, cbid, product_class="accessory")
+    types = [obligation["type"] for obligation in told["obligations"]]
+    assert types == [row[0].strip("`") for row in GUIDE.rows("## Obligations")]
+    barrel = checkout.decision(checkout.initialed(notice_id), cbid, product_class="barrel")
+    assert barrel["reasons"] == ["notice_not_sufficient"]
+
+
+def test_the_claims_of_the_guide_are_those_of_a_token(checkout: Checkout) -> None:
+    _, claims = checked(checkout.cleared()["token"], checkout.client.get(JWKS).json())
+    rows = GUIDE.rows("## Check a token in the warehouse")
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row[0])} == {*claims}

@@ -1,0 +1,168 @@
+"""What all adapters send with: time that is shared, places that are waited for, limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pytest
+
+from countersign.domain.identity import Outcome
+from countersign.providers.identity import stripe, transport
+from countersign.providers.identity.breaker import FAILURES
+from countersign.providers.identity.transport import (
+    CONCURRENT_MAX,
+    ProviderHttp,
+    ProviderReply,
+    ProviderRequest,
+    TransportFailure,
+)
+from countersign.simulators.protocol import Reply, Request
+from countersign.simulators.server import serve
+from countersign.simulators.stripe import Stripe
+from tests.identity.asking import NOW, FixedClock, fingerprint, single
+
+GET: Final = ProviderRequest(path="/")
+
+
+class Told(Stripe):
+    """Answers every request in the same way."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(FixedClock().now)
+        self.reply = reply
+        self.asked = 0
+
+    def answer(self, request: Request) -> Reply:
+        self.asked += 1
+        return self.reply
+
+
+def run(told: Told, work: Callable[[str], Awaitable[None]]) -> None:
+    async def served() -> None:
+        async with serve(told) as at:
+            await work(at.url)
+
+    asyncio.run(served())
+
+
+async def failure(http: ProviderHttp) -> TransportFailure:
+    with pytest.raises(TransportFailure) as raised:
+        await http.send(GET)
+    return raised.value
+
+
+def test_waiting_for_others_opens_no_breaker_and_costs_no_time_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Our own load is no fault of the provider: whoever finds no place is told so, and soon."""
+    monkeypatch.setattr(transport, "PLACE_SECONDS", 0.05)
+    told = Told(Reply(status=200, body=b"{}", delay=1.0))
+
+    async def work(url: str) -> None:
+        http = single(url, FixedClock(), read_seconds=5.0)
+        first = [asyncio.create_task(http.send(GET)) for _ in range(CONCURRENT_MAX)]
+        await asyncio.sleep(0.05)
+        turned_away = await asyncio.gather(*(failure(http) for _ in range(FAILURES + 1)))
+        assert {f.reason for f in turned_away} == {"no_place"}
+        assert {f.outcome for f in turned_away} == {Outcome.PROVIDER_UNAVAILABLE}
+        assert [reply.status for reply in await asyncio.gather(*first)] == [200] * CONCURRENT_MAX
+        assert (await http.send(GET)).status == 200
+        await http.close()
+
+    run(told, work)
+    assert told.asked == CONCURRENT_MAX + 1
+
+
+def test_the_time_of_waiting_for_a_place_is_not_taken_from_the_request() -> None:
+    """A request that had to wait has all of its time when its turn comes."""
+    told = Told(Reply(status=200, body=b"{}", delay=1.0))
+
+    async def work(url: str) -> None:
+        http = single(url, FixedClock(), read_seconds=5.0, total_seconds=1.7)
+        replies = await asyncio.gather(*(http.send(GET) for _ in range(CONCURRENT_MAX * 2)))
+        assert {reply.status for reply in replies} == {200}
+        await http.close()
+
+    run(told, work)
+
+
+def test_an_open_breaker_answers_at_once_also_when_all_places_are_taken() -> None:
+    """A provider that is down holds nobody up."""
+    told = Told(Reply(status=500, body=b""))
+
+    async def work(url: str) -> None:
+        http = single(url, FixedClock(), read_seconds=5.0)
+        for _ in range(FAILURES):
+            assert (await http.send(GET)).status == 500
+        assert (await failure(http)).reason == "breaker_open"
+        await http.close()
+
+    run(told, work)
+    assert told.asked == FAILURES
+
+
+def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
+    """A key that may not read sensitive results makes two, in the time that is documented."""
+    forbidden = Reply(status=403, body=b'{"error":{}}', delay=0.6)
+    told = Told(forbidden)
+
+    async def work(url: str) -> None:
+        clock = FixedClock()
+        provider = stripe.Provider(
+            stripe.Credentials(api_key="rk_live_00000000"),
+            base_url=url,
+            fingerprint=fingerprint,
+            clock=clock,
+        )
+        provider._http = single(url, clock, read_seconds=5.0, total_seconds=1.0)
+        result = await provider.retrieve("vs_1ExampleAbCdEf")
+        assert (result.outcome, result.reason_code) == (Outcome.PROVIDER_UNAVAILABLE, "timeout")
+        await provider.close()
+
+    run(told, work)
+    assert told.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds"),
+    [
+        (429, {"retry-after": "7"}, 7),
+        (503, {"retry-after": "7"}, 7),
+        (429, {"retry-after": "0"}, 1),
+        (429, {"retry-after": "999999"}, 3600),
+        (429, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+        (429, {"ratelimit-reset": "30"}, 30),
+        (429, {"x-ratelimit-reset": "30"}, 30),
+        (429, {"x-ratelimit-reset": str(int(NOW) + 42)}, 42),
+        (429, {"ratelimit-reset": str(int(NOW) + 42)}, 42),
+        (429, {"x-ratelimit-reset": str(int(NOW) - 42)}, 1),
+        (429, {"x-ratelimit-reset": str(int(NOW) + 999_999)}, 3600),
+        (429, {"x-ratelimit-reset": "17949492001"}, None),
+        (429, {"x-ratelimit-reset": "\u0663"}, None),
+        (500, {"x-ratelimit-reset": "30"}, None),
+        (429, {}, None),
+    ],
+)
+def test_a_limit_tells_how_long_to_wait_also_by_the_time_of_its_end(
+    status: int, headers: dict[str, str], seconds: int | None
+) -> None:
+    """Seconds, or the Unix time at which it begins anew; never more than an hour."""
+    reply = ProviderReply(
+        status=status, headers=headers, body=b"", target="GET /", came_at=int(NOW)
+    )
+    assert reply.retry_after == seconds
+
+
+def test_a_reply_is_stamped_with_the_time_at_which_it_came() -> None:
+    """By the clock of the service: what a limit's end is compared with."""
+    soon = (("X-RateLimit-Reset", str(int(NOW) + 90)),)
+    told = Told(Reply(status=429, body=b"{}", headers=soon))
+
+    async def work(url: str) -> None:
+        http = single(url, FixedClock())
+        assert (await http.send(GET)).retry_after == 90
+        await http.close()
+
+    run(told, work)

@@ -1,0 +1,113 @@
+"""Odd records, disclosures and notices that a log signed as they are, and the step that refuses."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+
+from tests.offline import builder
+
+
+def sealed(record: bytes) -> builder.Material:
+    """A bundle about these bytes, which the log signed as they are."""
+    return replace(builder.material(), record=record, extra=record)
+
+
+DEEP = b"[" * 20_000
+NOT_RECORDS = [
+    *(DEEP, b"{", b"[]", b"null", b'"\\ud800"', b"\xff", b'{"v":NaN}', b'{"v":1e999}', b"1" * 5000),
+    *(b'{"a":' + b"[" * 20_000 + b"]" * 20_000 + b"}", b"\xef\xbb\xbf{}", b'{"\xc3\xa9":1}'),
+    b'{"_sd":[],"id":"\\ud800","mode":"live","type":"acknowledgment","v":1}',
+]
+WRONG_MEMBERS: list[dict[str, object]] = [
+    {"v": True},
+    {"v": 2},
+    {"type": []},
+    {"mode": ["live"]},
+    {"id": 1},
+    {"id": ""},
+    {"id": "ack_01m7xdxbmvex7t29vh2x05yyy"},
+    {"id": "ack_01m7xdxbmvex7t29vh2x05yyyq\n"},
+    {"id": "ack_01m7xdxbmvex7t29vh2x05yyyq\x1b[2J\u202e"},
+    {"id": "ACK_01m7xdxbmvex7t29vh2x05yyyq"},
+    {"id": "ack_81m7xdxbmvex7t29vh2x05yyyq"},
+    {"id": "ack_01m7xdxbmvex7t29vh2x05yyyu"},
+    {"_sd": "x"},
+    {"_sd": [1]},
+    {"_sd": None},
+    {"more": 2**53},
+    {"more": 1.5},
+]
+# Strings that are no disclosures, or one written in another way than its only one.
+NOT_ENCODED = ["", "WyJhIiwiYiIsMV0=", "WyJh\nIiwiYiIsMV0", "WyJhIiwiYiIsMV1", "WyJhIiwyLDFd"]
+NOT_DISCLOSED = [
+    *(b'["a","b",1.0]', b'["a","b",1e400]', b'["a","b",1e2]', b'["a","b",-1.5]', b'["a","b",NaN]'),
+    *(
+        b'["a","b",' + b"1" * 5000 + b"]",
+        b'["a","b",9007199254740992]',
+        b'["a","b",{"\xc3\xa9":1}]',
+    ),
+    *(b'["a","b","\\ud800"]', b'["a","\\udc00",1]', b'["\\ud800","b",1]', b'["a","b","\xff"]'),
+    *(
+        b'["a","b","\x01"]',
+        b'["a","b",' + b"[" * 65 + b"]" * 65 + b"]",
+        b'["a","b"]',
+        b'["a","b",1,2]',
+    ),
+    *(b'["a","b",' + DEEP + b"]", b'\xef\xbb\xbf["a","b",1]', b"[1,2,3]", b'["a","b",01]'),
+]
+DISCLOSED = [
+    *(b'["a","b",9007199254740991]', b'["a","b",-0]', b'["a","b",' + b"[" * 64 + b"]" * 64 + b"]"),
+    *(b'[ "a" , "b", {"c": "1.5e3", "d": "\\"1.0"} ]', b'["a","b","\\ud83d\\ude00\\u001b[2J"]'),
+]
+NOTICE = b'{"bullets":[],"title":%s}'
+NOT_NOTICES = [
+    *(b"[]", b"null", b"{", b'{"bullets":{}}', b'{"bullets":[null]}', b'{ "bullets":[]}'),
+    *(b'{"bullets":[{"id":"a","text":5}]}', b'{"bullets":[{"id":"a","text":"\\ud800"}]}'),
+    *(b'{"bullets":[],"bullets":[]}', b'{"title":"","bullets":[]}', NOTICE % b'"\xff"'),
+    *(NOTICE % b'"\\ud800"', NOTICE % b"1e400", NOTICE % b"1.0", NOTICE % (b"1" * 5000)),
+    *(NOTICE % (b"[" * 64 + b"]" * 64), NOTICE % (b"[" * 1000 + b"]" * 1000), NOTICE % DEEP),
+    *(NOTICE % b'"\\u00e9"', NOTICE % b'"\x01"', NOTICE % b"-0", b"\xef\xbb\xbf" + NOTICE % b"1"),
+]
+NOTICES = [
+    *(NOTICE % (b"[" * 63 + b"]" * 63), NOTICE % b"9007199254740991", NOTICE % b'"\x7f\\u001f"'),
+    *(NOTICE % '"\u202e\u0085\u2028 title"'.encode(), b'{"bullets":[]}'),
+]
+
+
+def with_members(changes: dict[str, object]) -> builder.Material:
+    return sealed(builder.canonical({**json.loads(builder.material().record), **changes}))
+
+
+def with_disclosure(encoded: str) -> builder.Material:
+    digest = builder.b64url(sha256(encoded.encode()).digest())
+    return replace(builder.material(_sd=[digest]), disclosures=[encoded])
+
+
+def with_notice(notice: bytes) -> builder.Material:
+    record = builder.material(notice_digest=sha256(notice).hexdigest(), bullets=[]).record
+    return replace(sealed(record), notice=notice)
+
+
+def disclosing(text: bytes) -> builder.Material:
+    return with_disclosure(builder.b64url(text))
+
+
+WORDS: Mapping[str, tuple[builder.Material, str | None]] = {
+    **{f"record {n}": (sealed(data), "record") for n, data in enumerate(NOT_RECORDS)},
+    **{f"members {changes}": (with_members(changes), "record") for changes in WRONG_MEMBERS},
+    **{f"encoded {e!r}": (with_disclosure(e), "disclosures") for e in NOT_ENCODED},
+    **{f"not disclosed {d[:40]!r}": (disclosing(d), "disclosures") for d in NOT_DISCLOSED},
+    **{f"disclosed {d[:40]!r}": (disclosing(d), None) for d in DISCLOSED},
+    **{
+        f"no notice {data[:40]!r} {len(data)}": (with_notice(data), "notice")
+        for data in NOT_NOTICES
+    },
+    **{f"notice {data[:40]!r}": (with_notice(data), None) for data in NOTICES},
+    "unknown algorithm": (with_members({"_sd_alg": "sha-512"}), "disclosures"),
+    "no bullets": (with_members({"bullets": None}), "notice"),
+    "largest number": (with_members({"more": 2**53 - 1}), None),
+    "many characters": (with_members({"more": '\u2028\x7f\x1f\u00e9\U0001f600/"'}), None),
+    "another disclosure": (with_disclosure("WyJhIiwiYiIsMV0"), None),
+    "a name with tricks": (disclosing(b'["a","\\u001b[2J\\u202e\\n\\u0000\xc2\x9b",1]'), None),
+}

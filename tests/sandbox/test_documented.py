@@ -1,0 +1,76 @@
+"""docs/testing.md: its examples run as they stand, and its tables are what the code has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.test_helpers import test_helpers as group
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.event import EventType
+from countersign.domain.sandbox import Fault
+from countersign.http.routes import API_ROUTES
+from countersign.providers.sandbox import SCRIPT
+from tests.docs.generated import every_command
+from tests.docs.markdown import ROOT, read
+from tests.docs.shell import check_answers, run_blocks
+from tests.support.service import Deployment, running_server
+
+PAGE = read(ROOT / "docs" / "testing.md")
+BASH = [block for block in PAGE.blocks if block.language == "bash"]
+SHELL = "".join(block.text for block in BASH)
+ANSWERS = 17
+
+
+@pytest.mark.timeout(420)
+def test_every_example_does_what_the_page_shows(tmp_path: Path) -> None:
+    """In one shell from the top to the bottom, with the commands beside the running server."""
+    deployment = Deployment(data_dir=tmp_path / "data")
+    deployment.run("init")
+    key = deployment.key(deployment.account("demo"))
+    with running_server(deployment) as server:
+        printed = run_blocks(
+            BASH,
+            directory=tmp_path,
+            environment=deployment.environment,
+            placeholders={"http://127.0.0.1:8080": server.url, "csign_sk_test_...": key},
+            seconds=400,  # two dozen commands, each a process of its own
+        )
+    assert check_answers(PAGE.blocks, printed) == ANSWERS
+
+
+def test_the_tables_list_everything_there_is() -> None:
+    """Every session, every fault, every operation with its command; and nothing else."""
+    sessions = [row[0].strip("`") for row in PAGE.rows("## Sessions that play a part")]
+    assert sessions[1:] == list(SCRIPT)
+    faults = [row[0].strip("`") for row in PAGE.rows("## Faults of the provider")]
+    assert faults == [fault.value for fault in Fault]
+    rows = PAGE.rows("## All operations")
+    operations = {row[0].strip("`") for row in rows}
+    helpers = [route for route in API_ROUTES if route.path.startswith("/v1/test/")]
+    assert operations == {f"{route.method} {route.path}" for route in helpers}
+    leaves = {
+        " ".join(words)
+        for words, command in every_command(group, ("test",))
+        if not hasattr(command, "commands")
+    }
+    assert {row[1].partition("`]")[0].removeprefix("[`") for row in rows} == leaves
+
+
+def test_every_step_has_an_example_by_command_and_by_http() -> None:
+    """Each command, each fault, each state and each event stands in a block that is run."""
+    for words, command in every_command(group, ("countersign", "test")):
+        if not hasattr(command, "commands"):
+            assert f"{' '.join(words)} demo" in SHELL, words
+    for type_ in EventType:
+        assert type_.value in SHELL
+    for fault in Fault:
+        assert f"test fault set demo {fault.value}" in SHELL
+    for status in BuyerStatus:
+        assert f"test buyer set demo $CBID {status.value}" in SHELL or f'{status.value}\\"' in SHELL
+    for path in ("clock", "fault"):
+        assert f"get /v1/test/{path}" in SHELL
+        assert f"delete /v1/test/{path}" in SHELL
+    for path in ("clock/advance", "buyers", "events", "fault"):
+        assert f"post /v1/test/{path}" in SHELL

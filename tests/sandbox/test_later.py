@@ -1,0 +1,182 @@
+"""Advancing the test clock by d and asking gives what asking d later gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countersign.domain.buyer import BuyerStatus, Standing
+from countersign.domain.clearance import Order
+from countersign.domain.key import Principal
+from countersign.errors import Refusal
+from countersign.providers.sandbox import SCRIPT
+from countersign.services.acknowledge import Submission
+from countersign.services.verify_buyer import VerificationRequest
+from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
+from tests.http.backstage import notice_file
+from tests.support import postgres
+
+NOTICE = "yearly"
+ZIP = "94105"
+WAITS = [0, 1, 3600, 86_400, 8 * 86_400, 100 * 86_400, 365 * 86_400]
+
+
+class Step(NamedTuple):
+    """How long to wait, and what to do then."""
+
+    wait: timedelta
+    act: str
+    argument: str
+
+
+def _steps(act: str, arguments: list[str]) -> st.SearchStrategy[Step]:
+    waits = st.sampled_from([timedelta(seconds=seconds) for seconds in WAITS])
+    return st.builds(Step, waits, st.just(act), st.sampled_from(arguments))
+
+
+STEPS = st.lists(
+    st.one_of(
+        _steps("verify", ["anyone", *SCRIPT]),
+        _steps("status", [""]),
+        _steps("acknowledge", [""]),
+        _steps("clear", [""]),
+        _steps("read", [""]),
+        _steps("move", [status.value for status in BuyerStatus]),
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def desk(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Desk]:
+    """Give a deployment in this process whose real clock the test moves, on each engine."""
+    configured = {}
+    if request.param == "postgres":
+        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
+        configured["DATABASE_URL"] = postgres.fresh_database(server)
+    data_dir = tmp_path_factory.mktemp(f"later-{request.param}") / "data"
+    with open_desk(data_dir, MovingClock(), configured) as made:
+        for year in range(2026, 2056):
+            file = notice_file(NOTICE, str(year), lines=2, effective_from=f"{year}-04-01")
+            made.publish(file, reviewed=False)
+        yield made
+
+
+class Shop:
+    """An account's way through the steps, and what it was told: times, but no identifiers."""
+
+    def __init__(self, desk: Desk, who: Principal) -> None:
+        self.desk = desk
+        self.who = who
+        self.cbid = ""
+        self.told: list[object] = []
+        self._verify("anyone")
+        self._acknowledge("")
+        self.clearance_id = ""
+        self._clear("")
+
+    def do(self, step: Step) -> None:
+        """Do this, and note the answer or the refusal."""
+        self.desk.do(self.desk.deployment.expire_buyers.sweep())
+        try:
+            self.told.append(getattr(self, f"_{step.act}")(step.argument))
+        except Refusal as refusal:
+            self.told.append(refusal.code)
+
+    def events(self) -> list[str]:
+        """The types of all events but sealing, which is no matter of this clock."""
+        read = self.desk.deployment.read_events
+        found, _ = self.desk.do(read.many(self.who, type_=None, after=None, since=None, limit=100))
+        types = [view.event.type.value for view in found]
+        return [type_ for type_ in types if type_ != "acknowledgment.sealed"]
+
+    def _verify(self, session_id: str) -> Standing:
+        request = VerificationRequest(
+            provider_identity_session_id=session_id,
+            shipping_zip=ZIP,
+            test_mode=True,
+            subject_reference=None,
+        )
+        outcome = self.desk.do(self.desk.deployment.verify_buyer(self.who, request))
+        self.cbid = outcome.cbid
+        return outcome.standing
+
+    def _status(self, _: str) -> Standing:
+        return self.desk.do(self.desk.deployment.buyer_status(self.who, self.cbid))
+
+    def _acknowledge(self, _: str) -> str:
+        deployment = self.desk.deployment
+        by = self.desk.do(deployment.test_clocks.shown(self.who))
+        notice = self.desk.do(deployment.registry.in_force(NOTICE, self.who.mode, by))
+        submission = Submission(
+            initials_per_line=["JD", "JD"],
+            session_id="an order",
+            cbid=self.cbid,
+            notice_version=None,
+            origin=NOBODY,
+        )
+        receipt = self.desk.do(deployment.acknowledge(self.who, notice, submission))
+        self.asked: Order = order(receipt.ack_id, self.cbid, "an order", ZIP)
+        return receipt.notice_version
+
+    def _clear(self, _: str) -> object:
+        found = self.desk.clear(self.who, self.asked)
+        same = found.clearance_id == self.clearance_id
+        self.clearance_id = found.clearance_id
+        return found.cleared, found.reasons, found.expires_at, found.token is None, same
+
+    def _read(self, _: str) -> object:
+        view = self.desk.do(self.desk.deployment.fulfil_order.one(self.who, self.clearance_id))
+        return view.cleared, view.reasons, view.expires_at, view.token is None
+
+    def _move(self, status: str) -> Standing:
+        move = self.desk.deployment.move_buyer
+        return self.desk.do(move(self.who.account_id, self.cbid, BuyerStatus(status)))
+
+
+@settings(max_examples=8)
+@given(steps=STEPS)
+def test_an_advance_is_as_good_as_waiting(desk: Desk, steps: list[Step]) -> None:
+    """Two accounts begin at one moment; one advances its clock, the other's time passes."""
+    advancing, waiting = (Shop(desk, desk.account()) for _ in range(2))
+    for step in steps:
+        if step.wait:
+            manage = desk.deployment.manage_test_clock
+            desk.do(manage.advance(advancing.who.account_id, by=step.wait))
+        advancing.do(step)
+    for step in steps:
+        desk.clock.advance(step.wait)
+        waiting.do(step)
+    assert advancing.told == waiting.told
+    assert advancing.events() == waiting.events()
+
+
+def test_the_same_steps_are_answered_the_same_every_time(desk: Desk) -> None:
+    """What an account is told depends on what it did, and on nothing else."""
+    steps = [
+        Step(timedelta(days=8), "clear", ""),
+        Step(timedelta(0), "acknowledge", ""),
+        Step(timedelta(0), "clear", ""),
+        Step(timedelta(days=1), "read", ""),
+        Step(timedelta(days=365), "clear", ""),
+        Step(timedelta(0), "move", "failed"),
+        Step(timedelta(0), "verify", "anyone"),
+    ]
+    shops = [Shop(desk, desk.account()) for _ in range(2)]
+    for shop in shops:
+        for step in steps:
+            manage = desk.deployment.manage_test_clock
+            desk.do(manage.advance(shop.who.account_id, by=step.wait))
+            shop.do(step)
+    assert shops[0].told == shops[1].told
+    assert shops[0].told[0] == (False, ("acknowledgment_too_old",), None, True, False)

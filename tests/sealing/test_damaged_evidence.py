@@ -1,0 +1,105 @@
+"""Nothing leaves as evidence that does not verify, whatever was done to the database."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from countersign.evidence.verification import verify_file
+from tests.cli.tampering import tamper
+from tests.sealing.acts import acknowledge, get
+from tests.support.service import Deployment, running_server
+
+FILES = ("proof", "certificate", "bundle")
+# What was done, and which of the three files cannot be handed out any more.
+DONE = {
+    "record changed": (
+        (
+            "UPDATE records SET body = CAST(replace(CAST(body AS TEXT), 'vendor_api', 'vendor_apj')"
+            " AS BLOB) WHERE id = :ours"
+        ),
+        FILES,
+    ),
+    "record is no JSON": ("UPDATE records SET body = x'ff' WHERE id = :ours", FILES),
+    "record as text": ("UPDATE records SET body = CAST(body AS TEXT) WHERE id = :ours", FILES),
+    "digest of the entry changed": (
+        "UPDATE log_entries SET digest = zeroblob(32) WHERE record_id <> :ours",
+        FILES,
+    ),
+    "checkpoint signed by nobody": (
+        "UPDATE checkpoints SET note = CAST(replace(CAST(note AS TEXT), ' ', '  ') AS BLOB)",
+        FILES,
+    ),
+    "checkpoint of another size": (
+        (
+            "UPDATE checkpoints SET note = (SELECT note FROM checkpoints c WHERE c.size ="
+            " (SELECT max(size) FROM checkpoints d WHERE d.log_id = c.log_id)"
+            " AND c.log_id = checkpoints.log_id)"
+        ),
+        FILES,
+    ),
+    "notice changed": (
+        (
+            "UPDATE notice_versions SET body = CAST(replace(CAST(body AS TEXT), 'three', 'four')"
+            " AS BLOB)"
+        ),
+        FILES[1:],
+    ),
+    "disclosures damaged": (
+        "UPDATE disclosures SET payload = zeroblob(200) WHERE record_id = :ours",
+        FILES[1:],
+    ),
+    "disclosures of another": (
+        (
+            "UPDATE disclosures SET payload = (SELECT payload FROM disclosures WHERE record_id <>"
+            " :ours) WHERE record_id = :ours"
+        ),
+        FILES[1:],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Deployment, str, str]:
+    """Give a deployment with two acknowledgments, the first of them, and a key."""
+    made = Deployment(data_dir=tmp_path_factory.mktemp("sound") / "data")
+    made.run("init")
+    key = made.key(made.account("vendor"))
+    with running_server(made) as server, server.client(key) as client:
+        first = acknowledge(client)
+        assert verify_file(get(client, first, "bundle")).ok
+        acknowledge(client)
+        get(client, acknowledge(client), "proof")
+    return made, first, key
+
+
+@pytest.fixture
+def place(sound: tuple[Deployment, str, str], tmp_path: Path) -> Deployment:
+    """Give a copy of it, to be damaged."""
+    shutil.copytree(sound[0].data_dir, tmp_path / "data")
+    return Deployment(data_dir=tmp_path / "data", settings=sound[0].settings)
+
+
+def code(answer: httpx2.Response) -> str:
+    found: str = answer.json()["error"]["code"]
+    return found
+
+
+@pytest.mark.parametrize("what", DONE)
+def test_what_does_not_verify_is_not_handed_out(
+    place: Deployment, sound: tuple[Deployment, str, str], what: str
+) -> None:
+    """A refusal with a code of its own, and the reason in the operator's log; never a 500."""
+    statement, refused = DONE[what]
+    tamper(place, statement)
+    with running_server(place) as server, server.client(sound[2]) as client:
+        for file in FILES:
+            answer = client.get(f"/v1/acknowledgments/{sound[1]}/{file}")
+            if file in refused:
+                assert (answer.status_code, code(answer)) == (409, "evidence_damaged"), file
+            else:
+                assert answer.status_code == 200, file
+    assert '"evidence_damaged"' in server.log.read_text()

@@ -1,0 +1,82 @@
+"""What the record of an erasure tells for ever: that it happened, and of whom nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from countersign.domain.erasure import ErasureReason
+from countersign.domain.mode import Mode
+from tests.sealing.acts import acknowledge, check
+from tests.sealing.inside import opened
+from tests.support.service import Deployment, running_server
+
+BUYER = {"test_mode": True, "provider_identity_session_id": "vs_1", "shipping_zip": "94111"}
+PURCHASES = 6
+
+
+def erasures(own: Deployment) -> list[dict[str, Any]]:
+    """The records of erasures in the test log, in its order."""
+
+    async def read() -> list[bytes]:
+        async with opened(own) as service:
+            await service.seal_log.settle()
+            log = (await service.seal_log.current())[Mode.TEST]
+            head = await service.log_store.latest(log.id)
+            assert head
+            ids = [id_ for id_, _ in await service.log_store.entries(log.id, 0, head.size)]
+            bodies = await service.log_store.record_bodies(ids)
+            return [bodies[id_] for id_ in ids]
+
+    found = [json.loads(body) for body in asyncio.run(read())]
+    return [record for record in found if record["type"] == "erasure"]
+
+
+def test_no_record_of_an_erasure_links_two_acts_of_a_buyer(own: Deployment) -> None:
+    """Each record that is erased has one of its own, whoever's it was, and in no order."""
+    account, other = own.account("vendor"), own.account("other vendor")
+    with (
+        running_server(own) as server,
+        server.client(own.key(account)) as client,
+        server.client(own.key(other)) as stranger,
+    ):
+        cbid = client.post("/v1/buyers/verify", json=BUYER).json()["cbid"]
+        made = [acknowledge(client, cbid=cbid) for _ in range(PURCHASES)]
+        made.append(acknowledge(stranger, cbid=cbid))
+        plan = own.read("erase", cbid, "--with-acknowledgments", "--yes")
+    assert set(made) < set(plan["records"]), "the verification goes too"
+    found = erasures(own)
+    assert [len(record["erased"]) for record in found] == [1] * len(plan["records"])
+    assert {record["erased"][0] for record in found} == set(plan["records"])
+    assert len({record["id"] for record in found}) == len(found)
+    assert {record["reason"] for record in found} == {"request"}
+    assert cbid not in json.dumps(found)
+    assert check(own)["findings"] == []
+    # By chance 6 of them are in their old order once in 720 times, of two erasures in 518,400.
+    orders = [[r["erased"][0] for r in found if r["erased"][0] in made[:PURCHASES]]]
+    with running_server(own) as server, server.client(own.key(account)) as client:
+        cbid = client.post("/v1/buyers/verify", json=BUYER).json()["cbid"]
+        again = [acknowledge(client, cbid=cbid) for _ in range(PURCHASES)]
+        own.run("erase", cbid, "--with-acknowledgments", "--yes")
+    orders.append([r["erased"][0] for r in erasures(own) if r["erased"][0] in again])
+    assert any(order != sorted(order) for order in orders)
+
+
+def test_that_a_buyer_went_is_written_down_where_nothing_else_was_erased(own: Deployment) -> None:
+    """By the account whose buyer it was, without its identifier."""
+    account = own.account("vendor")
+    with running_server(own) as server, server.client(own.key(account)) as client:
+        cbid = client.post("/v1/buyers/verify", json=BUYER).json()["cbid"]
+
+    async def erase_its_verifications() -> None:
+        async with opened(own) as service:
+            plan = await service.erase.plan(cbid)
+            for record in plan.records:
+                await service.erase(await service.erase.plan(record.record_id), ErasureReason.OTHER)
+
+    asyncio.run(erase_its_verifications())
+    own.run("erase", cbid, "--yes")
+    *_, last = erasures(own)
+    assert (last["erased"], last["account"]) == ([], account)
+    assert check(own)["findings"] == []

@@ -1,0 +1,21 @@
+"""Lines of CSV that a spreadsheet can open without running anything."""
+
+import csv
+import io
+
+import pytest
+
+from countersign.services.export import csv_lines
+
+
+@pytest.mark.parametrize("first", [*"=+-@|%\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
+def test_no_field_begins_like_a_formula(first: str) -> None:
+    """In the full-width forms of East Asian languages neither; the text itself stays whole."""
+    hostile = f'{first}HYPERLINK("http://x")'
+    (row,) = csv.reader(io.StringIO(csv_lines([[hostile, "plain", 1, None, True]]), newline=""))
+    assert row == [f"'{hostile}", "plain", "1", "", "true"]
+
+
+def test_a_list_is_text_and_begins_with_a_bracket() -> None:
+    """Initials that are formulas stand inside it."""
+    assert csv_lines([[["=1", "\uff1d2"]]]) == '"[""=1"",""\uff1d2""]"\r\n'

@@ -1,0 +1,198 @@
+"""A deployment in this process, whose clock stands still until the test moves it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+from sqlalchemy import text
+
+from countersign import bootstrap
+from countersign.config import load_settings
+from countersign.domain.buyer import Standing
+from countersign.domain.instant import to_ms
+from countersign.domain.key import VENDOR_SCOPES, Principal
+from countersign.domain.mode import Mode
+from countersign.domain.verification_rules import VerificationRules
+from countersign.errors import ProviderUnavailable
+from countersign.services.judge_session import Outcome
+from countersign.services.verify_buyer import VerificationRequest
+from countersign.simulators.protocol import Session
+from countersign.storage.engine import Purpose, database_url, open_engine
+from tests.support.providers import Playing, playing
+from tests.support.service import PREFIX, Deployment
+
+T = TypeVar("T")
+_numbers = itertools.count(1)
+
+
+@dataclass
+class MovingClock:
+    """See `ports.Clock`."""
+
+    now: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(seconds=1))
+
+    def time_ns(self) -> int:
+        return to_ms(self.now) * 1_000_000
+
+    def monotonic(self) -> float:
+        return self.now.timestamp()
+
+
+@dataclass(frozen=True)
+class Insider:
+    """An account that asks a provider."""
+
+    stage: Stage
+    principal: Principal
+    playing: Playing
+
+    @property
+    def account_id(self) -> str:
+        return self.principal.account_id
+
+    def part(self, plays: str, number: int = 0) -> Session:
+        """The session of the provider that plays this."""
+        return self.playing.part(plays, number)
+
+    def verify(
+        self,
+        session: Session,
+        shipping_zip: str | None = None,
+        *,
+        subject_reference: str | None = None,
+    ) -> Outcome:
+        """Verify the buyer of a session."""
+        request = VerificationRequest(
+            provider_identity_session_id=session.session_id,
+            shipping_zip=shipping_zip or session.shipping_zip,
+            test_mode=False,
+            subject_reference=subject_reference or session.subject_reference,
+        )
+        return self.stage.do(self.stage.opened.verify_buyer(self.principal, request))
+
+    def unavailable(self, session: Session) -> int:
+        """Verify the buyer of a session, which cannot be done now; gives when to come back."""
+        with pytest.raises(ProviderUnavailable) as refused:
+            self.verify(session)
+        return refused.value.retry_after
+
+    def standing(self, cbid: str) -> Standing:
+        """What the account is told of a buyer now."""
+        return self.stage.do(self.stage.opened.buyer_status(self.principal, cbid))
+
+    def configure(
+        self,
+        credentials: Mapping[str, object] | None = None,
+        **rules: Any,  # noqa: ANN401
+    ) -> None:
+        """Set how the account verifies."""
+        held = credentials or self.playing.simulator.credentials
+        manage = self.stage.opened.manage_verification
+        self.stage.do(
+            manage.set(
+                self.account_id,
+                self.playing.name,
+                json.dumps(held).encode(),
+                VerificationRules(**rules),
+                base_url=self.playing.url,
+            )
+        )
+
+    def hint(self, session: Session) -> None:
+        """Have the provider send its message about a session."""
+        message = self.playing.simulator.webhook(session.session_id)
+        headers = {name.lower(): value for name, value in message.headers}
+        settle = self.stage.opened.settle_sessions
+        self.stage.do(settle.hint(self.playing.name, self.account_id, headers, message.body))
+
+
+class Stage:
+    """A deployment that is open in this process."""
+
+    def __init__(self, deployment: Deployment, stack: ExitStack) -> None:
+        self._environment = deployment.environment
+        self._settings = load_settings(self._environment)
+        self._stack = stack
+        self._runner = stack.enter_context(asyncio.Runner())
+        self.clock = MovingClock()
+        self.provider_seconds: Callable[[], float] = self.clock.monotonic
+        """The providers' clock: sessions were always decided a little while before it."""
+        self._engine = open_engine(
+            database_url(self._settings.database_url, self._settings.data_dir), Purpose.WRITE
+        )
+        stack.callback(self._engine.dispose)
+        self._open()
+
+    def _open(self) -> None:
+        self._context = bootstrap.open_deployment(self._settings, clock=self.clock)
+        self.opened = self._runner.run(self._context.__aenter__())
+
+    def close(self) -> None:
+        """End the services."""
+        self._runner.run(self._context.__aexit__(None, None, None))
+
+    def restart(self, **settings: str) -> None:
+        """End the services, and begin new ones on the same data, with further settings."""
+        self.close()
+        own = {PREFIX + name: value for name, value in settings.items()}
+        self._settings = load_settings(self._environment | own)
+        self._open()
+
+    def do(self, work: Awaitable[T]) -> T:
+        """Do this to its end."""
+
+        async def awaited() -> T:
+            return await work
+
+        return self._runner.run(awaited())
+
+    def wait(self, step: timedelta) -> int:
+        """Let time pass, and ask about what is due; gives how many sessions were asked about."""
+        self.clock.now += step
+        return self.do(self.opened.settle_sessions.settle())
+
+    def _provider_time(self) -> float:
+        return self.provider_seconds()
+
+    def insider(self, provider: str | Playing = "stripe", **rules: Any) -> Insider:  # noqa: ANN401
+        """Make an account that asks a provider."""
+        if isinstance(provider, str):
+            provider = self._stack.enter_context(playing(provider, clock=self._provider_time))
+        account = self.do(self.opened.accounts.create(f"vendor {next(_numbers)}"))
+        principal = Principal(
+            key_id="key",
+            account_id=account.id,
+            mode=Mode.LIVE,
+            scopes=VENDOR_SCOPES,
+            credential="secret_key",
+        )
+        made = Insider(self, principal, provider)
+        made.configure(**rules)
+        return made
+
+    def rows(self, query: str, **values: object) -> Sequence[Mapping[Any, Any]]:
+        """Look into the database."""
+        with self._engine.connect() as connection:
+            return connection.execute(text(query), values).mappings().all()
+
+    def execute(self, statement: str, **values: object) -> None:
+        """Change the database behind the services' back."""
+        with self._engine.begin() as connection:
+            connection.execute(text(statement), values)
+
+
+@contextmanager
+def staged(deployment: Deployment) -> Iterator[Stage]:
+    """Open a deployment in this process until the block ends."""
+    with ExitStack() as stack:
+        stage = Stage(deployment, stack)
+        stack.callback(stage.close)
+        yield stage

@@ -1,0 +1,143 @@
+"""Whom a session is about: another reference never leads to the buyer of the session."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.reason import Reason
+from countersign.errors import ProviderSessionNotBound
+from countersign.simulators.protocol import Reply, Request, Session
+from tests.verification.conftest import each_engine
+from tests.verification.inside import Insider, Stage
+from tests.verification.test_standing import same_person, verified
+
+S, R = BuyerStatus, Reason
+STRANGER = "somebody-else"
+FIRST_POLLS = timedelta(minutes=5)
+
+
+def answering_as(
+    vendor: Insider, session: Session, other: str, *, nameless: bool = False
+) -> AbstractContextManager[None]:
+    """Answer for this session as for the one that plays another part.
+
+    `nameless`: without the reference, as some providers do while they have not decided.
+    """
+    played = vendor.part(other).session_id
+
+    def mood(request: Request, reply: Reply) -> Reply:
+        if session.session_id not in request.path:
+            return reply
+        path = request.path.replace(session.session_id, played)
+        answered = vendor.playing.simulator.simulator.answer(replace(request, path=path))
+        body = json.loads(answered.body.replace(played.encode(), session.session_id.encode()))
+        if nameless:
+            body["client_reference_id"] = None
+        return replace(answered, body=json.dumps(body).encode())
+
+    return vendor.playing.mood(mood)
+
+
+def undecided(vendor: Insider, session: Session) -> AbstractContextManager[None]:
+    """Answer as a provider does that names nobody until it has decided."""
+    return answering_as(vendor, session, "pending", nameless=True)
+
+
+@each_engine
+def test_an_undecided_session_leads_each_reference_to_a_buyer_of_its_own(stage: Stage) -> None:
+    """Once the provider tells whom it is about, only that one is verified."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    with undecided(vendor, session):
+        theirs = vendor.verify(session, subject_reference=STRANGER)
+        mine = vendor.verify(session)
+    assert {theirs.standing.status, mine.standing.status} == {S.PENDING}
+    assert verified(vendor, session) == mine.cbid != theirs.cbid
+    assert vendor.standing(theirs.cbid).status is S.PENDING
+    with pytest.raises(ProviderSessionNotBound):
+        vendor.verify(session, subject_reference=STRANGER)
+    stage.wait(FIRST_POLLS)
+    told = vendor.standing(theirs.cbid)
+    assert (told.status, told.reasons) == (S.REQUIRES_INPUT, ())
+    assert vendor.standing(mine.cbid).status is S.VERIFIED
+
+
+@each_engine
+@pytest.mark.parametrize("hurried", [False, True])
+def test_the_poller_settles_the_buyer_of_the_right_reference(stage: Stage, hurried: bool) -> None:
+    """By the clock, or at a message of the provider, which names the session only."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    with undecided(vendor, session):
+        waiting = vendor.verify(session)
+    if hurried:
+        vendor.hint(session)
+    stage.wait(timedelta(0) if hurried else FIRST_POLLS)
+    assert vendor.standing(waiting.cbid).status is S.VERIFIED
+    assert stage.rows("SELECT * FROM pending_sessions") == []
+
+
+@each_engine
+def test_who_asks_with_and_without_a_reference_is_one_buyer_in_the_end(stage: Stage) -> None:
+    """Both identifiers that were handed out work."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    with undecided(vendor, session):
+        named = vendor.verify(session)
+        plain = vendor.verify(replace(session, subject_reference=None))
+    assert named.cbid != plain.cbid
+    cbid = verified(vendor, session)
+    for known in (named, plain):
+        assert vendor.standing(known.cbid).status is S.VERIFIED
+    assert cbid in {named.cbid, plain.cbid}
+    assert verified(vendor, replace(session, subject_reference=None)) == cbid
+
+
+def test_a_redacted_session_does_not_lead_another_reference_to_its_buyer(stage: Stage) -> None:
+    """What the provider named once is remembered, though it names nobody any more."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    mine = verified(vendor, session)
+    with answering_as(vendor, session, "redacted"):
+        with pytest.raises(ProviderSessionNotBound):
+            vendor.verify(session, subject_reference=STRANGER)
+        gone = vendor.verify(session)
+    assert (gone.cbid, gone.standing.reasons) == (mine, (R.SESSION_REDACTED,))
+    assert vendor.standing(mine).status is S.VERIFIED
+
+
+def test_a_session_redacted_before_it_was_seen_leads_a_reference_to_nobody_known(
+    stage: Stage,
+) -> None:
+    """Two references, two buyers, neither verified."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    with answering_as(vendor, session, "redacted"):
+        one = vendor.verify(session)
+        other = vendor.verify(session, subject_reference=STRANGER)
+    assert one.cbid != other.cbid
+    assert {one.standing.status, other.standing.status} == {S.FAILED}
+
+
+@each_engine
+def test_a_revocation_holds_for_the_person_that_a_session_turns_out_to_be_about(
+    stage: Stage,
+) -> None:
+    """A waiting buyer is revoked; the document shows that it is somebody known: both are."""
+    vendor = stage.insider()
+    once, again = same_person(vendor)
+    with undecided(vendor, again):
+        waiting = vendor.verify(again)
+    assert waiting.standing.status is S.PENDING
+    stage.do(stage.opened.operate_buyers.revoke(waiting.cbid, "case 7"))
+    known = verified(vendor, once)
+    assert vendor.verify(again).standing.status is S.REVOKED
+    assert vendor.standing(known).status is S.REVOKED
+    assert vendor.standing(waiting.cbid).status is S.REVOKED
+    assert vendor.verify(once).standing.status is S.REVOKED

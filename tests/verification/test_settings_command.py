@@ -1,0 +1,216 @@
+"""`countersign accounts verification` and `countersign buyers`: what operators set, and see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Bench
+from tests.cli.warm import Warm, warm_process
+from tests.http.backstage import another_deployment
+from tests.support.providers import Playing, playing
+
+CREDENTIALS_WRONG = {
+    "nothing": b"",
+    "no JSON": b"api_key=rk_live_SECRET1",
+    "cut short": b'{"api_key":"rk_live_SECRET1"',
+    "an array": b'["rk_live_SECRET1"]',
+    "a string": b'"rk_live_SECRET1"',
+    "null": b"null",
+    "no UTF-8": b'{"api_key":"rk_live_SECRET1\xff"}',
+    "nothing in it": b"{}",
+    "no string": b'{"api_key":1,"webhook_secrets":["whsec_SECRET2"]}',
+    "empty": b'{"api_key":"","webhook_secrets":["whsec_SECRET2"]}',
+    "a line break in the key": b'{"api_key":"rk_live_SECRET1\\n","webhook_secrets":["whsec_x"]}',
+    "not in ASCII": '{"api_key":"rk_live_SECRET1é","webhook_secrets":["whsec_x"]}'.encode(),
+    "a member of another provider": b'{"api_key":"rk_live_SECRET1","client_id":"SECRET2"}',
+    "a member misspelt": b'{"api_key":"rk_live_SECRET1","webhook_secret":"whsec_SECRET2"}',
+    "a secret that is no list": b'{"api_key":"rk_live_SECRET1","webhook_secrets":"whsec_SECRET2"}',
+    "too much": b'{"api_key":"rk_live_SECRET1"' + b" " * 70_000 + b"}",
+}
+
+
+@pytest.fixture(scope="module")
+def warm_here() -> Iterator[Warm]:
+    """Run the process that commands are forked from."""
+    with warm_process() as running:
+        yield running
+
+
+@pytest.fixture
+def bench(warm_here: Warm, tmp_path: Path) -> Bench:
+    """Give a deployment with one account."""
+    made = another_deployment(tmp_path / "data")
+    own = Bench(data_dir=made.data_dir, settings=dict(made.settings), warm=warm_here)
+    own.account("Alpine Outfitters")
+    return own
+
+
+@pytest.fixture(scope="module")
+def untouched(warm_here: Warm, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """Give a deployment with one account, for commands that must not change anything."""
+    made = another_deployment(tmp_path_factory.mktemp("untouched") / "data")
+    own = Bench(data_dir=made.data_dir, settings=dict(made.settings), warm=warm_here)
+    own.account("Alpine Outfitters")
+    return own
+
+
+def acts(bench: Bench) -> list[str]:
+    """What operators did, but for what `init` does."""
+    done = [entry["action"] for entry in bench.read("buyers", "audit")]
+    return [action for action in done if action != "clearance_key_added"]
+
+
+@pytest.fixture
+def provider() -> Iterator[Playing]:
+    """Serve a simulated Stripe."""
+    with playing("stripe") as running:
+        yield running
+
+
+@pytest.fixture
+def credentials(provider: Playing, tmp_path: Path) -> Path:
+    """Give a credentials file that it accepts."""
+    file = tmp_path / "stripe.json"
+    file.write_text(json.dumps(provider.simulator.credentials))
+    file.chmod(0o600)
+    return file
+
+
+SET = ("accounts", "verification", "set", "Alpine Outfitters", "--provider", "stripe")
+SHOW = ("accounts", "verification", "show", "Alpine Outfitters")
+
+
+def test_settings_are_set_shown_changed_and_removed_and_each_is_written_down(
+    bench: Bench, provider: Playing, credentials: Path
+) -> None:
+    """What is left out gets its default; the credentials are shown nowhere."""
+    assert bench.read(*SHOW) is None
+    where = ("--credentials-file", str(credentials), "--dangerous-base-url", provider.url)
+    first = bench.read(*SET, *where, "--minimum-age", "21", "--zip-source", "document")
+    assert first == bench.read(*SHOW)
+    assert (first["revision"], first["minimum_age"], first["zip_sources"]) == (1, 21, ["document"])
+    assert first["webhook_url"].endswith(f"/v1/provider_webhooks/stripe/{first['account_id']}")
+    second = bench.run(*SET, *where, "--require-subject-reference", "--check", "--json")
+    assert provider.url in second.stderr, "a warning names who is asked instead"
+    shown = json.loads(second.stdout)
+    assert (shown["revision"], shown["minimum_age"]) == (2, 18)
+    assert shown["subject_reference_required"] is True
+    assert bench.read(*SHOW) == shown
+    gone = bench.read("accounts", "verification", "remove", "Alpine Outfitters", "--yes")
+    assert gone["removed"] is True
+    assert bench.read(*SHOW) is None
+    again = bench.read("accounts", "verification", "remove", "Alpine Outfitters", "--yes")
+    assert again["removed"] is False
+    audit = bench.read("buyers", "audit", first["account_id"])
+    assert sorted(entry["action"] for entry in audit) == [
+        "verification_settings_changed",
+        "verification_settings_changed",
+        "verification_settings_removed",
+    ]
+    changes = [e["details"] for e in audit if e["action"] == "verification_settings_changed"]
+    assert sorted(change["rules"]["minimum_age"] for change in changes) == [18, 21]
+    assert {change["base_url"] for change in changes} == {provider.url}
+    said = json.dumps([first, shown, audit]) + second.stderr
+    for secret in ("rk_live", "whsec"):
+        assert secret not in said
+
+
+@pytest.mark.parametrize("name", CREDENTIALS_WRONG)
+def test_wrong_credentials_are_refused_without_being_shown(
+    untouched: Bench, tmp_path: Path, name: str
+) -> None:
+    """Nothing is changed, and no secret stands in the message."""
+    file = tmp_path / "wrong.json"
+    file.write_bytes(CREDENTIALS_WRONG[name])
+    said = untouched.refused(*SET, "--credentials-file", str(file))
+    assert "SECRET" not in said
+    assert untouched.read(*SHOW) is None
+    assert acts(untouched) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--minimum-age", "17"), "between 18"),
+        (("--minimum-age", "100"), "99"),
+        (("--validity-days", "0"), "1 to 365"),
+        (("--validity-days", "366"), "1 to 365"),
+        (("--zone", "California"), "time zone"),
+        (("--zone", "../../etc/passwd"), "time zone"),
+        (("--zone", ""), "time zone"),
+        (("--dangerous-base-url", "127.0.0.1:9100"), "base URL"),
+        (("--dangerous-base-url", "ftp://127.0.0.1"), "base URL"),
+        (("--dangerous-base-url", "http://["), "base URL"),
+        (("--dangerous-base-url", "http://user:pw@127.0.0.1"), "base URL"),
+        (("--check", "--dangerous-base-url", "http://["), "base URL"),
+        (("--check", "--dangerous-base-url", "http://127.0.0.1:1"), "no usable answer"),
+    ],
+)
+def test_settings_that_are_not_possible_change_nothing(
+    untouched: Bench, credentials: Path, options: tuple[str, ...], says: str
+) -> None:
+    """The floor of the deployment included."""
+    said = untouched.refused(*SET, "--credentials-file", str(credentials), *options)
+    assert says in said
+    assert untouched.read(*SHOW) is None
+
+
+def test_the_floor_of_the_deployment_is_the_default_and_the_least(
+    bench: Bench, credentials: Path
+) -> None:
+    """COUNTERSIGN_MINIMUM_AGE and COUNTERSIGN_VERIFICATION_DAYS."""
+    tight = bench.but(MINIMUM_AGE="21", VERIFICATION_DAYS="90")
+    file = ("--credentials-file", str(credentials))
+    assert "between 21" in tight.refused(*SET, *file, "--minimum-age", "20")
+    assert "1 to 90" in tight.refused(*SET, *file, "--validity-days", "91")
+    made = tight.read(*SET, *file)
+    assert (made["minimum_age"], made["validity_days"]) == (21, 90)
+
+
+def test_check_asks_the_provider_and_changes_nothing_if_it_refuses(
+    untouched: Bench, provider: Playing, tmp_path: Path
+) -> None:
+    """By a session that does not exist: nobody's data is read."""
+    wrong = dict(provider.simulator.credentials) | {"api_key": "rk_live_not_this_one"}
+    file = tmp_path / "wrong.json"
+    file.write_text(json.dumps(wrong))
+    where = ("--credentials-file", str(file), "--dangerous-base-url", provider.url)
+    said = untouched.refused(*SET, *where, "--check")
+    assert "refuses these credentials" in said
+    assert "rk_live_not_this_one" not in said
+    assert untouched.read(*SHOW) is None
+    known = {session.session_id for session in provider.simulator.sessions}
+    asked = "".join(request.path for request in provider.served.requests)
+    assert asked
+    assert not [session_id for session_id in known if session_id in asked]
+
+
+def test_credentials_come_from_a_file_or_from_the_environment_alone(
+    bench: Bench, provider: Playing, credentials: Path, tmp_path: Path
+) -> None:
+    """An argument would stand in the list of processes."""
+    where = ("--dangerous-base-url", provider.url)
+    assert "--credentials-file" in bench.refused(*SET, *where)
+    assert "cannot be read" in bench.refused(*SET, "--credentials-file", str(tmp_path / "none"))
+    assert "cannot be read" in bench.refused(*SET, "--credentials-file", str(tmp_path))
+    given = bench.but(PROVIDER_CREDENTIALS=credentials.read_text())
+    assert given.read(*SET, *where, "--check")["provider"] == "stripe"
+    credentials.chmod(0o644)
+    done = bench.run(*SET, *where, "--credentials-file", str(credentials))
+    assert "others than you can read" in done.stderr
+
+
+def test_an_unknown_account_or_buyer_is_told_so(untouched: Bench, credentials: Path) -> None:
+    """And nothing is written down of what was not done."""
+    nobody = ("accounts", "verification", "set", "Nobody", "--provider", "stripe")
+    untouched.refused(*nobody, "--credentials-file", str(credentials))
+    untouched.refused("accounts", "verification", "show", "Nobody")
+    cbid = "cbid_" + "0" * 26
+    for words in (("show",), ("revoke", "--reason", "x", "--yes"), ("reinstate", "--reason", "x"),
+                  ("evidence", "--reason", "x")):  # fmt: skip
+        assert cbid in untouched.refused("buyers", words[0], cbid, *words[1:])
+    assert acts(untouched) == []

@@ -1,0 +1,357 @@
+"""One person, one cbid: what stays, what ends, and what other accounts are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.mode import Mode
+from countersign.domain.reason import Reason
+from countersign.errors import (
+    InvalidArgument,
+    InvalidRequest,
+    NotFound,
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    RateLimited,
+    UnknownSubject,
+)
+from countersign.ids import BUYER
+from countersign.services.verify_buyer import VerificationRequest
+from countersign.simulators.protocol import Reply, Request, Session
+from tests.verification.conftest import each_engine
+from tests.verification.inside import Insider, Stage
+
+S, R = BuyerStatus, Reason
+DAY = timedelta(days=1)
+MS = timedelta(milliseconds=1)
+
+
+def verified(vendor: Insider, session: Session, shipping_zip: str | None = None) -> str:
+    """Verify the buyer of a session, who must be verified; gives the cbid."""
+    outcome = vendor.verify(session, shipping_zip)
+    assert outcome.standing.status is S.VERIFIED, outcome.standing
+    return outcome.cbid
+
+
+def same_person(vendor: Insider) -> tuple[Session, Session]:
+    """Two sessions in which the same document was shown."""
+    simulator = vendor.playing.simulator
+    twice = [s for s in simulator.sessions if "samedocument" in str(s.subject_reference)]
+    assert len(twice) == 2
+    return twice[0], twice[1]
+
+
+def test_a_verification_ends_when_it_is_read_after_its_time(stage: Stage) -> None:
+    """To the millisecond, without anything being written."""
+    vendor = stage.insider(validity_days=30)
+    cbid = verified(vendor, vendor.part("verified"))
+    expires_at = vendor.standing(cbid).expires_at
+    assert expires_at is not None
+    before = stage.rows("SELECT * FROM buyers")
+    stage.clock.now = expires_at - MS
+    assert vendor.standing(cbid).status is S.VERIFIED
+    stage.clock.now = expires_at
+    told = vendor.standing(cbid)
+    assert (told.status, told.expires_at) == (S.EXPIRED, expires_at)
+    assert stage.rows("SELECT * FROM buyers") == before
+
+
+def test_the_same_session_does_not_make_a_verification_younger(stage: Stage) -> None:
+    """Sent again and again, it ends when it would have ended."""
+    vendor = stage.insider(validity_days=30)
+    session, decided_at = vendor.part("verified"), stage.clock.monotonic()
+    stage.provider_seconds = lambda: decided_at
+    cbid = verified(vendor, session)
+    first = vendor.standing(cbid)
+    stage.clock.now += 20 * DAY
+    assert verified(vendor, session) == cbid
+    assert vendor.standing(cbid) == first
+    stage.clock.now += 20 * DAY
+    again = vendor.verify(session)
+    assert (again.cbid, again.standing.status) == (cbid, S.EXPIRED)
+    assert vendor.standing(cbid).status is S.EXPIRED
+
+
+@each_engine
+def test_the_same_document_in_a_new_session_keeps_the_cbid(stage: Stage) -> None:
+    """Re-verification: one person, one cbid, also at another vendor."""
+    vendor = stage.insider()
+    once, again = same_person(vendor)
+    other = stage.insider(vendor.playing)
+    assert verified(vendor, once) == verified(vendor, again) == verified(other, again)
+    assert len(stage.rows("SELECT * FROM buyers")) == 1
+    assert len(stage.rows("SELECT * FROM buyer_documents")) == 1
+
+
+def test_a_new_session_makes_an_expired_verification_count_again(stage: Stage) -> None:
+    """The cbid that a checkout has kept goes on."""
+    vendor = stage.insider(validity_days=30)
+    once, again = same_person(vendor)
+    cbid = verified(vendor, once)
+    stage.clock.now += 31 * DAY
+    assert vendor.standing(cbid).status is S.EXPIRED
+    # The simulated provider has just decided, whatever the time.
+    assert verified(vendor, again) == cbid
+    assert vendor.standing(cbid).status is S.VERIFIED
+
+
+@each_engine
+def test_one_session_never_makes_two_buyers_also_across_accounts(stage: Stage) -> None:
+    """Also if the second account asks for more, or sends another ZIP code."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    cbid = verified(vendor, session)
+    strict = stage.insider(vendor.playing, minimum_age=99)
+    other = strict.verify(session)
+    assert (other.cbid, other.standing.status) == (cbid, S.FAILED)
+    elsewhere = stage.insider(vendor.playing).verify(session, "10001")
+    assert (elsewhere.cbid, elsewhere.standing.reasons) == (cbid, (R.ZIP_MISMATCH,))
+    assert len(stage.rows("SELECT * FROM buyers")) == 1
+
+
+@each_engine
+def test_verified_is_never_taken_away_by_a_failed_attempt(stage: Stage) -> None:
+    """*verify* tells of the attempt, *status* of the buyer."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    cbid = verified(vendor, session)
+    before = vendor.standing(cbid)
+    failed = vendor.verify(session, "10001")
+    assert (failed.cbid, failed.standing.status) == (cbid, S.FAILED)
+    assert failed.standing.reasons == (R.ZIP_MISMATCH,)
+    assert vendor.standing(cbid) == before
+
+
+def test_a_failed_buyer_is_verified_by_a_later_attempt(stage: Stage) -> None:
+    """The same cbid, from the first failure on."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    failed = vendor.verify(session, "10001")
+    assert vendor.standing(failed.cbid).status is S.FAILED
+    assert verified(vendor, session) == failed.cbid
+    assert vendor.standing(failed.cbid).status is S.VERIFIED
+
+
+@each_engine
+def test_a_zip_is_no_oracle_for_where_somebody_lives(stage: Stage) -> None:
+    """Five different ones a day for one buyer and account; the right one, too, is refused then."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    for number in range(5):
+        vendor.verify(session, f"1000{number}")
+    before = stage.rows("SELECT * FROM verifications")
+    with pytest.raises(RateLimited) as refused:
+        vendor.verify(session)
+    assert 0 < refused.value.retry_after <= 86401
+    assert stage.rows("SELECT * FROM verifications") == before
+    assert len(before) == 5
+    # Nor by another session of the same document, and one that was tried is no news.
+    assert vendor.verify(session, "10004").standing.reasons == (R.ZIP_MISMATCH,)
+    stage.clock.now += DAY
+    verified(vendor, session)
+
+
+# --- revocation --------------------------------------------------------------------------------
+
+
+def revoke(stage: Stage, cbid: str) -> None:
+    stage.do(stage.opened.operate_buyers.revoke(cbid, "case 7"))
+
+
+@each_engine
+def test_a_revoked_document_stays_revoked_under_a_new_session(stage: Stage) -> None:
+    """At every account, until it is reinstated; then the buyer is what it was."""
+    vendor = stage.insider()
+    once, again = same_person(vendor)
+    other = stage.insider(vendor.playing)
+    cbid = verified(vendor, once)
+    before = vendor.standing(cbid)
+    revoke(stage, cbid)
+    for asking in (vendor, other):
+        assert asking.standing(cbid).status is S.REVOKED
+        for session in (once, again):
+            outcome = asking.verify(session)
+            assert (outcome.cbid, outcome.standing.status) == (cbid, S.REVOKED)
+    stage.do(stage.opened.operate_buyers.reinstate(cbid, "a mistake"))
+    assert vendor.standing(cbid) == before
+    assert verified(other, again) == cbid
+
+
+@each_engine
+def test_a_document_shown_first_after_the_revocation_is_revoked_too(stage: Stage) -> None:
+    """The session leads to the revoked buyer: whatever is shown in it is a revoked person's."""
+    vendor = stage.insider()
+    once, again = same_person(vendor)
+    waiting = vendor.verify(replace(vendor.part("pending"), subject_reference=None))
+    revoke(stage, waiting.cbid)
+    pending = vendor.part("pending").session_id
+
+    def decided(request: Request, reply: Reply) -> Reply:
+        if pending not in request.path:
+            return reply
+        path = request.path.replace(pending, once.session_id)
+        answered = vendor.playing.simulator.simulator.answer(replace(request, path=path))
+        body = answered.body.replace(once.session_id.encode(), pending.encode())
+        return replace(answered, body=body)
+
+    with vendor.playing.mood(decided):
+        shown = vendor.verify(replace(vendor.part("pending"), subject_reference=None))
+    assert (shown.cbid, shown.standing.status) == (waiting.cbid, S.REVOKED)
+    assert vendor.verify(again).standing.status is S.REVOKED
+
+
+def test_revoking_and_reinstating_are_written_down_with_their_reason(stage: Stage) -> None:
+    """Who, when, why; what cannot be done is not written down."""
+    vendor = stage.insider()
+    cbid = verified(vendor, vendor.part("verified"))
+    operate = stage.opened.operate_buyers
+    with pytest.raises(InvalidArgument):
+        stage.do(operate.reinstate(cbid, "case 7"))
+    for reason in ("", " \t"):
+        with pytest.raises(InvalidArgument):
+            stage.do(operate.revoke(cbid, reason))
+    with pytest.raises(UnknownSubject):
+        stage.do(operate.revoke(f"{BUYER}_{'0' * 26}", "case 7"))
+    stage.do(operate.revoke(cbid, "case 7"))
+    stage.clock.now += DAY
+    stage.do(operate.reinstate(cbid, "case 7 closed"))
+    entries = stage.do(operate.audit_log(cbid))
+    assert [(e.action, e.details["reason"]) for e in entries] == [
+        ("buyer_revoked", "case 7"),
+        ("buyer_reinstated", "case 7 closed"),
+    ]
+
+
+def test_somebody_who_was_never_verified_has_to_verify_after_being_reinstated(
+    stage: Stage,
+) -> None:
+    """There is nothing to go back to."""
+    vendor = stage.insider()
+    failed = vendor.verify(vendor.part("underage"))
+    revoke(stage, failed.cbid)
+    assert vendor.verify(vendor.part("underage")).standing.status is S.REVOKED
+    buyer = stage.do(stage.opened.operate_buyers.reinstate(failed.cbid, "a mistake"))
+    assert buyer.status is S.REQUIRES_INPUT
+    assert vendor.verify(vendor.part("underage")).standing.status is S.FAILED
+
+
+# --- whose session -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plays", ["other_subject", "test_mode"])
+def test_another_persons_or_a_test_session_writes_nothing(stage: Stage, plays: str) -> None:
+    """With a live key the provider's test mode proves nothing."""
+    vendor = stage.insider()
+    with pytest.raises(ProviderSessionNotBound):
+        vendor.verify(vendor.part(plays))
+    for table in ("buyers", "verifications", "provider_sessions", "buyer_documents"):
+        assert stage.rows(f"SELECT * FROM {table}") == [], table  # noqa: S608 - our own names
+
+
+def test_a_subject_reference_has_to_be_the_sessions(stage: Stage) -> None:
+    """Given: compared. Required: also given."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    unnamed = replace(session, subject_reference=None)
+    with pytest.raises(ProviderSessionNotBound):
+        vendor.verify(session, subject_reference="buyer-somebody-else")
+    cbid = verified(vendor, unnamed)
+    vendor.configure(subject_reference_required=True)
+    with pytest.raises(InvalidRequest, match=r"subject_reference"):
+        vendor.verify(unnamed)
+    with pytest.raises(ProviderSessionNotBound):
+        vendor.verify(session, subject_reference="buyer-somebody-else")
+    assert verified(vendor, session) == cbid
+
+
+@pytest.mark.parametrize("session_id", ["", "vs_", "../x", "vs_1?x=y", "inq_1", "vs_" + "é"])
+def test_what_is_no_session_id_of_the_provider_is_never_sent(stage: Stage, session_id: str) -> None:
+    """It is refused before anything leaves the house."""
+    vendor = stage.insider()
+    with pytest.raises(ProviderSessionNotFound):
+        vendor.verify(replace(vendor.part("verified"), session_id=session_id))
+    assert vendor.playing.served.requests == []
+
+
+# --- other accounts ----------------------------------------------------------------------------
+
+
+def test_each_account_is_told_the_status_by_its_own_rules(stage: Stage) -> None:
+    """What was proved crosses accounts; what an account asks for does not."""
+    vendor = stage.insider(validity_days=365)
+    cbid = verified(vendor, vendor.part("verified"))
+    own = vendor.standing(cbid)
+    plain = stage.insider(vendor.playing)
+    assert plain.standing(cbid) == own
+    older = stage.insider(vendor.playing, minimum_age=99)
+    told = older.standing(cbid)
+    assert (told.status, told.reasons) == (S.REQUIRES_INPUT, (R.AGE_NOT_PROVED,))
+    assert (told.verified_at, told.expires_at) == (None, None)
+    elsewhere = stage.insider(vendor.playing, zip_sources=("proof_of_address",))
+    assert elsewhere.standing(cbid).reasons == (R.ADDRESS_NOT_PROVED,)
+    shorter = stage.insider(vendor.playing, validity_days=1)
+    assert own.expires_at is not None
+    shown = shorter.standing(cbid).expires_at
+    assert shown is not None
+    assert own.expires_at - shown == 364 * DAY
+
+
+def test_an_account_without_a_provider_is_told_by_the_deployments_floor(stage: Stage) -> None:
+    """It has no rules of its own."""
+    vendor = stage.insider()
+    cbid = verified(vendor, vendor.part("verified"))
+    bare = stage.insider(vendor.playing)
+    stage.do(stage.opened.manage_verification.remove(bare.account_id))
+    assert bare.standing(cbid) == vendor.standing(cbid)
+
+
+def test_a_simulated_verification_counts_nowhere_else_and_in_no_other_mode(stage: Stage) -> None:
+    """Whatever a test key verified."""
+    vendor, other = stage.insider(), stage.insider()
+    tester = replace(vendor.principal, mode=Mode.TEST)
+    request = VerificationRequest(
+        provider_identity_session_id="vs_1",
+        shipping_zip="94110",
+        test_mode=True,
+        subject_reference=None,
+    )
+    cbid = stage.do(stage.opened.verify_buyer(tester, request)).cbid
+    ask = stage.opened.buyer_status
+    assert stage.do(ask(tester, cbid)).status is S.VERIFIED
+    elsewhere = stage.do(ask(replace(other.principal, mode=Mode.TEST), cbid))
+    assert (elsewhere.status, elsewhere.reasons) == (S.REQUIRES_INPUT, (R.SIMULATED_ELSEWHERE,))
+    for live in (vendor, other):
+        with pytest.raises(NotFound):
+            live.standing(cbid)
+
+
+def test_the_floor_of_the_deployment_holds_for_settings_made_before_it(stage: Stage) -> None:
+    """The operator has tightened it since: stored settings are judged by the new one."""
+    vendor = stage.insider(validity_days=365)
+    session = vendor.part("verified")
+    cbid = verified(vendor, session)
+    stage.restart(MINIMUM_AGE="99", VERIFICATION_DAYS="10")
+    assert vendor.standing(cbid).reasons == (R.AGE_NOT_PROVED,)
+    assert vendor.verify(session).standing.reasons == (R.AGE_BELOW_MINIMUM,)
+    with pytest.raises(InvalidArgument):
+        vendor.configure(minimum_age=98, validity_days=10)
+    with pytest.raises(InvalidArgument):
+        vendor.configure(minimum_age=99, validity_days=11)
+
+
+def test_what_one_account_proved_by_looser_rules_is_not_lost_for_a_stricter_one(
+    stage: Stage,
+) -> None:
+    """The same session, judged by both: each relies on what its own rules proved."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    strict = stage.insider(vendor.playing, minimum_age=23)
+    cbid = verified(strict, session)
+    assert strict.standing(cbid).status is S.VERIFIED
+    verified(vendor, session)
+    assert strict.standing(cbid).status is S.VERIFIED
+    assert vendor.standing(cbid).status is S.VERIFIED

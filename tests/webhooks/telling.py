@@ -1,0 +1,106 @@
+"""A deployment in this process, and what its accounts are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Connection, text
+
+from countersign.domain.key import Principal
+from countersign.domain.mode import Mode
+from tests.clearances.desk import Desk, MovingClock, open_desk
+from tests.support import postgres
+
+ZIP = "94105"
+NOTICE = "ab1263"
+SIGNED_FOR = """
+id = "of-this-test"
+version = "{version}"
+title = "A notice"
+heading = "Read this"
+attestation_text = "I have read it"
+source_law = "Civil Code 1"
+source_bill = "AB 1"
+jurisdiction = "US-CA"
+language = "en"
+effective_from = 2026-01-01
+retention_years = 5
+source_url = "https://law.example/text"
+editorial = []
+text_gaps = []
+bullets = [{{ id = "a", text = "The only line." }}]
+"""
+
+Told = tuple[str, dict[str, str]]
+
+
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def desk(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Desk]:
+    """Give a deployment in this process whose clock the tests move forward, on each engine."""
+    settings = {}
+    if request.param == "postgres":
+        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
+        settings["DATABASE_URL"] = postgres.fresh_database(server)
+    data_dir = tmp_path_factory.mktemp(f"told-{request.param}") / "data"
+    # Not before the beginning of the logs, which is made by the machine's clock.
+    clock = MovingClock(datetime.now(tz=UTC).replace(microsecond=0) + timedelta(days=1))
+    with open_desk(data_dir, clock, settings) as made:
+        yield made
+
+
+def told(desk: Desk, who: Principal) -> list[Told]:
+    """Read everything that an account was told, in order."""
+    desk.do(desk.deployment.seal_log.settle())
+    found: list[Told] = []
+    after = None
+    while True:
+        page, _ = desk.do(
+            desk.deployment.read_events.many(who, type_=None, after=after, since=None, limit=100)
+        )
+        if not page:
+            return found
+        found += [(view.event.type.value, dict(view.event.data)) for view in page]
+        after = page[-1].id
+
+
+def of_buyers(desk: Desk, who: Principal) -> list[Told]:
+    return [event for event in told(desk, who) if event[0].startswith("buyer.")]
+
+
+def sweep(desk: Desk) -> int:
+    return desk.do(desk.deployment.expire_buyers.sweep())
+
+
+def in_mode(who: Principal, mode: Mode) -> Principal:
+    """The same account with a key of this mode."""
+    return Principal(
+        key_id=who.key_id,
+        account_id=who.account_id,
+        mode=mode,
+        scopes=who.scopes,
+        credential=who.credential,
+    )
+
+
+def verified_by(desk: Desk, who: Principal, cbid: str) -> None:
+    """Note that this account has verified the buyer, as judging a session would."""
+
+    def act(connection: Connection, batch: Sequence[None]) -> list[None]:
+        row = {
+            "id": f"ver_{cbid[5:]}", "account": who.account_id, "mode": who.mode.value,
+            "cbid": cbid,
+        }  # fmt: skip
+        statement = text(
+            "INSERT INTO verifications (id, account_id, mode, cbid, provider, status, reasons, at)"
+            " VALUES (:id, :account, :mode, :cbid, 'sandbox', 'verified', '[]', 0)"
+        )
+        connection.execute(statement, row)
+        return [None] * len(batch)
+
+    desk.do(desk.deployment.database.write(act, None))

@@ -1,0 +1,159 @@
+"""Expiry: what time takes away is told once, soon, and to those whom it concerns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+import msgspec
+import pytest
+from sqlalchemy import Connection, text
+
+from countersign.bootstrap import open_deployment
+from countersign.domain.buyer import VALIDITY, BuyerStatus
+from countersign.domain.mode import Mode
+from countersign.storage.buyers import buyers_by_cbid, tell_of_buyer, write_buyer
+from countersign.storage.expiries import tell_expired
+from tests.clearances.desk import Desk
+from tests.webhooks.telling import ZIP, of_buyers, sweep, told, verified_by
+
+pytestmark = pytest.mark.contract
+
+
+def test_who_knows_a_person_by_another_identifier_is_told_by_that_one(desk: Desk) -> None:
+    """Two identifiers turned out to be one person: no vendor learns the other's."""
+    one, other = desk.account(Mode.LIVE), desk.account(Mode.LIVE)
+    older, newer = desk.live_buyer(one, ZIP), desk.live_buyer(other, ZIP)
+    verified_by(desk, one, older)
+
+    def join(connection: Connection, batch: Sequence[None]) -> list[None]:
+        statement = text("UPDATE buyers SET same_as = :older WHERE cbid = :newer")
+        connection.execute(statement, {"older": older, "newer": newer})
+        return [None] * len(batch)
+
+    desk.do(desk.deployment.database.write(join, None))
+    desk.revoke(newer)
+    assert of_buyers(desk, one) == [("buyer.revoked", {"cbid": older})]
+    assert of_buyers(desk, other) == [("buyer.revoked", {"cbid": newer})]
+    desk.reinstate(older)
+    desk.clock.advance(VALIDITY + timedelta(days=1))
+    sweep(desk)
+    assert of_buyers(desk, one)[-1] == ("buyer.expired", {"cbid": older})
+    assert of_buyers(desk, other)[-1] == ("buyer.expired", {"cbid": newer})
+    assert sweep(desk) == 0
+
+
+def test_the_sweep_tells_of_an_expiry_once_and_not_before(desk: Desk) -> None:
+    """To the second, and again only after a new verification."""
+    sweep(desk)
+    who = desk.account()
+    cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
+    verified, expired = ("buyer.verified", {"cbid": cbid}), ("buyer.expired", {"cbid": cbid})
+    desk.clock.advance(VALIDITY - timedelta(seconds=1))
+    sweep(desk)
+    assert told(desk, who) == [verified]
+    desk.clock.advance(timedelta(seconds=1))
+    assert sweep(desk) >= 1
+    assert sweep(desk) == 0
+    assert told(desk, who) == [verified, expired]
+    _verify_anew(desk, cbid)
+    assert told(desk, who) == [verified, expired, verified]
+    desk.clock.advance(VALIDITY)
+    sweep(desk)
+    assert told(desk, who) == [verified, expired, verified, expired]
+
+
+def _verify_anew(desk: Desk, cbid: str) -> None:
+    def act(connection: Connection, batch: Sequence[None]) -> list[None]:
+        before = buyers_by_cbid(connection, [cbid])[cbid]
+        now = desk.clock.now
+        after = msgspec.structs.replace(
+            before, status=BuyerStatus.VERIFIED, verified_at=now, expires_at=now + VALIDITY
+        )
+        write_buyer(connection, before, after)
+        tell_of_buyer(connection, after, now)
+        return [None] * len(batch)
+
+    desk.do(desk.deployment.database.write(act, None))
+
+
+def test_a_failed_attempt_after_an_expiry_does_not_tell_of_it_again(desk: Desk) -> None:
+    """What was told stays told while nothing has changed about it."""
+    who = desk.account()
+    cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
+    desk.clock.advance(VALIDITY)
+    sweep(desk)
+
+    def act(connection: Connection, batch: Sequence[None]) -> list[None]:
+        before = buyers_by_cbid(connection, [cbid])[cbid]
+        write_buyer(connection, before, msgspec.structs.replace(before, same_as=None, proofs=()))
+        write_buyer(connection, before, msgspec.structs.replace(before, simulated=False))
+        return [None] * len(batch)
+
+    desk.do(desk.deployment.database.write(act, None))
+    assert sweep(desk) == 0
+    assert told(desk, who).count(("buyer.expired", {"cbid": cbid})) == 1
+
+
+def test_a_revoked_buyer_does_not_expire(desk: Desk) -> None:
+    """There is nothing left that time could take away; reinstated late, it is expired at once."""
+    who = desk.account()
+    cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
+    desk.revoke(cbid)
+    desk.clock.advance(VALIDITY + timedelta(days=1))
+    sweep(desk)
+    desk.reinstate(cbid)
+    sweep(desk)
+    types = ["buyer.verified", "buyer.revoked", "buyer.expired"]
+    assert told(desk, who) == [(type_, {"cbid": cbid}) for type_ in types]
+
+
+def test_an_accounts_sandbox_can_be_swept_ahead_of_time(desk: Desk) -> None:
+    """By a clock of its own: its test buyers, and nobody else's; later sweeps find nothing."""
+    sweep(desk)
+    ahead, other = desk.account(), desk.account()
+    cbid = desk.sandbox_buyer(ahead, "sess_a", ZIP)
+    others = desk.sandbox_buyer(other, "sess_a", ZIP)
+
+    def act(connection: Connection, batch: Sequence[None]) -> list[int]:
+        now = desk.clock.now
+        return [
+            tell_expired(
+                connection,
+                expired_by=now + VALIDITY,
+                at=now,
+                limit=10,
+                sandbox_of=ahead.account_id,
+            )
+            for _ in batch
+        ]
+
+    assert desk.do(desk.deployment.database.write(act, None)) == 1
+    expired = ("buyer.expired", {"cbid": cbid})
+    assert told(desk, ahead)[-1] == expired
+    assert [event[0] for event in told(desk, other)] == ["buyer.verified"]
+    desk.clock.advance(VALIDITY)
+    sweep(desk)
+    assert told(desk, ahead).count(expired) == 1
+    assert told(desk, other)[-1] == ("buyer.expired", {"cbid": others})
+
+
+def test_two_servers_that_sweep_at_once_tell_of_each_expiry_once(desk: Desk) -> None:
+    """They take different buyers, or one of them finds nothing left."""
+    sweep(desk)
+    who = desk.account()
+    cbids = {desk.sandbox_buyer(who, f"sess_{n}", ZIP) for n in range(30)}
+    desk.clock.advance(VALIDITY)
+
+    async def scenario() -> None:
+        deployment = desk.deployment
+        async with open_deployment(deployment.settings, clock=desk.clock) as second:
+            await asyncio.gather(
+                *(one.expire_buyers.sweep() for one in (deployment, second) for _ in range(3))
+            )
+            await second.expire_buyers.sweep()
+
+    desk.do(scenario())
+    expired = [data["cbid"] for type_, data in told(desk, who) if type_ == "buyer.expired"]
+    assert sorted(expired) == sorted(cbids)

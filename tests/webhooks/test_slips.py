@@ -1,0 +1,179 @@
+"""Slips that good implementations made, each looked for here where it could have been repeated."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from types import ModuleType
+
+import pytest
+
+from countersign import ports
+from countersign.domain import standard_webhooks
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.event import Event, EventType, NewEvent, Position
+from countersign.domain.instant import rfc3339
+from countersign.domain.mode import Mode
+from countersign.domain.standard_webhooks import SharedSecret, WebhookVerificationFailed, sign
+from countersign.domain.webhook import WebhookEndpoint, WebhookSecret
+from countersign.errors import InternalError
+from countersign.providers import webhook_sender
+from countersign.services import deliver_webhooks, events, webhook_endpoints
+from countersign.storage import accounts as accounts_store
+from countersign.storage import deliveries, expiries, webhooks
+from countersign.storage import events as events_store
+from countersign.storage.buyers import Buyers
+from countersign.storage.database import Database
+from tests.storage import items
+from tests.storage.conftest import Run
+from tests.unit.support import HandClock
+from tests.webhooks.conftest import Service, assemble, write
+
+NOW = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
+SECRET = SharedSecret(bytes(range(32)))
+
+
+def test_a_missing_or_empty_timestamp_never_becomes_the_local_clock() -> None:
+    """A message that does not say when it was sent is refused, not taken as new."""
+    headers = sign([SECRET], "evt_1", int(NOW.timestamp()), b"{}")
+    now = NOW.timestamp()
+    assert standard_webhooks.verify([SECRET], headers, b"{}", now) == "evt_1"
+    bare = {name: value for name, value in headers.items() if "timestamp" not in name}
+    for broken in (bare, bare | {"webhook-timestamp": ""}, bare | {"webhook-timestamp": "now"}):
+        with pytest.raises(WebhookVerificationFailed):
+            standard_webhooks.verify([SECRET], broken, b"{}", now)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Kathmandu"])
+def test_the_time_of_an_event_is_utc_wherever_the_server_stands(zone: str) -> None:
+    """The machine's own zone is not asked."""
+    program = (
+        "from datetime import datetime, UTC, timedelta, timezone;"
+        "from countersign.domain.instant import rfc3339;"
+        "print(rfc3339(datetime(2026, 11, 20, 22, 31, tzinfo=timezone(timedelta(hours=1)))))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"TZ": zone},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout.strip() == "2026-11-20T21:31:00Z" == rfc3339(NOW)
+
+
+@pytest.mark.contract
+def test_an_event_without_a_time_zone_is_not_written(
+    service: Service, database: Database, run: Run
+) -> None:
+    """A naive time would be read as somebody's local one."""
+    type_, naive = EventType.BUYER_FAILED, NOW.replace(tzinfo=None)
+    new = NewEvent(service.account_id, Mode.TEST, type_, "cbid_test_x", naive)
+    with pytest.raises(InternalError):
+        run(write(database, [new]))
+    assert run(service.everything()) == []
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize(
+    "status", [s for s in BuyerStatus if s not in {BuyerStatus.VERIFIED, BuyerStatus.EXPIRED}]
+)
+def test_only_a_verified_buyer_is_told_of_as_verified(
+    status: BuyerStatus, database: Database, run: Run, clock: HandClock
+) -> None:
+    """Not one that has merely begun: a link that was opened verifies nothing."""
+
+    async def scenario() -> None:
+        owner = items.account()
+        await accounts_store.Accounts(database).add(owner)
+        service = assemble(database, owner.id, clock)
+        buyers = Buyers(database, items.JOURNAL)
+        begun, verified = items.identifier("cbid_test"), items.identifier("cbid_test")
+        await buyers.verify(items.verification(owner, begun, status=status))
+        await buyers.verify(items.verification(owner, verified))
+        told = [(v.event.type, v.event.object_id) for v in await service.everything()]
+        positive = [object_id for type_, object_id in told if type_ is EventType.BUYER_VERIFIED]
+        assert positive == [verified]
+        named = [type_.value for type_, object_id in told if object_id == begun]
+        assert named == ([] if status is BuyerStatus.PENDING else [f"buyer.{status}"])
+
+    run(scenario())
+
+
+def test_what_is_copied_shares_nothing_that_could_change() -> None:
+    """A changed copy of an endpoint, an event or a secret leaves the first as it was."""
+    secret = WebhookSecret(
+        id="whs_1", public_key="whpk_x", sealed=b"s", created_at=NOW, expires_at=None
+    )
+    endpoint = WebhookEndpoint(
+        id="we_1",
+        account_id="acct_1",
+        mode=Mode.TEST,
+        url="https://hook.example.com/",
+        description="",
+        event_types=frozenset({EventType.BUYER_FAILED}),
+        created_at=NOW,
+        disabled_at=None,
+        disabled_reason=None,
+        secrets=(secret,),
+    )
+    event = Event.example("acct_1", Mode.TEST, EventType.NOTICE_PUBLISHED, NOW)
+    for thing in (secret, endpoint, replace(endpoint, url="https://other.example.com/"), event):
+        hash(thing)  # whatever could change has no hash
+        for field in fields(thing):
+            with pytest.raises(AttributeError):
+                setattr(thing, field.name, None)
+    shown = event.data
+    shown["notice_id"] = "changed"
+    assert event.data["notice_id"] == "example"
+    assert Position(0, 1) < Position(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("interface", "implementation"),
+    [
+        (ports.EventStore, events_store.Events),
+        (ports.ExpiryStore, expiries.Expiries),
+        (ports.WebhookEndpointStore, webhooks.WebhookEndpoints),
+        (ports.DeliveryStore, deliveries.Deliveries),
+        (ports.WebhookSender, webhook_sender.WebhookSender),
+    ],
+)
+def test_interfaces_and_implementations_have_the_same_methods(
+    interface: type, implementation: type
+) -> None:
+    """Names, parameters and annotations: what a type checker compares where both meet."""
+    assert signatures(implementation) == signatures(interface)
+
+
+def signatures(type_: type) -> dict[str, str]:
+    return {
+        name: str(inspect.signature(member, eval_str=True))
+        for name, member in vars(type_).items()
+        if not name.startswith("_") and callable(member)
+    }
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        standard_webhooks, deliver_webhooks, webhook_endpoints, events, webhook_sender,
+        deliveries, webhooks, events_store, expiries,
+    ],
+)  # fmt: skip
+def test_no_method_is_there_twice_once_for_each_colour(module: ModuleType) -> None:
+    """Nothing is written in sync and async: no pair of names that differ by such a mark."""
+    names = {
+        name
+        for owner in (module, *(o for o in vars(module).values() if inspect.isclass(o)))
+        for name, member in vars(owner).items()
+        if callable(member) and not name.startswith("__")
+    }
+    assert names
+    twins = {n for n in names for mark in ("a", "async_", "aio_") if mark + n in names}
+    twins |= {n for n in names for mark in ("_async", "_sync", "_aio") if n + mark in names}
+    assert twins == set()
