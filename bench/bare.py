@@ -1,49 +1,71 @@
 """Countersign without evidence, for comparison only: ``python -m bench.bare`` serves it.
 
-The same server, checks and transaction, but an acknowledgment is one bare row: no record, no
-disclosures, no encryption, no entry in a log. This composition exists here and nowhere else.
+The same server, checks, transaction and promises: an acknowledgment can be read back, is listed and
+found by session or buyer, has its event and its kept answer. But it is one row in plain text: no
+record, no disclosures, no encryption, no entry in a log. This composition exists here and nowhere
+else.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import uvloop
-from sqlalchemy import Column, Connection, LargeBinary, MetaData, String, Table, text
+from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table
 
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
 from countersign.domain.acknowledgment import Receipt
+from countersign.domain.event import EventType, NewEvent
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.initials import check_initials
+from countersign.domain.instant import from_ns
 from countersign.domain.key import Principal
 from countersign.domain.notice import NoticeVersion
 from countersign.http.server import serve
 from countersign.ids import ACKNOWLEDGMENT, timed_id
 from countersign.services.acknowledge import Submission
 from countersign.storage.bulk import BulkInsert
+from countersign.storage.events import write_events
+from countersign.storage.idempotency import keep_answers
 
 _TABLE: Final = Table(
     "bare_acknowledgments",
     MetaData(),
     Column("id", String(40), primary_key=True),
     Column("account_id", String(40)),
+    Column("mode", String(4)),
+    Column("notice_id", String(64)),
+    Column("notice_version", String(64)),
+    Column("notice_digest", String(64)),
+    Column("at", BigInteger),
+    Column("session_id", String(255)),
+    Column("cbid", String(255)),
     Column("body", LargeBinary),
+    Index("bare_in_order", "account_id", "mode", "id"),
+    Index("bare_by_session", "account_id", "session_id"),
+    Index("bare_by_cbid", "account_id", "cbid"),
 )
-_insert: Final = BulkInsert(_TABLE, "id", "account_id", "body")
+_insert: Final = BulkInsert(_TABLE, *_TABLE.c.keys())
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def _add(connection: Connection, items: Sequence[tuple[str, str, bytes]]) -> list[None]:
-    _insert(connection, items)
+class _New(NamedTuple):
+    row: tuple[object, ...]
+    event: NewEvent
+    kept: IdempotencyEntry | None
+
+
+def _add(connection: Connection, items: Sequence[_New]) -> list[None]:
+    _insert(connection, [item.row for item in items])
+    write_events(connection, [item.event for item in items])
+    keep_answers(connection, [item.kept for item in items if item.kept])
     return [None] * len(items)
 
 
 def _make_table(connection: Connection, items: Sequence[None]) -> list[None]:
-    connection.execute(
-        text("CREATE TABLE bare_acknowledgments (id TEXT PRIMARY KEY, account_id TEXT, body BLOB)")
-    )
+    _TABLE.create(connection)
     return [None] * len(items)
 
 
@@ -59,16 +81,38 @@ class BareAcknowledge:
         principal: Principal,
         notice: NoticeVersion,
         submission: Submission,
-        remember: Callable[[Receipt], IdempotencyEntry] | None = None,  # noqa: ARG002 - the real one's signature
+        remember: Callable[[Receipt], IdempotencyEntry] | None = None,
     ) -> Receipt:
-        """Store one row."""
+        """Store one row, and its event."""
         content = notice.content
         check_initials(submission.initials_per_line, len(content.bullets))
         deployment = self._deployment
-        id_ = timed_id(ACKNOWLEDGMENT, deployment.clock.time_ns(), deployment.entropy(8))
-        row = (id_, principal.account_id, _encode(submission))
-        await deployment.database.write(_add, row)
-        return Receipt(id_, content.id, content.version)
+        time_ns = deployment.clock.time_ns()
+        receipt = Receipt(
+            timed_id(ACKNOWLEDGMENT, time_ns, deployment.entropy(8)), content.id, content.version
+        )
+        row = (
+            receipt.ack_id,
+            principal.account_id,
+            principal.mode.value,
+            content.id,
+            content.version,
+            notice.digest,
+            time_ns // 1_000_000,
+            submission.session_id,
+            submission.cbid,
+            _encode(submission),
+        )
+        event = NewEvent(
+            type=EventType.ACKNOWLEDGMENT_CREATED,
+            account_id=principal.account_id,
+            mode=principal.mode,
+            object_id=receipt.ack_id,
+            at=from_ns(time_ns),
+        )
+        kept = remember(receipt) if remember else None
+        await deployment.database.write(_add, _New(row, event, kept))
+        return receipt
 
 
 async def main() -> None:

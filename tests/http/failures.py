@@ -127,7 +127,7 @@ NOWHERE = [
     "/docs/errors/x",
     "/metrics",
     "/.git/config",
-    "/.well-known/jwks.json",
+    "/.well-known/openid-configuration",
     "/.well-known/security.txt",
     "//v1/notices",
     "/v1//notices",
@@ -178,6 +178,7 @@ def ordinary_failures(caller: Caller) -> Iterator[Failure]:
     yield from _keys(caller)
     yield from _requests(caller)
     yield from _rules(caller)
+    yield from _clearances(caller)
     yield _in_progress(caller)
 
 
@@ -254,6 +255,7 @@ def _addresses_and_methods(caller: Caller) -> Iterator[Failure]:
             ("/v1/notices/{}/versions", "notice_not_found"),
             ("/v1/acknowledgments/{}", "not_found"),
             ("/v1/buyers/{}/status", "not_found"),
+            ("/v1/clearances/{}", "not_found"),
         ):
             answer = caller.send(path.format(odd))
             yield caller.failure(path.format(odd[:20]), code, answer)
@@ -345,6 +347,30 @@ def _rules(caller: Caller) -> Iterator[Failure]:
     caller.post(ACKNOWLEDGE, INITIALED, idempotency_key=b"used")
     answer = caller.post(ACKNOWLEDGE, blank, idempotency_key=b"used")
     yield caller.failure("used key", "idempotency_key_reused", answer, b"POST")
+
+
+def _clearances(caller: Caller) -> Iterator[Failure]:
+    """What is refused around an order; that it is not cleared is an answer."""
+    session = b'"session_id":"cs","shipping_zip":"94110"'
+
+    def clear(ack_id: str, cbid: str) -> str:
+        body = b'{"ack_id":"%s","cbid":"%s",%s}' % (ack_id.encode(), cbid.encode(), session)
+        answer = caller.post("/v1/clearances", body)
+        assert answer.status == 200, answer.body
+        return f"/v1/clearances/{json.loads(answer.body)['clearance_id']}/fulfilment"
+
+    shipped = b'{"carrier":"UPS"}'
+    answer = caller.post("/v1/clearances/clr_unknown/fulfilment", shipped)
+    yield caller.failure("an unknown clearance", "not_found", answer, b"POST")
+    answer = caller.post(clear("ack_unknown", "cbid_unknown"), shipped)
+    yield caller.failure("not cleared", "clearance_not_granted", answer, b"POST")
+    initialed = caller.post(ACKNOWLEDGE, INITIALED[:-1] + b',"session_id":"cs"}')
+    verified = caller.post(VERIFY, b'{"test_mode":true,"shipping_zip":"94110"}')
+    order = clear(json.loads(initialed.body)["ack_id"], json.loads(verified.body)["cbid"])
+    answer = caller.post(order, b"{}")
+    yield caller.failure("an empty report", "invalid_request", answer, b"POST")
+    assert caller.post(order, shipped).status == 200
+    yield caller.failure("closed", "clearance_closed", caller.post(order, shipped), b"POST")
 
 
 def _in_progress(caller: Caller) -> Failure:

@@ -307,6 +307,54 @@ def a_planned_fault_is_ones_own(stage: Stage) -> None:
     assert verify(first.client).status_code == 200
 
 
+def _clear(asking: Party, asked: Party) -> httpx2.Response:
+    """One party asks about another's order."""
+    body = {
+        "ack_id": asked.ack_id,
+        "cbid": asked.cbid,
+        "session_id": asked.session_id,
+        "shipping_zip": "94110",
+    }
+    return asking.client.post("/v1/clearances", json=body)
+
+
+def an_order_is_decided_by_what_is_ones_own(stage: Stage) -> None:
+    """Another's acknowledgment is one that there is not, and so is a buyer of the other mode."""
+    for owner, other in stage.pairs():
+        reasons = _clear(other, owner).json()["reasons"]
+        assert "acknowledgment_not_found" in reasons
+        assert ("buyer_not_found" in reasons) == (owner.mode != other.mode)
+        assert "acknowledgment_not_found" not in _clear(owner, owner).json()["reasons"]
+
+
+def a_clearance_is_its_owners(stage: Stage) -> None:
+    """To all others it does not exist: it can neither be read, nor found, nor reported on."""
+    for owner, other in stage.pairs():
+        told = _clear(owner, owner).json()
+        path = f"/v1/clearances/{told['clearance_id']}"
+        assert owner.client.get(path).json()["session_id"] == owner.session_id
+        never = "/v1/clearances/clr_00000000000000000000000000"
+        for answer, unknown in (
+            (other.client.get(path), other.client.get(never)),
+            (
+                other.client.post(f"{path}/fulfilment", json={"carrier": "UPS"}),
+                other.client.post(f"{never}/fulfilment", json={"carrier": "UPS"}),
+            ),
+        ):
+            assert refusal(answer) == (404, "not_found")
+            assert answer.content == unknown.content
+        for query in (
+            {},
+            {"ack_id": owner.ack_id},
+            {"session_id": owner.session_id},
+            {"cbid": owner.cbid},
+        ):
+            found = other.client.get("/v1/clearances", params=query | {"limit": "100"})
+            assert told["clearance_id"] not in found.text
+            mine = owner.client.get("/v1/clearances", params=query | {"limit": "100"})
+            assert told["clearance_id"] in mine.text
+
+
 def it_is_the_same_for_everyone(path: str) -> Callable[[Stage], None]:
     def check(stage: Stage) -> None:
         clients = [stage.stranger, *(party.client for party in stage.parties)]
@@ -349,6 +397,11 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("GET", "/v1/test/fault"): a_planned_fault_is_ones_own,
     ("POST", "/v1/test/fault"): a_planned_fault_is_ones_own,
     ("DELETE", "/v1/test/fault"): a_planned_fault_is_ones_own,
+    ("POST", "/v1/clearances"): an_order_is_decided_by_what_is_ones_own,
+    ("GET", "/v1/clearances"): a_clearance_is_its_owners,
+    ("GET", "/v1/clearances/{clearance_id}"): a_clearance_is_its_owners,
+    ("POST", "/v1/clearances/{clearance_id}/fulfilment"): a_clearance_is_its_owners,
+    ("GET", "/.well-known/jwks.json"): it_is_the_same_for_everyone("/.well-known/jwks.json"),
     ("GET", "/healthz"): it_is_the_same_for_everyone("/healthz"),
     ("GET", "/readyz"): it_is_the_same_for_everyone("/readyz"),
     ("GET", "/.well-known/security.txt"): it_is_the_same_for_everyone("/.well-known/security.txt"),

@@ -108,6 +108,7 @@ def test_a_request_id_is_logged_only_if_it_can_be_one(request_id: str | None) ->
 def test_a_reason_is_a_word_that_somebody_has_looked_at(reason: str | None, word: str) -> None:
     """What a provider makes up stays in the encrypted evidence."""
     assert reason_word(reason) == word
+    assert reason_word(reason, 401) == ("http_401" if word == "other" else word)
 
 
 def test_every_failure_of_the_connection_has_its_word() -> None:

@@ -203,6 +203,8 @@ OWN_CODES = {
         "provider_unavailable",
     },
     "getBuyerStatus": {"not_found"},
+    "getClearance": {"not_found"},
+    "fulfilOrder": {"not_found", "clearance_not_granted", "clearance_closed"},
     "getReadiness": {"storage_unavailable"},
 }
 # Answers that are files: there is nothing to show of them.

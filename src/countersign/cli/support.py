@@ -122,6 +122,7 @@ def log_to_standard_error() -> None:
     person = sys.stderr.isatty()
     structlog.configure(
         processors=[
+            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,

@@ -79,14 +79,6 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class FactDraft(NamedTuple):
-    """What `make_fact` makes a record of."""
-
-    members: Mapping[str, Json]
-    personal: Sequence[tuple[str, object]]
-    entropy: bytes
-
-
 def entropy_needed(fields: int) -> int:
     """How many random bytes a record with this many personal fields takes: nonce and salts."""
     return SALT_BYTES * (fields + 1)
@@ -145,31 +137,14 @@ def make_fact(
         entropy: as in a `Draft`.
     """
     [(nonce, disclosures)] = _hide([(personal, entropy)])
-    body = checked_canonical_json({**members, **_own(nonce, disclosures)})
-    return SealedRecord(body, sha256(body).digest(), disclosures)
-
-
-def make_facts(drafts: Sequence[FactDraft]) -> list[SealedRecord]:
-    """The same for many, whose members are known to be what evidence may hold."""
-    hidden = _hide([(draft.personal, draft.entropy) for draft in drafts])
-    bodies = [
-        canonical_json({**draft.members, **_own(nonce, disclosures)})
-        for draft, (nonce, disclosures) in zip(drafts, hidden, strict=True)
-    ]
-    return [
-        SealedRecord(body, sha256(body).digest(), disclosures)
-        for body, (_, disclosures) in zip(bodies, hidden, strict=True)
-    ]
-
-
-def _own(nonce: str, disclosures: Sequence[Disclosure]) -> dict[str, Json]:
-    """The members that every record of a fact has for its disclosures."""
-    return {
+    own: dict[str, Json] = {
         "v": VERSION,
         "nonce": nonce,
         "_sd": [*sorted(disclosure.digest for disclosure in disclosures)],
         "_sd_alg": "sha-256",
     }
+    body = checked_canonical_json({**members, **own})
+    return SealedRecord(body, sha256(body).digest(), disclosures)
 
 
 def _hide(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -24,32 +24,27 @@ from countersign.domain.clearance import (
     failing,
 )
 from countersign.domain.idempotency import IdempotencyEntry
-from countersign.domain.instant import from_ns, rfc3339, rfc3339_ms
+from countersign.domain.instant import from_ns
 from countersign.domain.key import Principal
 from countersign.domain.notice import NoticeStatus, NoticeVersion, status_of
 from countersign.domain.obligations import COMPARED_ZIP, NOTHING, Following, following
 from countersign.domain.postal_code import zip5
-from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
 from countersign.domain.test_clock import TestClock
 from countersign.domain.verification_rules import VerificationRules
 from countersign.evidence.canonical import canonical_json
-from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed, make_facts
-from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
+from countersign.ids import CLEARANCE, timed_id
 from countersign.ports import ClearanceStore, Clock, Entropy
 from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.services.clearance_keys import ClearanceKeys, Signers
+from countersign.services.clearance_record import DECISION_ENTROPY, decision_record
 from countersign.services.clearance_token import ClearanceToken
 from countersign.services.judge_session import proved_zip_index
-from countersign.services.records import SEAL_ENTROPY, seal_disclosures
 from countersign.services.registry import Notices, Registry
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.test_clocks import TestClocks
-from countersign.services.vault import SHRED_KEY_BYTES, DataKey, Vault
+from countersign.services.vault import DataKey, Vault
 
-SHIPPING_FIELD: Final = "shipping"
-_FIELDS: Final = 3
 _ID_ENTROPY: Final = 8
-_ENTROPY: Final = _ID_ENTROPY + entropy_needed(_FIELDS) + SEAL_ENTROPY
 
 
 class _Act(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +100,7 @@ class ClearOrder:
         """
         clock = await self._clocks.of(principal.account_id, principal.mode)
         time_ns = self._clock.time_ns()
-        entropy = self._entropy(_ENTROPY)
+        entropy = self._entropy(_ID_ENTROPY + DECISION_ENTROPY)
         question = self._question(principal, order, clock, time_ns, entropy[:_ID_ENTROPY])
         act = _Act(
             key=await self._vault.data_key(principal.account_id, time_ns),
@@ -253,22 +248,18 @@ class ClearOrder:
 
     def _settle(self, orders: Sequence[SettledOrder[_Act]]) -> list[WrittenClearance]:
         """What to write and to tell of orders that are decided together."""
-        records = iter(_records([order for order in orders if order.judgement.earlier is None]))
-        return [
-            self._settle_one(*order, None if order.judgement.earlier else next(records))
-            for order in orders
-        ]
+        return [self._settle_one(*order) for order in orders]
 
-    def _settle_one(
-        self, act: _Act, question: Question, judgement: Judgement, record: NewRecord | None
-    ) -> WrittenClearance:
+    def _settle_one(self, act: _Act, question: Question, judgement: Judgement) -> WrittenClearance:
         decision, earlier = judgement.decision, judgement.earlier
         id_, at, expires_at = question.clearance_id, decision.at, decision.expires_at
         judged_at = question.judged_at
-        kid = judgement.kid
+        kid, record = judgement.kid, None
         if earlier is not None:
             id_, at, expires_at = earlier.clearance_id, earlier.at, earlier.expires_at
             kid, judged_at = earlier.kid, earlier.judged_at
+        else:
+            record = decision_record(act.key, question, decision, act.entropy)
         token = None
         if expires_at is not None:
             claims = self._token.claims(
@@ -292,77 +283,3 @@ class ClearOrder:
         )
         kept = act.remember(clearance) if act.remember else None
         return WrittenClearance(clearance, record, kept)
-
-
-def _records(orders: Sequence[SettledOrder[_Act]]) -> list[NewRecord]:
-    """The records of decisions, made together: one by one they take half as long again."""
-    written = make_facts(
-        [
-            FactDraft(
-                _members(question, judgement.decision),
-                _personal(question.order),
-                act.entropy[:-SEAL_ENTROPY],
-            )
-            for act, question, judgement in orders
-        ]
-    )
-    return [
-        _record(act, question, judgement.decision, sealed)
-        for (act, question, judgement), sealed in zip(orders, written, strict=True)
-    ]
-
-
-def _members(question: Question, decision: Decision) -> dict[str, Any]:
-    """What a record says openly, as in spec/evidence-format.md."""
-    order = question.order
-    members: dict[str, Any] = {
-        "type": RecordType.CLEARANCE.value,
-        "id": question.clearance_id,
-        "mode": question.mode.value,
-        "at": rfc3339_ms(question.at),
-        "account": question.account_id,
-        "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
-        "cleared": decision.cleared,
-        "reasons": list(decision.reasons),
-        "obligations": [dict(obligation) for obligation in decision.obligations],
-        "expires_at": None if decision.expires_at is None else rfc3339(decision.expires_at),
-    }
-    if question.judged_at != question.at:
-        members["test_clock"] = rfc3339_ms(question.judged_at)
-    return members
-
-
-def _record(act: _Act, question: Question, decision: Decision, written: SealedRecord) -> NewRecord:
-    id_, entropy = question.clearance_id, act.entropy[-SEAL_ENTROPY:]
-    return NewRecord(
-        id=id_,
-        account_id=question.account_id,
-        mode=question.mode,
-        type=RecordType.CLEARANCE,
-        notice_id=None,
-        at=question.at,
-        body=written.body,
-        digest=written.digest,
-        disclosures=SealedDisclosures(
-            payload=seal_disclosures(
-                act.key, question.account_id, id_, written.disclosures, entropy
-            ),
-            shred_key=entropy[:SHRED_KEY_BYTES],
-            # What is cleared is found by its acknowledgment, which is of the same session.
-            session_index=None if decision.cleared else question.session_index,
-            cbid_index=question.cbid_index,
-        ),
-    )
-
-
-def _personal(order: Order) -> Sequence[tuple[str, object]]:
-    shipping: Mapping[str, object] = {
-        "zip": order.shipping_zip,
-        "address": order.shipping_address,
-        "product_class": order.product_class,
-    }
-    return (
-        (CBID_FIELD, order.cbid),
-        (SESSION_FIELD, order.session_id),
-        (SHIPPING_FIELD, shipping),
-    )

@@ -28,8 +28,8 @@ from countersign.evidence.disclosure import read_disclosure
 from countersign.ids import CLEARANCE, FULFILMENT, is_id, timed_id
 from countersign.ports import Clock, Entropy, FulfilmentStore
 from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
-from countersign.services.clear_order import SHIPPING_FIELD
 from countersign.services.clearance_keys import ClearanceKeys
+from countersign.services.clearance_record import SHIPPING_FIELD
 from countersign.services.clearance_token import ClearanceToken
 from countersign.services.records import Recorder, open_disclosures
 from countersign.services.secrets import DeploymentSecret

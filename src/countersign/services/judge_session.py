@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
-import structlog
+from structlog.contextvars import bound_contextvars
 
 from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, Proof, Standing
 from countersign.domain.decision import Decision, decide
@@ -55,12 +55,6 @@ _TRIES: Final = 4
 _RETRY_AFTER_SECONDS: Final = 5
 _FOLLOWED: Final = {Reason.IDENTITY_REQUIRES_INPUT}
 """Reasons for which a session is still asked about: the buyer can go on in the same session."""
-_USELESS: Final = {
-    ProviderOutcome.PROVIDER_REJECTED,
-    ProviderOutcome.PROVIDER_UNAVAILABLE,
-    ProviderOutcome.INVALID_RESPONSE,
-}
-_log: Final = structlog.get_logger("countersign.verification")
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -140,10 +134,11 @@ class JudgeSession:
             RateLimited: too many ZIP codes tried for one buyer.
         """
         try:
-            result = await ready.provider.retrieve(request.session_id)
+            # Whatever is logged of the answer names the account.
+            with bound_contextvars(account=ready.settings.account_id):
+                result = await ready.provider.retrieve(request.session_id)
         except ValueError:
             raise ProviderSessionNotFound from None
-        _report(ready, result)
         refuse_unusable(result)
         decision = self._decide(ready, request, result, None, give_up=give_up)
         session = self._asked(ready, request, result, decision)
@@ -326,18 +321,6 @@ class JudgeSession:
 def proved_zip_index(secret: DeploymentSecret, cbid: str, zip_: str, source: Source) -> str:
     """The keyed hash of a ZIP code that this source has proved for a buyer, in hexadecimal."""
     return secret.blind_index(cbid, f"proved_zip_{source.value}", zip5(zip_)).hex()
-
-
-def _report(ready: Ready, result: ProviderResult) -> None:
-    """Tell the operator of an answer that says nothing of a session: it may be for them to mend."""
-    if result.outcome in _USELESS:
-        _log.warning(
-            "provider_answer_useless",
-            account=ready.settings.account_id,
-            provider=ready.settings.provider,
-            outcome=result.outcome.value,
-            http_status=result.evidence.http_status if result.evidence else None,
-        )
 
 
 def refuse_unusable(result: ProviderResult) -> None:

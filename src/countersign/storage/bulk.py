@@ -7,13 +7,11 @@ types, and the statement is text made once from the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
 from sqlalchemy import Connection, CursorResult, Table
 
-_encode: Final = msgspec.json.Encoder().encode
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
 
 
@@ -34,27 +32,6 @@ class BulkInsert:
     def __call__(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
         """Insert these rows: values in the order of the columns, times as Unix milliseconds."""
         connection.exec_driver_sql(self._text[connection.dialect.name], list(rows))
-
-
-class SelectAmong:
-    """A SELECT of the hot path by many texts at once, written with `{}` for `IN (…)`.
-
-    However many there are, the statement is the same one, which is prepared once.
-    """
-
-    def __init__(self, text: str, *, for_update: bool = False) -> None:
-        self._text = {
-            "sqlite": text.format("IN (SELECT value FROM json_each(?))"),
-            "postgresql": text.format("= ANY(%s)") + (" FOR UPDATE" if for_update else ""),
-        }
-
-    def __call__(
-        self, connection: Connection, texts: Iterable[str]
-    ) -> CursorResult[*tuple[Any, ...]]:
-        """Run it with these texts; it gives the driver's own types."""
-        dialect, given = connection.dialect.name, [*texts]
-        value = _encode(given).decode() if dialect == "sqlite" else given
-        return connection.exec_driver_sql(self._text[dialect], (value,))
 
 
 class DriverStatement:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, CursorResult, bindparam, delete, insert
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from countersign.domain.buyer import ZIP_WINDOW, ZIPS_PER_DAY
-from countersign.domain.instant import from_ms
 from countersign.domain.mode import Mode
 from countersign.errors import RateLimited
 from countersign.storage.tables import zip_attempts
 
-_MODES: Final = {mode.value: mode for mode in Mode}
-_SELECT: Final = (
-    "SELECT account_id, mode, subject_index, zip_index, at FROM zip_attempts"
-    " WHERE account_id IN ({}) AND mode IN ({}) AND subject_index IN ({})"
+_SELECT: Final = select(zip_attempts).where(
+    zip_attempts.c.account_id.in_(bindparam("accounts", expanding=True)),
+    zip_attempts.c.mode.in_(bindparam("modes", expanding=True)),
+    zip_attempts.c.subject_index.in_(bindparam("subjects", expanding=True)),
 )
-_MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
 _DELETE: Final = delete(zip_attempts).where(
     zip_attempts.c.account_id == bindparam("account_id"),
     zip_attempts.c.mode == bindparam("mode"),
@@ -49,12 +47,11 @@ class ZipTries:
         if not subjects:
             return
         accounts, modes, indexes = (list(set(values)) for values in zip(*subjects, strict=True))
-        for account_id, mode, subject_index, zip_index, at in _select(
-            connection, accounts, modes, indexes
-        ):
-            known = self._tried.get(Subject(account_id, _MODES[mode], subject_index))
+        query = {"accounts": accounts, "modes": modes, "subjects": indexes}
+        for row in connection.execute(_SELECT, query):
+            known = self._tried.get(Subject(row.account_id, Mode(row.mode), row.subject_index))
             if known is not None:
-                known[zip_index] = from_ms(at)
+                known[row.zip_index] = row.at
 
     def count(self, subject: Subject, zip_index: bytes, at: datetime) -> RateLimited | None:
         """Note a ZIP code that is tried; the refusal if that would be one too many."""
@@ -111,14 +108,6 @@ def count_zip(
     refusal = tries.count(subject, zip_index, at)
     tries.write()
     return refusal
-
-
-def _select(connection: Connection, *among: Sequence[object]) -> CursorResult[*tuple[Any, ...]]:
-    # As the driver takes it: this stands on the way of every clearance.
-    mark = _MARKS[connection.dialect.name]
-    lists = [", ".join([mark] * len(values)) for values in among]
-    values = tuple(value for values in among for value in values)
-    return connection.exec_driver_sql(_SELECT.format(*lists), values)
 
 
 def _refusal(wait: timedelta) -> RateLimited:

@@ -127,6 +127,8 @@ def _inquiry(
     outcome = _outcome(status, passed, asked)
     if outcome is Outcome.VERIFIED and not passed:
         return _unproved(result, verifications, linked)
+    if outcome is Outcome.INVALID_RESPONSE:
+        return replace(result, reason_code="unknown_status")
     if outcome is not Outcome.VERIFIED:
         return replace(result, outcome=outcome, reason_code=proved.failed_check(verifications))
     return _with_person(result, evidence, passed, fingerprint)

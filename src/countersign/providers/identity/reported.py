@@ -104,10 +104,11 @@ class Reported:
         await self._provider.close()
 
 
-def reason_word(reason: str | None) -> str:
-    """A reason as it can be logged; `other` for a word that nobody has looked at."""
-    known = reason is not None and (reason in _REASONS or _HTTP.fullmatch(reason) is not None)
-    return str(reason) if known else "other"
+def reason_word(reason: str | None, status: int | None = None) -> str:
+    """A reason as it can be logged; for a word that nobody has looked at, the HTTP status."""
+    if reason is not None and (reason in _REASONS or _HTTP.fullmatch(reason) is not None):
+        return reason
+    return "other" if status is None else f"http_{status}"
 
 
 def _report(result: ProviderResult) -> None:
@@ -116,7 +117,7 @@ def _report(result: ProviderResult) -> None:
     told: dict[str, str | int] = {
         "provider": result.provider,
         "outcome": result.outcome.value,
-        "reason_code": reason_word(result.reason_code),
+        "reason_code": reason_word(result.reason_code, evidence.http_status if evidence else None),
     }
     if evidence is not None:
         told["http_status"] = evidence.http_status

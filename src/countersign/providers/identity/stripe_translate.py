@@ -124,7 +124,9 @@ def _session(
         session_id=asked.session_id,
         outcome=outcome,
         provider_status=word(status),
-        reason_code=word(_last_error(session).get("code")),
+        reason_code="unknown_status"
+        if outcome is Outcome.INVALID_RESPONSE
+        else word(_last_error(session).get("code")),
         live=live,
         subject_reference=_subject(session, asked),
         evidence=evidence,

@@ -1,0 +1,79 @@
+"""The record of a decision on an order; its members are those of spec/evidence-format.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from countersign.domain.clearance import Decision, Order, Question
+from countersign.domain.instant import rfc3339, rfc3339_ms
+from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
+from countersign.evidence.record import entropy_needed, make_fact
+from countersign.ids import ACKNOWLEDGMENT, is_id
+from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
+from countersign.services.records import SEAL_ENTROPY, seal_disclosures
+from countersign.services.vault import SHRED_KEY_BYTES, DataKey
+
+SHIPPING_FIELD: Final = "shipping"
+_FIELDS: Final = 3
+DECISION_ENTROPY: Final = entropy_needed(_FIELDS) + SEAL_ENTROPY
+"""Random bytes that the record of one decision takes."""
+
+
+def decision_record(
+    key: DataKey, question: Question, decision: Decision, entropy: bytes
+) -> NewRecord:
+    """The record; who the buyer is and where the order goes are disclosures, encrypted."""
+    id_, sealing = question.clearance_id, entropy[-SEAL_ENTROPY:]
+    written = make_fact(
+        _members(question, decision), _personal(question.order), entropy[:-SEAL_ENTROPY]
+    )
+    return NewRecord(
+        id=id_,
+        account_id=question.account_id,
+        mode=question.mode,
+        type=RecordType.CLEARANCE,
+        notice_id=None,
+        at=question.at,
+        body=written.body,
+        digest=written.digest,
+        disclosures=SealedDisclosures(
+            payload=seal_disclosures(key, question.account_id, id_, written.disclosures, sealing),
+            shred_key=sealing[:SHRED_KEY_BYTES],
+            # What is cleared is found by its acknowledgment, which is of the same session.
+            session_index=None if decision.cleared else question.session_index,
+            cbid_index=question.cbid_index,
+        ),
+    )
+
+
+def _members(question: Question, decision: Decision) -> dict[str, Any]:
+    order = question.order
+    members: dict[str, Any] = {
+        "type": RecordType.CLEARANCE.value,
+        "id": question.clearance_id,
+        "mode": question.mode.value,
+        "at": rfc3339_ms(question.at),
+        "account": question.account_id,
+        "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
+        "cleared": decision.cleared,
+        "reasons": list(decision.reasons),
+        "obligations": [dict(obligation) for obligation in decision.obligations],
+        "expires_at": None if decision.expires_at is None else rfc3339(decision.expires_at),
+    }
+    if question.judged_at != question.at:
+        members["test_clock"] = rfc3339_ms(question.judged_at)
+    return members
+
+
+def _personal(order: Order) -> Sequence[tuple[str, object]]:
+    shipping: Mapping[str, object] = {
+        "zip": order.shipping_zip,
+        "address": order.shipping_address,
+        "product_class": order.product_class,
+    }
+    return (
+        (CBID_FIELD, order.cbid),
+        (SESSION_FIELD, order.session_id),
+        (SHIPPING_FIELD, shipping),
+    )
