@@ -11,6 +11,8 @@ MAKEFLAGS += --no-builtin-rules
 PYTHON ?= python3
 # More for pytest: make test PYTEST_ARGS="-k acknowledge -x"
 PYTEST_ARGS ?=
+# Processes that share the tests, a file at a time; each runs servers of its own.
+PYTEST_JOBS ?= 2
 # More for the benchmark: make bench BENCH_ARGS=--help
 BENCH_ARGS ?=
 EVIDENCE_ARGS ?=
@@ -32,7 +34,7 @@ run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8080 with a database under ./
 	$(BIN)/countersign dev
 
 test: $(VENV)/.dev $(JAVASCRIPT)/node_modules/.package-lock.json ## Run every test that can run without root; name those left out
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadfile $(PYTEST_ARGS)
 
 # The benchmark's own libraries are installed too: its code is type-checked.
 lint: $(VENV)/.dev $(VENV)/.bench ## Check formatting, lint rules and types

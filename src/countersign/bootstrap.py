@@ -48,6 +48,9 @@ from countersign.services.clear_order import ClearOrder
 from countersign.services.clearance_keys import ClearanceKeys
 from countersign.services.clearance_settings import ManageClearances
 from countersign.services.clearance_token import ClearanceToken
+from countersign.services.conformance import RunConformance
+from countersign.services.conformance_watch import WatchVendors
+from countersign.services.conformance_webhooks import ProbeWebhooks
 from countersign.services.deliver_webhooks import DeliverWebhooks
 from countersign.services.erase import Erase, EvidenceRetention
 from countersign.services.events import ReadEvents
@@ -90,6 +93,7 @@ from countersign.storage.audit import AuditLog
 from countersign.storage.buyers import Buyers
 from countersign.storage.clearance_keys import ClearanceKeyRows, ClearanceSettings
 from countersign.storage.clearances import Clearances
+from countersign.storage.conformance import ConformanceRuns
 from countersign.storage.data_keys import DataKeys
 from countersign.storage.database import Database
 from countersign.storage.deliveries import Deliveries
@@ -208,6 +212,8 @@ class Deployment:
     read_events: ReadEvents
     webhook_endpoints: WebhookEndpoints
     deliver_webhooks: DeliverWebhooks
+    watch_vendors: WatchVendors
+    run_conformance: RunConformance
     housekeeping: Housekeeping
 
 
@@ -330,6 +336,17 @@ async def open_deployment(
         deliveries = Deliveries(database)
         webhook_secrets = WebhookSecrets(vault, clock, entropy)
         private = settings.webhook_allow_private
+        webhook_endpoints = WebhookEndpoints(
+            store=webhooks_store.WebhookEndpoints(database),
+            deliveries=deliveries,
+            events=read_events,
+            secrets=webhook_secrets,
+            private=private,
+            clock=clock,
+            entropy=entropy,
+        )
+        conformance_runs = ConformanceRuns(database)
+        watch_vendors = WatchVendors(conformance_runs, secret, clock, entropy)
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -453,6 +470,7 @@ async def open_deployment(
                 audit_store=AuditLog(database),
                 vault=vault,
                 audit=audit,
+                secret=secret,
                 clocks=test_clocks,
                 clock=clock,
             ),
@@ -475,15 +493,7 @@ async def open_deployment(
                 store=sandbox_rows, events=read_events, clock=clock, entropy=entropy
             ),
             read_events=read_events,
-            webhook_endpoints=WebhookEndpoints(
-                store=webhooks_store.WebhookEndpoints(database),
-                deliveries=deliveries,
-                events=read_events,
-                secrets=webhook_secrets,
-                private=private,
-                clock=clock,
-                entropy=entropy,
-            ),
+            webhook_endpoints=webhook_endpoints,
             deliver_webhooks=DeliverWebhooks(
                 store=deliveries,
                 events=read_events,
@@ -496,6 +506,25 @@ async def open_deployment(
                 private=private,
                 clock=clock,
                 entropy=entropy,
+            ),
+            watch_vendors=watch_vendors,
+            run_conformance=RunConformance(
+                conformance_runs,
+                watch_vendors,
+                ProbeWebhooks(
+                    endpoints=webhook_endpoints,
+                    events=read_events,
+                    secrets=webhook_secrets,
+                    sender=WebhookSender(
+                        AddressGuard(private=private),
+                        timeout_seconds=settings.webhook_timeout_seconds,
+                    ),
+                    private=private,
+                    clock=clock,
+                    entropy=entropy,
+                ),
+                clock,
+                entropy,
             ),
             housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
         )

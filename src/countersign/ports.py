@@ -27,6 +27,7 @@ from countersign.domain.clearance import (
     WrittenClearance,
 )
 from countersign.domain.clearance_key import ClearanceKey
+from countersign.domain.conformance import Observation, Provocation, Run
 from countersign.domain.data_key import WrappedKey
 from countersign.domain.erasure import Erasable, ErasableBuyer, Hold, OldEvidence, RecordErasure
 from countersign.domain.event import Event, EventQuery, NewEvent
@@ -263,6 +264,10 @@ class VerificationSettingsStore(Protocol):
         ...
 
 
+CbidIndex: TypeAlias = Callable[[str, str], bytes]
+"""The blind index of a buyer identifier, by account: `index(account_id, cbid)`."""
+
+
 class OperatedBuyerStore(Protocol):
     """What operators do with buyers."""
 
@@ -288,7 +293,11 @@ class OperatedBuyerStore(Protocol):
         ...
 
     async def evidence(self, cbid: str) -> Sequence[StoredEvidence]:
-        """The evidence of a buyer's verifications, oldest first; erased ones are left out."""
+        """The evidence of a buyer's verifications, oldest first; without content where erased."""
+        ...
+
+    async def was_erased(self, cbid: str, cbid_index: CbidIndex) -> bool:
+        """Whether there was such a buyer, and it was erased."""
         ...
 
 
@@ -780,10 +789,6 @@ class IntegrityStore(Protocol):
         ...
 
 
-CbidIndex: TypeAlias = Callable[[str, str], bytes]
-"""The blind index of a buyer identifier, by account: `index(account_id, cbid)`."""
-
-
 class RestoredStore(Protocol):
     """Where a restored database tells what was erased since its backup."""
 
@@ -903,6 +908,42 @@ class HousekeepingStore(Protocol):
         What has been tried since before `tried_since` is ended. At most `limit` rows of each kind;
         gives the largest of the numbers.
         """
+        ...
+
+    async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
+        """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
+        ...
+
+
+class ConformanceStore(Protocol):
+    """Where the runs are kept in which vendors' integrations are judged."""
+
+    async def active(self, now: datetime) -> Sequence[Run]:
+        """The runs of all accounts that have not ended."""
+        ...
+
+    async def begin(self, run: Run) -> bool:
+        """Begin a run; False: there is one under way for its account."""
+        ...
+
+    async def prolong(self, run_id: str, until: datetime, now: datetime) -> bool:
+        """Let a run go on until then; `now` ends it. False: it had ended before."""
+        ...
+
+    async def arm(self, run_id: str, provocation: Provocation | None, now: datetime) -> None:
+        """Let the next request that meets it be provoked so, instead of any before."""
+        ...
+
+    async def take(self, run_id: str, provocation: Provocation, now: datetime) -> bool:
+        """Whether this request is the one to be provoked; only one ever is."""
+        ...
+
+    async def observe(self, run_id: str, observation_id: str, observation: Observation) -> None:
+        """Write down what was seen."""
+        ...
+
+    async def observed(self, run_id: str, since_id: str) -> Mapping[str, Observation]:
+        """What was seen, by identifiers not before this one, in their order."""
         ...
 
 

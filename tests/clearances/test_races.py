@@ -29,7 +29,9 @@ def servers(server: Server) -> Iterator[Sequence[Server]]:
     with ExitStack() as stack:
         found = [server]
         if "DATABASE_URL" in server.deployment.settings:
-            found.append(stack.enter_context(running_server(server.deployment)))
+            # Of one service, which has one address: tokens name it.
+            other = running_server(server.deployment, PUBLIC_URL=server.url)
+            found.append(stack.enter_context(other))
         yield found
 
 

@@ -70,7 +70,7 @@ class Orders(RuleBasedStateMachine):
         self.principals = [self.desk.account(Mode(mode)) for _ in range(2)]
         self.shops = [Shop(principal.account_id) for principal in self.principals]
         self.publications = itertools.count(1)
-        self.granted: list[tuple[str, Initialed]] = []
+        self.granted: list[tuple[str, Initialed, Asked]] = []
         self.last: Asked | None = None
         self._publish({}, date(2020, 1, 1), reviewed=True)
 
@@ -302,7 +302,7 @@ class Orders(RuleBasedStateMachine):
     @precondition(lambda self: self.granted)
     @rule(number=indexes, signed=st.booleans())
     def fulfil(self, number: int, *, signed: bool) -> None:
-        clearance_id, ack = self.granted[number % len(self.granted)]
+        clearance_id, ack, asked = self.granted[-1 - number % len(self.granted)]
         who = self.principals[self.shops.index(ack.shop)]
         told = {"carrier": "UPS", "adult_signature_obtained": signed}
         if ack.closed:
@@ -313,6 +313,7 @@ class Orders(RuleBasedStateMachine):
         ack.signed = ack.signed or signed
         ack.closed = ack.signed or not ack.text.needs_adult_signature
         assert (receipt.closed_at is not None) == ack.closed
+        self._compare(asked)
 
     def _compare(self, asked: Asked) -> None:
         self.last = asked
@@ -345,7 +346,7 @@ class Orders(RuleBasedStateMachine):
             assert told.clearance_id != ack.clearance_id
             ack.valid_until = self.world.valid_until(asked)
             ack.order, ack.clearance_id = asked.order, told.clearance_id
-            self.granted.append((told.clearance_id, ack))
+            self.granted.append((told.clearance_id, ack, asked))
         assert told.expires_at == ack.valid_until
         assert told.token
         types = [obligation["type"] for obligation in told.obligations]

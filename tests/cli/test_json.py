@@ -55,6 +55,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "notices review": ("{notice_id}", "--version", "{version}", "--by", "me", "--against", "{url}"),
     "notices withdraw": ("{notice_id}", "--version", "{version}", "--yes"),
 }
+# With status 1 where nothing could be judged, as here: the answer is on standard output all the same.
+JUDGES: dict[str, tuple[str, ...]] = {"conformance": ("--account", "{account_id}", "--for", "1s")}
 # These answer by serving; `--json` is for what may keep them from it.
 SERVERS: dict[str, tuple[str, ...]] = {"serve": (), "dev": ()}
 
@@ -98,30 +100,30 @@ def ready(initialised: Bench, tmp_path: Path) -> tuple[Bench, dict[str, str]]:
 
 def test_every_command_takes_json() -> None:
     commands = dict(leaves(main))
-    assert set(commands) == set(ARGUMENTS) | set(SERVERS)
+    assert set(commands) == set(ARGUMENTS) | set(JUDGES) | set(SERVERS)
     for command in commands.values():
         assert any("--json" in parameter.opts for parameter in command.params)
 
 
-@pytest.mark.parametrize("command", ARGUMENTS)
+@pytest.mark.parametrize("command", ARGUMENTS | JUDGES)
 def test_with_json_the_answer_is_json_on_standard_output(
     ready: tuple[Bench, dict[str, str]], command: str
 ) -> None:
     bench, there_is = ready
-    arguments = [word.format(**there_is) for word in ARGUMENTS[command]]
+    arguments = [word.format(**there_is) for word in (ARGUMENTS | JUDGES)[command]]
     if command == "restore":  # into a place of its own, with the keys of the old one
         bench = bench.but(
             DATA_DIR=str(bench.data_dir.with_name("restored")),
             SECRET_KEY_FILE=str(bench.data_dir / "secret.key"),
         )
-    done = bench.run(*command.split(), *arguments, "--json")
+    done = bench.run(*command.split(), *arguments, "--json", check=command not in JUDGES)
     assert done.stdout.endswith("\n")
     assert len(done.stdout.splitlines()) == 1
     assert json.loads(done.stdout)
 
 
 # `verify` needs no configuration, and its arguments are files that are there or not.
-@pytest.mark.parametrize("command", [c for c in ARGUMENTS | SERVERS if c != "verify"])
+@pytest.mark.parametrize("command", [c for c in ARGUMENTS | JUDGES | SERVERS if c != "verify"])
 def test_with_json_an_error_is_json_on_standard_error(
     initialised: Bench, tmp_path: Path, command: str
 ) -> None:
@@ -134,7 +136,7 @@ def test_with_json_an_error_is_json_on_standard_error(
             | {"url": "https://x.example", "ack_id": "ack_1", "account_id": "acct_1"}
             | {"hold_id": "hold_1", "cbid": "cbid_1"}
         )
-        for word in (ARGUMENTS | SERVERS)[command]
+        for word in (ARGUMENTS | JUDGES | SERVERS)[command]
     ]
     said = initialised.but(PORT="no port").refused(*command.split(), *words, "--json")
     (line,) = said.splitlines()

@@ -19,7 +19,7 @@ from tests.support.service import Deployment, Server, free_port, running_server
 
 PUBLIC_URL = "https://countersign.example.com"
 SECURITY_CONTACT = "mailto:security@countersign.example.com"
-RATE = 100
+RATE = 400
 """Requests that a key may make on the configured server; the pause after them is half a minute."""
 
 LIVE_NOTICE = "three-lines"

@@ -324,35 +324,50 @@ def an_order_is_decided_by_what_is_ones_own(stage: Stage) -> None:
         reasons = _clear(other, owner).json()["reasons"]
         assert "acknowledgment_not_found" in reasons
         assert ("buyer_not_found" in reasons) == (owner.mode != other.mode)
+    for owner in stage.parties:
         assert "acknowledgment_not_found" not in _clear(owner, owner).json()["reasons"]
 
 
-def a_clearance_is_its_owners(stage: Stage) -> None:
-    """To all others it does not exist: it can neither be read, nor found, nor reported on."""
+NEVER_CLEARED = "/v1/clearances/clr_00000000000000000000000000"
+
+
+def a_clearance_is_read_by_its_owner_alone(stage: Stage) -> None:
+    """To all others it does not exist: the same answer as for one that never was."""
+    paths = {p: f"/v1/clearances/{_clear(p, p).json()['clearance_id']}" for p in stage.parties}
+    never = {party: party.client.get(NEVER_CLEARED) for party in stage.parties}
     for owner, other in stage.pairs():
-        told = _clear(owner, owner).json()
-        path = f"/v1/clearances/{told['clearance_id']}"
-        assert owner.client.get(path).json()["session_id"] == owner.session_id
-        never = "/v1/clearances/clr_00000000000000000000000000"
-        for answer, unknown in (
-            (other.client.get(path), other.client.get(never)),
-            (
-                other.client.post(f"{path}/fulfilment", json={"carrier": "UPS"}),
-                other.client.post(f"{never}/fulfilment", json={"carrier": "UPS"}),
-            ),
-        ):
-            assert refusal(answer) == (404, "not_found")
-            assert answer.content == unknown.content
-        for query in (
-            {},
-            {"ack_id": owner.ack_id},
-            {"session_id": owner.session_id},
-            {"cbid": owner.cbid},
-        ):
-            found = other.client.get("/v1/clearances", params=query | {"limit": "100"})
-            assert told["clearance_id"] not in found.text
-            mine = owner.client.get("/v1/clearances", params=query | {"limit": "100"})
-            assert told["clearance_id"] in mine.text
+        answer = other.client.get(paths[owner])
+        assert refusal(answer) == (404, "not_found")
+        assert answer.content == never[other].content
+    for owner in stage.parties:
+        assert owner.client.get(paths[owner]).json()["session_id"] == owner.session_id
+
+
+def a_clearance_is_reported_on_by_its_owner_alone(stage: Stage) -> None:
+    """To all others it does not exist; its owner is told that it was not granted."""
+    told = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
+    for asking in stage.parties:
+        for owner in stage.parties:
+            path = f"/v1/clearances/{told[owner]}/fulfilment"
+            answer = asking.client.post(path, json={"carrier": "UPS"})
+            own = (409, "clearance_not_granted")
+            assert refusal(answer) == (own if asking is owner else (404, "not_found"))
+
+
+def clearances_that_are_found_are_ones_own(stage: Stage) -> None:
+    told = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
+    for asking in stage.parties:
+        everything = asking.client.get("/v1/clearances", params={"limit": "100"}).text
+        for owner in stage.parties:
+            query = {"session_id": owner.session_id}
+            found = asking.client.get("/v1/clearances", params=query).json()["data"]
+            if asking is owner:
+                assert told[owner] in everything
+                assert told[owner] in [item["clearance_id"] for item in found]
+            else:
+                # Those it has asked for itself, with another's identifiers.
+                assert told[owner] not in everything
+                assert told[owner] not in [item["clearance_id"] for item in found]
 
 
 def it_is_the_same_for_everyone(path: str) -> Callable[[Stage], None]:
@@ -398,9 +413,12 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("POST", "/v1/test/fault"): a_planned_fault_is_ones_own,
     ("DELETE", "/v1/test/fault"): a_planned_fault_is_ones_own,
     ("POST", "/v1/clearances"): an_order_is_decided_by_what_is_ones_own,
-    ("GET", "/v1/clearances"): a_clearance_is_its_owners,
-    ("GET", "/v1/clearances/{clearance_id}"): a_clearance_is_its_owners,
-    ("POST", "/v1/clearances/{clearance_id}/fulfilment"): a_clearance_is_its_owners,
+    ("GET", "/v1/clearances"): clearances_that_are_found_are_ones_own,
+    ("GET", "/v1/clearances/{clearance_id}"): a_clearance_is_read_by_its_owner_alone,
+    (
+        "POST",
+        "/v1/clearances/{clearance_id}/fulfilment",
+    ): a_clearance_is_reported_on_by_its_owner_alone,
     ("GET", "/.well-known/jwks.json"): it_is_the_same_for_everyone("/.well-known/jwks.json"),
     ("GET", "/healthz"): it_is_the_same_for_everyone("/healthz"),
     ("GET", "/readyz"): it_is_the_same_for_everyone("/readyz"),

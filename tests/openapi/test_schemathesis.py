@@ -31,9 +31,26 @@ class Beyond:
     path: str
     """With `body`, a request that is refused in this way though it fits the schema."""
     body: Mapping[str, Any] | None = None
+    first: Mapping[str, Any] | None = None
+    """What was sent before under the same Idempotency-Key."""
 
 
 BEYOND_JSON_SCHEMA = (
+    Beyond(
+        operation="clearOrder",
+        status=422,
+        reason="An Idempotency-Key may have been used with another body.",
+        path="/v1/clearances",
+        body={"ack_id": "a", "cbid": "b", "session_id": "c", "shipping_zip": "94110"},
+        first={"ack_id": "a", "cbid": "b", "session_id": "d", "shipping_zip": "94110"},
+    ),
+    Beyond(
+        operation="fulfilOrder",
+        status=400,
+        reason="At least one thing has to be reported, and null is none.",
+        path="/v1/clearances/clr_unknown/fulfilment",
+        body={"carrier": None},
+    ),
     Beyond(
         operation="acknowledgeNotice",
         status=422,
@@ -92,7 +109,12 @@ def test_a_refusal_that_schemathesis_is_told_to_expect_is_beyond_json_schema(
         method = "GET" if beyond.body is None else "POST"
         assert document.operation(method, beyond.path).id == beyond.operation
         assert document.request_faults(method, beyond.path, beyond.body) == []
-        answer = client.request(method, beyond.path, json=beyond.body)
+        headers = {}
+        if beyond.first is not None:
+            headers = {"Idempotency-Key": beyond.operation}
+            before = client.request(method, beyond.path, json=beyond.first, headers=headers)
+            assert before.status_code == 200, before.text
+        answer = client.request(method, beyond.path, json=beyond.body, headers=headers)
         assert answer.status_code == beyond.status, beyond.reason
 
 

@@ -59,17 +59,21 @@ def reinstate(cbid: str, *, reason: str, as_json: bool) -> None:
 
 @buyers.command("evidence")
 @click.argument("cbid")
-@click.option("--reason", default="not told", help="Why it is looked at, such as a case number.")
+@click.option("--reason", required=True, help="Why it is looked at, such as a case number.")
 @command
 def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     """Show the evidence of a buyer's verifications: names, dates of birth, addresses.
 
     That you looked, when and why is kept for good. The exact bytes of the provider's answer are
-    in `content.answer.body`, in base64, and for reading in `content.answer.text`.
+    in `content.answer.body`, in base64, and for reading in `content.answer.text`. Where `content`
+    is null, the evidence was erased.
     """
     found = _evidence(cbid, reason)
     view = [_opened(one) for one in found]
-    say(f"{len(found)} verifications. This was written down: countersign buyers audit {cbid}")
+    erased = sum(one.content is None for one in found)
+    number = f"{len(found)} verification{'' if len(found) == 1 else 's'}"
+    say(f"{number}, the evidence of {erased} erased." if erased else f"{number}.")
+    say(f"That you looked was written down: countersign buyers audit {cbid}")
     show(view, json.dumps(view, ensure_ascii=False, indent=2), as_json=as_json)
 
 
@@ -123,7 +127,8 @@ def _opened(one: OpenedEvidence) -> dict[str, Any]:
         "provider": one.provider,
         "status": one.status.value,
         "at": rfc3339(one.at),
-        "content": one.content | {"answer": _readable(one.content["answer"])},
+        "erased_at": one.erased_at and rfc3339(one.erased_at),
+        "content": one.content and one.content | {"answer": _readable(one.content["answer"])},
     }
 
 

@@ -10,6 +10,7 @@ from countersign.cli.acknowledgments import acknowledgments
 from countersign.cli.backup import backup, restore
 from countersign.cli.buyers import buyers
 from countersign.cli.clearances import clearances
+from countersign.cli.conformance import conformance
 from countersign.cli.erase import erase, holds, retention
 from countersign.cli.keys import keys
 from countersign.cli.log import log
@@ -56,6 +57,7 @@ for part in (
     restore,
     simulate_provider,
     test_helpers,
+    conformance,
     webhooks,
 ):
     main.add_command(part)

@@ -22,7 +22,13 @@ _PORT = 9100
 @click.command("simulate-provider")
 @click.argument("name", metavar="NAME", type=click.Choice(list(SIMULATORS)))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=int, default=_PORT, show_default=True, help="Port to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=_PORT,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
+)
 @click.option("--list", "listing", is_flag=True, help="Print the sessions it knows, and end.")
 @click.option("--credentials", is_flag=True, help="Print a credentials file for it, and end.")
 @click.option(
@@ -53,7 +59,8 @@ def simulate_provider(
         for session in simulator.sessions:
             click.echo(json.dumps(_view(session), ensure_ascii=False))
     elif credentials:
-        click.echo(json.dumps(simulator.credentials, ensure_ascii=False, indent=2))
+        held = simulator.credentials
+        show(held, json.dumps(held, ensure_ascii=False, indent=2), as_json=as_json)
     elif send_webhook is not None:
         status = _send(simulator, *send_webhook)
         say(f"The receiver answered {status}.")

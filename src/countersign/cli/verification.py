@@ -174,7 +174,7 @@ def _read_credentials(file: Path | None) -> bytes:
     if not text:
         msg = f"Give the credentials: --credentials-file FILE, or {_CREDENTIALS_VARIABLE}."
         raise InvalidArgument(msg)
-    return text.encode()
+    return os.fsencode(text)  # the bytes as given, which need not be UTF-8
 
 
 @with_deployment

@@ -134,7 +134,7 @@ class Known(Struct, frozen=True, kw_only=True):
 
 
 class StoredEvidence(Struct, frozen=True, kw_only=True):
-    """The evidence of one verification, as stored: sealed."""
+    """The evidence of one verification, as stored: sealed, or erased."""
 
     verification_id: str
     account_id: str
@@ -143,4 +143,7 @@ class StoredEvidence(Struct, frozen=True, kw_only=True):
     status: BuyerStatus
     at: datetime
     payload: bytes
+    """Empty if it was erased."""
     shred_key: bytes
+    """As above."""
+    erased_at: datetime | None

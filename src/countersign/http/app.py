@@ -34,6 +34,7 @@ from countersign.http.metrics import Metrics
 from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply, parse_query
 from countersign.http.router import Router
 from countersign.http.routes import API_ROUTES, SITE_ROUTES, Route
+from countersign.http.watched import watched
 from countersign.ids import base32
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -104,10 +105,21 @@ class App:
         """Pass the gates; `extra` gets the headers that also a refusal carries."""
         if route.scope is None:
             return await self._public(route, call, incoming)
-        token = _bearer(call)
-        principal = call.principal_ = await self._deployment.authenticate(token)
-        if route.scope not in principal.scopes:
-            raise Forbidden(scope=route.scope)
+        principal = call.principal_ = await self._deployment.authenticate(_bearer(call))
+        run = await self._deployment.watch_vendors.run_of(principal)
+        if run is None:
+            return await self._admit(route, call, incoming, extra)
+        return await watched(
+            self._deployment, run, route, call, lambda r: self._admit(r, call, incoming, extra)
+        )
+
+    async def _admit(
+        self, route: Route, call: Call, incoming: _Incoming, extra: list[Header]
+    ) -> Reply:
+        """Pass the gates behind authentication."""
+        principal, scope = call.principal, route.scope
+        if scope is not None and scope not in principal.scopes:
+            raise Forbidden(scope=scope)
         if self._limiter:
             wait, headers = self._limiter.admit(principal.key_id)
             extra += headers

@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from countersign.domain.buyer import ZIP_WINDOW
+from countersign.domain.conformance import KEPT as RUNS_KEPT
 from countersign.domain.event import KEPT as EVENTS_KEPT
 from countersign.domain.instant import from_ns
 from countersign.domain.verification import MESSAGES_KEPT
@@ -19,6 +20,8 @@ from countersign.ports import Clock, HousekeepingStore
 
 PERIOD_SECONDS: Final = 600.0
 CHUNK: Final = 1000
+_RUNS: Final = 5
+"""Each may have thousands of rows."""
 
 _log = structlog.get_logger("countersign.housekeeping")
 
@@ -26,7 +29,8 @@ _log = structlog.get_logger("countersign.housekeeping")
 class Housekeeping:
     """Deletes what has expired.
 
-    Kept answers, counted ZIP codes, providers' messages, events, finished deliveries.
+    Kept answers, counted ZIP codes, providers' messages, events, finished deliveries, and what was
+    seen in conformance runs.
     """
 
     def __init__(self, store: HousekeepingStore, clock: Clock) -> None:
@@ -43,6 +47,10 @@ class Housekeeping:
                 messages_before=now - MESSAGES_KEPT,
                 limit=CHUNK,
             )
+        )
+        deleted += await _in_chunks(
+            lambda: self._store.delete_runs(ended_before=now - RUNS_KEPT, limit=_RUNS),
+            _RUNS,
         )
         return deleted + await _in_chunks(
             lambda: self._store.delete_old(
@@ -65,10 +73,10 @@ class Housekeeping:
             await asyncio.sleep(PERIOD_SECONDS)
 
 
-async def _in_chunks(delete: Callable[[], Awaitable[int]]) -> int:
+async def _in_chunks(delete: Callable[[], Awaitable[int]], chunk: int = CHUNK) -> int:
     deleted = 0
     while True:
         rows = await delete()
         deleted += rows
-        if rows < CHUNK:
+        if rows < chunk:
             return deleted

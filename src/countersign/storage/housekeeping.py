@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, select, tuple_
 
 from countersign.storage.batching import each
+from countersign.storage.conformance import delete_runs
 from countersign.storage.database import Database
 from countersign.storage.deliveries import delete_old
 from countersign.storage.tables import idempotency_keys, provider_messages, zip_attempts
@@ -37,6 +38,10 @@ class Housekeeping:
         """Delete at most `limit` rows of each kind; gives the largest of the numbers."""
         item = (events_before, deliveries_before, tried_since, limit)
         return await self._database.write(delete_old, item)
+
+    async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
+        """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
+        return await self._database.write(delete_runs, (ended_before, limit))
 
 
 @each

@@ -6,18 +6,22 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, or_, select
 
 from countersign.domain.audit import AuditEntry
 from countersign.domain.buyer import Buyer, BuyerStatus, after_revocation, reinstated
 from countersign.domain.mode import Mode
 from countersign.domain.verification import StoredEvidence
 from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.ports import CbidIndex
 from countersign.storage.audit import write_audit
 from countersign.storage.batching import each
 from countersign.storage.buyers import buyers_by_cbid, tell_of_buyer, write_buyer
 from countersign.storage.database import Database
+from countersign.storage.restored import erased_name
 from countersign.storage.tables import (
+    deployment,
+    erasures,
     records,
     shred_keys,
     verification_evidence,
@@ -59,8 +63,12 @@ class OperatedBuyers:
         return await self._database.write(_change, _Change(cbid, revoke=False, audit=audit))
 
     async def evidence(self, cbid: str) -> Sequence[StoredEvidence]:
-        """The evidence of a buyer's verifications, oldest first; erased ones are left out."""
+        """The evidence of a buyer's verifications, oldest first; without content where erased."""
         return await self._database.scan(_evidence, cbid)
+
+    async def was_erased(self, cbid: str, cbid_index: CbidIndex) -> bool:
+        """Whether there was such a buyer, and it was erased."""
+        return await self._database.read(_was_erased, erased_name(cbid, cbid_index))
 
 
 @each
@@ -102,11 +110,21 @@ def _evidence(connection: Connection, cbid: str) -> Sequence[StoredEvidence]:
             verifications.c.at,
             verification_evidence.c.payload,
             shred_keys.c.key.label("shred_key"),
+            erasures.c.at.label("erased_at"),
         )
         .join(records, records.c.id == verifications.c.id)
-        .join(verification_evidence, verification_evidence.c.record_id == verifications.c.id)
-        .join(shred_keys, shred_keys.c.record_id == verifications.c.id)
-        .where(verifications.c.cbid == cbid)
+        .outerjoin(verification_evidence, verification_evidence.c.record_id == verifications.c.id)
+        .outerjoin(shred_keys, shred_keys.c.record_id == verifications.c.id)
+        .outerjoin(erasures, erasures.c.record_id == verifications.c.id)
+        .where(
+            verifications.c.cbid == cbid,
+            # Simulated verifications have no evidence, and never had any.
+            verifications.c.session_index.is_not(None),
+            or_(
+                erasures.c.at.is_not(None),
+                and_(verification_evidence.c.payload.is_not(None), shred_keys.c.key.is_not(None)),
+            ),
+        )
         .order_by(verifications.c.id)
     )
     return [
@@ -117,8 +135,15 @@ def _evidence(connection: Connection, cbid: str) -> Sequence[StoredEvidence]:
             provider=row.provider,
             status=BuyerStatus(row.status),
             at=row.at,
-            payload=row.payload,
-            shred_key=row.shred_key,
+            payload=row.payload or b"",
+            shred_key=row.shred_key or b"",
+            erased_at=row.erased_at,
         )
         for row in connection.execute(query)
     ]
+
+
+@each
+def _was_erased(connection: Connection, name: str) -> bool:
+    found = connection.execute(select(deployment.c.name).where(deployment.c.name == name))
+    return found.first() is not None

@@ -1,0 +1,145 @@
+"""`countersign conformance`: judge a vendor's integration while it runs in test mode."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import textwrap
+from datetime import timedelta
+from typing import Any, Final
+
+import click
+
+from countersign.bootstrap import Deployment
+from countersign.cli.support import Duration, command, say, show, with_deployment
+from countersign.domain.account import Account
+from countersign.domain.conformance import Check, Finding, Report, Verdict
+from countersign.domain.instant import rfc3339, rfc3339_ms
+
+_SHOWN: Final = {
+    Verdict.PASSED: "passed  ",
+    Verdict.FAILED: "FAILED  ",
+    Verdict.NOT_SEEN: "not seen",
+}
+_INDENT: Final = " " * 10
+_WIDTH: Final = 98
+
+
+@click.command()
+@click.option("--account", required=True, help="Id or name of the account.")
+@click.option(
+    "--for", "duration", type=Duration(), default="10m", show_default=True, help="4h at most."
+)
+@click.option(
+    "--step",
+    type=Duration(),
+    default="2m",
+    show_default=True,
+    help="How long to wait for what a step asks of you.",
+)
+@click.option(
+    "--hold",
+    type=Duration(),
+    default="30s",
+    show_default=True,
+    help="How long to withhold an answer: longer than your client waits. 2m at most.",
+)
+@command
+def conformance(
+    account: str, *, duration: timedelta, step: timedelta, hold: timedelta, as_json: bool
+) -> None:
+    """Judge the integration of ACCOUNT while it runs in test mode, and print a report.
+
+    Run it beside the server. It provokes a refusal, an outage, a lost answer, an order that is not
+    cleared, and webhooks that are doubled or forged, each once, and tells what to do in your test
+    shop meanwhile. Live mode and other accounts notice nothing. Ctrl-C ends it with the report.
+    The exit status is 0 if something was judged and all that was judged has passed.
+    """
+    found, report = _conduct(account, duration, step, hold)
+    show(_view(found, report), _text(found, report), as_json=as_json)
+    if not report.passed:
+        sys.exit(1)
+
+
+@with_deployment
+async def _conduct(
+    deployment: Deployment, account: str, duration: timedelta, step: timedelta, hold: timedelta
+) -> tuple[Account, Report]:
+    found = await deployment.accounts.get(account)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    report = await deployment.run_conformance(
+        found.id, duration=duration, step_limit=step, hold=hold, stop=stop, tell=say
+    )
+    return found, report
+
+
+def _view(account: Account, report: Report) -> dict[str, Any]:
+    return {
+        "run_id": report.run.id,
+        "account_id": account.id,
+        "livemode": False,
+        "started_at": rfc3339(report.run.started_at),
+        "ended_at": rfc3339(report.ended_at),
+        "passed": report.passed,
+        "counts": {verdict.value: report.count(verdict) for verdict in Verdict},
+        "observed": report.observed,
+        "complete": report.complete,
+        "checks": [
+            {
+                "id": check.id,
+                "title": check.title,
+                "provoked": check.provoked or None,
+                "verdict": finding.verdict.value,
+                "seen": finding.seen,
+                "at": [rfc3339_ms(at) for at in finding.at],
+                "advice": check.advice,
+                "page": check.page,
+                "not_judged": check.not_judged or None,
+            }
+            for check, finding in report.findings
+        ],
+    }
+
+
+def _text(account: Account, report: Report) -> str:
+    counts = ", ".join(
+        f"{report.count(verdict)} {_SHOWN[verdict].strip().lower()}" for verdict in Verdict
+    )
+    began, ended = rfc3339(report.run.started_at), rfc3339(report.ended_at)
+    end = "." if report.complete else ", and there was no room for those that came after."
+    return "\n".join(
+        [
+            f"Conformance of {account.name} in test mode, {began} to {ended}",
+            f"{counts}; {report.observed} requests and messages were looked at{end}",
+            *(_lines(check, finding) for check, finding in report.findings),
+        ]
+    )
+
+
+def _lines(check: Check, finding: Finding) -> str:
+    lines = ["", f"{_SHOWN[finding.verdict]}  {check.title}  [{check.id}]"]
+    if check.provoked:
+        lines.append(_wrapped(f"Provoked: {check.provoked}."))
+    lines.append(_wrapped(f"Seen: {finding.seen}"))
+    if finding.at and finding.verdict is Verdict.FAILED:
+        lines.append(_wrapped(f"At: {', '.join(rfc3339_ms(at) for at in finding.at)}"))
+    if check.not_judged:
+        lines.append(_wrapped(f"Not judged: {check.not_judged}"))
+    if finding.verdict is not Verdict.PASSED:
+        lines.append(_wrapped(f"What to do: {check.advice} See {check.page}"))
+    return "\n".join(lines)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

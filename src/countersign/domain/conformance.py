@@ -1,0 +1,215 @@
+"""Conformance runs: a vendor's integration, watched in test mode while it is given a hard time.
+
+What is watched is what a server can see: requests, their answers, and how a receiver of webhooks
+answers. Docs: docs/conformance.md; why so: docs/decisions/0021.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+LEASE: Final = timedelta(seconds=15)
+"""How long a run goes on after its command was last heard of."""
+DURATION_MAX: Final = timedelta(hours=4)
+HOLD_MAX: Final = timedelta(minutes=2)
+OBSERVATIONS_MAX: Final = 5000
+"""Per run; whatever comes after them is not looked at."""
+KEPT: Final = timedelta(days=7)
+"""How long a run and what was seen in it are kept."""
+RETRY_AFTER_SECONDS: Final = 2
+"""What the provoked `provider_unavailable` says in `Retry-After`."""
+
+GET_NOTICE: Final = "getNotice"
+ACKNOWLEDGE: Final = "acknowledgeNotice"
+VERIFY: Final = "verifyBuyer"
+BUYER_STATUS: Final = "getBuyerStatus"
+CLEAR: Final = "clearOrder"
+FULFIL: Final = "fulfilOrder"
+WEBHOOK: Final = "webhook"
+"""Not an operation of the API: a message that the run sent to the vendor."""
+ACTS: Final = (ACKNOWLEDGE, VERIFY, CLEAR, FULFIL)
+
+
+class Provocation(StrEnum):
+    """Something that is done once to one request of the vendor."""
+
+    ACKNOWLEDGMENT_REFUSED = "acknowledgment_refused"
+    """409 `notice_version_mismatch`; nothing is stored."""
+    PROVIDER_UNAVAILABLE = "provider_unavailable"
+    """503 with `Retry-After`; nothing is stored."""
+    ANSWER_WITHHELD = "answer_withheld"
+    """The acknowledgment is stored, and its answer does not come."""
+    ORDER_NOT_CLEARED = "order_not_cleared"
+    """The buyer requires input for the length of the decision."""
+
+
+MEETS: Final = {
+    Provocation.ACKNOWLEDGMENT_REFUSED: ACKNOWLEDGE,
+    Provocation.PROVIDER_UNAVAILABLE: VERIFY,
+    Provocation.ANSWER_WITHHELD: ACKNOWLEDGE,
+    Provocation.ORDER_NOT_CLEARED: CLEAR,
+}
+"""The operation whose next request meets it."""
+
+
+class Probe(StrEnum):
+    """A message sent to a webhook endpoint, to see what is made of it."""
+
+    GENUINE = "genuine"
+    AGAIN = "again"
+    """The genuine one once more, with the same `webhook-id`."""
+    UNSIGNED = "unsigned"
+    FOREIGN_KEY = "foreign_key"
+    """Signed, with keys that are not the endpoint's."""
+    ALTERED = "altered"
+    """The body is not the one that was signed."""
+    OLD = "old"
+    """Properly signed, an hour ago."""
+    GENUINE_AFTER = "genuine_after"
+    """Another genuine one, after all the others."""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """A run: one account, test mode, until it ends."""
+
+    id: str
+    account_id: str
+    started_at: datetime
+    ends_at: datetime
+    active_until: datetime
+    """The command that judges moves it ahead for as long as it lives."""
+    hold: timedelta
+    """For how long a withheld answer is withheld."""
+    armed: Provocation | None = None
+    """What the next request that meets it meets."""
+
+
+class Observation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was seen of one request or message. No personal data: keyed digests, in hex."""
+
+    operation: str
+    at: datetime
+    """When the request arrived, or the message was sent or answered."""
+    status: int
+    """Of the answer. Of a message: 0 where it was only sent, or nobody answered."""
+    code: str | None = None
+    provoked: Provocation | None = None
+    replayed: bool = False
+    key: str | None = None
+    """The `Idempotency-Key`."""
+    body: str | None = None
+    session: str | None = None
+    """`session_id`: the order, as long as there is one."""
+    subject: str | None = None
+    """`provider_identity_session_id`."""
+    buyer: str | None = None
+    """`cbid`, sent or answered."""
+    clearance: str | None = None
+    lines: int | None = None
+    """How many initials were sent."""
+    version_sent: bool = False
+    cleared: bool | None = None
+    reasons: tuple[str, ...] = ()
+    shipped_at: datetime | None = None
+    probe: Probe | None = None
+    endpoint: str | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether it did what was asked, for the first time."""
+        return self.status == 200 and not self.replayed
+
+
+class Verdict(StrEnum):
+    """What came of a check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_SEEN = "not_seen"
+    """Nothing happened that it could be judged by. Never counted as passed."""
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """Something that an integration has to do right."""
+
+    id: str
+    title: str
+    provoked: str
+    """What the run does to find out; empty: it only watches."""
+    advice: str
+    page: str
+    """Where in the documentation it is told how."""
+    not_judged: str = ""
+    """What nobody can tell from outside."""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What came of one check, and by what."""
+
+    verdict: Verdict
+    seen: str
+    at: tuple[datetime, ...] = ()
+    """The times of the requests that decided it, for the vendor's own log."""
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What came of a run."""
+
+    run: Run
+    ended_at: datetime
+    observed: int
+    """How many requests and messages were looked at."""
+    complete: bool
+    """Whether there was room for all of them."""
+    findings: tuple[tuple[Check, Finding], ...]
+
+    def count(self, verdict: Verdict) -> int:
+        """How many checks came to this."""
+        return sum(finding.verdict is verdict for _, finding in self.findings)
+
+    @property
+    def passed(self) -> bool:
+        """Whether something was judged, and all of it passed."""
+        return self.count(Verdict.FAILED) == 0 and self.count(Verdict.PASSED) > 0
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A part of a run: what to provoke, and what the vendor's side is asked to do."""
+
+    ask: str
+    check: str
+    """The id of the check that is judged by it."""
+    provocation: Provocation | None = None
+
+
+STEPS: Final = (
+    Step(
+        ask="Place an order in your test shop, and let it ship.",
+        check="clearance_first",
+    ),
+    Step(
+        ask="Place another order. Its acknowledgment is refused once: the text has changed.",
+        check="refusal_handled",
+        provocation=Provocation.ACKNOWLEDGMENT_REFUSED,
+    ),
+    Step(
+        ask="Place an order of a buyer not yet verified. The identity provider is down once.",
+        check="unavailable_handled",
+        provocation=Provocation.PROVIDER_UNAVAILABLE,
+    ),
+    Step(
+        ask="Place another order. The answer to its acknowledgment gets lost.",
+        check="timeout_repeated",
+        provocation=Provocation.ANSWER_WITHHELD,
+    ),
+    Step(
+        ask="Place another order. It is not cleared at first.",
+        check="not_cleared_kept",
+        provocation=Provocation.ORDER_NOT_CLEARED,
+    ),
+)
+"""In this order, after the webhooks."""

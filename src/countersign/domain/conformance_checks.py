@@ -1,0 +1,414 @@
+"""What is judged in a conformance run, by what was seen: pure, so that anybody can check it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from countersign.domain.clearance import ClearanceReason
+from countersign.domain.conformance import (
+    ACKNOWLEDGE,
+    ACTS,
+    BUYER_STATUS,
+    CLEAR,
+    FULFIL,
+    GET_NOTICE,
+    RETRY_AFTER_SECONDS,
+    VERIFY,
+    Check,
+    Finding,
+    Observation,
+    Provocation,
+    Verdict,
+)
+from countersign.errors import EmptyInitials, IdempotencyKeyReused, InitialsCountMismatch
+
+_WRONG_INITIALS: Final = {InitialsCountMismatch.code, EmptyInitials.code}
+_WRONG_ACKNOWLEDGMENT: Final = {
+    ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND.value,
+    ClearanceReason.SESSION_MISMATCH.value,
+    ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED.value,
+    ClearanceReason.BUYER_MISMATCH.value,
+}
+_EARLY: Final = timedelta(seconds=RETRY_AFTER_SECONDS - 0.2)
+_SHIPPED_BEFORE: Final = timedelta(seconds=60)
+"""Further apart than the clocks of two companies should be."""
+_LET_REST: Final = timedelta(seconds=5)
+"""After this long, an order that was not cleared counts as kept back."""
+
+_TIMES_MAX: Final = 10
+
+
+class History(NamedTuple):
+    """What was seen, in its order, until a time."""
+
+    seen: Sequence[Observation]
+    now: datetime
+
+    def of(self, *operations: str) -> list[Observation]:
+        """All of these operations."""
+        return [one for one in self.seen if one.operation in operations]
+
+    def provoked(self, provocation: Provocation) -> Observation | None:
+        """The request that met a provocation."""
+        return next((one for one in self.seen if one.provoked is provocation), None)
+
+    def before(self, one: Observation) -> Sequence[Observation]:
+        """What was seen before this."""
+        return self.seen[: self._place(one)]
+
+    def after(self, one: Observation) -> Sequence[Observation]:
+        """What was seen after this."""
+        return self.seen[self._place(one) + 1 :]
+
+    def _place(self, wanted: Observation) -> int:
+        return next(place for place, one in enumerate(self.seen) if one is wanted)
+
+
+def passed(seen: str, *by: Observation) -> Finding:
+    """A check that was passed, by these."""
+    return Finding(verdict=Verdict.PASSED, seen=seen, at=_times(by))
+
+
+def failed(seen: str, *by: Observation) -> Finding:
+    """A check that was failed, by these."""
+    return Finding(verdict=Verdict.FAILED, seen=seen, at=_times(by))
+
+
+def not_seen(seen: str) -> Finding:
+    """A check for which there was nothing to see."""
+    return Finding(verdict=Verdict.NOT_SEEN, seen=seen)
+
+
+def version_sent(history: History) -> Finding:
+    """Judge whether acknowledgments say which text they are about."""
+    stored = [one for one in history.of(ACKNOWLEDGE) if one.done]
+    if not stored:
+        return not_seen("No acknowledgment was stored.")
+    without = [one for one in stored if not one.version_sent]
+    fetched = len(history.of(GET_NOTICE))
+    told = f"{len(stored)} acknowledgments stored, the notice fetched {fetched} times"
+    if without:
+        return failed(f"{told}; {len(without)} came without notice_version.", *without)
+    return passed(f"{told}; each acknowledgment had notice_version.")
+
+
+def lines_initialed(history: History) -> Finding:
+    """Judge whether there is an entry for each line, and something in each."""
+    sent = [one for one in history.of(ACKNOWLEDGE) if one.done or one.code in _WRONG_INITIALS]
+    if not sent:
+        return not_seen("No acknowledgment was sent.")
+    wrong = [one for one in sent if one.code is not None]
+    if wrong:
+        codes = ", ".join(sorted({one.code or "" for one in wrong}))
+        return failed(f"{len(wrong)} of {len(sent)} acknowledgments were refused: {codes}.", *wrong)
+    lines = sorted({one.lines or 0 for one in sent})
+    return passed(f"{len(sent)} acknowledgments, each with {_either(lines)} initials, none blank.")
+
+
+def refusal_handled(history: History) -> Finding:
+    """Judge what happens after an acknowledgment was refused."""
+    refused = history.provoked(Provocation.ACKNOWLEDGMENT_REFUSED)
+    if refused is None:
+        return not_seen("No acknowledgment came that could be refused.")
+    after = history.after(refused)
+    anew = [one for one in after if one.operation == ACKNOWLEDGE]
+    # The same order; a shop may also begin a new session.
+    again = next((one for one in anew if one.session == refused.session), None) or _first(anew)
+    going_on = _asked(after, refused)
+    if going_on and (again is None or _is_before(after, going_on, again)):
+        return failed(
+            "Its order went on: a clearance was asked without a new acknowledgment.",
+            refused,
+            going_on,
+        )
+    if again is None:
+        return not_seen("Nothing came after the refusal: neither a new acknowledgment nor more.")
+    between = after[: _index(after, again)]
+    if not any(one.operation == GET_NOTICE for one in between):
+        waited = _seconds(refused, again)
+        return failed(
+            f"It was sent again after {waited} s, and the notice was not fetched again.",
+            refused,
+            again,
+        )
+    if not again.done:
+        return failed(f"The new acknowledgment was refused: {again.code}.", refused, again)
+    return passed("The notice was fetched again, then a new acknowledgment came.", refused, again)
+
+
+def unavailable_handled(history: History) -> Finding:
+    """Judge what happens while the identity provider is down."""
+    down = history.provoked(Provocation.PROVIDER_UNAVAILABLE)
+    if down is None:
+        return not_seen("No verification came that could fail.")
+    after = history.after(down)
+    again = _first(one for one in after if one.operation == VERIFY and one.subject == down.subject)
+    between = after if again is None else after[: _index(after, again)]
+    known = {
+        one.buyer
+        for one in history.seen
+        if one.operation in {VERIFY, BUYER_STATUS} and one.status == 200
+    }
+    going_on = _first(one for one in between if one.operation == CLEAR and one.buyer not in known)
+    if going_on:
+        return failed("A clearance was asked for a buyer whom nobody had verified.", going_on)
+    if again is None:
+        return not_seen("The verification was not asked again.")
+    waited = _seconds(down, again)
+    if again.at - down.at < _EARLY:
+        return failed(
+            f"It came back after {waited} s, before the {RETRY_AFTER_SECONDS} s of Retry-After.",
+            down,
+            again,
+        )
+    return passed(f"It came back after {waited} s; nothing was cleared meanwhile.", down, again)
+
+
+def timeout_repeated(history: History) -> Finding:
+    """Judge whether a lost answer is asked for again, rather than the act done twice."""
+    lost = history.provoked(Provocation.ANSWER_WITHHELD)
+    if lost is None:
+        return not_seen("No acknowledgment was stored whose answer could get lost.")
+    after = history.after(lost)
+    same = [
+        one
+        for one in after
+        if one.operation == ACKNOWLEDGE and (one.session == lost.session or one.key == lost.key)
+    ]
+    for one in same:
+        if one.replayed and one.key == lost.key:
+            break
+        if one.done:
+            how = "without an Idempotency-Key" if one.key is None else "under another key"
+            return failed(f"It was stored a second time, {how}.", lost, one)
+        if one.code == IdempotencyKeyReused.code:
+            return failed("Another body was sent with the same Idempotency-Key.", lost, one)
+    replay = _first(one for one in same if one.replayed and one.key == lost.key)
+    going_on = _first(
+        one for one in after if one.operation == CLEAR and one.session == lost.session
+    )
+    if going_on and (replay is None or _is_before(after, going_on, replay)):
+        return failed("Its order went on without an answer.", lost, going_on)
+    if replay is None:
+        return not_seen("It was not sent again.")
+    return passed("It was sent again with the same key and body, and stored once.", lost, replay)
+
+
+def idempotency_keys(history: History) -> Finding:
+    """Judge whether each act has a key of its own."""
+    acts = history.of(*ACTS)
+    if not acts:
+        return not_seen("There was no act.")
+    lost = history.provoked(Provocation.ANSWER_WITHHELD)
+    without = [one for one in acts if one.key is None]
+    reused = [
+        one
+        for one in acts
+        if one.code == IdempotencyKeyReused.code and (lost is None or one.key != lost.key)
+    ]
+    if without or reused:
+        parts = []
+        if without:
+            names = ", ".join(sorted({one.operation for one in without}))
+            parts.append(f"{len(without)} of {len(acts)} acts came without one ({names})")
+        if reused:
+            parts.append(f"{len(reused)} came with the key of another body")
+        return failed("; ".join(parts) + ".", *without, *reused)
+    return passed(f"All {len(acts)} acts had one, and none was used for another body.")
+
+
+def clearance_first(history: History) -> Finding:
+    """Judge whether a clearance is asked, with what belongs to the order, before it ships."""
+    odd = {
+        one.session
+        for one in history.of(ACKNOWLEDGE)
+        if one.provoked is not None and one.session is not None
+    }
+    asked = [one for one in history.of(CLEAR) if one.status == 200]
+    wrong = [
+        one
+        for one in asked
+        if one.session not in odd and not _WRONG_ACKNOWLEDGMENT.isdisjoint(one.reasons)
+    ]
+    if wrong:
+        reasons = ", ".join(sorted({reason for one in wrong for reason in one.reasons}))
+        return failed(f"{len(wrong)} of {len(asked)} clearances were refused: {reasons}.", *wrong)
+    cleared = {one.clearance: one for one in asked if one.cleared}
+    reports = history.of(FULFIL)
+    unknown = [one for one in reports if one.status == 404]
+    if unknown:
+        return failed(f"{len(unknown)} orders were reported without a clearance.", *unknown)
+    early = [
+        one
+        for one in reports
+        if one.shipped_at is not None
+        and (granted := cleared.get(one.clearance)) is not None
+        and one.shipped_at < granted.at - _SHIPPED_BEFORE
+    ]
+    if early:
+        return failed(f"{len(early)} orders had shipped before they were cleared.", *early)
+    done = [one for one in reports if one.done and one.clearance in cleared]
+    if not done:
+        return not_seen(
+            f"{len(cleared)} orders cleared, none reported as shipped: when it was is not known."
+        )
+    return passed(
+        f"{len(cleared)} orders cleared; {len(done)} reports of shipping came after that."
+    )
+
+
+def not_cleared_kept(history: History) -> Finding:
+    """Judge whether an order that was not cleared is kept back."""
+    kept = {
+        one.clearance: one for one in history.of(CLEAR) if one.status == 200 and not one.cleared
+    }
+    shipped = [one for one in history.of(FULFIL) if one.clearance in kept]
+    if shipped:
+        return failed(f"{len(shipped)} reports came for orders that were not cleared.", *shipped)
+    refused = history.provoked(Provocation.ORDER_NOT_CLEARED)
+    if refused is None:
+        return not_seen("No clearance was asked that could be refused.")
+    asked_again = any(
+        one.operation == CLEAR and one.session == refused.session for one in history.after(refused)
+    )
+    if not asked_again and history.now - refused.at < _LET_REST:
+        return not_seen("It was refused only a moment ago.")
+    then = "asked again later" if asked_again else "left as it was"
+    return passed(f"No shipping was reported for it; it was {then}.", refused)
+
+
+def _times(by: Iterable[Observation]) -> tuple[datetime, ...]:
+    return tuple(one.at for one in by)[:_TIMES_MAX]
+
+
+def _first(found: Iterable[Observation]) -> Observation | None:
+    return next(iter(found), None)
+
+
+def _asked(seen: Sequence[Observation], of: Observation) -> Observation | None:
+    """The first clearance that was asked for the same order."""
+    return _first(one for one in seen if one.operation == CLEAR and one.session == of.session)
+
+
+def _index(seen: Sequence[Observation], wanted: Observation) -> int:
+    return next(place for place, one in enumerate(seen) if one is wanted)
+
+
+def _is_before(seen: Sequence[Observation], one: Observation, other: Observation) -> bool:
+    return _index(seen, one) < _index(seen, other)
+
+
+def _seconds(one: Observation, other: Observation) -> str:
+    return f"{(other.at - one.at).total_seconds():.1f}"
+
+
+def _either(numbers: Sequence[int]) -> str:
+    return " or ".join(str(number) for number in numbers)
+
+
+Judge = Callable[[History], Finding]
+JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
+    (
+        Check(
+            id="version_sent",
+            title="An acknowledgment says which text was shown",
+            provoked="",
+            advice="Send the `version` of the notice that the buyer saw as `notice_version`.",
+            page="docs/integrate.md#show-the-notice",
+            not_judged="What the buyer's screen showed.",
+        ),
+        version_sent,
+    ),
+    (
+        Check(
+            id="lines_initialed",
+            title="Each line is initialed by itself",
+            provoked="",
+            advice=(
+                "Give each line a field of its own, and send the fields in their order: as many "
+                "as the notice has `bullets`, none blank."
+            ),
+            page="docs/integrate.md#send-the-acknowledgment",
+            not_judged=(
+                "Who typed them. A buyer who initials four lines and a program that repeats one "
+                "field four times send the same."
+            ),
+        ),
+        lines_initialed,
+    ),
+    (
+        Check(
+            id="refusal_handled",
+            title="A refused acknowledgment is collected anew",
+            provoked="one acknowledgment is answered 409 `notice_version_mismatch`",
+            advice=(
+                "After a refusal, fetch the notice again, show it, and collect the initials "
+                "anew. Do not go on without an `ack_id`."
+            ),
+            page="docs/integrate.md#errors",
+            not_judged="Whether the buyer saw the text again.",
+        ),
+        refusal_handled,
+    ),
+    (
+        Check(
+            id="unavailable_handled",
+            title="Nothing goes on while the identity provider is down",
+            provoked=(
+                "one verification is answered 503 `provider_unavailable`, "
+                f"`Retry-After: {RETRY_AFTER_SECONDS}`"
+            ),
+            advice="Ask again after `Retry-After`, and go on only with a verified buyer.",
+            page="docs/integrate.md#is-the-buyer-verified",
+        ),
+        unavailable_handled,
+    ),
+    (
+        Check(
+            id="timeout_repeated",
+            title="A lost answer is asked for again",
+            provoked="one acknowledgment is stored, and its answer does not come",
+            advice="Repeat the request as it was: the same body, the same `Idempotency-Key`.",
+            page="docs/integrate.md#retries",
+        ),
+        timeout_repeated,
+    ),
+    (
+        Check(
+            id="idempotency_keys",
+            title="Each act has an Idempotency-Key of its own",
+            provoked="",
+            advice="Make a new key for each act, and keep it until there is an answer.",
+            page="docs/integrate.md#retries",
+        ),
+        idempotency_keys,
+    ),
+    (
+        Check(
+            id="clearance_first",
+            title="A clearance is asked before an order ships",
+            provoked="",
+            advice=(
+                "Ask with the acknowledgment, buyer and session of this very order, ship after "
+                "`cleared` is true, and report it."
+            ),
+            page="docs/clearances.md#one-acknowledgment-one-buyer-one-order",
+            not_judged="What left the warehouse without a report.",
+        ),
+        clearance_first,
+    ),
+    (
+        Check(
+            id="not_cleared_kept",
+            title="An order that is not cleared is kept back",
+            provoked="for one clearance the buyer is set to `requires_input`",
+            advice="Look at `cleared`, not at the status 200. Act on `reasons`, then ask again.",
+            page="docs/clearances.md#reasons",
+            not_judged="What left the warehouse without a report.",
+        ),
+        not_cleared_kept,
+    ),
+)
+"""What is judged by requests. Messages: `domain.conformance_webhooks`."""

@@ -1,0 +1,129 @@
+"""What is judged of a vendor's webhook endpoints, by how they answer messages good and bad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from countersign.domain.conformance import (
+    ACTS,
+    WEBHOOK,
+    Check,
+    Finding,
+    Observation,
+    Probe,
+)
+from countersign.domain.conformance_checks import History, failed, not_seen, passed
+
+SENT: Final = "sent"
+"""The code of a message that is on its way; its answer is another observation."""
+_GENUINE: Final = (Probe.GENUINE, Probe.GENUINE_AFTER)
+_FORGED: Final = (Probe.UNSIGNED, Probe.FOREIGN_KEY, Probe.ALTERED)
+_NO_ENDPOINT: Final = "No message was sent: the account has no enabled endpoint in test mode."
+_NOTHING_TAKEN: Final = "No genuine message was accepted, so a refusal says nothing."
+
+
+def duplicate_accepted(history: History) -> Finding:
+    """Judge whether a message that comes twice is accepted twice, and acted on once."""
+    answers = _answers(history)
+    if not answers:
+        return not_seen(_NO_ENDPOINT)
+    wanted = [one for one in answers if one.probe in {*_GENUINE, Probe.AGAIN}]
+    refused = [one for one in wanted if not _accepted(one)]
+    if refused:
+        return failed(f"Of {len(wanted)} genuine messages {_told(refused)}.", *refused)
+    if not any(one.probe is Probe.AGAIN for one in wanted):
+        return not_seen("The second message was not sent any more.")
+    by_itself = _acts(history, None, *_FORGED, Probe.OLD)
+    twice = (_acts(history, Probe.GENUINE) & _acts(history, Probe.AGAIN)) - by_itself
+    if twice:
+        names = ", ".join(sorted({operation for operation, _ in twice}))
+        return failed(f"After the second message the same was done again: {names}.")
+    return passed(f"{len(wanted)} genuine messages were accepted, also the second of the same id.")
+
+
+def signature_checked(history: History) -> Finding:
+    """Judge whether only what the endpoint's secret has signed is accepted."""
+    return _refused(history, _FORGED)
+
+
+def age_checked(history: History) -> Finding:
+    """Judge whether a message is refused that was signed long ago."""
+    return _refused(history, (Probe.OLD,))
+
+
+def _refused(history: History, probes: Sequence[Probe]) -> Finding:
+    answers = _answers(history)
+    if not answers:
+        return not_seen(_NO_ENDPOINT)
+    wanted = [one for one in answers if one.probe in probes]
+    # An endpoint that refuses everything has checked nothing.
+    taken = {one.endpoint for one in answers if one.probe in _GENUINE and _accepted(one)}
+    judged = [one for one in wanted if one.endpoint in taken]
+    if not judged:
+        return not_seen(_NOTHING_TAKEN)
+    wrong = [one for one in judged if not 400 <= one.status < 500]
+    if wrong:
+        return failed(f"Of {len(judged)} that are not to be believed {_told(wrong)}.", *wrong)
+    return passed(f"{len(judged)} that are not to be believed were refused.")
+
+
+def _told(wrong: Sequence[Observation]) -> str:
+    answers = sorted({f"{one.probe}: {one.status or one.code}" for one in wrong})
+    return f"{len(wrong)} had the wrong answer ({', '.join(answers)})"
+
+
+def _accepted(one: Observation) -> bool:
+    return 200 <= one.status < 300
+
+
+def _answers(history: History) -> list[Observation]:
+    return [one for one in history.of(WEBHOOK) if one.code != SENT]
+
+
+def _acts(history: History, *probes: Probe | None) -> set[tuple[str, str]]:
+    """What the vendor did between one of these messages and the next; None: before the first."""
+    done: set[tuple[str, str]] = set()
+    last: Probe | None = None
+    for one in history.seen:
+        if one.operation == WEBHOOK and one.code == SENT:
+            last = one.probe
+        elif last in probes and one.operation in ACTS and one.done and one.body is not None:
+            done.add((one.operation, one.body))
+    return done
+
+
+Judge = Callable[[History], Finding]
+JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
+    (
+        Check(
+            id="webhook_duplicate",
+            title="An event that comes twice is accepted twice, and acted on once",
+            provoked="a message is sent to each endpoint twice, with the same `webhook-id`",
+            advice="Answer 2xx, and remember the `webhook-id` in the transaction that acts on it.",
+            page="docs/webhooks.md#receive",
+            not_judged="What the second message did inside your systems.",
+        ),
+        duplicate_accepted,
+    ),
+    (
+        Check(
+            id="webhook_signature",
+            title="A message that is not signed by us is refused",
+            provoked="messages unsigned, signed by a stranger, and with another body are sent",
+            advice="Verify the signature over the exact bytes of the body; answer 400 otherwise.",
+            page="docs/webhooks.md#verify",
+        ),
+        signature_checked,
+    ),
+    (
+        Check(
+            id="webhook_timestamp",
+            title="A message that was signed long ago is refused",
+            provoked="a message is sent that was properly signed an hour ago",
+            advice="Refuse a `webhook-timestamp` more than five minutes from now; answer 400.",
+            page="docs/webhooks.md#verify",
+        ),
+        age_checked,
+    ),
+)

@@ -1,0 +1,230 @@
+"""A conformance run: step by step, until all is judged, the time is over, or somebody says stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from countersign.domain.conformance import (
+    DURATION_MAX,
+    FULFIL,
+    HOLD_MAX,
+    LEASE,
+    OBSERVATIONS_MAX,
+    STEPS,
+    Finding,
+    Observation,
+    Report,
+    Run,
+    Step,
+    Verdict,
+)
+from countersign.domain.conformance_checks import JUDGED as JUDGED_BY_REQUESTS
+from countersign.domain.conformance_checks import History
+from countersign.domain.conformance_webhooks import JUDGED as JUDGED_BY_MESSAGES
+from countersign.domain.instant import from_ns, to_ms
+from countersign.errors import CountersignError, InvalidArgument
+from countersign.ids import CONFORMANCE_RUN, OBSERVATION, earliest_id, timed_id
+from countersign.ports import Clock, ConformanceStore, Entropy
+from countersign.services.conformance_watch import STALENESS_SECONDS, WatchVendors
+from countersign.services.conformance_webhooks import ProbeWebhooks
+
+_POLL_SECONDS: Final = 0.25
+_PROLONG_SECONDS: Final = 3.0
+_QUIET: Final = timedelta(seconds=2)
+"""An order of which nothing was heard for this long is over."""
+_LATE: Final = timedelta(seconds=10)
+_JUDGED: Final = (*JUDGED_BY_REQUESTS, *JUDGED_BY_MESSAGES)
+
+Tell = Callable[[str], None]
+
+
+class RunConformance:
+    """Judges an integration while it runs."""
+
+    def __init__(
+        self,
+        store: ConformanceStore,
+        watch: WatchVendors,
+        probe: ProbeWebhooks,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._store = store
+        self._watch = watch
+        self._probe = probe
+        self._clock = clock
+        self._entropy = entropy
+
+    async def __call__(
+        self,
+        account_id: str,
+        *,
+        duration: timedelta,
+        step_limit: timedelta,
+        hold: timedelta,
+        stop: asyncio.Event,
+        tell: Tell,
+    ) -> Report:
+        """The report of a run.
+
+        Args:
+            account_id: whose integration.
+            duration: after this long it ends.
+            step_limit: after this long a step that brought nothing gives way to the next.
+            hold: for how long a withheld answer is withheld.
+            stop: ends the run early when it is set.
+            tell: gets a sentence for people, as things go on.
+
+        Raises:
+            InvalidArgument: a time is too long, or a run is under way for this account.
+        """
+        if not timedelta(0) < duration <= DURATION_MAX or not timedelta(0) < hold <= HOLD_MAX:
+            msg = (
+                f"A run takes {DURATION_MAX // timedelta(hours=1)} hours at most, and withholds "
+                f"an answer for {HOLD_MAX // timedelta(minutes=1)} minutes at most."
+            )
+            raise InvalidArgument(msg)
+        run = self._new(account_id, duration, hold)
+        if not await self._store.begin(run):
+            msg = (
+                "A run is under way for this account. One that was killed is over after "
+                f"{LEASE // timedelta(seconds=1)} seconds."
+            )
+            raise InvalidArgument(msg)
+        conduct = _Conduct(run, self._store, self._watch, stop)
+        alive = asyncio.create_task(conduct.keep_alive(tell))
+        try:
+            async with asyncio.timeout(duration.total_seconds()):
+                await self._go_through(conduct, step_limit, tell)
+        except TimeoutError:
+            tell("The time is over.")
+        finally:
+            alive.cancel()
+            await asyncio.wait((alive,))
+            with suppress(CountersignError):  # then the lease ends it
+                await self._store.prolong(run.id, conduct.now(), conduct.now())
+        return await conduct.report()
+
+    async def _go_through(self, conduct: _Conduct, step_limit: timedelta, tell: Tell) -> None:
+        # Every server that is asked from now on knows of the run.
+        await asyncio.sleep(STALENESS_SECONDS)
+        tell("Sending messages, good and bad, to the webhook endpoints of the account's test mode.")
+        if not await conduct.unless_stopped(self._probe(conduct.run.account_id, conduct.note)):
+            tell("There is no enabled endpoint: nothing was sent.")
+        for number, step in enumerate(STEPS, 1):
+            if conduct.stop.is_set():
+                break
+            await conduct.arm(step)
+            tell(f"{number}/{len(STEPS)} {step.ask}")
+            finding = await conduct.see(step, step_limit)
+            tell(f"    {finding.verdict.value}: {finding.seen}")
+        await conduct.arm(None)
+
+    def _new(self, account_id: str, duration: timedelta, hold: timedelta) -> Run:
+        time_ns = self._clock.time_ns()
+        now = from_ns(time_ns)
+        return Run(
+            id=timed_id(CONFORMANCE_RUN, time_ns, self._entropy(8)),
+            account_id=account_id,
+            started_at=now,
+            ends_at=now + duration,
+            active_until=min(now + duration, now + LEASE),
+            hold=hold,
+        )
+
+
+class _Conduct:
+    """A run that is under way, in the process that judges."""
+
+    def __init__(
+        self, run: Run, store: ConformanceStore, watch: WatchVendors, stop: asyncio.Event
+    ) -> None:
+        self.run = run
+        self.stop = stop
+        self._store = store
+        self._watch = watch
+        self._known: dict[str, Observation] = {}
+        self.now = watch.now
+
+    async def keep_alive(self, tell: Tell) -> None:
+        """Let servers know that somebody is judging; if that ends, so does the run."""
+        alive = True
+        while alive:
+            await asyncio.sleep(_PROLONG_SECONDS)
+            now = self.now()
+            with suppress(CountersignError):  # the next time may go better
+                alive = await self._store.prolong(
+                    self.run.id, min(self.run.ends_at, now + LEASE), now
+                )
+        tell("The servers had not heard of this command for too long: the run is over.")
+        self.stop.set()
+
+    async def unless_stopped(self, probes: Coroutine[None, None, int]) -> int:
+        """Send the probes, unless the run is stopped meanwhile."""
+        sending, stopped = asyncio.ensure_future(probes), asyncio.ensure_future(self.stop.wait())
+        try:
+            await asyncio.wait((sending, stopped), return_when=asyncio.FIRST_COMPLETED)
+            return sending.result() if sending.done() else 1
+        finally:
+            stopped.cancel()
+            sending.cancel()
+            await asyncio.wait((sending, stopped))
+
+    async def note(self, observation: Observation) -> None:
+        await self._watch.note(self.run, observation)
+
+    async def arm(self, step: Step | None) -> None:
+        """Have the step's provocation met by the next request on whichever server."""
+        await self._store.arm(self.run.id, step.provocation if step else None, self.now())
+        await asyncio.sleep(STALENESS_SECONDS)
+
+    async def see(self, step: Step, limit: timedelta) -> Finding:
+        """Wait until the step is judged and its order is over; gives what was found."""
+        await self._look()
+        before, began = len(self._known), self.now()
+        while True:
+            await self._look()
+            finding = self._judge(step.check)
+            news = self._seen()[before:]
+            judged = finding.verdict is not Verdict.NOT_SEEN and bool(news)
+            if judged and self._is_over(news):
+                return finding
+            if self.stop.is_set() or self.now() - began >= limit:
+                return finding
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_POLL_SECONDS):
+                    await self.stop.wait()
+
+    async def report(self) -> Report:
+        """What came of the run."""
+        await self._look(everything=True)
+        return Report(
+            run=self.run,
+            ended_at=self.now(),
+            observed=len(self._known),
+            complete=len(self._known) < OBSERVATIONS_MAX,
+            findings=tuple((check, self._judge(check.id)) for check, _ in _JUDGED),
+        )
+
+    def _judge(self, check_id: str) -> Finding:
+        judge = next(judge for check, judge in _JUDGED if check.id == check_id)
+        return judge(History(self._seen(), self.now()))
+
+    def _is_over(self, news: list[Observation]) -> bool:
+        last = news[-1]
+        return (last.operation == FULFIL and last.done) or self.now() - last.at >= _QUIET
+
+    def _seen(self) -> list[Observation]:
+        return [self._known[id_] for id_ in sorted(self._known)]
+
+    async def _look(self, *, everything: bool = False) -> None:
+        # Servers write at the same time: what is seen late may have happened before.
+        since = self.run.started_at if everything else self.now()
+        since_id = earliest_id(OBSERVATION, to_ms(since - _LATE))
+        self._known |= await self._store.observed(self.run.id, since_id)
+        if len(self._known) >= OBSERVATIONS_MAX:
+            self.stop.set()

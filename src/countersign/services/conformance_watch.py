@@ -1,0 +1,100 @@
+"""Watching a vendor under a conformance run, from whichever server it talks to.
+
+Servers know the runs by a snapshot, at most 250 ms old, as they know test clocks. Live mode never
+looks, and an account without a run pays a look into a dictionary.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import structlog
+
+from countersign.domain.conformance import OBSERVATIONS_MAX, Observation, Provocation, Run
+from countersign.domain.instant import from_ns
+from countersign.domain.key import Principal
+from countersign.domain.mode import Mode
+from countersign.errors import CountersignError
+from countersign.ids import OBSERVATION, timed_id
+from countersign.ports import Clock, ConformanceStore, Entropy
+from countersign.services.secrets import DeploymentSecret
+
+STALENESS_SECONDS: Final = 0.25
+_log: Final = structlog.get_logger("countersign.conformance")
+
+
+class _Snapshot(NamedTuple):
+    taken_at: float
+    runs: Mapping[str, Run]
+
+
+class WatchVendors:
+    """What a server does for the accounts under a run."""
+
+    def __init__(
+        self, store: ConformanceStore, secret: DeploymentSecret, clock: Clock, entropy: Entropy
+    ) -> None:
+        self._store = store
+        self._secret = secret
+        self._clock = clock
+        self._entropy = entropy
+        self._noted: Counter[str] = Counter()
+        self._snapshot = _Snapshot(float("-inf"), {})
+        self._reading: asyncio.Task[None] | None = None
+
+    def now(self) -> datetime:
+        """The real time: runs do not go by test clocks."""
+        return from_ns(self._clock.time_ns())
+
+    async def run_of(self, principal: Principal) -> Run | None:
+        """The run that this request belongs to, if there is one.
+
+        Trouble with the database is for the request itself to tell.
+        """
+        if principal.mode is Mode.LIVE:
+            return None
+        try:
+            run = (await self._runs()).get(principal.account_id)
+        except CountersignError as error:
+            _log.warning("runs_not_read", code=error.code)
+            return None
+        return run if run is not None and self.now() < run.active_until else None
+
+    async def take(self, run: Run, provocation: Provocation) -> bool:
+        """Whether this is the one request that is to be provoked."""
+        return await self._store.take(run.id, provocation, self.now())
+
+    async def note(self, run: Run, observation: Observation) -> None:
+        """Write down what was seen, if that can be done: the vendor gets its answer anyway."""
+        if self._noted[run.id] >= OBSERVATIONS_MAX:
+            return
+        self._noted[run.id] += 1
+        try:
+            id_ = timed_id(OBSERVATION, self._clock.time_ns(), self._entropy(8))
+            await self._store.observe(run.id, id_, observation)
+        except CountersignError as error:
+            _log.warning("observation_lost", code=error.code)
+
+    def mark(self, account_id: str, field: str, value: str) -> str:
+        """By what a value is recognised without being kept: a keyed digest, in hex."""
+        return self._secret.blind_index(account_id, f"conformance {field}", value).hex()
+
+    async def _runs(self) -> Mapping[str, Run]:
+        asked = self._clock.monotonic()
+        while asked - self._snapshot.taken_at >= STALENESS_SECONDS:
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read())
+            await asyncio.shield(self._reading)
+        return self._snapshot.runs
+
+    async def _read(self) -> None:
+        began = self._clock.monotonic()
+        runs = await self._store.active(self.now())
+        self._snapshot = _Snapshot(began, {run.account_id: run for run in runs})
+        if len(self._noted) > len(runs):
+            ids = {run.id for run in runs}
+            self._noted = Counter({id_: n for id_, n in self._noted.items() if id_ in ids})

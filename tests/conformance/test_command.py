@@ -1,0 +1,146 @@
+"""`countersign conformance` as it is run: beside a server, until it is done, stopped or killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from tests.conformance.conftest import connect, new_shop
+from tests.conformance.shop import Manners, doing_business, receiving
+from tests.http.backstage import Operator, make_client
+from tests.http.calls import acknowledge
+from tests.sandbox.calls import ok
+from tests.support.service import Deployment, Server
+
+GONE = "SELECT 1 AS there FROM conformance_runs WHERE account_id = :account AND active_until > :now"
+
+
+@contextmanager
+def started(deployment: Deployment, account_id: str, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """Start the command; what is left of it at the end is killed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "countersign", "conformance", "--account", account_id, *more],
+        env=deployment.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> None:
+    """Read what it tells people until it has said this."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if words in line:
+            return
+    raise AssertionError(f"it ended without saying {words!r}")
+
+
+@pytest.mark.parametrize("manners", [Manners(), Manners(sends_version=False)])
+def test_the_report_is_json_and_the_exit_status_is_the_verdict(
+    operator: Operator, server: Server, deployment: Deployment, manners: Manners
+) -> None:
+    """One line on standard output; what to do meanwhile goes to standard error."""
+    account_id, shop = new_shop(operator, server, manners)
+    with ExitStack() as stack:
+        connect(operator, account_id, shop, stack.enter_context(receiving(shop)))
+        stack.enter_context(doing_business(shop))
+        options = ("--for", "50s", "--step", "10s", "--hold", "3s", "--json")
+        done = deployment.run("conformance", "--account", account_id, *options, check=False)
+    report = json.loads(done.stdout)
+    assert len(done.stdout.splitlines()) == 1
+    failed = [check["id"] for check in report["checks"] if check["verdict"] == "failed"]
+    assert failed == ([] if manners.sends_version else ["version_sent"])
+    assert report["passed"] is manners.sends_version
+    assert done.returncode == (0 if manners.sends_version else 1)
+    assert (report["account_id"], report["livemode"]) == (account_id, False)
+    assert report["counts"] == {
+        "passed": len(report["checks"]) - len(failed),
+        "failed": len(failed),
+        "not_seen": 0,
+    }
+    for step in range(1, 6):
+        assert f"{step}/5 Place" in done.stderr
+
+
+def test_what_was_not_seen_is_shown_as_that_and_is_not_a_pass(
+    operator: Operator, server: Server, deployment: Deployment
+) -> None:
+    """A run in which nothing happened has proved nothing, and its status says so."""
+    account_id = operator.account()
+    options = ("--for", "3s", "--step", "1s")
+    done = deployment.run("conformance", "--account", account_id, *options, check=False)
+    assert done.returncode == 1
+    assert "0 passed, 0 failed, 11 not seen" in done.stdout
+    assert done.stdout.count("What to do: ") == 11
+    assert "no enabled endpoint" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_it_ends_the_run_and_still_gives_the_report(
+    operator: Operator, server: Server, deployment: Deployment, number: signal.Signals
+) -> None:
+    """And another run can begin at once."""
+    account_id = operator.account()
+    with started(deployment, account_id, "--for", "60s", "--step", "60s") as process:
+        read_until(process, "1/5")
+        process.send_signal(number)
+        told, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "11 not seen" in told
+    again = deployment.run("conformance", "--account", account_id, "--for", "1s", check=False)
+    assert "11 not seen" in again.stdout
+
+
+@pytest.mark.crash
+def test_a_killed_command_leaves_no_provocation_behind(
+    operator: Operator, server: Server, deployment: Deployment
+) -> None:
+    """What it had armed ends by itself, long before the run would have."""
+    account_id = operator.account()
+    with started(deployment, account_id, "--for", "10m", "--step", "1s") as process:
+        read_until(process, "2/5")
+        process.kill()
+        process.wait()
+    armed = operator.rows("SELECT armed FROM conformance_runs WHERE account_id = :a", a=account_id)
+    assert [row["armed"] for row in armed] == ["acknowledgment_refused"]
+    refused = deployment.run("conformance", "--account", account_id, "--for", "1s", check=False)
+    assert refused.returncode == 1
+    assert "under way" in refused.stderr
+    while operator.rows(GONE, account=account_id, now=int(time.time() * 1000)):
+        time.sleep(0.2)
+    with make_client(server, operator.key(account_id).token) as client:
+        ok(acknowledge(client))
+
+
+@pytest.mark.parametrize(
+    "options", [("--for", "5h"), ("--hold", "3m"), ("--for", "soon"), ("--step", "-1s")]
+)
+def test_times_that_are_too_long_or_none_are_refused(
+    operator: Operator, deployment: Deployment, options: tuple[str, str]
+) -> None:
+    """Before anything begins."""
+    account_id = operator.account()
+    done = deployment.run("conformance", "--account", account_id, *options, check=False)
+    assert done.returncode in {1, 2}
+    assert done.stdout == ""
+    assert not operator.rows("SELECT 1 FROM conformance_runs WHERE account_id = :a", a=account_id)
+
+
+def test_an_account_that_there_is_not_is_refused(deployment: Deployment) -> None:
+    """With the code that all commands have for it."""
+    done = deployment.run("conformance", "--account", "nobody", "--json", check=False)
+    assert done.returncode == 1
+    assert json.loads(done.stderr)["error"]["code"] == "account_not_found"

@@ -1,0 +1,270 @@
+"""What is judged by what was seen: the cases between a pass and a failure, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from countersign.domain import conformance_checks as checks
+from countersign.domain import conformance_webhooks as webhooks
+from countersign.domain.conformance import (
+    ACKNOWLEDGE,
+    CLEAR,
+    FULFIL,
+    GET_NOTICE,
+    VERIFY,
+    WEBHOOK,
+    Check,
+    Finding,
+    Observation,
+    Probe,
+    Provocation,
+    Report,
+    Run,
+    Verdict,
+)
+from countersign.domain.conformance_checks import JUDGED as BY_REQUESTS
+from countersign.domain.conformance_checks import History
+from countersign.domain.conformance_webhooks import JUDGED as BY_MESSAGES
+from countersign.domain.conformance_webhooks import SENT
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+Judge = Callable[[History], Finding]
+
+
+def see(operation: str, **more: object) -> Observation:
+    """Something that was seen; a good answer, unless told otherwise."""
+    return Observation(operation=operation, **({"at": START, "status": 200} | more))  # type: ignore[arg-type]  # whichever there are
+
+
+def refused(provocation: Provocation, operation: str, **more: object) -> Observation:
+    """What met a provocation that is a refusal."""
+    return see(operation, provoked=provocation, **({"status": 409, "session": "one"} | more))
+
+
+def verdict(judge: Judge, *seen: Observation, later: float = 0) -> Verdict:
+    """What comes of it, some seconds later."""
+    return judge(History(seen, START + timedelta(seconds=later))).verdict
+
+
+REFUSED = refused(Provocation.ACKNOWLEDGMENT_REFUSED, ACKNOWLEDGE)
+DOWN = refused(Provocation.PROVIDER_UNAVAILABLE, VERIFY, status=503, subject="somebody")
+LOST = see(ACKNOWLEDGE, provoked=Provocation.ANSWER_WITHHELD, session="one", key="k")
+KEPT = see(
+    CLEAR, provoked=Provocation.ORDER_NOT_CLEARED, session="one", clearance="c", cleared=False
+)
+NOTICE = see(GET_NOTICE)
+ANEW = see(ACKNOWLEDGE, session="one", key="another")
+IN_TIME = see(VERIFY, subject="somebody", buyer="b", at=START + timedelta(seconds=2))
+
+CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
+    ("given up", checks.refusal_handled, [REFUSED], Verdict.NOT_SEEN),
+    ("anew", checks.refusal_handled, [REFUSED, NOTICE, ANEW], Verdict.PASSED),
+    ("blindly", checks.refusal_handled, [REFUSED, ANEW], Verdict.FAILED),
+    (
+        "in a new session",
+        checks.refusal_handled,
+        [REFUSED, NOTICE, see(ACKNOWLEDGE, session="two")],
+        Verdict.PASSED,
+    ),
+    (
+        "another order goes on meanwhile",
+        checks.refusal_handled,
+        [REFUSED, see(CLEAR, session="two"), NOTICE, ANEW],
+        Verdict.PASSED,
+    ),
+    (
+        "anew, and wrong",
+        checks.refusal_handled,
+        [REFUSED, NOTICE, see(ACKNOWLEDGE, session="one", status=422, code="empty_initials")],
+        Verdict.FAILED,
+    ),
+    ("never again", checks.unavailable_handled, [DOWN], Verdict.NOT_SEEN),
+    ("in time", checks.unavailable_handled, [DOWN, IN_TIME], Verdict.PASSED),
+    (
+        "somebody known goes on meanwhile",
+        checks.unavailable_handled,
+        [see(VERIFY, buyer="known"), DOWN, see(CLEAR, buyer="known"), IN_TIME],
+        Verdict.PASSED,
+    ),
+    (
+        "somebody else is verified meanwhile",
+        checks.unavailable_handled,
+        [DOWN, see(VERIFY, subject="another", buyer="x")],
+        Verdict.NOT_SEEN,
+    ),
+    ("no repetition", checks.timeout_repeated, [LOST], Verdict.NOT_SEEN),
+    (
+        "repeated",
+        checks.timeout_repeated,
+        [LOST, see(ACKNOWLEDGE, replayed=True, session="one", key="k")],
+        Verdict.PASSED,
+    ),
+    ("stored twice", checks.timeout_repeated, [LOST, ANEW], Verdict.FAILED),
+    (
+        "another order is acknowledged meanwhile",
+        checks.timeout_repeated,
+        [
+            LOST,
+            see(ACKNOWLEDGE, session="two", key="l"),
+            see(ACKNOWLEDGE, replayed=True, session="one", key="k"),
+        ],
+        Verdict.PASSED,
+    ),
+    (
+        "another body under the key",
+        checks.timeout_repeated,
+        [LOST, see(ACKNOWLEDGE, session="one", key="k", status=422, code="idempotency_key_reused")],
+        Verdict.FAILED,
+    ),
+    (
+        "gone on without an answer",
+        checks.timeout_repeated,
+        [LOST, see(CLEAR, session="one")],
+        Verdict.FAILED,
+    ),
+    ("shipped", checks.not_cleared_kept, [KEPT, see(FULFIL, clearance="c")], Verdict.FAILED),
+    (
+        "tried to ship",
+        checks.not_cleared_kept,
+        [KEPT, see(FULFIL, clearance="c", status=409)],
+        Verdict.FAILED,
+    ),
+    (
+        "asked again",
+        checks.not_cleared_kept,
+        [KEPT, see(CLEAR, session="one", cleared=True)],
+        Verdict.PASSED,
+    ),
+    ("a moment ago", checks.not_cleared_kept, [KEPT], Verdict.NOT_SEEN),
+    (
+        "cleared, and never reported",
+        checks.clearance_first,
+        [see(CLEAR, session="one", clearance="c", cleared=True)],
+        Verdict.NOT_SEEN,
+    ),
+    (
+        "reported without a clearance",
+        checks.clearance_first,
+        [see(FULFIL, clearance="c", status=404, code="not_found")],
+        Verdict.FAILED,
+    ),
+    (
+        "clocks apart by half a minute",
+        checks.clearance_first,
+        [
+            see(CLEAR, clearance="c", cleared=True),
+            see(FULFIL, clearance="c", shipped_at=START - timedelta(seconds=30)),
+        ],
+        Verdict.PASSED,
+    ),
+    (
+        "a key used for two bodies",
+        checks.idempotency_keys,
+        [see(VERIFY, key="k"), see(VERIFY, key="k", status=422, code="idempotency_key_reused")],
+        Verdict.FAILED,
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("judge", "seen", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
+def test_a_history_is_judged_as_the_page_says(
+    judge: Judge, seen: Sequence[Observation], expected: Verdict
+) -> None:
+    """One history, one verdict."""
+    assert verdict(judge, *seen) is expected
+
+
+def test_an_order_that_rested_for_a_while_was_kept_back() -> None:
+    """Nothing can be seen of what is not done, but for a time in which it was not done."""
+    assert verdict(checks.not_cleared_kept, KEPT, later=5) is Verdict.PASSED
+
+
+@pytest.mark.parametrize("check", [*BY_REQUESTS, *BY_MESSAGES], ids=lambda one: one[0].id)
+def test_a_run_in_which_nothing_was_seen_passes_nothing(check: tuple[Check, Judge]) -> None:
+    """Nor does it fail anything."""
+    assert verdict(check[1]) is Verdict.NOT_SEEN
+
+
+def message(probe: Probe, status: int, *meanwhile: Observation) -> list[Observation]:
+    """A message that was sent and answered, and what was done after it."""
+    sent = see(WEBHOOK, probe=probe, endpoint="e", status=0, code=SENT)
+    return [sent, see(WEBHOOK, probe=probe, endpoint="e", status=status), *meanwhile]
+
+
+def messages(answers: dict[Probe, int], meanwhile: Sequence[Observation] = ()) -> list[Observation]:
+    """All messages, answered as a good receiver does, but for these."""
+    good = dict.fromkeys(Probe, 400)
+    good |= dict.fromkeys((Probe.GENUINE, Probe.AGAIN, Probe.GENUINE_AFTER), 204)
+    return [
+        one
+        for probe, status in (good | answers).items()
+        for one in message(
+            probe, status, *(meanwhile if probe in {Probe.GENUINE, Probe.AGAIN} else ())
+        )
+    ]
+
+
+ALL = dict.fromkeys(Probe, 401)
+
+
+@pytest.mark.parametrize(
+    ("answers", "twice", "signature", "age"),
+    [
+        ({}, "passed", "passed", "passed"),
+        ({Probe.UNSIGNED: 200}, "passed", "failed", "passed"),
+        ({Probe.ALTERED: 500}, "passed", "failed", "passed"),
+        ({Probe.FOREIGN_KEY: 302}, "passed", "failed", "passed"),
+        ({Probe.OLD: 202}, "passed", "passed", "failed"),
+        ({Probe.AGAIN: 409}, "failed", "passed", "passed"),
+        ({Probe.GENUINE_AFTER: 0}, "failed", "passed", "passed"),
+        (ALL, "failed", "not_seen", "not_seen"),
+    ],
+)
+def test_endpoints_are_judged_by_their_answers(
+    answers: dict[Probe, int], twice: str, signature: str, age: str
+) -> None:
+    """One that refuses everything has not checked a signature."""
+    seen = messages(answers)
+    assert verdict(webhooks.duplicate_accepted, *seen) == twice
+    assert verdict(webhooks.signature_checked, *seen) == signature
+    assert verdict(webhooks.age_checked, *seen) == age
+
+
+def test_what_is_done_again_after_the_second_message_was_done_because_of_it() -> None:
+    """What the vendor does anyway, or with the kept answer, was not."""
+    act = see(CLEAR, body="b")
+    assert verdict(webhooks.duplicate_accepted, *messages({}, [act])) is Verdict.FAILED
+    assert verdict(webhooks.duplicate_accepted, act, *messages({}, [act])) is Verdict.PASSED
+    replayed = see(CLEAR, body="b", replayed=True)
+    assert verdict(webhooks.duplicate_accepted, *messages({}, [replayed])) is Verdict.PASSED
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "passed"),
+    [
+        ([Verdict.PASSED, Verdict.NOT_SEEN], True),
+        ([Verdict.PASSED, Verdict.FAILED], False),
+        ([Verdict.NOT_SEEN, Verdict.NOT_SEEN], False),
+    ],
+)
+def test_a_run_passes_if_something_was_judged_and_all_of_that_passed(
+    verdicts: Sequence[Verdict], passed: bool
+) -> None:
+    """That is what the exit status of the command says."""
+    check, _ = BY_REQUESTS[0]
+    run = Run(
+        id="cfr",
+        account_id="acct",
+        started_at=START,
+        ends_at=START,
+        active_until=START,
+        hold=timedelta(0),
+    )
+    findings = tuple((check, Finding(verdict=one, seen="")) for one in verdicts)
+    report = Report(run=run, ended_at=START, observed=0, complete=True, findings=findings)
+    assert report.passed is passed

@@ -1,0 +1,95 @@
+"""What is kept of runs, on each engine: one at a time for an account, and not for ever."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Connection, func, select
+
+from countersign.domain.conformance import KEPT, Observation, Run
+from countersign.domain.instant import from_ns
+from countersign.ids import CONFORMANCE_RUN, OBSERVATION, timed_id
+from countersign.services.housekeeping import Housekeeping
+from countersign.storage import accounts, housekeeping
+from countersign.storage.batching import each
+from countersign.storage.conformance import ConformanceRuns
+from countersign.storage.database import Database
+from countersign.storage.tables import conformance_observations, conformance_runs
+from tests.storage import items
+from tests.storage.conftest import (
+    Run as RunLoop,
+)
+from tests.storage.conftest import (  # noqa: F401 - fixtures
+    database,
+    engine_name,
+    postgres_shared,
+    run,
+    sqlite_template,
+    url,
+)
+from tests.unit.support import HandClock
+
+pytestmark = pytest.mark.contract
+
+
+def new_run(account_id: str, clock: HandClock) -> Run:
+    now = from_ns(clock.time_ns())
+    return Run(
+        id=timed_id(CONFORMANCE_RUN, clock.time_ns(), items.some_bytes()[:8]),
+        account_id=account_id,
+        started_at=now,
+        ends_at=now + timedelta(minutes=10),
+        active_until=now + timedelta(minutes=1),
+        hold=timedelta(seconds=30),
+    )
+
+
+@each
+def numbers(connection: Connection, _: None) -> tuple[int, int]:
+    runs, seen = (
+        connection.execute(select(func.count()).select_from(table)).scalar_one()
+        for table in (conformance_runs, conformance_observations)
+    )
+    return runs, seen
+
+
+def test_an_account_has_one_run_at_a_time(database: Database, run: RunLoop) -> None:  # noqa: F811 - fixtures
+    """Another account has its own; when one has ended, the next can begin."""
+    store, clock = ConformanceRuns(database), HandClock()
+    owner, other = items.account(), items.account()
+    for account in (owner, other):
+        run(accounts.Accounts(database).add(account))
+    first = new_run(owner.id, clock)
+    assert run(store.begin(first))
+    assert not run(store.begin(new_run(owner.id, clock)))
+    assert run(store.begin(new_run(other.id, clock)))
+    now = first.started_at
+    assert {one.account_id for one in run(store.active(now))} == {owner.id, other.id}
+    assert run(store.prolong(first.id, now, now))
+    assert not run(store.prolong(first.id, now + timedelta(hours=1), now))
+    assert run(store.begin(new_run(owner.id, clock)))
+
+
+def test_a_run_and_what_was_seen_in_it_are_deleted_after_a_week(
+    database: Database,  # noqa: F811 - a fixture
+    run: RunLoop,  # noqa: F811 - a fixture
+) -> None:
+    """All of it, and nothing of a younger one."""
+    store, clock, account = ConformanceRuns(database), HandClock(), items.account()
+    run(accounts.Accounts(database).add(account))
+    for _ in range(7):
+        old = new_run(account.id, clock)
+        assert run(store.begin(old))
+        for number in range(3):
+            id_ = timed_id(OBSERVATION, clock.time_ns() + number, items.some_bytes()[:8])
+            one = Observation(operation="getNotice", at=old.started_at, status=200)
+            run(store.observe(old.id, id_, one))
+        clock.advance(3600)
+    tidy = Housekeeping(housekeeping.Housekeeping(database), clock)
+    run(tidy.tidy())
+    assert run(database.scan(numbers, None)) == (7, 21)
+    # The youngest, of which the last was heard an hour ago but a minute, is kept for an hour more.
+    clock.advance(KEPT.total_seconds() - 2 * 3600 + 61)
+    run(tidy.tidy())
+    assert run(database.scan(numbers, None)) == (1, 3)

@@ -1,0 +1,218 @@
+"""`retention run`: evidence of verifications goes in its time, and buyers stay verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from countersign import bootstrap
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.erasure import ErasureReason
+from countersign.domain.instant import rfc3339
+from countersign.errors import OnHold
+from countersign.services.erase import Due
+from tests.cli.warm import Warm, warm_process
+from tests.verification.conftest import each_engine
+from tests.verification.desk import Desk, desk_at
+from tests.verification.inside import Insider, Stage
+
+DAY: Final = timedelta(days=1)
+MS: Final = timedelta(milliseconds=1)
+FAILED: Final = 7 * DAY
+VERIFIED: Final = (100 + 20) * DAY
+SETTINGS: Final = {
+    "VERIFICATION_DAYS": "100",
+    "EVIDENCE_DAYS": "20",
+    "FAILED_EVIDENCE_DAYS": "7",
+}
+"""The same, as settings."""
+
+
+@pytest.fixture
+def tidy(stage: Stage) -> Stage:
+    """Give a deployment that keeps evidence for as long as `FAILED` and `VERIFIED` say."""
+    stage.clock.now = stage.clock.now.replace(microsecond=0)  # times are kept in milliseconds
+    stage.restart(**SETTINGS)
+    return stage
+
+
+def insider(stage: Stage) -> Insider:
+    """Make an account with rules that the deployment allows; its provider decides once."""
+    decided_at = stage.clock.monotonic()
+    stage.provider_seconds = lambda: decided_at
+    return stage.insider(validity_days=100)
+
+
+def due(stage: Stage) -> list[Due]:
+    """What retention has made due."""
+
+    async def listed(opened: bootstrap.Deployment) -> list[Due]:
+        return [one async for one in opened.erase.due()]
+
+    return stage.do(listed(stage.opened))
+
+
+def erase(stage: Stage, found: list[Due]) -> None:
+    """Erase it, as `retention run` does."""
+
+    async def work(opened: bootstrap.Deployment) -> None:
+        for one in found:
+            plan = await opened.erase.plan(one.record_id)
+            await opened.erase(plan, ErasureReason.RETENTION)
+
+    stage.do(work(stage.opened))
+
+
+def verification_of(stage: Stage, cbid: str) -> str:
+    """The one verification of a buyer."""
+    [row] = stage.rows("SELECT id FROM verifications WHERE cbid = :cbid", cbid=cbid)
+    found: str = row["id"]
+    return found
+
+
+def evidence_left(stage: Stage) -> set[str]:
+    """The verifications that still have evidence, and the key to it."""
+    query = (
+        "SELECT e.record_id FROM verification_evidence e "
+        "JOIN shred_keys k ON k.record_id = e.record_id"
+    )
+    return {row["record_id"] for row in stage.rows(query)}
+
+
+@each_engine
+def test_evidence_is_due_in_its_time_and_not_a_moment_before(tidy: Stage) -> None:
+    """That of failures early; that of what succeeded, when it has not counted for long."""
+    vendor, began = insider(tidy), tidy.clock.now
+    verified = vendor.verify(vendor.part("verified")).cbid
+    failed = vendor.verify(vendor.part("underage")).cbid
+    undecided = vendor.verify(vendor.part("requires_input")).cbid
+    early = {verification_of(tidy, cbid) for cbid in (failed, undecided)}
+    late = verification_of(tidy, verified)
+    ends = dict.fromkeys(early, began + FAILED)
+    for moment, more in ((began + FAILED, {}), (began + VERIFIED, {late: began + VERIFIED})):
+        tidy.clock.now = moment
+        assert {one.record_id for one in due(tidy)} == (early if more else set())
+        tidy.clock.now = moment + MS
+        ends |= more
+        assert {one.record_id: one.retention_ended_at for one in due(tidy)} == ends
+    assert evidence_left(tidy) == early | {late}
+
+
+@each_engine
+def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -> None:
+    """The evidence and the key to every copy of it; and it is due no more."""
+    vendor, began = insider(tidy), tidy.clock.now
+    session = vendor.part("verified")
+    cbid = vendor.verify(session, "10001").cbid
+    tidy.clock.now += DAY
+    assert vendor.verify(session).standing.status is BuyerStatus.VERIFIED
+    told = vendor.standing(cbid)
+    tidy.clock.now = began + FAILED + DAY
+    found = due(tidy)
+    assert len(found) == 1
+    erase(tidy, found)
+    [left] = evidence_left(tidy)
+    assert left != found[0].record_id
+    assert due(tidy) == []
+    assert vendor.standing(cbid) == told
+    assert told.status is BuyerStatus.VERIFIED
+    tidy.clock.now = began + VERIFIED + 2 * DAY
+    assert vendor.standing(cbid).status is BuyerStatus.EXPIRED
+    erase(tidy, due(tidy))
+    assert evidence_left(tidy) == set()
+    assert vendor.standing(cbid).status is BuyerStatus.EXPIRED
+    shown = tidy.do(tidy.opened.operate_buyers.show(cbid))[0]
+    assert shown.verified_at is not None
+    # The session is still known as this buyer's.
+    again = vendor.verify(session)
+    assert (again.cbid, again.standing.status) == (cbid, BuyerStatus.EXPIRED)
+
+
+@each_engine
+@pytest.mark.parametrize("on", ["account", "buyer", "verification"])
+def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> None:
+    """It is listed with its hold; nothing else is kept by it."""
+    vendor, other = insider(tidy), insider(tidy)
+    cbid = vendor.verify(vendor.part("verified")).cbid
+    free = other.verify(other.part("verified", 1)).cbid
+    own, others = verification_of(tidy, cbid), verification_of(tidy, free)
+    subject = {"account": vendor.account_id, "buyer": cbid, "verification": own}[on]
+    hold = tidy.do(tidy.opened.erase.hold(subject, "case 7"))
+    tidy.clock.now += VERIFIED + DAY
+    found = {one.record_id: one for one in due(tidy)}
+    assert {id_: one.hold for id_, one in found.items()} == {own: hold.id, others: None}
+    with pytest.raises(OnHold):
+        erase(tidy, [found[own]])
+    erase(tidy, [found[others]])
+    assert evidence_left(tidy) == {own}
+    tidy.do(tidy.opened.erase.release(hold.id))
+    [released] = due(tidy)
+    assert (released.record_id, released.hold) == (own, None)
+    erase(tidy, [released])
+    assert evidence_left(tidy) == set()
+
+
+def test_simulated_verifications_are_never_due(tidy: Stage) -> None:
+    """Nothing of them is personal evidence."""
+    vendor = insider(tidy)
+    vendor.verify(vendor.part("verified"))
+    records = len(tidy.rows("SELECT 1 FROM verifications"))
+    tidy.execute("DELETE FROM verification_evidence")
+    tidy.clock.now += VERIFIED + DAY
+    assert due(tidy) == []
+    assert len(tidy.rows("SELECT 1 FROM verifications")) == records
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def warm_here() -> Iterator[Warm]:
+    """Run the process that commands are forked from."""
+    with warm_process() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def desk(request: pytest.FixtureRequest, warm_here: Warm, tmp_path: Path) -> Iterator[Desk]:
+    """Give an operator's desk, on each engine."""
+    engine = request.getfixturevalue("postgres_server") if request.param == "postgres" else None
+    with desk_at(tmp_path / "data", warm_here, engine, **SETTINGS) as made:
+        yield made
+
+
+def test_the_command_lists_and_erases_what_is_due(desk: Desk) -> None:
+    """Held evidence is listed and kept; what is not due is not mentioned; `--dry-run` only lists.
+
+    Commands have the real time: what is old was verified by a clock that is behind.
+    """
+    stage, bench = desk.stage, desk.bench
+    now = stage.clock.now
+    stage.clock.now = began = now - FAILED - 2 * DAY
+    vendor = insider(stage)
+    verified = vendor.verify(vendor.part("verified")).cbid
+    failed = verification_of(stage, vendor.verify(vendor.part("underage")).cbid)
+    held_buyer = vendor.verify(vendor.part("birthday_tomorrow")).cbid
+    held = verification_of(stage, held_buyer)
+    hold = bench.read("holds", "place", held_buyer, "--reason", "case 7")["hold_id"]
+    ended = rfc3339(began + FAILED)
+    expected: list[dict[str, Any]] = [
+        {"id": failed, "retention_ended_at": ended, "hold_id": None},
+        {"id": held, "retention_ended_at": ended, "hold_id": hold},
+    ]
+    for options, erased in (("--dry-run",), []), (("--yes",), [failed]):
+        told = bench.read("retention", "run", *options)
+        assert sorted(told["due"], key=lambda one: str(one["hold_id"])) == expected
+        assert told["erased"] == erased
+    assert evidence_left(stage) == {held, verification_of(stage, verified)}
+    plain = bench.run("retention", "run", "--yes")
+    assert plain.stdout == f"{held}  ended {ended}  on hold: {hold}\n"
+    assert plain.stderr == "1 are due, 1 of them on hold.\n"
+    assert bench.read("buyers", "show", verified)["status"] == "verified"
+    assert bench.read("buyers", "show", held_buyer)["status"] == "failed"
+    [shown] = bench.read("buyers", "evidence", verified, "--reason", "case 7")
+    assert shown["content"] is not None

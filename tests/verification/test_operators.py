@@ -1,0 +1,402 @@
+"""`countersign buyers`: what operators see of a buyer, what they do, and what is kept of it."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.instant import rfc3339
+from countersign.simulators.protocol import Reply, Request
+from countersign.simulators.registry import SIMULATORS
+from tests.cli.evidence import make_sandbox_buyer
+from tests.cli.warm import Warm, warm_process
+from tests.support.privacy import personal
+from tests.verification.desk import Desk, desk_at
+from tests.verification.inside import Insider
+from tests.verification.test_settling import playing_another
+
+REASON: Final = ("--reason", "case 7")
+UNKNOWN: Final = f"cbid_{'0' * 26}"
+REQUEST_IDS: Final = {"stripe": "req_", "persona": "", "plaid": "", "onfido": ""}
+"""The providers that name their requests, and how the names begin."""
+
+each_desk = pytest.mark.parametrize(
+    "desk", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+
+
+@pytest.fixture(scope="module")
+def warm_here() -> Iterator[Warm]:
+    """Run the process that commands are forked from."""
+    with warm_process() as running:
+        yield running
+
+
+@pytest.fixture
+def desk(request: pytest.FixtureRequest, warm_here: Warm, tmp_path: Path) -> Iterator[Desk]:
+    """Give an operator's desk, on SQLite unless the test says otherwise."""
+    on_postgres = getattr(request, "param", "sqlite") == "postgres"
+    engine = request.getfixturevalue("postgres_server") if on_postgres else None
+    with desk_at(tmp_path / "data", warm_here, engine) as made:
+        yield made
+
+
+def verified(vendor: Insider) -> str:
+    """Verify somebody; gives the cbid."""
+    outcome = vendor.verify(vendor.part("verified"))
+    assert outcome.standing.status is BuyerStatus.VERIFIED
+    return outcome.cbid
+
+
+def recorded(vendor: Insider) -> tuple[str, list[Reply]]:
+    """Verify somebody; gives the cbid and what the provider has answered."""
+    replies: list[Reply] = []
+
+    def record(_: Request, reply: Reply) -> Reply:
+        replies.append(reply)
+        return reply
+
+    with vendor.playing.mood(record):
+        return verified(vendor), replies
+
+
+def evidence(desk: Desk, cbid: str) -> list[dict[str, Any]]:
+    """What `buyers evidence` shows."""
+    shown: list[dict[str, Any]] = desk.bench.read("buyers", "evidence", cbid, *REASON)
+    return shown
+
+
+def answers(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """The provider's answers in a piece of evidence, the session's own first."""
+    answer = content["answer"]
+    return [answer, *answer["further"]]
+
+
+# --- the evidence ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", SIMULATORS)
+def test_the_evidence_is_what_the_provider_answered_byte_for_byte(
+    desk: Desk, provider: str
+) -> None:
+    """Each answer with its digest, its status, when it came, and the provider's name for it."""
+    vendor = desk.stage.insider(provider)
+    before = desk.stage.clock.now - timedelta(minutes=1)
+    cbid, replies = recorded(vendor)
+    [shown] = evidence(desk, cbid)
+    content = shown["content"]
+    kept = {b64decode(answer["body"]): answer for answer in answers(content)}
+    assert set(kept) == {reply.body for reply in replies}
+    for reply in replies:
+        answer = kept[reply.body]
+        assert answer["sha256"] == sha256(reply.body).hexdigest()
+        assert answer["text"].encode() == reply.body
+        assert answer["http_status"] == reply.status == 200
+        assert before < datetime.fromisoformat(answer["retrieved_at"])
+        names = [value for _, value in reply.headers] + [reply.body.decode()]
+        assert answer["request_id"] is None or any(answer["request_id"] in n for n in names)
+    first = content["answer"]
+    assert content["request"]["session_id"] == vendor.part("verified").session_id
+    assert (first["request_id"] is not None) == (provider in REQUEST_IDS), first["request_id"]
+    assert str(first["request_id"]).startswith(REQUEST_IDS.get(provider, ""))
+    assert first["api_version"]
+    assert (content["cbid"], content["provider"]) == (cbid, provider)
+
+
+@pytest.mark.parametrize("provider", SIMULATORS)
+def test_the_evidence_tells_what_the_decision_rests_on(desk: Desk, provider: str) -> None:
+    """What was read, what vouches for each of it, the rules, the outcome; and the person."""
+    vendor = desk.stage.insider(provider, minimum_age=19)
+    session = vendor.part("verified")
+    [shown] = evidence(desk, verified(vendor))
+    read, decision, rules = (shown["content"][part] for part in ("read", "decision", "rules"))
+    proofs = {"document", "database", "proof_of_address"}
+    assert read["date_of_birth_source"] in proofs
+    vouched = [a for a in read["addresses"] if a["source"] in proofs]
+    assert session.shipping_zip in {a["postal_code"][:5] for a in vouched}
+    assert "fail" not in {check["verdict"] for check in read["checks"]}
+    assert read["provider_status"]
+    assert (read["outcome"], read["live"]) == ("verified", True)
+    assert (decision["status"], decision["reasons"]) == ("verified", [])
+    assert decision["facts"]
+    # Not every provider tells when it decided.
+    assert decision["expires_at"] > (read["decided_at"] or rfc3339(desk.stage.clock.now))
+    assert (rules["minimum_age"], rules["settings_revision"]) == (19, 1)
+    assert shown["account_id"] == vendor.account_id
+    text = "".join(answer["text"] for answer in answers(shown["content"]))
+    assert personal(text) & {word.casefold() for word in session.personal}
+
+
+@each_desk
+def test_each_verdict_has_its_evidence_oldest_first(desk: Desk) -> None:
+    """Also those that failed, of whichever account; a repeated verdict is written once."""
+    vendor = desk.stage.insider()
+    other = desk.stage.insider(vendor.playing, minimum_age=99)
+    session, decided_at = vendor.part("verified"), desk.stage.clock.monotonic()
+    desk.stage.provider_seconds = lambda: decided_at
+    cbid = vendor.verify(session, "10001").cbid
+    for asking in (vendor, vendor, other):
+        desk.stage.clock.now += timedelta(seconds=1)
+        assert asking.verify(session).cbid == cbid
+    shown = evidence(desk, cbid)
+    assert [(one["status"], one["account_id"]) for one in shown] == [
+        ("failed", vendor.account_id),
+        ("verified", vendor.account_id),
+        ("failed", other.account_id),
+    ]
+    reasons = [one["content"]["decision"]["reasons"] for one in shown]
+    assert reasons == [["zip_mismatch"], [], ["age_below_minimum"]]
+    assert shown[0]["content"]["request"]["shipping_zip"] == "10001"
+
+
+def test_without_json_the_evidence_is_shown_to_be_read(desk: Desk) -> None:
+    """The same, on many lines; words for people apart from it."""
+    cbid = verified(desk.stage.insider())
+    done = desk.bench.run("buyers", "evidence", cbid, *REASON)
+    assert json.loads(done.stdout) == evidence(desk, cbid)
+    assert len(done.stdout.splitlines()) > 50
+    assert done.stderr.startswith("1 verification.\n")
+    assert f"countersign buyers audit {cbid}" in done.stderr
+    assert not personal(done.stderr)
+
+
+# --- who has looked ----------------------------------------------------------------------------
+
+
+@each_desk
+def test_that_somebody_looked_is_written_down_with_who_when_and_why(desk: Desk) -> None:
+    """Each look for itself, and nothing of what was seen."""
+    cbid = verified(desk.stage.insider())
+    evidence(desk, cbid)
+    desk.bench.run("buyers", "evidence", cbid, "--reason", "subpoena of 3 March")
+    told = desk.bench.read("buyers", "audit", cbid)
+    assert [(e["action"], e["subject"], e["details"]) for e in told] == [
+        ("evidence_shown", cbid, {"reason": "case 7"}),
+        ("evidence_shown", cbid, {"reason": "subpoena of 3 March"}),
+    ]
+    assert {entry["actor"] for entry in told} == {getpass.getuser()}
+    assert all(datetime.fromisoformat(entry["at"]).tzinfo for entry in told)
+
+
+@pytest.mark.parametrize("json_", [(), ("--json",)])
+def test_nobody_looks_without_a_reason(desk: Desk, json_: tuple[str, ...]) -> None:
+    """Nothing is shown, and nothing written down of what was not done."""
+    cbid = verified(desk.stage.insider())
+    for words in ((), ("--reason", ""), ("--reason", " \t")):
+        done = desk.bench.run("buyers", "evidence", cbid, *words, *json_, check=False)
+        assert done.returncode in {1, 2}
+        assert (done.stdout, "--reason" in done.stderr) == ("", True)
+        assert not personal(done.stderr)
+    assert desk.acts() == []
+
+
+@each_desk
+def test_a_look_at_what_does_not_open_is_written_down_all_the_same(desk: Desk) -> None:
+    """Showing fails after the entry: there is no way to look first."""
+    cbid = verified(desk.stage.insider())
+    # The sealed bytes of another row are as good as damaged.
+    desk.stage.execute("UPDATE verification_evidence SET payload = :none", none=b"\x01" * 64)
+    said = desk.bench.refused("buyers", "evidence", cbid, *REASON)
+    assert "verification_evidence" in said
+    assert desk.acts(cbid) == [("evidence_shown", "case 7")]
+
+
+@each_desk
+def test_nothing_is_shown_if_it_cannot_be_written_down(desk: Desk) -> None:
+    """The entry comes first."""
+    cbid = verified(desk.stage.insider())
+    desk.stage.execute("ALTER TABLE audit_log RENAME TO gone")
+    for json_ in ((), ("--json",)):
+        done = desk.bench.run("buyers", "evidence", cbid, *REASON, *json_, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert not personal(done.stderr)
+
+
+# --- what was erased ---------------------------------------------------------------------------
+
+
+@each_desk
+def test_the_evidence_of_an_erased_verification_is_gone_and_said_to_be(desk: Desk) -> None:
+    """That of the others is there as before."""
+    vendor = desk.stage.insider()
+    cbid = vendor.verify(vendor.part("verified"), "10001").cbid
+    assert verified(vendor) == cbid
+    failed, kept = evidence(desk, cbid)
+    desk.bench.run("erase", failed["verification_id"], "--yes")
+    done = desk.bench.run("buyers", "evidence", cbid, *REASON, "--json")
+    gone, left = json.loads(done.stdout)
+    assert left == kept
+    assert gone["content"] is None
+    assert datetime.fromisoformat(gone["erased_at"]).tzinfo
+    assert {**gone, "content": failed["content"], "erased_at": None} == failed
+    assert "2 verifications, the evidence of 1 erased." in done.stderr
+    assert desk.bench.read("buyers", "show", cbid)["status"] == "verified"
+
+
+@each_desk
+def test_of_an_erased_buyer_it_is_said_that_it_was_erased(desk: Desk) -> None:
+    """And of nobody else; what operators did before is still told."""
+    vendor = desk.stage.insider()
+    cbid = verified(vendor)
+    evidence(desk, cbid)
+    desk.bench.run("erase", cbid, "--yes")
+    for words in (("show", cbid), ("evidence", cbid, *REASON)):
+        assert f"{cbid} was erased" in desk.bench.refused("buyers", *words)
+        error = json.loads(desk.bench.refused("buyers", *words, "--json"))["error"]
+        assert error["code"] == "unknown_subject"
+        assert "erased" not in desk.bench.refused("buyers", words[0], UNKNOWN, *words[2:])
+    assert desk.acts(cbid) == [("evidence_shown", "case 7")]
+
+
+def test_of_a_revoked_buyer_that_was_erased_only_the_revocation_is_left(desk: Desk) -> None:
+    """It is shown, and there is no evidence."""
+    cbid = verified(desk.stage.insider())
+    desk.bench.run("buyers", "revoke", cbid, *REASON, "--yes")
+    desk.bench.run("erase", cbid, "--yes")
+    shown = desk.bench.read("buyers", "show", cbid)
+    assert shown["status"] == "revoked"
+    assert (shown["verified_at"], shown["expires_at"], shown["proved"]) == (None, None, [])
+    said = desk.bench.refused("buyers", "evidence", cbid, *REASON)
+    assert "erased but that it was revoked" in " ".join(said.split())
+
+
+def test_a_simulated_buyer_has_no_evidence_and_never_had(desk: Desk) -> None:
+    """Nothing was asked, so nothing was answered, and nothing was erased."""
+    cbid = make_sandbox_buyer(desk.bench, desk.stage.insider().account_id)
+    assert evidence(desk, cbid) == []
+    assert desk.bench.read("buyers", "show", cbid)["livemode"] is False
+
+
+# --- showing, revoking, reinstating --------------------------------------------------------------
+
+
+@each_desk
+def test_a_buyer_is_shown_without_anything_personal(desk: Desk) -> None:
+    """Status, times and what was proved, in JSON and to be read."""
+    vendor = desk.stage.insider(minimum_age=19)
+    cbid = verified(vendor)
+    shown = desk.bench.read("buyers", "show", cbid)
+    assert (shown["cbid"], shown["status"], shown["livemode"]) == (cbid, "verified", True)
+    assert shown["account_id"] == vendor.account_id
+    assert shown["verified_at"] < shown["expires_at"]
+    assert len(shown["proved"]) == 1
+    plain = desk.bench.run("buyers", "show", cbid).stdout
+    for line in (f"cbid: {cbid}", "status: verified", f"expires_at: {shown['expires_at']}"):
+        assert line in plain.splitlines()
+    assert not personal(plain + json.dumps(shown))
+    failed = vendor.verify(vendor.part("underage")).cbid
+    told = desk.bench.read("buyers", "show", failed)
+    assert (told["status"], told["reasons"]) == ("failed", ["age_below_minimum"])
+    assert (told["verified_at"], told["proved"]) == (None, [])
+
+
+@each_desk
+def test_a_buyer_is_revoked_and_reinstated_with_a_reason_each(desk: Desk) -> None:
+    """Both are told to whoever asks, and written down; in JSON and to be read."""
+    vendor = desk.stage.insider()
+    cbid = verified(vendor)
+    before = desk.bench.read("buyers", "show", cbid)
+    gone = desk.bench.run("buyers", "revoke", cbid, *REASON, "--yes", "--json")
+    assert json.loads(gone.stdout)["status"] == "revoked"
+    assert f"buyers reinstate {cbid}" in gone.stderr
+    assert vendor.standing(cbid).status is BuyerStatus.REVOKED
+    plain = desk.bench.run("buyers", "reinstate", cbid, "--reason", "a mistake").stdout
+    assert "status: verified" in plain.splitlines()
+    assert desk.bench.read("buyers", "show", cbid) == before
+    assert vendor.standing(cbid).status is BuyerStatus.VERIFIED
+    assert desk.acts(cbid) == [("buyer_revoked", "case 7"), ("buyer_reinstated", "a mistake")]
+    said = desk.bench.refused("buyers", "reinstate", cbid, *REASON)
+    assert "is not revoked" in said
+    assert len(desk.acts(cbid)) == 2
+
+
+def test_nobody_is_revoked_without_a_reason_or_without_being_asked(desk: Desk) -> None:
+    """Left out, blank, or the answer no: nothing changes."""
+    cbid = verified(desk.stage.insider())
+    for words in (("--yes",), ("--yes", "--reason", ""), ("--yes", "--reason", " \t")):
+        done = desk.bench.run("buyers", "revoke", cbid, *words, check=False)
+        assert (done.returncode in {1, 2}, done.stdout) == (True, "")
+        assert "--reason" in done.stderr
+    for typed in ("n\n", "\n", ""):
+        done = desk.bench.run("buyers", "revoke", cbid, *REASON, check=False, typed=typed)
+        assert (done.returncode, done.stdout) == (1, "")
+    assert desk.bench.run("buyers", "reinstate", cbid, check=False).returncode == 2
+    assert desk.bench.read("buyers", "show", cbid)["status"] == "verified"
+    assert desk.acts() == []
+    asked = desk.bench.run("buyers", "revoke", cbid, *REASON, typed="y\n")
+    assert f"Revoke {cbid} at every vendor?" in asked.stderr
+    assert desk.bench.read("buyers", "show", cbid)["status"] == "revoked"
+
+
+@pytest.mark.parametrize("json_", [(), ("--json",)])
+def test_what_does_not_exist_is_told_so_and_not_written_down(
+    desk: Desk, json_: tuple[str, ...]
+) -> None:
+    """A mistyped identifier, one of something else, one that would be a path."""
+    account_id = desk.stage.insider().account_id
+    for cbid in (UNKNOWN, account_id, "cbid_", "", "../../etc/passwd", "é"):
+        for words in (
+            ("show",),
+            ("revoke", "--yes", *REASON),
+            ("reinstate", *REASON),
+            ("evidence", *REASON),
+        ):
+            said = desk.bench.refused("buyers", words[0], cbid, *words[1:], *json_)
+            assert "There is no buyer" in said, words
+    assert desk.acts() == []
+
+
+def test_all_that_operators_did_is_listed_oldest_first(desk: Desk) -> None:
+    """Of one buyer, of one account, or of all; of nobody, nothing."""
+    vendor = desk.stage.insider()
+    first = verified(vendor)
+    second = vendor.verify(vendor.part("verified", 1)).cbid
+    desk.bench.run("buyers", "revoke", second, *REASON, "--yes")
+    desk.bench.run("buyers", "evidence", first, *REASON)
+    assert desk.acts() == [("buyer_revoked", "case 7"), ("evidence_shown", "case 7")]
+    assert desk.acts(first) == [("evidence_shown", "case 7")]
+    of_account = desk.bench.read("buyers", "audit", vendor.account_id)
+    assert [entry["action"] for entry in of_account] == ["verification_settings_changed"]
+    plain = desk.bench.run("buyers", "audit", second).stdout
+    assert [word in plain for word in ("buyer_revoked", second, "case 7", first)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert desk.bench.read("buyers", "audit", UNKNOWN) == []
+    nothing = desk.bench.run("buyers", "audit", UNKNOWN)
+    assert (nothing.stdout, nothing.stderr) == ("", "Nothing was done yet.\n")
+
+
+@each_desk
+def test_a_person_with_two_identifiers_is_found_by_either(desk: Desk) -> None:
+    """Evidence, acts and revocations are the person's, whichever identifier is given."""
+    vendor = desk.stage.insider()
+    decided = vendor.part("verified")
+    pending = replace(
+        vendor.part("pending"), shipping_zip=decided.shipping_zip, subject_reference=None
+    )
+    older = vendor.verify(pending).cbid
+    evidence(desk, older)
+    desk.stage.clock.now += timedelta(seconds=1)
+    known = verified(vendor)
+    desk.stage.clock.now += timedelta(seconds=1)
+    with playing_another(vendor, pending, decided):
+        assert vendor.verify(pending).cbid == known != older
+    assert [one["status"] for one in evidence(desk, older)] == ["pending", "verified", "verified"]
+    assert evidence(desk, known) == evidence(desk, older)
+    assert len(desk.acts(older)) == 4
+    revoked = desk.bench.read("buyers", "revoke", older, *REASON, "--yes")
+    assert (revoked["cbid"], revoked["status"]) == (known, "revoked")
+    assert desk.acts(older)[-1] == desk.acts(known)[-1] == ("buyer_revoked", "case 7")
