@@ -1,13 +1,16 @@
 """`--json` on every command: JSON on standard output, errors as JSON on standard error."""
 
 import json
-from collections.abc import Iterator
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import click
 import pytest
 
 from countersign.cli import main
+from countersign.simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_sandbox_buyer
 from tests.cli.notice_files import write_notice
@@ -17,6 +20,21 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": (),
     "accounts create": ("another",),
     "accounts list": (),
+    "accounts clearance set": ("{account_id}", "--lifetime", "2h"),
+    "accounts clearance show": ("{account_id}",),
+    "accounts verification set": (
+        *("{account_id}", "--provider", "stripe", "--credentials-file", "{credentials}"),
+    ),
+    "accounts verification show": ("{verifying}",),
+    "accounts verification remove": ("{verifying}", "--yes"),
+    "buyers show": ("{cbid}",),
+    "buyers revoke": ("{cbid}", "--reason", "case 7", "--yes"),
+    "buyers reinstate": ("{revoked}", "--reason", "case 7"),
+    "buyers evidence": ("{cbid}", "--reason", "case 7"),
+    "buyers audit": (),
+    "clearances keys": (),
+    "clearances rotate-key": ("--mode", "test", "--yes"),
+    "clearances withdraw-key": ("{replaced_key}", "--yes"),
     "keys create": ("--account", "vendor", "--mode", "test"),
     "keys list": (),
     "keys rotate": ("{key_id}",),
@@ -54,11 +72,32 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "notices publish": ("{file}",),
     "notices review": ("{notice_id}", "--version", "{version}", "--by", "me", "--against", "{url}"),
     "notices withdraw": ("{notice_id}", "--version", "{version}", "--yes"),
+    "simulate-provider": ("stripe", "--credentials"),
+    "webhooks list": ("--account", "{owner}"),
+    "webhooks show": ("{endpoint_id}",),
+    "webhooks add": ("--account", "{account_id}", "--mode", "test", "--url", "{url}"),
+    "webhooks change": ("{endpoint_id}", "--description", "the shop"),
+    "webhooks disable": ("{endpoint_id}",),
+    "webhooks enable": ("{endpoint_id}",),
+    "webhooks delete": ("{endpoint_id}", "--yes"),
+    "webhooks rotate-secret": ("{endpoint_id}",),
+    "webhooks deliveries": ("{endpoint_id}",),
+    "webhooks resend": ("{endpoint_id}", "{event_id}"),
+    "webhooks recover": ("{endpoint_id}", "--since", "2026-01-01T00:00:00Z"),
+    "webhooks send-example": ("{endpoint_id}",),
 }
-# With status 1 where nothing could be judged, as here: the answer is on standard output all the same.
+# With status 1 where nothing could be judged, as here; the answer is on standard output anyway.
 JUDGES: dict[str, tuple[str, ...]] = {"conformance": ("--account", "{account_id}", "--for", "1s")}
 # These answer by serving; `--json` is for what may keep them from it.
-SERVERS: dict[str, tuple[str, ...]] = {"serve": (), "dev": ()}
+SERVERS: dict[str, tuple[str, ...]] = {
+    "serve": (),
+    "dev": (),
+    "webhooks listen": ("--forward-to", "http://127.0.0.1:1/", "--key", "csign_sk_test_none"),
+}
+# Where there is nothing to tell: nothing was sent yet, and the sandbox has no evidence.
+EMPTY = {"buyers evidence", "webhooks deliveries"}
+# These need no configuration; their arguments are right or not.
+BARE = {"verify", "simulate-provider"}
 
 
 def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:
@@ -98,6 +137,72 @@ def ready(initialised: Bench, tmp_path: Path) -> tuple[Bench, dict[str, str]]:
     }
 
 
+def verifying(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make an account that has an identity provider."""
+    words = [word.format_map(there_is) for word in ARGUMENTS["accounts verification set"]]
+    bench.run("accounts", "verification", "set", *words)
+    return there_is["account_id"]
+
+
+def credentials(_: Bench, there_is: Mapping[str, str]) -> str:
+    """Write a credentials file."""
+    file = Path(there_is["file"]).with_name("stripe.json")
+    file.write_text(json.dumps(SIMULATORS["stripe"](time.time).credentials), encoding="utf-8")
+    return str(file)
+
+
+def revoked(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Revoke the buyer."""
+    bench.run("buyers", "revoke", there_is["cbid"], "--reason", "case 7", "--yes")
+    return there_is["cbid"]
+
+
+def replaced_key(bench: Bench, _: Mapping[str, str]) -> str:
+    """Have another key sign; gives the one that did before."""
+    before: str = next(key for key in bench.read("clearances", "keys") if key["mode"] == "test")[
+        "kid"
+    ]
+    bench.run("clearances", "rotate-key", "--mode", "test", "--at-once", "--yes")
+    return before
+
+
+def endpoint_id(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make a webhook endpoint."""
+    of = ("--account", there_is["account_id"], "--mode", "test")
+    made: str = bench.read("webhooks", "add", *of, "--url", "https://127.0.0.1:1/")["endpoint_id"]
+    return made
+
+
+def owner(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make a webhook endpoint; gives whose it is."""
+    endpoint_id(bench, there_is)
+    return there_is["account_id"]
+
+
+def event_id(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Have something happen."""
+    made: str = bench.read("test", "trigger", there_is["account_id"], "buyer.revoked")["id"]
+    return made
+
+
+# What only a few commands need is made for these alone.
+MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
+    made.__name__: made
+    for made in (verifying, credentials, revoked, replaced_key, endpoint_id, owner, event_id)
+}
+
+
+class ThereIs(dict[str, str]):
+    """What there is, and what is made when it is asked for."""
+
+    def __init__(self, bench: Bench, there_is: Mapping[str, str]) -> None:
+        super().__init__(there_is)
+        self._bench = bench
+
+    def __missing__(self, name: str) -> str:
+        return self.setdefault(name, MADE[name](self._bench, self))
+
+
 def test_every_command_takes_json() -> None:
     commands = dict(leaves(main))
     assert set(commands) == set(ARGUMENTS) | set(JUDGES) | set(SERVERS)
@@ -110,7 +215,8 @@ def test_with_json_the_answer_is_json_on_standard_output(
     ready: tuple[Bench, dict[str, str]], command: str
 ) -> None:
     bench, there_is = ready
-    arguments = [word.format(**there_is) for word in (ARGUMENTS | JUDGES)[command]]
+    filled = ThereIs(bench, there_is)
+    arguments = [word.format_map(filled) for word in (ARGUMENTS | JUDGES)[command]]
     if command == "restore":  # into a place of its own, with the keys of the old one
         bench = bench.but(
             DATA_DIR=str(bench.data_dir.with_name("restored")),
@@ -119,25 +225,18 @@ def test_with_json_the_answer_is_json_on_standard_output(
     done = bench.run(*command.split(), *arguments, "--json", check=command not in JUDGES)
     assert done.stdout.endswith("\n")
     assert len(done.stdout.splitlines()) == 1
-    assert json.loads(done.stdout)
+    assert (json.loads(done.stdout) == []) if command in EMPTY else json.loads(done.stdout)
 
 
-# `verify` needs no configuration, and its arguments are files that are there or not.
-@pytest.mark.parametrize("command", [c for c in ARGUMENTS | JUDGES | SERVERS if c != "verify"])
+@pytest.mark.parametrize("command", [c for c in ARGUMENTS | JUDGES | SERVERS if c not in BARE])
 def test_with_json_an_error_is_json_on_standard_error(
     initialised: Bench, tmp_path: Path, command: str
 ) -> None:
     file = write_notice(tmp_path / "notice.toml", lines=())
-    words = [
-        word.format_map(
-            {name: str(tmp_path) for name in ("backup", "new", "proof", "policy")}
-            | {"bundle": str(tmp_path / "bundle.zip")}
-            | {"key_id": "key_1", "notice_id": "x", "version": "1", "file": file}
-            | {"url": "https://x.example", "ack_id": "ack_1", "account_id": "acct_1"}
-            | {"hold_id": "hold_1", "cbid": "cbid_1"}
-        )
-        for word in (ARGUMENTS | JUDGES | SERVERS)[command]
-    ]
+    there_is = defaultdict(lambda: "acct_1", {"bundle": str(tmp_path / "bundle.zip"), "file": file})
+    there_is |= dict.fromkeys(("backup", "new", "proof", "policy"), str(tmp_path))
+    there_is |= {"url": "https://x.example", "credentials": str(file)}
+    words = [word.format_map(there_is) for word in (ARGUMENTS | JUDGES | SERVERS)[command]]
     said = initialised.but(PORT="no port").refused(*command.split(), *words, "--json")
     (line,) = said.splitlines()
     error = json.loads(line)

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from countersign import bootstrap
-from countersign.domain.conformance import Provocation, Run
+from countersign.domain.conformance import Observation, Provocation, Run
 from countersign.ids import CONFORMANCE_RUN, timed_id
 from countersign.services import conformance_watch
 from countersign.services.conformance_watch import STALENESS_SECONDS, WatchVendors
@@ -289,7 +289,7 @@ def test_a_run_has_room_for_so_much_and_no_more(
 
         async def work(opened: bootstrap.Deployment) -> None:
             watch: WatchVendors = opened.watch_vendors
-            one = conformance_watch.Observation(operation="getNotice", at=watch.now(), status=200)
+            one = Observation(operation="getNotice", at=watch.now(), status=200)
             for _ in range(10):
                 await watch.note(run, one)
 

@@ -52,7 +52,7 @@ class Document:
     def operations(self) -> Iterator[Operation]:
         """Every operation."""
         for path, item in self._document["paths"].items():
-            for method in _METHODS & set(item):
+            for method in sorted(_METHODS & set(item)):
                 yield Operation(method.upper(), path, item[method])
 
     def operation(self, method: str, url: str) -> Operation:

@@ -32,7 +32,7 @@ from countersign.evidence.cosignature import ed25519_message
 from countersign.evidence.entry import log_entry
 from countersign.evidence.note import COSIGNATURE, Signer, Verifier
 from countersign.evidence.proof import Proof, format_proof
-from countersign.evidence.record import entropy_needed, make_fact
+from countersign.evidence.record import FactDraft, entropy_needed, make_facts
 from countersign.evidence.tiles import TileReader, entry_bundle, tile_path
 from countersign.evidence.tree import inclusion_path, leaf_hash, root_hash
 from countersign.services.log_keys import test_seed
@@ -94,7 +94,8 @@ def facts() -> dict[str, bytes]:
             "at": AT,
         }
         entropy = bytes([number]) * entropy_needed(len(hidden))
-        made[type_] = make_fact({**own, **common}, hidden, entropy).body
+        [written] = make_facts([FactDraft({**own, **common}, hidden, entropy)])
+        made[type_] = written.body
     return made
 
 

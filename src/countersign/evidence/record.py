@@ -126,25 +126,31 @@ def make_records(drafts: Sequence[Draft]) -> list[SealedRecord]:
     ]
 
 
-def make_fact(
-    members: Mapping[str, Json], personal: Sequence[tuple[str, object]], entropy: bytes
-) -> SealedRecord:
-    """Write a record of something else: a verification, an erasure, a key rotation.
+class FactDraft(NamedTuple):
+    """What a record of something else than an acknowledgment is written from."""
 
-    Args:
-        members: what the record says openly: `type`, `id`, `mode`, `at` and its own members.
-        personal: as in a `Draft`.
-        entropy: as in a `Draft`.
-    """
-    [(nonce, disclosures)] = _hide([(personal, entropy)])
-    own: dict[str, Json] = {
-        "v": VERSION,
-        "nonce": nonce,
-        "_sd": [*sorted(disclosure.digest for disclosure in disclosures)],
-        "_sd_alg": "sha-256",
-    }
-    body = checked_canonical_json({**members, **own})
-    return SealedRecord(body, sha256(body).digest(), disclosures)
+    members: Mapping[str, Json]
+    """What the record says openly: `type`, `id`, `mode`, `at` and its own members."""
+    personal: Sequence[tuple[str, object]]
+    """As in a `Draft`."""
+    entropy: bytes
+    """As in a `Draft`."""
+
+
+def make_facts(drafts: Sequence[FactDraft]) -> list[SealedRecord]:
+    """Write records of something else: verifications, clearances, erasures, key rotations."""
+    hidden = _hide([(draft.personal, draft.entropy) for draft in drafts])
+    made = []
+    for draft, (nonce, disclosures) in zip(drafts, hidden, strict=True):
+        own: dict[str, Json] = {
+            "v": VERSION,
+            "nonce": nonce,
+            "_sd": [*sorted(disclosure.digest for disclosure in disclosures)],
+            "_sd_alg": "sha-256",
+        }
+        body = checked_canonical_json({**draft.members, **own})
+        made.append(SealedRecord(body, sha256(body).digest(), disclosures))
+    return made
 
 
 def _hide(

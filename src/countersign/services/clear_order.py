@@ -29,6 +29,7 @@ from countersign.domain.key import Principal
 from countersign.domain.notice import NoticeStatus, NoticeVersion, status_of
 from countersign.domain.obligations import COMPARED_ZIP, NOTHING, Following, following
 from countersign.domain.postal_code import zip5
+from countersign.domain.record import NewRecord
 from countersign.domain.test_clock import TestClock
 from countersign.domain.verification_rules import VerificationRules
 from countersign.evidence.canonical import canonical_json
@@ -36,7 +37,7 @@ from countersign.ids import CLEARANCE, timed_id
 from countersign.ports import ClearanceStore, Clock, Entropy
 from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.services.clearance_keys import ClearanceKeys, Signers
-from countersign.services.clearance_record import DECISION_ENTROPY, decision_record
+from countersign.services.clearance_record import DECISION_ENTROPY, DecisionDraft, decision_records
 from countersign.services.clearance_token import ClearanceToken
 from countersign.services.judge_session import proved_zip_index
 from countersign.services.registry import Notices, Registry
@@ -248,18 +249,29 @@ class ClearOrder:
 
     def _settle(self, orders: Sequence[SettledOrder[_Act]]) -> list[WrittenClearance]:
         """What to write and to tell of orders that are decided together."""
-        return [self._settle_one(*order) for order in orders]
+        records = iter(
+            decision_records(
+                [
+                    DecisionDraft(act.key, question, judgement.decision, act.entropy)
+                    for act, question, judgement in orders
+                    if judgement.earlier is None
+                ]
+            )
+        )
+        return [
+            self._settle_one(order, None if order.judgement.earlier else next(records))
+            for order in orders
+        ]
 
-    def _settle_one(self, act: _Act, question: Question, judgement: Judgement) -> WrittenClearance:
+    def _settle_one(self, order: SettledOrder[_Act], record: NewRecord | None) -> WrittenClearance:
+        act, question, judgement = order
         decision, earlier = judgement.decision, judgement.earlier
         id_, at, expires_at = question.clearance_id, decision.at, decision.expires_at
         judged_at = question.judged_at
-        kid, record = judgement.kid, None
+        kid = judgement.kid
         if earlier is not None:
             id_, at, expires_at = earlier.clearance_id, earlier.at, earlier.expires_at
             kid, judged_at = earlier.kid, earlier.judged_at
-        else:
-            record = decision_record(act.key, question, decision, act.entropy)
         token = None
         if expires_at is not None:
             claims = self._token.claims(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from countersign.domain.clearance import Decision, Order, Question
 from countersign.domain.instant import rfc3339, rfc3339_ms
 from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
-from countersign.evidence.record import entropy_needed, make_fact
+from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed, make_facts
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.services.records import SEAL_ENTROPY, seal_disclosures
@@ -20,14 +20,37 @@ DECISION_ENTROPY: Final = entropy_needed(_FIELDS) + SEAL_ENTROPY
 """Random bytes that the record of one decision takes."""
 
 
-def decision_record(
-    key: DataKey, question: Question, decision: Decision, entropy: bytes
-) -> NewRecord:
-    """The record; who the buyer is and where the order goes are disclosures, encrypted."""
-    id_, sealing = question.clearance_id, entropy[-SEAL_ENTROPY:]
-    written = make_fact(
-        _members(question, decision), _personal(question.order), entropy[:-SEAL_ENTROPY]
+class DecisionDraft(NamedTuple):
+    """What the record of one decision is written from."""
+
+    key: DataKey
+    question: Question
+    decision: Decision
+    entropy: bytes
+    """`DECISION_ENTROPY` of them."""
+
+
+def decision_records(drafts: Sequence[DecisionDraft]) -> list[NewRecord]:
+    """The records; who the buyer is and where the order goes are disclosures, encrypted.
+
+    Made together, for those that share a transaction.
+    """
+    written = make_facts(
+        [
+            FactDraft(
+                _members(draft.question, draft.decision),
+                _personal(draft.question.order),
+                draft.entropy[:-SEAL_ENTROPY],
+            )
+            for draft in drafts
+        ]
     )
+    return [_record(*pair) for pair in zip(drafts, written, strict=True)]
+
+
+def _record(draft: DecisionDraft, written: SealedRecord) -> NewRecord:
+    question, key = draft.question, draft.key
+    id_, sealing = question.clearance_id, draft.entropy[-SEAL_ENTROPY:]
     return NewRecord(
         id=id_,
         account_id=question.account_id,
@@ -41,7 +64,7 @@ def decision_record(
             payload=seal_disclosures(key, question.account_id, id_, written.disclosures, sealing),
             shred_key=sealing[:SHRED_KEY_BYTES],
             # What is cleared is found by its acknowledgment, which is of the same session.
-            session_index=None if decision.cleared else question.session_index,
+            session_index=None if draft.decision.cleared else question.session_index,
             cbid_index=question.cbid_index,
         ),
     )

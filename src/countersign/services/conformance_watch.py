@@ -51,17 +51,10 @@ class WatchVendors:
         return from_ns(self._clock.time_ns())
 
     async def run_of(self, principal: Principal) -> Run | None:
-        """The run that this request belongs to, if there is one.
-
-        Trouble with the database is for the request itself to tell.
-        """
+        """The run that this request belongs to, if there is one."""
         if principal.mode is Mode.LIVE:
             return None
-        try:
-            run = (await self._runs()).get(principal.account_id)
-        except CountersignError as error:
-            _log.warning("runs_not_read", code=error.code)
-            return None
+        run = (await self._runs()).get(principal.account_id)
         return run if run is not None and self.now() < run.active_until else None
 
     async def take(self, run: Run, provocation: Provocation) -> bool:
@@ -93,7 +86,13 @@ class WatchVendors:
 
     async def _read(self) -> None:
         began = self._clock.monotonic()
-        runs = await self._store.active(self.now())
+        try:
+            runs = await self._store.active(self.now())
+        except CountersignError as error:
+            # Trouble with the database is for the requests themselves to tell.
+            _log.warning("runs_not_read", code=error.code)
+            self._snapshot = _Snapshot(self._clock.monotonic(), self._snapshot.runs)
+            return
         self._snapshot = _Snapshot(began, {run.account_id: run for run in runs})
         if len(self._noted) > len(runs):
             ids = {run.id for run in runs}

@@ -12,7 +12,7 @@ from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
 from countersign.evidence.canonical import Json
 from countersign.evidence.disclosure import Disclosure
-from countersign.evidence.record import SealedRecord, entropy_needed, make_fact
+from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed, make_facts
 from countersign.ids import made_at_ms, timed_id
 from countersign.ports import Clock, Entropy, PlaintextStore
 from countersign.services.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Vault
@@ -40,7 +40,7 @@ class Recorder:
         time_ns = self._clock.time_ns()
         record_id = timed_id(prefix, time_ns, self._entropy(_ID_ENTROPY))
         members = {**members, **_common(type_, record_id, mode, time_ns)}
-        written = make_fact(members, (), self._entropy(entropy_needed(0)))
+        [written] = make_facts([FactDraft(members, (), self._entropy(entropy_needed(0)))])
         return _new_record(type_, record_id, mode, time_ns, written)
 
     async def of_account(
@@ -67,7 +67,8 @@ class Recorder:
         """
         time_ns = self._clock.time_ns()
         members = {**members, **_common(type_, record_id, mode, time_ns), "account": account_id}
-        written = make_fact(members, personal, self._entropy(entropy_needed(len(personal))))
+        entropy = self._entropy(entropy_needed(len(personal)))
+        [written] = make_facts([FactDraft(members, personal, entropy)])
         record = msgspec.structs.replace(
             _new_record(type_, record_id, mode, time_ns, written), account_id=account_id
         )

@@ -7,12 +7,14 @@ types, and the statement is text made once from the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import Connection, CursorResult, Table
 
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class BulkInsert:
@@ -43,3 +45,24 @@ class DriverStatement:
     def __call__(self, connection: Connection, *values: object) -> CursorResult[*tuple[Any, ...]]:
         """Run it with these values: in the driver's own types, times as Unix milliseconds."""
         return connection.exec_driver_sql(self._text[connection.dialect.name], values)
+
+
+class SelectAmong:
+    """A SELECT of the hot path by many texts at once, written with `{}` for `IN (…)`.
+
+    However many there are, the statement is the same one, which is prepared once. It gives the
+    driver's own types.
+    """
+
+    def __init__(self, text: str, *, for_update: bool = False) -> None:
+        self._text = {
+            "sqlite": text.format("IN (SELECT value FROM json_each(?))"),
+            "postgresql": text.format("= ANY(%s)") + (" FOR UPDATE" if for_update else ""),
+        }
+
+    def __call__(
+        self, connection: Connection, texts: Iterable[str]
+    ) -> CursorResult[*tuple[Any, ...]]:
+        dialect, given = connection.dialect.name, [*texts]
+        value = _encode(given).decode() if dialect == "sqlite" else given
+        return connection.exec_driver_sql(self._text[dialect], (value,))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, Proof, status_at
 from countersign.domain.event import EventType
+from countersign.domain.instant import from_ms
 from countersign.domain.mode import Mode
 from countersign.domain.reason import Reason
 from countersign.domain.record import NewRecord
 from countersign.domain.verification import Known, LiveVerification, NewVerification
 from countersign.domain.verification_rules import VerificationRules
 from countersign.errors import CountersignError
+from countersign.storage.bulk import SelectAmong
 from countersign.storage.database import Database
 from countersign.storage.events import write_buyer_events
 from countersign.storage.idempotency import keep_answers
@@ -39,20 +41,13 @@ _EVENTS: Final = {
     BuyerStatus.REVOKED: EventType.BUYER_REVOKED,
 }
 
-_SELECT: Final = select(
-    buyers.c.cbid,
-    buyers.c.account_id,
-    buyers.c.mode,
-    buyers.c.status,
-    buyers.c.reasons,
-    buyers.c.verified_at,
-    buyers.c.expires_at,
-    buyers.c.simulated,
-    buyers.c.proofs,
-    buyers.c.same_as,
-).where(buyers.c.cbid.in_(bindparam("cbids", expanding=True)))
+_COLUMNS: Final = (
+    "cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, proofs, same_as"
+)
+_TEXT: Final = f"SELECT {_COLUMNS} FROM buyers WHERE cbid {{}}"  # noqa: S608 - our own names
+_select: Final = SelectAmong(_TEXT)
 # Two servers that change one buyer take turns (PostgreSQL; the embedded database has one writer).
-_SELECT_TO_CHANGE: Final = _SELECT.with_for_update()
+_select_to_change: Final = SelectAmong(_TEXT, for_update=True)
 _SELECT_RULES: Final = select(
     verification_settings.c.account_id, verification_settings.c.rules
 ).where(verification_settings.c.account_id.in_(bindparam("account_ids", expanding=True)))
@@ -132,9 +127,8 @@ def buyers_by_cbid(
     connection: Connection, cbids: Sequence[str], *, to_change: bool = False
 ) -> dict[str, Buyer]:
     """The buyers that there are of these, by identifier."""
-    select_ = _SELECT_TO_CHANGE if to_change else _SELECT
-    rows = connection.execute(select_, {"cbids": list(set(cbids))})
-    return {row[0]: _from_row(row) for row in rows}
+    select_ = _select_to_change if to_change else _select
+    return {row[0]: _from_row(*row) for row in select_(connection, set(cbids))}
 
 
 def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> None:
@@ -241,18 +235,27 @@ def _to_row(buyer: Buyer) -> dict[str, object]:
     }
 
 
-def _from_row(row: Row[*tuple[Any, ...]]) -> Buyer:
-    cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, *more = row
-    proofs, same_as = more
+def _from_row(  # noqa: PLR0917 - the columns
+    cbid: str,
+    account_id: str,
+    mode: str,
+    status: str,
+    reasons: str,
+    verified_at: int | None,
+    expires_at: int | None,
+    simulated: bool | int,  # noqa: FBT001 - as the driver gives it
+    proofs: str,
+    same_as: str | None,
+) -> Buyer:
     return Buyer(
         cbid=cbid,
         account_id=account_id,
         mode=_MODES[mode],
         status=_STATUSES[status],
         reasons=_decode_reasons(reasons) if reasons != "[]" else (),
-        verified_at=verified_at,
-        expires_at=expires_at,
-        simulated=simulated,
+        verified_at=None if verified_at is None else from_ms(verified_at),
+        expires_at=None if expires_at is None else from_ms(expires_at),
+        simulated=bool(simulated),
         proofs=_decode_proofs(proofs) if proofs != "[]" else (),
         same_as=same_as,
     )

@@ -4,40 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, CursorResult
+from sqlalchemy import Connection
 
 from countersign.domain.buyer import Buyer
 from countersign.domain.clearance import Acknowledged, ClearanceRules, Earlier, Use
 from countersign.domain.instant import from_ms
 from countersign.domain.mode import Mode
 from countersign.domain.record import RecordType
+from countersign.storage.bulk import SelectAmong
 
 _MODES: Final = {mode.value: mode for mode in Mode}
-_encode: Final = msgspec.json.Encoder().encode
-
-
-class _SelectAmong:
-    """A SELECT of the hot path by many texts at once, written with `{}` for `IN (…)`.
-
-    However many there are, the statement is the same one, which is prepared once. It gives the
-    driver's own types.
-    """
-
-    def __init__(self, text: str, *, for_update: bool = False) -> None:
-        self._text = {
-            "sqlite": text.format("IN (SELECT value FROM json_each(?))"),
-            "postgresql": text.format("= ANY(%s)") + (" FOR UPDATE" if for_update else ""),
-        }
-
-    def __call__(
-        self, connection: Connection, texts: Iterable[str]
-    ) -> CursorResult[*tuple[Any, ...]]:
-        dialect, given = connection.dialect.name, [*texts]
-        value = _encode(given).decode() if dialect == "sqlite" else given
-        return connection.exec_driver_sql(self._text[dialect], (value,))
 
 
 class _Notice(msgspec.Struct):
@@ -52,26 +31,26 @@ class _Judged(msgspec.Struct):
 _read_notice: Final = msgspec.json.Decoder(_Notice).decode
 _read_judged: Final = msgspec.json.Decoder(_Judged).decode
 
-_select_acknowledgments: Final = _SelectAmong(
+_select_acknowledgments: Final = SelectAmong(
     "SELECT r.id, r.account_id, r.mode, r.at, r.notice_id, r.body, d.record_id, d.session_index,"  # noqa: S608 - our own names
     " d.cbid_index FROM records r LEFT JOIN disclosures d ON d.record_id = r.id"
     f" WHERE r.type = '{RecordType.ACKNOWLEDGMENT.value}' AND r.id {{}}"
 )
 # Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
 # one writer), in one order.
-_select_uses: Final = _SelectAmong(
+_select_uses: Final = SelectAmong(
     "SELECT ack_id, account_id, mode, cbid, cbid_index, order_index, clearance_id, closed_at"
     " FROM acknowledgment_uses WHERE ack_id {} ORDER BY ack_id",
     for_update=True,
 )
-_select_earlier: Final = _SelectAmong(
+_select_earlier: Final = SelectAmong(
     "SELECT c.id, c.kid, c.at, c.expires_at, r.body FROM clearances c"
     " JOIN records r ON r.id = c.id WHERE c.id {}"
 )
-_select_simulated: Final = _SelectAmong(
+_select_simulated: Final = SelectAmong(
     "SELECT cbid, subject_index, zip_index FROM verifications WHERE cbid {}"
 )
-_select_rules: Final = _SelectAmong(
+_select_rules: Final = SelectAmong(
     "SELECT account_id, acknowledgment_max_age, lifetime FROM clearance_settings"
     " WHERE account_id {}"
 )

@@ -6,11 +6,13 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from countersign.domain.buyer import ZIP_WINDOW, ZIPS_PER_DAY
+from countersign.domain.instant import to_ms
 from countersign.domain.mode import Mode
 from countersign.errors import RateLimited
+from countersign.storage.bulk import BulkInsert
 from countersign.storage.tables import zip_attempts
 
 _SELECT: Final = select(zip_attempts).where(
@@ -24,7 +26,7 @@ _DELETE: Final = delete(zip_attempts).where(
     zip_attempts.c.subject_index == bindparam("subject_index"),
     zip_attempts.c.zip_index == bindparam("zip_index"),
 )
-_INSERT: Final = insert(zip_attempts)
+_insert: Final = BulkInsert(zip_attempts, "account_id", "mode", "subject_index", "zip_index", "at")
 
 
 class Subject(NamedTuple):
@@ -43,7 +45,7 @@ class ZipTries:
         self._connection = connection
         self._tried: dict[Subject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
         self._old: list[dict[str, object]] = []
-        self._new: list[dict[str, object]] = []
+        self._new: list[tuple[object, ...]] = []
         if not subjects:
             return
         accounts, modes, indexes = (list(set(values)) for values in zip(*subjects, strict=True))
@@ -62,16 +64,18 @@ class ZipTries:
             return None
         if len(tried) >= ZIPS_PER_DAY:
             return _refusal(min(tried.values()) - since)
-        entry: dict[str, object] = {
-            "account_id": subject.account_id,
-            "mode": subject.mode,
-            "subject_index": subject.subject_index,
-            "zip_index": zip_index,
-        }
+        account_id, mode, index = subject
         if zip_index in known:
-            self._old.append(entry)
+            self._old.append(
+                {
+                    "account_id": account_id,
+                    "mode": mode,
+                    "subject_index": index,
+                    "zip_index": zip_index,
+                }
+            )
         known[zip_index] = at
-        self._new.append(entry | {"at": at})
+        self._new.append((account_id, mode.value, index, zip_index, to_ms(at)))
         return None
 
     def write(self) -> None:
@@ -79,7 +83,7 @@ class ZipTries:
         if self._old:
             self._connection.execute(_DELETE, self._old)
         if self._new:
-            self._connection.execute(_INSERT, self._new)
+            _insert(self._connection, self._new)
 
 
 def count_zip(

@@ -1,0 +1,62 @@
+"""A run beside a server that has no more rights than the page for operators gives it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from countersign.domain.conformance import KEPT, Provocation
+from tests.conformance.test_provocations import armed, seen, under_a_run
+from tests.docs.test_serving_role import (
+    APP,
+    OWNER,
+    cluster,  # noqa: F401 - a fixture
+    connect,
+    documented_sql,
+    url,
+)
+from tests.http.backstage import Operator
+from tests.http.calls import acknowledge, refusal
+from tests.support import postgres
+from tests.support.service import Deployment, running_server
+
+pytestmark = pytest.mark.postgres
+
+
+def test_servers_with_the_documented_grants_can_watch_provoke_and_tidy(
+    cluster: postgres.PostgresServer,  # noqa: F811 - a fixture
+    tmp_path: Path,
+) -> None:
+    """What was seen is written down, what is armed is taken, and old runs are deleted."""
+    makes, grants = documented_sql()
+    with cluster.connect() as connection:
+        for statement in makes:
+            connection.execute(statement.encode())
+    owner = Deployment(data_dir=tmp_path / "data", settings={"DATABASE_URL": url(cluster, OWNER)})
+    owner.run("init")
+    with connect(cluster, OWNER) as connection:
+        for statement in grants:
+            connection.execute(statement.encode())
+    with Operator(owner) as operator:
+        account_id = operator.account()
+        with under_a_run(operator, operator.account()):
+            pass
+        old = int((datetime.now(UTC) - KEPT - timedelta(days=1)).timestamp() * 1000)
+        operator.execute("UPDATE conformance_runs SET active_until = :old", old=old)
+        with running_server(owner, DATABASE_URL=url(cluster, APP)) as server:
+            key = operator.key(account_id).token
+            provocation = Provocation.ACKNOWLEDGMENT_REFUSED
+            with (
+                under_a_run(operator, account_id, provocation) as run,
+                server.client(key) as client,
+            ):
+                assert refusal(acknowledge(client)) == (409, "notice_version_mismatch")
+                assert armed(operator, run) is None
+                assert len(seen(operator, run)) == 2
+        # Housekeeping begins with the server.
+        assert len(operator.rows("SELECT 1 FROM conformance_runs")) == 1
+    told = [json.loads(line) for line in server.log.read_text().splitlines() if line[:1] == "{"]
+    assert not [event for event in told if event["event"] != "refused"]
