@@ -304,8 +304,9 @@ class VerificationNotConfigured(Refusal):
 
     code = "verification_not_configured"
     remedy = (
-        "Live verification needs an identity provider, and this release ships none yet. Use a "
-        "test key with `test_mode: true` to rehearse every outcome."
+        "Live verification needs an identity provider. The operator sets it up: `countersign "
+        "accounts verification set ACCOUNT --provider NAME --credentials-file FILE --check`. A "
+        "test key with `test_mode: true` rehearses every outcome without one."
     )
 
 

@@ -4,12 +4,14 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 import pytest
 
 from countersign.cli import main
+from countersign.domain.instant import rfc3339
 from countersign.simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_sandbox_buyer
@@ -83,7 +85,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "webhooks rotate-secret": ("{endpoint_id}",),
     "webhooks deliveries": ("{endpoint_id}",),
     "webhooks resend": ("{endpoint_id}", "{event_id}"),
-    "webhooks recover": ("{endpoint_id}", "--since", "2026-01-01T00:00:00Z"),
+    "webhooks recover": ("{endpoint_id}", "--since", "{now}"),
     "webhooks send-example": ("{endpoint_id}",),
 }
 # With status 1 where nothing could be judged, as here; the answer is on standard output anyway.
@@ -185,10 +187,15 @@ def event_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     return made
 
 
+def now(_bench: Bench, _there_is: Mapping[str, str]) -> str:
+    """Give the time."""
+    return rfc3339(datetime.now(UTC))
+
+
 # What only a few commands need is made for these alone.
 MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
     made.__name__: made
-    for made in (verifying, credentials, revoked, replaced_key, endpoint_id, owner, event_id)
+    for made in (verifying, credentials, revoked, replaced_key, endpoint_id, owner, event_id, now)
 }
 
 
@@ -236,6 +243,7 @@ def test_with_json_an_error_is_json_on_standard_error(
     there_is = defaultdict(lambda: "acct_1", {"bundle": str(tmp_path / "bundle.zip"), "file": file})
     there_is |= dict.fromkeys(("backup", "new", "proof", "policy"), str(tmp_path))
     there_is |= {"url": "https://x.example", "credentials": str(file)}
+    there_is |= {"now": "2026-11-20T00:00:00Z"}
     words = [word.format_map(there_is) for word in (ARGUMENTS | JUDGES | SERVERS)[command]]
     said = initialised.but(PORT="no port").refused(*command.split(), *words, "--json")
     (line,) = said.splitlines()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from countersign.domain.conformance import RETRY_AFTER_SECONDS, STEPS
-from countersign.domain.conformance_checks import JUDGED as BY_REQUESTS
-from countersign.domain.conformance_webhooks import JUDGED as BY_MESSAGES
+from countersign.domain.conformance_catalogue import JUDGED
 from tests.docs.markdown import ROOT, read
 
 PAGE = read(ROOT / "docs" / "conformance.md")
-CHECKS = [check for check, _ in (*BY_REQUESTS, *BY_MESSAGES)]
+CHECKS = [check for check, _ in JUDGED]
 
 
 def test_the_page_lists_every_check_in_its_order() -> None:

@@ -25,9 +25,8 @@ from countersign.domain.conformance import (
     Run,
     Verdict,
 )
-from countersign.domain.conformance_checks import JUDGED as BY_REQUESTS
-from countersign.domain.conformance_checks import History
-from countersign.domain.conformance_webhooks import JUDGED as BY_MESSAGES
+from countersign.domain.conformance_catalogue import JUDGED
+from countersign.domain.conformance_history import History
 from countersign.domain.conformance_webhooks import SENT
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -184,7 +183,7 @@ def test_an_order_that_rested_for_a_while_was_kept_back() -> None:
     assert verdict(checks.not_cleared_kept, KEPT, later=5) is Verdict.PASSED
 
 
-@pytest.mark.parametrize("check", [*BY_REQUESTS, *BY_MESSAGES], ids=lambda one: one[0].id)
+@pytest.mark.parametrize("check", JUDGED, ids=lambda one: one[0].id)
 def test_a_run_in_which_nothing_was_seen_passes_nothing(check: tuple[Check, Judge]) -> None:
     """Nor does it fail anything."""
     assert verdict(check[1]) is Verdict.NOT_SEEN
@@ -256,7 +255,7 @@ def test_a_run_passes_if_something_was_judged_and_all_of_that_passed(
     verdicts: Sequence[Verdict], passed: bool
 ) -> None:
     """That is what the exit status of the command says."""
-    check, _ = BY_REQUESTS[0]
+    check, _ = JUDGED[0]
     run = Run(
         id="cfr",
         account_id="acct",

@@ -7,25 +7,18 @@ import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 
-from countersign.bootstrap import Deployment
-from countersign.domain.event import KEPT
 from countersign.domain.key import Scope
-from countersign.domain.mode import Mode
 from countersign.errors import Forbidden, InvalidApiKey, Retryable, Unauthorized
 from countersign.http.errors import STATUS
 from tests.http import wire
 from tests.http.backstage import Operator
-from tests.support.providers import Playing, playing
-from tests.verification.live import configure
 
 NOTICE = "/v1/notices/ab1263"
 ACKNOWLEDGE = NOTICE + "/acknowledge"
 VERIFY = "/v1/buyers/verify"
 JSON = b"application/json"
-SINCE = "2026-01-01T00:00:00Z"
 INITIALED = b'{"initials_per_line":["A","B","C","D"]}'
 
 ERRORS = {error.code: error for error in STATUS}
@@ -188,8 +181,6 @@ def ordinary_failures(caller: Caller) -> Iterator[Failure]:
     yield from _requests(caller)
     yield from _rules(caller)
     yield from _clearances(caller)
-    yield from _events_and_webhooks(caller)
-    yield from _live_verification(make_caller(caller.operator, caller.url, caller.public_url))
     yield _in_progress(caller)
 
 
@@ -382,96 +373,6 @@ def _clearances(caller: Caller) -> Iterator[Failure]:
     yield caller.failure("an empty report", "invalid_request", answer, b"POST")
     assert caller.post(order, shipped).status == 200
     yield caller.failure("closed", "clearance_closed", caller.post(order, shipped), b"POST")
-
-
-def _events_and_webhooks(caller: Caller) -> Iterator[Failure]:
-    """What is refused to whoever follows events, and has them sent."""
-    endpoints = "/v1/webhook_endpoints"
-    for path in ("/v1/events/{}", f"{endpoints}/{{}}", f"{endpoints}/{{}}/deliveries"):
-        for odd in ODD_IDS:
-            answer = caller.send(path.format(odd))
-            yield caller.failure(path.format(odd[:20]), "not_found", answer)
-    for query in ("after=evt_1", "type=buyer.known", "since=yesterday"):
-        answer = caller.send(f"/v1/events?{query}")
-        yield caller.failure(f"events with {query}", "invalid_request", answer)
-    told = json.loads(caller.post("/v1/test/events", b'{"type":"clearance.closed"}').body)["id"]
-    answer = caller.send(f"/v1/events?after={_long_ago(caller, told)}")
-    yield caller.failure("a cursor of long ago", "cursor_expired", answer)
-    for name, address in (("none", ""), ("plain HTTP", "http://hook.example/"), ("no URL", "x")):
-        answer = caller.post(endpoints, b'{"url":"%s"}' % address.encode())
-        yield caller.failure(f"address: {name}", "invalid_request", answer, b"POST")
-    made, body = [], b'{"url":"https://hook.example/"}'
-    while (answer := caller.post(endpoints, body)).status == 200:
-        made.append(f"{endpoints}/{json.loads(answer.body)['endpoint_id']}")
-    yield caller.failure("one too many", "too_many_webhook_endpoints", answer, b"POST")
-    assert caller.send(made[0], b"PATCH", body=b'{"disabled":true}').status == 200
-    for act, what in (("resend", f'"event_id":"{told}"'), ("recover", f'"since":"{SINCE}"')):
-        answer = caller.post(f"{made[0]}/{act}", f"{{{what}}}".encode())
-        yield caller.failure(f"{act}, disabled", "webhook_endpoint_disabled", answer, b"POST")
-    for path in made:
-        assert caller.send(path, b"DELETE").status == 200
-    answer = caller.send(made[0], b"DELETE")
-    yield caller.failure("deleted already", "not_found", answer, b"DELETE")
-
-
-def _long_ago(caller: Caller, event_id: str) -> str:
-    """The identifier of an event from before those that are kept."""
-
-    async def work(opened: Deployment) -> str:
-        events = opened.read_events
-        known = (await events.one(caller.account_id, Mode.TEST, event_id)).event
-        before = known.created_at - KEPT - timedelta(days=1)
-        return events.view(replace(known, created_at=before)).id
-
-    return caller.operator.act(work)
-
-
-def _live_verification(caller: Caller) -> Iterator[Failure]:
-    """What is refused with a live key, and to the provider's messages."""
-    messages = f"/v1/provider_webhooks/stripe/{caller.account_id}"
-    for path in (messages, "/v1/provider_webhooks/", "/v1/provider_webhooks/nobody/x"):
-        answer = caller.post(path, b"{}", key=None)
-        yield caller.failure(f"message to {path[:30]}", "not_found", answer, b"POST")
-    with playing("stripe") as played:
-        configure(caller.operator, caller.account_id, played)
-        for plays, code in (
-            ("unknown", "provider_session_not_found"),
-            ("other_subject", "provider_session_not_bound"),
-            ("test_mode", "provider_session_not_bound"),
-            ("truncated", "provider_unavailable"),
-            ("rate_limited", "provider_unavailable"),
-        ):
-            answer = caller.post(VERIFY, _asked(played, plays), key="live")
-            yield caller.failure(f"live, {plays}", code, answer, b"POST")
-        for left_out in ("provider_identity_session_id", "shipping_zip"):
-            body = _asked(played, "verified", left_out)
-            answer = caller.post(VERIFY, body, key="live")
-            yield caller.failure(f"live without {left_out}", "invalid_request", answer, b"POST")
-        answer = caller.post(messages, b"{}", key=None)
-        yield caller.failure("an unsigned message", "invalid_webhook", answer, b"POST")
-        answer = caller.send(messages, key=None)
-        yield caller.failure("reading messages", "method_not_allowed", answer)
-        answer = caller.post(messages, b" " * (1024 * 1024 + 1), key=None)
-        yield caller.failure("a huge message", "payload_too_large", answer, b"POST")
-        configure(caller.operator, caller.account_id, played, subject_reference_required=True)
-        body = _asked(played, "verified", "subject_reference")
-        answer = caller.post(VERIFY, body, key="live")
-        yield caller.failure("no subject_reference", "invalid_request", answer, b"POST")
-        wrong = {**played.simulator.credentials, "api_key": "rk_live_another"}
-        configure(caller.operator, caller.account_id, played, credentials=wrong)
-        answer = caller.post(VERIFY, _asked(played, "verified"), key="live")
-        yield caller.failure("wrong credentials", "verification_misconfigured", answer, b"POST")
-
-
-def _asked(played: Playing, plays: str, left_out: str = "") -> bytes:
-    """A request about the session that plays this, without one field."""
-    session = played.part("verified" if plays == "unknown" else plays)
-    body = {
-        "provider_identity_session_id": "vs_1Unknown" if plays == "unknown" else session.session_id,
-        "shipping_zip": session.shipping_zip,
-        "subject_reference": session.subject_reference,
-    }
-    return json.dumps({name: value for name, value in body.items() if name != left_out}).encode()
 
 
 def _in_progress(caller: Caller) -> Failure:

@@ -20,6 +20,7 @@ from tests.http.failures import (
     make_caller,
     ordinary_failures,
 )
+from tests.http.failures_beyond import failures_beyond
 from tests.http.test_pages import Page
 from tests.http.trouble import Trouble, disconnect, overload
 from tests.support import postgres
@@ -58,6 +59,7 @@ def failures(
     return list(
         chain(
             ordinary_failures(shared),
+            failures_beyond(shared),
             configured_failures(limited),
             overloaded.failures,
             disconnected.failures,

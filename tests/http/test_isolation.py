@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -41,6 +41,7 @@ class Stage:
 
     parties: tuple[Party, ...]
     stranger: httpx2.Client
+    account_ids: tuple[str, ...]
 
     def pairs(self) -> Iterator[tuple[Party, Party]]:
         """Each party as the owner, with each of the others."""
@@ -62,7 +63,9 @@ def stage(configured: Configured) -> Iterator[Stage]:
             _party(configured, name, mode, vendors[name].account_id, vendors[name].client(mode))
             for name, mode in WHO
         )
-        yield Stage(parties, stack.enter_context(make_client(configured.server)))
+        stranger = stack.enter_context(make_client(configured.server))
+        ids = tuple(vendor.account_id for vendor in vendors.values())
+        yield Stage(parties, stranger, ids)
 
 
 def _party(
@@ -370,6 +373,87 @@ def clearances_that_are_found_are_ones_own(stage: Stage) -> None:
                 assert told[owner] not in [item["clearance_id"] for item in found]
 
 
+def events_are_ones_own(stage: Stage) -> None:
+    """Also when asked for with another's cursor."""
+    told = {p: p.client.get("/v1/events").json()["data"] for p in stage.parties}
+    for owner, other in stage.pairs():
+        own = {event["id"] for event in told[owner]}
+        assert own
+        assert not own & {event["id"] for event in told[other]}
+        cursor = told[owner][0]["id"]
+        after = other.client.get("/v1/events", params={"after": cursor})
+        assert refusal(after) == (400, "invalid_request")
+        nothing_of(owner, other.client.get("/v1/events"))
+
+
+def an_event_is_read_by_its_owner_alone(stage: Stage) -> None:
+    """To all others it does not exist: the same answer as for one that never was."""
+    told = {p: p.client.get("/v1/events").json()["data"][0]["id"] for p in stage.parties}
+    never = {party: party.client.get("/v1/events/evt_none") for party in stage.parties}
+    for owner, other in stage.pairs():
+        assert owner.client.get(f"/v1/events/{told[owner]}").json()["id"] == told[owner]
+        answer = other.client.get(f"/v1/events/{told[owner]}")
+        assert refusal(answer) == (404, "not_found")
+        assert answer.content == never[other].content
+
+
+ENDPOINTS = "/v1/webhook_endpoints"
+
+
+@contextmanager
+def endpoints_of_all(stage: Stage) -> Iterator[dict[Party, str]]:
+    """Give each party a webhook endpoint, by its path."""
+    made = {
+        p: f"{ENDPOINTS}/"
+        + p.client.post(ENDPOINTS, json={"url": f"https://{p.account}-{p.mode}.example/"}).json()[
+            "endpoint_id"
+        ]
+        for p in stage.parties
+    }
+    yield made
+    for party, path in made.items():
+        assert party.client.delete(path).status_code in {200, 404}
+
+
+def the_endpoints_that_are_listed_are_ones_own(stage: Stage) -> None:
+    """Four were made, by four; each sees one."""
+    with endpoints_of_all(stage) as paths:
+        for party, path in paths.items():
+            (shown,) = party.client.get(ENDPOINTS).json()["data"]
+            assert path == f"{ENDPOINTS}/{shown['endpoint_id']}"
+            assert shown["url"] == f"https://{party.account}-{party.mode}.example/"
+
+
+def an_endpoint_is_its_owners(
+    method: str, act: str = "", body: object = None
+) -> Callable[[Stage], None]:
+    """To all others there is none: the same answer as for one that never was."""
+
+    def check(stage: Stage) -> None:
+        with endpoints_of_all(stage) as paths:
+            never = f"{ENDPOINTS}/we_00000000000000000000000000{act}"
+            for owner, other in stage.pairs():
+                before = owner.client.get(paths[owner]).json()
+                answer = other.client.request(method, paths[owner] + act, json=body)
+                assert refusal(answer) == (404, "not_found")
+                assert answer.content == other.client.request(method, never, json=body).content
+                assert owner.client.get(paths[owner]).json() == before
+
+    return check
+
+
+def a_providers_message_says_nothing_of_accounts(stage: Stage) -> None:
+    """Where no provider is configured it looks as where there is no account; no key helps."""
+    path = "/v1/provider_webhooks/stripe/{}"
+    for asking in (stage.stranger, *(party.client for party in stage.parties)):
+        answers = {
+            asking.post(path.format(name), content=b"{}").content
+            for name in ("acct_00000000000000000000000000", *stage.account_ids)
+        }
+        assert len(answers) == 1
+        assert b"not_found" in answers.pop()
+
+
 def it_is_the_same_for_everyone(path: str) -> Callable[[Stage], None]:
     def check(stage: Stage) -> None:
         clients = [stage.stranger, *(party.client for party in stage.parties)]
@@ -419,6 +503,31 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
         "POST",
         "/v1/clearances/{clearance_id}/fulfilment",
     ): a_clearance_is_reported_on_by_its_owner_alone,
+    ("GET", "/v1/events"): events_are_ones_own,
+    ("GET", "/v1/events/{event_id}"): an_event_is_read_by_its_owner_alone,
+    ("POST", ENDPOINTS): the_endpoints_that_are_listed_are_ones_own,
+    ("GET", ENDPOINTS): the_endpoints_that_are_listed_are_ones_own,
+    ("GET", f"{ENDPOINTS}/{{endpoint_id}}"): an_endpoint_is_its_owners("GET"),
+    ("PATCH", f"{ENDPOINTS}/{{endpoint_id}}"): an_endpoint_is_its_owners(
+        "PATCH", body={"disabled": True}
+    ),
+    ("DELETE", f"{ENDPOINTS}/{{endpoint_id}}"): an_endpoint_is_its_owners("DELETE"),
+    ("POST", f"{ENDPOINTS}/{{endpoint_id}}/rotate_secret"): an_endpoint_is_its_owners(
+        "POST", "/rotate_secret", {}
+    ),
+    ("GET", f"{ENDPOINTS}/{{endpoint_id}}/deliveries"): an_endpoint_is_its_owners(
+        "GET", "/deliveries"
+    ),
+    ("POST", f"{ENDPOINTS}/{{endpoint_id}}/resend"): an_endpoint_is_its_owners(
+        "POST", "/resend", {"event_id": "evt_none"}
+    ),
+    ("POST", f"{ENDPOINTS}/{{endpoint_id}}/recover"): an_endpoint_is_its_owners(
+        "POST", "/recover", {"since": "2026-11-20T00:00:00Z"}
+    ),
+    ("POST", f"{ENDPOINTS}/{{endpoint_id}}/send_example"): an_endpoint_is_its_owners(
+        "POST", "/send_example", {"type": "buyer.failed"}
+    ),
+    ("POST", "/v1/provider_webhooks/{path*}"): a_providers_message_says_nothing_of_accounts,
     ("GET", "/.well-known/jwks.json"): it_is_the_same_for_everyone("/.well-known/jwks.json"),
     ("GET", "/healthz"): it_is_the_same_for_everyone("/healthz"),
     ("GET", "/readyz"): it_is_the_same_for_everyone("/readyz"),

@@ -92,7 +92,7 @@ def _view(account: Account, report: Report) -> dict[str, Any]:
             {
                 "id": check.id,
                 "title": check.title,
-                "provoked": check.provoked or None,
+                "provocation": check.provoked or None,
                 "verdict": finding.verdict.value,
                 "seen": finding.seen,
                 "at": [rfc3339_ms(at) for at in finding.at],
@@ -123,7 +123,7 @@ def _text(account: Account, report: Report) -> str:
 def _lines(check: Check, finding: Finding) -> str:
     lines = ["", f"{_SHOWN[finding.verdict]}  {check.title}  [{check.id}]"]
     if check.provoked:
-        lines.append(_wrapped(f"Provoked: {check.provoked}."))
+        lines.append(_wrapped(f"How: {check.provoked}."))
     lines.append(_wrapped(f"Seen: {finding.seen}"))
     if finding.at and finding.verdict is Verdict.FAILED:
         lines.append(_wrapped(f"At: {', '.join(rfc3339_ms(at) for at in finding.at)}"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Final
 
 from countersign.domain.clearance import ClearanceReason
 from countersign.domain.conformance import (
@@ -16,12 +16,11 @@ from countersign.domain.conformance import (
     GET_NOTICE,
     RETRY_AFTER_SECONDS,
     VERIFY,
-    Check,
     Finding,
     Observation,
     Provocation,
-    Verdict,
 )
+from countersign.domain.conformance_history import History, failed, many, not_seen, passed
 from countersign.errors import EmptyInitials, IdempotencyKeyReused, InitialsCountMismatch
 
 _WRONG_INITIALS: Final = {InitialsCountMismatch.code, EmptyInitials.code}
@@ -37,49 +36,6 @@ _SHIPPED_BEFORE: Final = timedelta(seconds=60)
 _LET_REST: Final = timedelta(seconds=5)
 """After this long, an order that was not cleared counts as kept back."""
 
-_TIMES_MAX: Final = 10
-
-
-class History(NamedTuple):
-    """What was seen, in its order, until a time."""
-
-    seen: Sequence[Observation]
-    now: datetime
-
-    def of(self, *operations: str) -> list[Observation]:
-        """All of these operations."""
-        return [one for one in self.seen if one.operation in operations]
-
-    def provoked(self, provocation: Provocation) -> Observation | None:
-        """The request that met a provocation."""
-        return next((one for one in self.seen if one.provoked is provocation), None)
-
-    def before(self, one: Observation) -> Sequence[Observation]:
-        """What was seen before this."""
-        return self.seen[: self._place(one)]
-
-    def after(self, one: Observation) -> Sequence[Observation]:
-        """What was seen after this."""
-        return self.seen[self._place(one) + 1 :]
-
-    def _place(self, wanted: Observation) -> int:
-        return next(place for place, one in enumerate(self.seen) if one is wanted)
-
-
-def passed(seen: str, *by: Observation) -> Finding:
-    """A check that was passed, by these."""
-    return Finding(verdict=Verdict.PASSED, seen=seen, at=_times(by))
-
-
-def failed(seen: str, *by: Observation) -> Finding:
-    """A check that was failed, by these."""
-    return Finding(verdict=Verdict.FAILED, seen=seen, at=_times(by))
-
-
-def not_seen(seen: str) -> Finding:
-    """A check for which there was nothing to see."""
-    return Finding(verdict=Verdict.NOT_SEEN, seen=seen)
-
 
 def version_sent(history: History) -> Finding:
     """Judge whether acknowledgments say which text they are about."""
@@ -88,7 +44,9 @@ def version_sent(history: History) -> Finding:
         return not_seen("No acknowledgment was stored.")
     without = [one for one in stored if not one.version_sent]
     fetched = len(history.of(GET_NOTICE))
-    told = f"{len(stored)} acknowledgments stored, the notice fetched {fetched} times"
+    told = (
+        f"{many(len(stored), 'acknowledgment')} stored, the notice fetched {many(fetched, 'time')}"
+    )
     if without:
         return failed(f"{told}; {len(without)} came without notice_version.", *without)
     return passed(f"{told}; each acknowledgment had notice_version.")
@@ -104,7 +62,9 @@ def lines_initialed(history: History) -> Finding:
         codes = ", ".join(sorted({one.code or "" for one in wrong}))
         return failed(f"{len(wrong)} of {len(sent)} acknowledgments were refused: {codes}.", *wrong)
     lines = sorted({one.lines or 0 for one in sent})
-    return passed(f"{len(sent)} acknowledgments, each with {_either(lines)} initials, none blank.")
+    return passed(
+        f"{many(len(sent), 'acknowledgment')} with {_either(lines)} initials each, none blank."
+    )
 
 
 def refusal_handled(history: History) -> Finding:
@@ -212,11 +172,11 @@ def idempotency_keys(history: History) -> Finding:
         parts = []
         if without:
             names = ", ".join(sorted({one.operation for one in without}))
-            parts.append(f"{len(without)} of {len(acts)} acts came without one ({names})")
+            parts.append(f"{len(without)} of {many(len(acts), 'act')} came without one ({names})")
         if reused:
             parts.append(f"{len(reused)} came with the key of another body")
         return failed("; ".join(parts) + ".", *without, *reused)
-    return passed(f"All {len(acts)} acts had one, and none was used for another body.")
+    return passed(f"{many(len(acts), 'act')}, each with a key; none was used for another body.")
 
 
 def clearance_first(history: History) -> Finding:
@@ -239,7 +199,7 @@ def clearance_first(history: History) -> Finding:
     reports = history.of(FULFIL)
     unknown = [one for one in reports if one.status == 404]
     if unknown:
-        return failed(f"{len(unknown)} orders were reported without a clearance.", *unknown)
+        return failed(f"{many(len(unknown), 'report')} came without a clearance.", *unknown)
     early = [
         one
         for one in reports
@@ -248,14 +208,14 @@ def clearance_first(history: History) -> Finding:
         and one.shipped_at < granted.at - _SHIPPED_BEFORE
     ]
     if early:
-        return failed(f"{len(early)} orders had shipped before they were cleared.", *early)
+        return failed(f"{many(len(early), 'order')} had shipped before being cleared.", *early)
     done = [one for one in reports if one.done and one.clearance in cleared]
     if not done:
         return not_seen(
-            f"{len(cleared)} orders cleared, none reported as shipped: when it was is not known."
+            f"{many(len(cleared), 'order')} cleared, none reported as shipped: when is not known."
         )
     return passed(
-        f"{len(cleared)} orders cleared; {len(done)} reports of shipping came after that."
+        f"{many(len(cleared), 'order')} cleared, {len(done)} reported as shipped after that."
     )
 
 
@@ -266,7 +226,7 @@ def not_cleared_kept(history: History) -> Finding:
     }
     shipped = [one for one in history.of(FULFIL) if one.clearance in kept]
     if shipped:
-        return failed(f"{len(shipped)} reports came for orders that were not cleared.", *shipped)
+        return failed(f"{many(len(shipped), 'report')} came for what was not cleared.", *shipped)
     refused = history.provoked(Provocation.ORDER_NOT_CLEARED)
     if refused is None:
         return not_seen("No clearance was asked that could be refused.")
@@ -277,10 +237,6 @@ def not_cleared_kept(history: History) -> Finding:
         return not_seen("It was refused only a moment ago.")
     then = "asked again later" if asked_again else "left as it was"
     return passed(f"No shipping was reported for it; it was {then}.", refused)
-
-
-def _times(by: Iterable[Observation]) -> tuple[datetime, ...]:
-    return tuple(one.at for one in by)[:_TIMES_MAX]
 
 
 def _first(found: Iterable[Observation]) -> Observation | None:
@@ -306,109 +262,3 @@ def _seconds(one: Observation, other: Observation) -> str:
 
 def _either(numbers: Sequence[int]) -> str:
     return " or ".join(str(number) for number in numbers)
-
-
-Judge = Callable[[History], Finding]
-JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
-    (
-        Check(
-            id="version_sent",
-            title="An acknowledgment says which text was shown",
-            provoked="",
-            advice="Send the `version` of the notice that the buyer saw as `notice_version`.",
-            page="docs/integrate.md#show-the-notice",
-            not_judged="What the buyer's screen showed.",
-        ),
-        version_sent,
-    ),
-    (
-        Check(
-            id="lines_initialed",
-            title="Each line is initialed by itself",
-            provoked="",
-            advice=(
-                "Give each line a field of its own, and send the fields in their order: as many "
-                "as the notice has `bullets`, none blank."
-            ),
-            page="docs/integrate.md#send-the-acknowledgment",
-            not_judged=(
-                "Who typed them. A buyer who initials four lines and a program that repeats one "
-                "field four times send the same."
-            ),
-        ),
-        lines_initialed,
-    ),
-    (
-        Check(
-            id="refusal_handled",
-            title="A refused acknowledgment is collected anew",
-            provoked="one acknowledgment is answered 409 `notice_version_mismatch`",
-            advice=(
-                "After a refusal, fetch the notice again, show it, and collect the initials "
-                "anew. Do not go on without an `ack_id`."
-            ),
-            page="docs/integrate.md#errors",
-            not_judged="Whether the buyer saw the text again.",
-        ),
-        refusal_handled,
-    ),
-    (
-        Check(
-            id="unavailable_handled",
-            title="Nothing goes on while the identity provider is down",
-            provoked=(
-                "one verification is answered 503 `provider_unavailable`, "
-                f"`Retry-After: {RETRY_AFTER_SECONDS}`"
-            ),
-            advice="Ask again after `Retry-After`, and go on only with a verified buyer.",
-            page="docs/integrate.md#is-the-buyer-verified",
-        ),
-        unavailable_handled,
-    ),
-    (
-        Check(
-            id="timeout_repeated",
-            title="A lost answer is asked for again",
-            provoked="one acknowledgment is stored, and its answer does not come",
-            advice="Repeat the request as it was: the same body, the same `Idempotency-Key`.",
-            page="docs/integrate.md#retries",
-        ),
-        timeout_repeated,
-    ),
-    (
-        Check(
-            id="idempotency_keys",
-            title="Each act has an Idempotency-Key of its own",
-            provoked="",
-            advice="Make a new key for each act, and keep it until there is an answer.",
-            page="docs/integrate.md#retries",
-        ),
-        idempotency_keys,
-    ),
-    (
-        Check(
-            id="clearance_first",
-            title="A clearance is asked before an order ships",
-            provoked="",
-            advice=(
-                "Ask with the acknowledgment, buyer and session of this very order, ship after "
-                "`cleared` is true, and report it."
-            ),
-            page="docs/clearances.md#one-acknowledgment-one-buyer-one-order",
-            not_judged="What left the warehouse without a report.",
-        ),
-        clearance_first,
-    ),
-    (
-        Check(
-            id="not_cleared_kept",
-            title="An order that is not cleared is kept back",
-            provoked="for one clearance the buyer is set to `requires_input`",
-            advice="Look at `cleared`, not at the status 200. Act on `reasons`, then ask again.",
-            page="docs/clearances.md#reasons",
-            not_judged="What left the warehouse without a report.",
-        ),
-        not_cleared_kept,
-    ),
-)
-"""What is judged by requests. Messages: `domain.conformance_webhooks`."""

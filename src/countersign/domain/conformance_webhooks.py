@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from countersign.domain.conformance import (
     ACTS,
     WEBHOOK,
-    Check,
     Finding,
     Observation,
     Probe,
 )
-from countersign.domain.conformance_checks import History, failed, not_seen, passed
+from countersign.domain.conformance_history import History, failed, many, not_seen, passed
 
 SENT: Final = "sent"
 """The code of a message that is on its way; its answer is another observation."""
@@ -31,7 +30,7 @@ def duplicate_accepted(history: History) -> Finding:
     wanted = [one for one in answers if one.probe in {*_GENUINE, Probe.AGAIN}]
     refused = [one for one in wanted if not _accepted(one)]
     if refused:
-        return failed(f"Of {len(wanted)} genuine messages {_told(refused)}.", *refused)
+        return failed(f"Of {many(len(wanted), 'genuine message')} {_told(refused)}.", *refused)
     if not any(one.probe is Probe.AGAIN for one in wanted):
         return not_seen("The second message was not sent any more.")
     by_itself = _acts(history, None, *_FORGED, Probe.OLD)
@@ -39,7 +38,7 @@ def duplicate_accepted(history: History) -> Finding:
     if twice:
         names = ", ".join(sorted({operation for operation, _ in twice}))
         return failed(f"After the second message the same was done again: {names}.")
-    return passed(f"{len(wanted)} genuine messages were accepted, also the second of the same id.")
+    return passed(f"{many(len(wanted), 'genuine message')} accepted, also the second of one id.")
 
 
 def signature_checked(history: History) -> Finding:
@@ -64,8 +63,8 @@ def _refused(history: History, probes: Sequence[Probe]) -> Finding:
         return not_seen(_NOTHING_TAKEN)
     wrong = [one for one in judged if not 400 <= one.status < 500]
     if wrong:
-        return failed(f"Of {len(judged)} that are not to be believed {_told(wrong)}.", *wrong)
-    return passed(f"{len(judged)} that are not to be believed were refused.")
+        return failed(f"Of {many(len(judged), 'false message')} {_told(wrong)}.", *wrong)
+    return passed(f"{many(len(judged), 'false message')} refused.")
 
 
 def _told(wrong: Sequence[Observation]) -> str:
@@ -91,39 +90,3 @@ def _acts(history: History, *probes: Probe | None) -> set[tuple[str, str]]:
         elif last in probes and one.operation in ACTS and one.done and one.body is not None:
             done.add((one.operation, one.body))
     return done
-
-
-Judge = Callable[[History], Finding]
-JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
-    (
-        Check(
-            id="webhook_duplicate",
-            title="An event that comes twice is accepted twice, and acted on once",
-            provoked="a message is sent to each endpoint twice, with the same `webhook-id`",
-            advice="Answer 2xx, and remember the `webhook-id` in the transaction that acts on it.",
-            page="docs/webhooks.md#receive",
-            not_judged="What the second message did inside your systems.",
-        ),
-        duplicate_accepted,
-    ),
-    (
-        Check(
-            id="webhook_signature",
-            title="A message that is not signed by us is refused",
-            provoked="messages unsigned, signed by a stranger, and with another body are sent",
-            advice="Verify the signature over the exact bytes of the body; answer 400 otherwise.",
-            page="docs/webhooks.md#verify",
-        ),
-        signature_checked,
-    ),
-    (
-        Check(
-            id="webhook_timestamp",
-            title="A message that was signed long ago is refused",
-            provoked="a message is sent that was properly signed an hour ago",
-            advice="Refuse a `webhook-timestamp` more than five minutes from now; answer 400.",
-            page="docs/webhooks.md#verify",
-        ),
-        age_checked,
-    ),
-)

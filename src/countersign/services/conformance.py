@@ -22,9 +22,8 @@ from countersign.domain.conformance import (
     Step,
     Verdict,
 )
-from countersign.domain.conformance_checks import JUDGED as JUDGED_BY_REQUESTS
-from countersign.domain.conformance_checks import History
-from countersign.domain.conformance_webhooks import JUDGED as JUDGED_BY_MESSAGES
+from countersign.domain.conformance_catalogue import JUDGED
+from countersign.domain.conformance_history import History
 from countersign.domain.instant import from_ns, to_ms
 from countersign.errors import CountersignError, InvalidArgument
 from countersign.ids import CONFORMANCE_RUN, OBSERVATION, earliest_id, timed_id
@@ -37,7 +36,6 @@ _PROLONG_SECONDS: Final = 3.0
 _QUIET: Final = timedelta(seconds=2)
 """An order of which nothing was heard for this long is over."""
 _LATE: Final = timedelta(seconds=10)
-_JUDGED: Final = (*JUDGED_BY_REQUESTS, *JUDGED_BY_MESSAGES)
 
 Tell = Callable[[str], None]
 
@@ -207,11 +205,11 @@ class _Conduct:
             ended_at=self.now(),
             observed=len(self._known),
             complete=len(self._known) < OBSERVATIONS_MAX,
-            findings=tuple((check, self._judge(check.id)) for check, _ in _JUDGED),
+            findings=tuple((check, self._judge(check.id)) for check, _ in JUDGED),
         )
 
     def _judge(self, check_id: str) -> Finding:
-        judge = next(judge for check, judge in _JUDGED if check.id == check_id)
+        judge = next(judge for check, judge in JUDGED if check.id == check_id)
         return judge(History(self._seen(), self.now()))
 
     def _is_over(self, news: list[Observation]) -> bool:

@@ -1,0 +1,147 @@
+"""All checks of a conformance run, in the order of the report; docs/conformance.md lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from countersign.domain import conformance_checks as requests
+from countersign.domain import conformance_webhooks as messages
+from countersign.domain.conformance import RETRY_AFTER_SECONDS, Check, Finding
+from countersign.domain.conformance_history import History
+
+Judge = Callable[[History], Finding]
+JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
+    (
+        Check(
+            id="version_sent",
+            title="An acknowledgment says which text was shown",
+            provoked="",
+            advice="Send the `version` of the notice that the buyer saw as `notice_version`.",
+            page="docs/integrate.md#show-the-notice",
+            not_judged="What the buyer's screen showed.",
+        ),
+        requests.version_sent,
+    ),
+    (
+        Check(
+            id="lines_initialed",
+            title="Each line is initialed by itself",
+            provoked="",
+            advice=(
+                "Give each line a field of its own, and send the fields in their order: as many "
+                "as the notice has `bullets`, none blank."
+            ),
+            page="docs/integrate.md#send-the-acknowledgment",
+            not_judged=(
+                "Who typed them. A buyer who initials four lines and a program that repeats one "
+                "field four times send the same."
+            ),
+        ),
+        requests.lines_initialed,
+    ),
+    (
+        Check(
+            id="refusal_handled",
+            title="A refused acknowledgment is collected anew",
+            provoked="one acknowledgment is answered 409 `notice_version_mismatch`",
+            advice=(
+                "After a refusal, fetch the notice again, show it, and collect the initials "
+                "anew. Do not go on without an `ack_id`."
+            ),
+            page="docs/integrate.md#errors",
+            not_judged="Whether the buyer saw the text again.",
+        ),
+        requests.refusal_handled,
+    ),
+    (
+        Check(
+            id="unavailable_handled",
+            title="Nothing goes on while the identity provider is down",
+            provoked=(
+                "one verification is answered 503 `provider_unavailable`, "
+                f"`Retry-After: {RETRY_AFTER_SECONDS}`"
+            ),
+            advice="Ask again after `Retry-After`, and go on only with a verified buyer.",
+            page="docs/integrate.md#is-the-buyer-verified",
+        ),
+        requests.unavailable_handled,
+    ),
+    (
+        Check(
+            id="timeout_repeated",
+            title="A lost answer is asked for again",
+            provoked="one acknowledgment is stored, and its answer does not come",
+            advice="Repeat the request as it was: the same body, the same `Idempotency-Key`.",
+            page="docs/integrate.md#retries",
+        ),
+        requests.timeout_repeated,
+    ),
+    (
+        Check(
+            id="idempotency_keys",
+            title="Each act has an Idempotency-Key of its own",
+            provoked="",
+            advice="Make a new key for each act, and keep it until there is an answer.",
+            page="docs/integrate.md#retries",
+        ),
+        requests.idempotency_keys,
+    ),
+    (
+        Check(
+            id="clearance_first",
+            title="A clearance is asked before an order ships",
+            provoked="",
+            advice=(
+                "Ask with the acknowledgment, buyer and session of this very order, ship after "
+                "`cleared` is true, and report it."
+            ),
+            page="docs/clearances.md#one-acknowledgment-one-buyer-one-order",
+            not_judged="What left the warehouse without a report.",
+        ),
+        requests.clearance_first,
+    ),
+    (
+        Check(
+            id="not_cleared_kept",
+            title="An order that is not cleared is kept back",
+            provoked="for one clearance the buyer is set to `requires_input`",
+            advice="Look at `cleared`, not at the status 200. Act on `reasons`, then ask again.",
+            page="docs/clearances.md#reasons",
+            not_judged="What left the warehouse without a report.",
+        ),
+        requests.not_cleared_kept,
+    ),
+    (
+        Check(
+            id="webhook_duplicate",
+            title="An event that comes twice is accepted twice, and acted on once",
+            provoked="a message is sent to each endpoint twice, with the same `webhook-id`",
+            advice="Answer 2xx, and remember the `webhook-id` in the transaction that acts on it.",
+            page="docs/webhooks.md#receive",
+            not_judged="What the second message did inside your systems.",
+        ),
+        messages.duplicate_accepted,
+    ),
+    (
+        Check(
+            id="webhook_signature",
+            title="A message that is not signed by us is refused",
+            provoked="messages unsigned, signed by a stranger, and with another body are sent",
+            advice="Verify the signature over the exact bytes of the body; answer 400 otherwise.",
+            page="docs/webhooks.md#verify",
+        ),
+        messages.signature_checked,
+    ),
+    (
+        Check(
+            id="webhook_timestamp",
+            title="A message that was signed long ago is refused",
+            provoked="a message is sent that was properly signed an hour ago",
+            advice="Refuse a `webhook-timestamp` more than five minutes from now; answer 400.",
+            page="docs/webhooks.md#verify",
+        ),
+        messages.age_checked,
+    ),
+)
+"""Each check, and how it is judged."""

@@ -1,0 +1,209 @@
+"""No route ever answers anything of a person: whoever asks, whatever the provider has told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+from countersign import bootstrap
+from countersign.domain.instant import rfc3339
+from countersign.http.app import route_table
+from countersign.simulators.registry import SIMULATORS
+from tests.http.backstage import make_client
+from tests.support.privacy import personal, personal_words
+from tests.verification.conftest import MakeVendor
+from tests.verification.live import LiveVendor
+from tests.verification.test_nothing_personal import Search
+
+ENDPOINTS: Final = "/v1/webhook_endpoints"
+ENDPOINT: Final = f"{ENDPOINTS}/{{endpoint_id}}"
+FULFILMENT: Final = "/v1/clearances/{clearance_id}/fulfilment"
+PARTS: Final = ("verified", "underage", "pending", "other_subject")
+SUCCEEDS_FOR_NOBODY: Final = {("POST", "/v1/provider_webhooks/{path*}"), ("POST", FULFILMENT)}
+"""Routes whose success needs more than a key: a signature, a reviewed notice."""
+NOWHERE: Final = (
+    "/v1/buyers/{cbid}",
+    "/v1/buyers/{cbid}/evidence",
+    "/v1/buyers/{cbid}/verifications",
+    "/v1/verifications",
+    "/v1/verifications/{verification_id}",
+    "/v1/verifications/{verification_id}/evidence",
+    "/v1/acknowledgments/{verification_id}",
+    "/v1/acknowledgments/{verification_id}/proof",
+    "/v1/acknowledgments/{verification_id}/certificate",
+    "/v1/acknowledgments/{verification_id}/bundle",
+    "/v1/acknowledgments/{verification_id}/bundle?disclose=cbid",
+    "/v1/audit",
+    "/v1/accounts",
+)
+"""Where evidence could be looked for; there is nothing at any of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walker:
+    """Somebody who tries every route, and what was answered."""
+
+    name: str
+    client: httpx2.Client
+    search: Callable[[bytes], set[str]]
+    succeeded: set[tuple[str, str]] = field(default_factory=set)
+    found: list[str] = field(default_factory=list)
+
+    def ask(self, method: str, path: str, route: str = "", body: object = None) -> httpx2.Response:
+        """Send a request, and look for people in everything that comes back."""
+        answer = self.client.request(method, path, json=body)
+        words = self.search(answer.content) | self.search(str(answer.headers).encode())
+        self.found.extend(f"{word} in {method} {path}, for {self.name}" for word in words)
+        if answer.status_code == httpx2.codes.OK:
+            self.succeeded.add((method, route))
+        return answer
+
+
+@dataclass(frozen=True)
+class Known:
+    """What there is to ask for, by the name of the parameter."""
+
+    values: dict[str, list[str]]
+
+    def filled(self, path: str) -> Iterator[str]:
+        """The path, once with each value of its parameter."""
+        name = path.partition("{")[2].partition("}")[0]
+        if not name:
+            yield path
+        for value in self.values[name if "*" not in name else path] if name else ():
+            yield path.replace(f"{{{name}}}", value)
+
+
+def bodies(route: str, known: Known, vendor: LiveVendor) -> list[dict[str, Any]]:
+    """What to send there; for a live key, and for a test key where that differs."""
+    [account_id] = known.values["account_id"]
+    cbids, now = known.values["cbid"], rfc3339(datetime.now(UTC))
+    asked = [
+        {
+            "provider_identity_session_id": session.session_id,
+            "shipping_zip": session.shipping_zip,
+            "subject_reference": session.subject_reference,
+        }
+        for session in map(vendor.part, PARTS)
+    ]
+    order = {"session_id": "cs", "shipping_zip": "94110"}
+    initials: dict[str, Any] = {"initials_per_line": ["A"] * 4, "session_id": "cs"}
+    sent: dict[str, list[dict[str, Any]]] = {
+        "/v1/buyers/verify": [*asked, *(body | {"test_mode": True} for body in asked)],
+        "/v1/notices/{notice_id}/acknowledge": [initials | {"cbid": cbid} for cbid in cbids],
+        "/v1/clearances": [
+            order | {"ack_id": ack_id, "cbid": cbid}
+            for ack_id in known.values["ack_id"]
+            for cbid in cbids
+        ],
+        FULFILMENT: [{"carrier": "UPS"}],
+        ENDPOINTS: [{"url": "https://127.0.0.1:1/"}],
+        ENDPOINT: [{"description": account_id}],
+        f"{ENDPOINT}/rotate_secret": [{}],
+        f"{ENDPOINT}/resend": [{"event_id": id_} for id_ in known.values["event_id"]],
+        f"{ENDPOINT}/recover": [{"since": now}],
+        f"{ENDPOINT}/send_example": [{"type": "buyer.verified"}],
+        "/v1/test/clock/advance": [{"seconds": 1}],
+        "/v1/test/buyers": [{"cbid": cbid, "status": "revoked"} for cbid in cbids],
+        "/v1/test/events": [{"type": "buyer.verified"}],
+        "/v1/test/fault": [{"fault": "misconfigured"}],
+        "/v1/provider_webhooks/{path*}": [{}],
+    }
+    return sent[route]
+
+
+def prepared(vendor: LiveVendor) -> Known:
+    """Have something of everything, in both modes, and gather its identifiers."""
+    cbids = [vendor.verify(vendor.part(part)).json()["cbid"] for part in PARTS[:-1]]
+    simulated = vendor.test.post("/v1/buyers/verify", json={"test_mode": True}).json()["cbid"]
+    initials = {"initials_per_line": ["A"] * 4, "session_id": "cs", "cbid": simulated}
+    ack = vendor.test.post("/v1/notices/ab1263/acknowledge", json=initials).json()["ack_id"]
+    found: dict[str, list[str]] = {"clearance_id": [], "event_id": [], "endpoint_id": []}
+    for client, cbid in ((vendor.live, cbids[0]), (vendor.test, simulated)):
+        order = {"ack_id": ack, "cbid": cbid, "session_id": "cs", "shipping_zip": "94110"}
+        cleared = client.post("/v1/clearances", json=order).json()
+        found["clearance_id"].append(cleared["clearance_id"])
+        made = client.post(ENDPOINTS, json={"url": "https://127.0.0.1:1/"}).json()
+        found["endpoint_id"].append(made["endpoint_id"])
+        told = client.get("/v1/events", params={"limit": 100}).json()["data"]
+        found["event_id"] += [event["id"] for event in told]
+    vendor.operator.act(lambda opened: opened.seal_log.settle())
+    logs = ["live/1", "test/1"]
+    tiles = ["checkpoint", *(f"tile/entries/000.p/{n}" for n in range(1, 20))]
+    return Known(
+        found
+        | {
+            "account_id": [vendor.account_id],
+            "cbid": [*cbids, simulated],
+            "ack_id": [ack],
+            "notice_id": ["ab1263"],
+            "verification_id": [row["id"] for row in vendor.rows("verifications")],
+            "/v1/log/{path*}": [f"{log}/{tile}" for log in logs for tile in tiles],
+            "/v1/provider_webhooks/{path*}": [f"{vendor.playing.name}/{vendor.account_id}"],
+        }
+    )
+
+
+def walk(walker: Walker, known: Known, vendor: LiveVendor) -> None:
+    """Try every route; those that delete come last."""
+    for route in sorted(route_table(), key=lambda route: route.method == "DELETE"):
+        sends = route.method in {"POST", "PATCH"}
+        for path in known.filled(route.path):
+            for body in bodies(route.path, known, vendor) if sends else (None,):
+                answer = walker.ask(route.method, path, route.path, body)
+                assert answer.status_code < 500 or answer.status_code == 503, answer.text
+    for guess in NOWHERE:
+        for path in known.filled(guess):
+            assert walker.ask("GET", path).status_code in {401, 404}, path
+
+
+@pytest.mark.parametrize("provider", SIMULATORS)
+def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: str) -> None:
+    """Not to the account itself, nor to another, a test key or somebody without a key."""
+    vendor = vendor_with(provider)
+    other = vendor_with(vendor.playing)
+    known = prepared(vendor)
+    forms = Search(personal_words())
+
+    @cache  # most of the bytes are of pages that are the same for everybody
+    def search(content: bytes) -> set[str]:
+        return forms(content) | personal(content.decode("utf-8", "replace"))
+
+    with make_client(vendor.server) as stranger:
+        walkers = [
+            Walker(name=name, client=client, search=search)
+            for name, client in (
+                ("another account", other.live),
+                ("its test key", other.test),
+                ("a stranger", stranger),
+                ("the own test key", vendor.test),
+                ("the own live key", vendor.live),
+            )
+        ]
+        for walker in walkers:
+            walk(walker, known, vendor)
+    assert [found for walker in walkers for found in walker.found] == []
+    # It has been everywhere, and behind every door.
+    reached = set().union(*(walker.succeeded for walker in walkers))
+    routes = {(route.method, route.path) for route in route_table()}
+    assert routes - reached <= SUCCEEDS_FOR_NOBODY | {("GET", "/.well-known/security.txt")}
+    assert {row["cbid"] for row in vendor.rows("verifications")} >= set(known.values["cbid"][:1])
+
+
+def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
+    """What operators may see is full of what the walk looks for."""
+    cbid = vendor.verified(vendor.part("verified"))
+
+    async def shown(opened: bootstrap.Deployment) -> list[Any]:
+        return [one.content async for one in opened.operate_buyers.evidence(cbid, "a test")]
+
+    [content] = vendor.operator.act(shown)
+    assert personal(json.dumps(content["read"]))
+    assert Search(personal_words())(json.dumps(content["answer"]).encode())
