@@ -6,7 +6,6 @@ set: then leaving out anything is a failure, so that a green run means that
 everything ran.
 """
 
-import itertools
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
@@ -16,11 +15,11 @@ import httpx2
 import pytest
 from hypothesis import settings
 
+from tests.http.backstage import Operator
 from tests.support import postgres, privacy
 from tests.support.service import Deployment, Server, running_server
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
-_numbers = itertools.count(1)
 SHARED = Path(__file__).parents[2] / "shared"
 
 # No deadlines: how long one example takes says more about the machine than about the code.
@@ -155,14 +154,21 @@ def server(deployment: Deployment) -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def operator(deployment: Deployment) -> Iterator[Operator]:
+    """Give the operator of the shared deployment, who starts no process for each act."""
+    with Operator(deployment) as made:
+        yield made
+
+
 @pytest.fixture
-def account(deployment: Deployment) -> str:
+def account(operator: Operator) -> str:
     """Make an account for this test alone; gives its id."""
-    return deployment.account(f"account {next(_numbers)}")
+    return operator.account()
 
 
 @pytest.fixture
-def client(server: Server, deployment: Deployment, account: str) -> Iterator[httpx2.Client]:
+def client(server: Server, operator: Operator, account: str) -> Iterator[httpx2.Client]:
     """Give a client with a test key of this test's own account."""
-    with server.client(deployment.key(account)) as made:
+    with server.client(operator.key(account).token) as made:
         yield made

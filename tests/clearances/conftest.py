@@ -10,7 +10,7 @@ from tests.clearances.checkout import Checkout
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.http.backstage import Operator
 from tests.support import postgres
-from tests.support.service import Deployment, Server
+from tests.support.service import Server
 
 
 @pytest.fixture(
@@ -26,13 +26,6 @@ def desk(
         settings["DATABASE_URL"] = postgres.fresh_database(server)
     data_dir = tmp_path_factory.mktemp(f"desk-{request.param}") / "data"
     with open_desk(data_dir, MovingClock(), settings) as made:
-        yield made
-
-
-@pytest.fixture(scope="session")
-def operator(deployment: Deployment) -> Iterator[Operator]:
-    """Give the operator of the shared deployment."""
-    with Operator(deployment) as made:
         yield made
 
 

@@ -63,13 +63,6 @@ def server(deployment: Deployment) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="session")
-def operator(deployment: Deployment) -> Iterator[Operator]:
-    """Give the operator, whose process is not the server's."""
-    with Operator(deployment) as made:
-        yield made
-
-
 def new_shop(operator: Operator, server: Server, manners: Manners) -> tuple[str, Shop]:
     """Make an account with a test key; gives its id and its shop."""
     account_id = operator.account()

@@ -36,13 +36,6 @@ class Configured:
     metrics_url: str
 
 
-@pytest.fixture(scope="session")
-def operator(deployment: Deployment) -> Iterator[Operator]:
-    """Give the operator of the shared deployment."""
-    with Operator(deployment) as made:
-        yield made
-
-
 @pytest.fixture
 def vendor(operator: Operator, server: Server) -> Iterator[Vendor]:
     """Give an account of this test alone on the shared server, with a client for each mode."""

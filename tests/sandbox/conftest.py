@@ -8,14 +8,7 @@ import httpx2
 import pytest
 
 from tests.http.backstage import Operator, Vendor
-from tests.support.service import Deployment, Server
-
-
-@pytest.fixture(scope="session")
-def operator(deployment: Deployment) -> Iterator[Operator]:
-    """Give the operator of the shared deployment: another process, as far as the server sees."""
-    with Operator(deployment) as made:
-        yield made
+from tests.support.service import Server
 
 
 @pytest.fixture

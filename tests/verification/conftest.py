@@ -11,18 +11,11 @@ import pytest
 
 from tests.http.backstage import Operator, another_deployment
 from tests.support.providers import Playing, playing
-from tests.support.service import Deployment, Server
+from tests.support.service import Server
 from tests.verification.inside import Stage, staged
 from tests.verification.live import LiveVendor, live_vendor
 
 MakeVendor = Callable[..., LiveVendor]
-
-
-@pytest.fixture(scope="session")
-def operator(deployment: Deployment) -> Iterator[Operator]:
-    """Give the operator of the shared deployment."""
-    with Operator(deployment) as made:
-        yield made
 
 
 @pytest.fixture
