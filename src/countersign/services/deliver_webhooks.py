@@ -153,9 +153,16 @@ class DeliverWebhooks:
         time_ns = self._clock.time_ns()
         event = Event.example(endpoint.account_id, endpoint.mode, type_, from_ns(time_ns))
         keys = await self._secrets.signing_keys(endpoint, from_ns(time_ns))
-        target = parse_target(endpoint.url, private=self._private)
-        attempt, _ = await self._attempt(target, keys, self._events.view(event), 1)
+        view = self._events.view(event)
+        attempt, _ = await self._attempt(self._target(endpoint), keys, view, 1)
         return attempt
+
+    def _target(self, endpoint: WebhookEndpoint) -> Target | None:
+        """Where to send to; None for what was made while private addresses were allowed."""
+        try:
+            return parse_target(endpoint.url, private=self._private)
+        except ValueError:
+            return None
 
     def _turn_ended(self, endpoint_id: str, turn: asyncio.Task[bool]) -> None:
         del self._turns[endpoint_id]
@@ -175,11 +182,7 @@ class DeliverWebhooks:
         return False
 
     async def _work(self, endpoint: WebhookEndpoint, pace: Pace) -> bool:
-        try:
-            target = parse_target(endpoint.url, private=self._private)
-        except ValueError:
-            # It was made while private addresses were allowed.
-            target = None
+        target = self._target(endpoint)
         end = self._clock.monotonic() + _TURN_SECONDS
         size, concurrent = FIRST_CLAIM, CONCURRENT
         while self._clock.monotonic() < end and not self._stopping:

@@ -49,6 +49,8 @@ POLLS: Final = (
     timedelta(hours=3),
 )
 """The waits before the first polls; every later one has the last."""
+GONE_AFTER: Final = 5
+"""Polls, the first included, before a session that is not found any more is given up."""
 FOLLOWED_FOR: Final = timedelta(days=14)
 _ACCOUNT_ID: Final = "acct"
 _AT_ONCE: Final = 8
@@ -145,9 +147,13 @@ class SettleSessions:
             return False
         try:
             await self._ask(pending, now)
-        except (ProviderSessionNotFound, ProviderSessionNotBound):
-            # It was there before and is gone, or is another's now: nothing will come of it.
+        except ProviderSessionNotBound:
+            # It is another's: nothing will come of it.
             await self._store.drop(pending, now)
+        except ProviderSessionNotFound:
+            # It was there before. One such answer may be a mistake; many are not.
+            if pending.polls + 1 >= GONE_AFTER:
+                await self._store.drop(pending, now)
         except CountersignError as error:
             _log.warning("poll_failed", code=error.code, account=pending.account_id)
             if now - pending.created_at > 2 * FOLLOWED_FOR:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from countersign.bootstrap import Deployment
 from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX
 from countersign.domain.clearance import Clearance, Order
 from countersign.domain.fulfilment import Fulfilment, FulfilmentReceipt
+from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.instant import to_the_second
 from countersign.domain.mode import Mode
 from countersign.domain.postal_code import is_zip
@@ -53,9 +55,24 @@ async def clear(deployment: Deployment, call: Call) -> Reply:
             product_class=body.product_class,
             shipping_address=None if address is None else _given(address),
         ),
-        call.remembering(_render),
+        _remembering(call),
     )
     return Reply(_render(decided))
+
+
+def _remembering(call: Call) -> Callable[[Clearance], IdempotencyEntry] | None:
+    """As of any call; but what was cleared is repeated only for as long as it is valid."""
+    remember = call.remembering(_render)
+    if remember is None:
+        return None
+
+    def entry(clearance: Clearance) -> IdempotencyEntry:
+        kept = remember(clearance)
+        if clearance.expires_at is None:
+            return kept
+        return replace(kept, expires_at=min(kept.expires_at, clearance.expires_at))
+
+    return entry
 
 
 async def get_clearance(deployment: Deployment, call: Call) -> Reply:
