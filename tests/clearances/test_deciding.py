@@ -424,3 +424,20 @@ def test_settings_out_of_bounds_are_refused(checkout: Checkout) -> None:
     )
     assert done.returncode == 1
     assert "7 days" in done.stderr
+
+
+def test_a_repeated_yes_is_judged_anew(checkout: Checkout) -> None:
+    """The same bytes while it is true; a revocation in between is told, whatever the key says."""
+    key = {"Idempotency-Key": "gate"}
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    first = checkout.ask(ack_id, cbid, headers=key)
+    assert first.json()["cleared"] is True
+    again = checkout.ask(ack_id, cbid, headers=key)
+    assert again.content == first.content
+    assert again.headers["Idempotent-Replayed"] == "true"
+    moved = checkout.client.post("/v1/test/buyers", json={"cbid": cbid, "status": "revoked"})
+    assert moved.status_code == 200
+    after = checkout.ask(ack_id, cbid, headers=key)
+    assert (after.json()["cleared"], after.json()["reasons"]) == (False, ["buyer_revoked"])
+    assert after.json()["token"] is None
+    assert "Idempotent-Replayed" not in after.headers

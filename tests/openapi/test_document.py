@@ -189,7 +189,8 @@ OWN_CODES = {
         "initials_count_mismatch",
         "empty_initials",
     },
-    "getAcknowledgment": {"not_found"},
+    "listAcknowledgments": {"evidence_damaged"},
+    "getAcknowledgment": {"not_found", "evidence_damaged"},
     "getAcknowledgmentProof": {"not_found", "evidence_pending", "evidence_damaged"},
     "getAcknowledgmentCertificate": {
         "not_found",

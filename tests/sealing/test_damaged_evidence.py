@@ -41,6 +41,7 @@ DONE = {
         ),
         FILES,
     ),
+    "entry of another deleted": ("DELETE FROM log_entries WHERE record_id <> :ours", FILES),
     "notice changed": (
         (
             "UPDATE notice_versions SET body = CAST(replace(CAST(body AS TEXT), 'three', 'four')"
@@ -102,4 +103,7 @@ def test_what_does_not_verify_is_not_handed_out(
                 assert (answer.status_code, code(answer)) == (409, "evidence_damaged"), file
             else:
                 assert answer.status_code == 200, file
+        for path in (f"/v1/acknowledgments/{sound[1]}", "/v1/acknowledgments"):
+            read = client.get(path)
+            assert read.status_code == 200 or code(read) == "evidence_damaged", read.text
     assert '"evidence_damaged"' in server.log.read_text()

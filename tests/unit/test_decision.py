@@ -35,7 +35,7 @@ def test_a_result_with_nothing_wrong_verifies() -> None:
     decision = decided()
     assert (decision.status, decision.reasons) == (S.VERIFIED, ())
     assert decision.expires_at == NOW + timedelta(days=365)
-    assert decision.zips == ((ZIP, Source.DOCUMENT),)
+    assert decision.zips == ((ZIP, Source.DOCUMENT, False),)
     assert decision.facts is not None
     assert decision.facts.age_over == 30
     assert decision.facts.document_checked
@@ -382,9 +382,9 @@ def test_every_source_that_matches_is_told_and_every_proved_zip_is_kept() -> Non
     assert decision.facts is not None
     assert decision.facts.zip_sources == (Source.DATABASE, Source.PROOF_OF_ADDRESS)
     assert decision.zips == (
-        ("90210", Source.DOCUMENT),
-        ("94110", Source.DATABASE),
-        ("94110", Source.PROOF_OF_ADDRESS),
+        ("90210", Source.DOCUMENT, False),
+        ("94110", Source.DATABASE, False),
+        ("94110", Source.PROOF_OF_ADDRESS, False),
     )
 
 

@@ -137,6 +137,9 @@ def test_a_revocation_holds_for_the_person_that_a_session_turns_out_to_be_about(
     assert waiting.standing.status is S.PENDING
     stage.do(stage.opened.operate_buyers.revoke(waiting.cbid, "case 7"))
     known = verified(vendor, once)
+    # A failed attempt shows nobody to be anybody.
+    assert vendor.verify(again, "99950").standing.status is S.REVOKED
+    assert vendor.standing(known).status is S.VERIFIED
     assert vendor.verify(again).standing.status is S.REVOKED
     assert vendor.standing(known).status is S.REVOKED
     assert vendor.standing(waiting.cbid).status is S.REVOKED

@@ -19,6 +19,7 @@ from countersign.services.settle_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
 from countersign.simulators.protocol import Reply, Request, Session
 from countersign.simulators.registry import SIMULATORS
 from countersign.simulators.veriff import SHARED_SECRET
+from tests.support.providers import Mood
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 
@@ -26,9 +27,8 @@ S = BuyerStatus
 DAY = timedelta(days=1)
 
 
-@contextmanager
-def playing_another(vendor: Insider, session: Session, other: Session) -> Iterator[None]:
-    """Answer for one session as if it were the other: the provider has decided meanwhile."""
+def answers_as(vendor: Insider, session: Session, other: Session) -> Mood:
+    """Answer for one session as if it were the other."""
     simulator = vendor.playing.simulator
 
     def mood(request: Request, reply: Reply) -> Reply:
@@ -47,7 +47,13 @@ def playing_another(vendor: Insider, session: Session, other: Session) -> Iterat
         headers = (*kept, ("vrf-hmac-signature", signed(body)))
         return replace(answered, body=body, headers=headers)
 
-    with vendor.playing.mood(mood):
+    return mood
+
+
+@contextmanager
+def playing_another(vendor: Insider, session: Session, other: Session) -> Iterator[None]:
+    """Answer so inside this block: the provider has decided meanwhile."""
+    with vendor.playing.mood(answers_as(vendor, session, other)):
         yield
 
 
@@ -208,6 +214,26 @@ def until_given_up(stage: Stage) -> None:
     for _ in range(GONE_AFTER):
         assert followed(stage) == 1
         assert stage.wait(DAY) == 1
+
+
+@each_engine
+def test_a_poll_that_is_under_way_brings_no_erased_buyer_back(stage: Stage) -> None:
+    """It was erased while the provider was being asked."""
+    vendor = stage.insider()
+    session, decided, _ = undecided(vendor)
+    answering = answers_as(vendor, session, decided)
+
+    def erased_meanwhile(request: Request, reply: Reply) -> Reply:
+        for table in ("pending_sessions", "verification_evidence", "verifications"):
+            stage.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+        for table in ("provider_sessions", "buyers"):
+            stage.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+        return answering(request, reply)
+
+    with vendor.playing.mood(erased_meanwhile):
+        assert stage.wait(FIRST_POLL) == 1
+    for table in ("buyers", "verifications", "verification_evidence", "buyer_documents"):
+        assert stage.rows(f"SELECT * FROM {table}") == [], table  # noqa: S608 - our own names
 
 
 def test_one_answer_that_a_session_is_not_there_does_not_end_the_following(stage: Stage) -> None:

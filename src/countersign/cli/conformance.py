@@ -45,9 +45,22 @@ _WIDTH: Final = 98
     show_default=True,
     help="How long to withhold an answer: longer than your client waits. 2m at most.",
 )
+@click.option(
+    "--linger",
+    type=Duration(),
+    default="30s",
+    show_default=True,
+    help="How long to watch that an order that was not cleared is kept back.",
+)
 @command
 def conformance(
-    account: str, *, duration: timedelta, step: timedelta, hold: timedelta, as_json: bool
+    account: str,
+    *,
+    duration: timedelta,
+    step: timedelta,
+    hold: timedelta,
+    linger: timedelta,
+    as_json: bool,
 ) -> None:
     """Judge the integration of ACCOUNT while it runs in test mode, and print a report.
 
@@ -56,7 +69,7 @@ def conformance(
     shop meanwhile. Live mode and other accounts notice nothing. Ctrl-C ends it with the report.
     The exit status is 0 if something was judged and all that was judged has passed.
     """
-    found, report = _conduct(account, duration, step, hold)
+    found, report = _conduct(account, duration=duration, step=step, hold=hold, linger=linger)
     show(_view(found, report), _text(found, report), as_json=as_json)
     if not report.passed:
         sys.exit(1)
@@ -64,7 +77,13 @@ def conformance(
 
 @with_deployment
 async def _conduct(
-    deployment: Deployment, account: str, duration: timedelta, step: timedelta, hold: timedelta
+    deployment: Deployment,
+    account: str,
+    *,
+    duration: timedelta,
+    step: timedelta,
+    hold: timedelta,
+    linger: timedelta,
 ) -> tuple[Account, Report]:
     found = await deployment.accounts.get(account)
     stop = asyncio.Event()
@@ -72,7 +91,13 @@ async def _conduct(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     report = await deployment.run_conformance(
-        found.id, duration=duration, step_limit=step, hold=hold, stop=stop, tell=say
+        found.id,
+        duration=duration,
+        step_limit=step,
+        hold=hold,
+        linger=linger,
+        stop=stop,
+        tell=say,
     )
     return found, report
 

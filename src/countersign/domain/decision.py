@@ -37,15 +37,15 @@ class Decision:
     """What came of it.
 
     `facts` and `zips` are given only with `verified`: what was proved, and the five digits of
-    every ZIP code that is proved with what vouches for it, which are personal and kept only as
-    keyed hashes.
+    every ZIP code that is proved, with what vouches for it and whether its country is assumed,
+    which are personal and kept only as keyed hashes.
     """
 
     status: BuyerStatus
     reasons: tuple[Reason, ...]
     expires_at: datetime | None = None
     facts: Facts | None = None
-    zips: tuple[tuple[str, Source], ...] = ()
+    zips: tuple[tuple[str, Source, bool], ...] = ()
 
     @property
     def not_bound(self) -> bool:
@@ -109,9 +109,9 @@ def decide(
             document_checked=result.document is not None,
             document_unexpired=unexpired,
             zip_sources=tuple(sorted({address.source for address in matching})),
-            country_assumed=not any((address.country or "").strip() for address in matching),
+            country_assumed=all(_country_assumed(address) for address in matching),
         ),
-        zips=tuple(sorted({(zip_, address.source) for zip_, address in proved})),
+        zips=tuple(sorted({(zip_, a.source, _country_assumed(a)) for zip_, a in proved})),
     )
 
 
@@ -162,6 +162,10 @@ def _unbound(
         if not untold:
             reasons.append(Reason.SESSION_NOT_BOUND)
     return reasons
+
+
+def _country_assumed(address: Address) -> bool:
+    return not (address.country or "").strip()
 
 
 def _decided_at(result: ProviderResult) -> datetime | None:

@@ -109,6 +109,8 @@ class LiveVerification:
     at: datetime
     following: Following | None
     """None: the session is decided, and is not asked about again."""
+    polled: str | None
+    """Of a poll, the followed session that it is for: if that is gone, nothing is written."""
     remember: Callable[[Buyer], IdempotencyEntry] | None
 
 

@@ -150,6 +150,10 @@ class App:
         with idempotency.running(slot):
             kept = await idempotency.kept(slot)
             if kept is not None:
+                if route.judged_anew is not None and route.judged_anew(kept):
+                    reply = await route.handler(self._deployment, call)
+                    if reply.body != kept:
+                        return reply
                 return Reply(kept, (*PERSONAL, REPLAYED))
             call.entry = lambda answer: idempotency.entry(slot, answer)
             return await route.handler(self._deployment, call)

@@ -100,6 +100,8 @@ class Route:
     query: tuple[Parameter, ...] = ()
     request: type | None = None
     raw_body_max: int = 0
+    judged_anew: Callable[[bytes], bool] | None = None
+    """Of kept answers, those that are not repeated blindly: the request is judged once more."""
     """Bytes of a body that is taken as it is, without a key: what others send and sign."""
     answer: Any = None
     media_type: str = "application/json"
@@ -310,6 +312,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
             ),
         ),
         answer=schemas.Page[schemas.Acknowledgment],
+        refusals=(EvidenceDamaged,),
         answer_examples={"last page": examples.ACKNOWLEDGMENTS},
     ),
     Route(
@@ -322,7 +325,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.ACKS_READ,
         parameter=_ACK_ID,
         answer=schemas.Acknowledgment,
-        refusals=(NotFound,),
+        refusals=(NotFound, EvidenceDamaged),
         answer_examples={"stored": examples.ACKNOWLEDGMENT},
     ),
     Route(
@@ -600,6 +603,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/clearances",
         handler=clearances.clear,
         operation="clearOrder",
+        judged_anew=clearances.is_granted,
         summary="Ask whether an order may ship",
         tag="Clearances",
         scope=Scope.CLEARANCES_CREATE,

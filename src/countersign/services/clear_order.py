@@ -31,7 +31,7 @@ from countersign.domain.obligations import COMPARED_ZIP, NOTHING, Following, fol
 from countersign.domain.postal_code import zip5
 from countersign.domain.record import NewRecord
 from countersign.domain.test_clock import TestClock
-from countersign.domain.verification_rules import VerificationRules
+from countersign.domain.verification_rules import AbsentCountry, VerificationRules
 from countersign.evidence.canonical import canonical_json
 from countersign.ids import CLEARANCE, timed_id
 from countersign.ports import ClearanceStore, Clock, Entropy
@@ -242,9 +242,14 @@ class ClearOrder:
         if proof is None:
             return None
         zip_ = question.order.shipping_zip
+        countries = [False]
+        if rules.absent_country is AbsentCountry.US:
+            countries.append(True)
         return any(
-            proved_zip_index(self._secret, buyer.cbid, zip_, source) in proof.zips
+            proved_zip_index(self._secret, buyer.cbid, zip_, source, country_assumed=assumed)
+            in proof.zips
             for source in rules.zip_sources
+            for assumed in countries
         )
 
     def _settle(self, orders: Sequence[SettledOrder[_Act]]) -> list[WrittenClearance]:

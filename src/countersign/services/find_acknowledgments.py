@@ -25,6 +25,7 @@ from countersign.ports import AcknowledgmentStore, ClearanceStore
 from countersign.services.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.services.records import open_disclosures
 from countersign.services.secrets import DeploymentSecret
+from countersign.services.sound_evidence import explained
 from countersign.services.vault import Vault
 
 
@@ -172,6 +173,12 @@ class FindAcknowledgments:
         return [await self._view(item, granted.get(item.ack_id)) for item in stored]
 
     async def _view(
+        self, stored: StoredAcknowledgment, clearance_id: str | None
+    ) -> AcknowledgmentView:
+        with explained(stored.ack_id):
+            return await self._read(stored, clearance_id)
+
+    async def _read(
         self, stored: StoredAcknowledgment, clearance_id: str | None
     ) -> AcknowledgmentView:
         disclosures = await self._opened(stored)

@@ -117,6 +117,7 @@ class JudgeSession:
         remember: Remember | None = None,
         *,
         give_up: bool = False,
+        polled: str | None = None,
     ) -> Outcome:
         """Judge a session as the provider tells of it now; durable when this returns.
 
@@ -125,6 +126,7 @@ class JudgeSession:
             request: what is asked.
             remember: makes the answer that is kept for a repeated request.
             give_up: whether to stop asking about a session that is still not decided.
+            polled: the followed session that this is a poll of.
 
         Raises:
             ProviderSessionNotFound: there is no such session.
@@ -149,7 +151,7 @@ class JudgeSession:
             if found.first_verified_at is not None:
                 decision = self._decide(ready, request, result, found, give_up=give_up)
             about = _About(ready, request, result, decision, session)
-            new = await self._new(about, found.cbid or self._new_cbid(), remember)
+            new = await self._new(about, found.cbid or self._new_cbid(), remember, polled)
             buyer = await self._store.judge(new)
             if isinstance(buyer, Buyer):
                 return _outcome(buyer, new)
@@ -202,7 +204,9 @@ class JudgeSession:
         """Random, not time-ordered: it is handed around, and tells nothing of when."""
         return f"{BUYER}_{base32(int.from_bytes(self._entropy(_CBID_BYTES), 'big'))}"
 
-    async def _new(self, about: _About, cbid: str, remember: Remember | None) -> LiveVerification:
+    async def _new(
+        self, about: _About, cbid: str, remember: Remember | None, polled: str | None
+    ) -> LiveVerification:
         """What to write."""
         time_ns = self._clock.time_ns()
         account_id = about.ready.settings.account_id
@@ -222,6 +226,7 @@ class JudgeSession:
             zip_index=self._secret.blind_index(account_id, "zip", zip_) if compared else None,
             at=from_ns(time_ns),
             following=await self._following(about, time_ns),
+            polled=polled,
             remember=None,
         )
         if remember is None:
@@ -239,8 +244,8 @@ class JudgeSession:
                 expires_at=to_ms(decision.expires_at),
                 facts=decision.facts,
                 zips=tuple(
-                    proved_zip_index(self._secret, cbid, zip_, source)
-                    for zip_, source in decision.zips
+                    proved_zip_index(self._secret, cbid, zip_, source, country_assumed=assumed)
+                    for zip_, source, assumed in decision.zips
                 ),
             )
         return Attempt(
@@ -318,9 +323,17 @@ class JudgeSession:
         )
 
 
-def proved_zip_index(secret: DeploymentSecret, cbid: str, zip_: str, source: Source) -> str:
+def proved_zip_index(
+    secret: DeploymentSecret,
+    cbid: str,
+    zip_: str,
+    source: Source,
+    *,
+    country_assumed: bool = False,
+) -> str:
     """The keyed hash of a ZIP code that this source has proved for a buyer, in hexadecimal."""
-    return secret.blind_index(cbid, f"proved_zip_{source.value}", zip5(zip_)).hex()
+    field = f"proved_zip_{source.value}{'_assumed_us' if country_assumed else ''}"
+    return secret.blind_index(cbid, field, zip5(zip_)).hex()
 
 
 def refuse_unusable(result: ProviderResult) -> None:

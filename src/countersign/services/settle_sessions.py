@@ -173,7 +173,7 @@ class SettleSessions:
             await self._store.drop(pending, now)
             return
         give_up = now - pending.created_at > FOLLOWED_FOR
-        await self._judge(ready, request, give_up=give_up)
+        await self._judge(ready, request, give_up=give_up, polled=pending.id)
 
     async def _request(self, pending: Pending) -> SessionRequest | None:
         """What was asked; None if its key is gone, as after restoring a backup."""

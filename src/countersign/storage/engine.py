@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, Operationa
 
 from countersign.errors import (
     CountersignError,
+    EvidenceDamaged,
     IdempotencyInProgress,
     InternalError,
     InvalidConfiguration,
@@ -23,6 +24,7 @@ from countersign.errors import (
     StorageUnavailable,
     UnsupportedSqlite,
 )
+from countersign.evidence.errors import EvidenceError
 
 SQLITE_VERSION_MIN: Final = (3, 51, 3)
 """Older ones have the WAL-reset bug, which can corrupt a database (sqlite.org/wal.html)."""
@@ -201,6 +203,9 @@ def translate(error: BaseException) -> CountersignError:
     """The refusal that a caller sees for an error of the driver."""
     if isinstance(error, CountersignError):
         return error
+    if isinstance(error, EvidenceError):
+        # What is stored of the log does not fit together.
+        return EvidenceDamaged()
     if is_violation(error, "pk_idempotency_keys") or is_violation(error, "idempotency_keys.slot"):
         return IdempotencyInProgress()
     if isinstance(error, OperationalError) and _is_busy(error):

@@ -19,7 +19,7 @@ from countersign.domain.buyer import (
 from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord
 from countersign.domain.verification import AskedSession, LiveVerification, Resolution
-from countersign.errors import CountersignError
+from countersign.errors import CountersignError, ProviderSessionNotFound
 from countersign.storage.buyers import (
     buyers_by_cbid,
     encoded_reasons,
@@ -30,7 +30,7 @@ from countersign.storage.buyers import (
 from countersign.storage.database import Database
 from countersign.storage.idempotency import keep_answers
 from countersign.storage.journal import Journal
-from countersign.storage.pending_sessions import follow, unfollow
+from countersign.storage.pending_sessions import follow, is_followed, unfollow
 from countersign.storage.tables import (
     buyer_documents,
     buyers,
@@ -178,18 +178,23 @@ def _find(connection: Connection, mode: Mode, asked: AskedSession) -> _Found:
     known = [cbid for cbid in (of_session, of_document, provisional) if cbid is not None]
     statuses = {cbid: buyer.status for cbid, buyer in buyers_by_cbid(connection, known).items()}
     # One session never makes two buyers, and a failed attempt takes nothing away.
+    its_status = statuses.get(of_session or "")
+    revoked = its_status is BuyerStatus.REVOKED
     stays = (session is not None and session.verified_at is not None) or (
-        not asked.verifies and statuses.get(of_session or "") is BuyerStatus.VERIFIED
+        not asked.verifies and (revoked or its_status is BuyerStatus.VERIFIED)
     )
     cbid = of_session if stays else of_document or of_session
+    # Nor does it revoke anybody: who is who, is known only of who is verified.
+    apart = revoked and not asked.verifies
     return _Found(
         bound=asked.reference is None or told == asked.reference,
         kept_under=asked.session,
         kept=session is not None,
         cbid=cbid,
-        others=tuple(dict.fromkeys(other for other in known if other != cbid)),
+        others=() if apart else tuple(dict.fromkeys(other for other in known if other != cbid)),
         document_known=of_document is not None,
-        revoked=BuyerStatus.REVOKED in statuses.values(),
+        revoked=BuyerStatus.REVOKED
+        in (statuses.values() if asked.verifies else {statuses.get(cbid or "")}),
         first_verified_at=session.verified_at if session else None,
     )
 
@@ -227,6 +232,9 @@ def _document(connection: Connection, mode: Mode, fingerprint: bytes) -> str | N
 def _judge_one(
     connection: Connection, new: LiveVerification, written: list[LiveVerification]
 ) -> Buyer | Resolution | CountersignError:
+    if new.polled is not None and not is_followed(connection, new.polled):
+        # Erased, or asked about anew, while the provider was being asked.
+        return ProviderSessionNotFound()
     before = buyers_by_cbid(connection, [new.cbid], to_change=True).get(new.cbid)
     found = _find(connection, new.mode, new.session)
     if not found.bound or found.cbid not in {None, new.cbid}:

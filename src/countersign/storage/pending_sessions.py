@@ -125,6 +125,12 @@ def follow(
     connection.execute(insert(shred_keys), {"record_id": following.id, "key": following.shred_key})
 
 
+def is_followed(connection: Connection, id_: str) -> bool:
+    """Whether this session is followed still, as it was asked about then."""
+    query = select(pending_sessions.c.id).where(pending_sessions.c.id == id_).with_for_update()
+    return connection.execute(query).first() is not None
+
+
 def unfollow(connection: Connection, account_id: str, mode: Mode, asked_index: bytes) -> None:
     """Follow a session no longer, if it was followed."""
     known = _id_of(connection, account_id, mode, asked_index)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -13,7 +12,6 @@ from countersign.bootstrap import Deployment
 from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX
 from countersign.domain.clearance import Clearance, Order
 from countersign.domain.fulfilment import Fulfilment, FulfilmentReceipt
-from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.instant import to_the_second
 from countersign.domain.mode import Mode
 from countersign.domain.postal_code import is_zip
@@ -32,6 +30,13 @@ _JWK_SET: Final[tuple[Header, ...]] = (
     (b"cache-control", b"public, max-age=300"),
     (b"access-control-allow-origin", b"*"),
 )
+
+
+class _Cleared(msgspec.Struct):
+    cleared: bool
+
+
+_read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
 
 
 async def clear(deployment: Deployment, call: Call) -> Reply:
@@ -55,24 +60,18 @@ async def clear(deployment: Deployment, call: Call) -> Reply:
             product_class=body.product_class,
             shipping_address=None if address is None else _given(address),
         ),
-        _remembering(call),
+        call.remembering(_render),
     )
     return Reply(_render(decided))
 
 
-def _remembering(call: Call) -> Callable[[Clearance], IdempotencyEntry] | None:
-    """As of any call; but what was cleared is repeated only for as long as it is valid."""
-    remember = call.remembering(_render)
-    if remember is None:
-        return None
+def is_granted(answer: bytes) -> bool:
+    """Whether this answer of `clear` is a yes.
 
-    def entry(clearance: Clearance) -> IdempotencyEntry:
-        kept = remember(clearance)
-        if clearance.expires_at is None:
-            return kept
-        return replace(kept, expires_at=min(kept.expires_at, clearance.expires_at))
-
-    return entry
+    It holds only while it is true: who asks again, with the same `Idempotency-Key` too, is told how
+    it is now. As long as nothing has changed those are the same bytes.
+    """
+    return bool(_read_cleared(answer).cleared)
 
 
 async def get_clearance(deployment: Deployment, call: Call) -> Reply:

@@ -72,7 +72,8 @@ _BY_REGION: Final = frozenset({US, "CA", "AU"})
 
 # Separators stand one by one and inside: else they are what is left of a mask.
 _NUMBER: Final = re.compile(r"[A-Za-z0-9]+(?:[ ./-][A-Za-z0-9]+)*", re.ASCII)
-_MASK: Final = re.compile(r"X{3}")
+# Signs in the place of others, and words: no document is numbered by more letters in a row.
+_MASK: Final = re.compile(r"XX|[A-Z]{6}")
 _LENGTH_MIN: Final = 5
 _LENGTH_MAX: Final = 64
 _DIGITS_MIN: Final = 4
