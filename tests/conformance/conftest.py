@@ -89,6 +89,7 @@ async def judge(
     told: list[str],
     *,
     step_seconds: float = 12,
+    linger_seconds: float = 6,
     stop: asyncio.Event | None = None,
 ) -> Report:
     """Run the kit on an account."""
@@ -97,6 +98,7 @@ async def judge(
         duration=timedelta(seconds=100),
         step_limit=timedelta(seconds=step_seconds),
         hold=timedelta(seconds=HOLD_SECONDS),
+        linger=timedelta(seconds=linger_seconds),
         stop=stop or asyncio.Event(),
         tell=told.append,
     )

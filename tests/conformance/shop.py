@@ -42,6 +42,8 @@ class Manners:
     clears_with_an_old_acknowledgment: bool = False
     ships_before_clearance: bool = False
     ships_uncleared: bool = False
+    ships_uncleared_after_seconds: float = 0
+    drops_what_was_refused: bool = False
     refuses_duplicates: bool = False
     acts_on_duplicates: bool = False
     checks_signatures: bool = True
@@ -97,6 +99,7 @@ class Shop:
         decision = self.post(api, "/v1/clearances", order | {"ack_id": ack_id}).json()
         if not decision["cleared"]:
             if self.manners.ships_uncleared:
+                time.sleep(self.manners.ships_uncleared_after_seconds)
                 self.ship(api, decision["clearance_id"])
             # Whoever packs finds it on hold; it is asked about again later.
             decision = self.post(api, "/v1/clearances", order | {"ack_id": ack_id}).json()
@@ -117,6 +120,8 @@ class Shop:
             if answer.status_code == 200:
                 ack_id: str = answer.json()["ack_id"]
                 return ack_id
+            if self.manners.drops_what_was_refused:
+                raise GivenUp
             if self.manners.clears_what_was_refused:
                 order = {"ack_id": "none", "cbid": "none", "session_id": session}
                 self.post(api, "/v1/clearances", order | {"shipping_zip": ZIP})

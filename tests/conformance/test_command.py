@@ -57,7 +57,7 @@ def test_the_report_is_json_and_the_exit_status_is_the_verdict(
     with ExitStack() as stack:
         connect(operator, account_id, shop, stack.enter_context(receiving(shop)))
         stack.enter_context(doing_business(shop))
-        options = ("--for", "50s", "--step", "10s", "--hold", "3s", "--json")
+        options = ("--for", "50s", "--step", "10s", "--hold", "3s", "--linger", "2s", "--json")
         done = deployment.run("conformance", "--account", account_id, *options, check=False)
     report = json.loads(done.stdout)
     assert len(done.stdout.splitlines()) == 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from countersign.domain import conformance_checks as checks
 from countersign.domain import conformance_webhooks as webhooks
@@ -56,6 +57,9 @@ KEPT = see(
 )
 NOTICE = see(GET_NOTICE)
 ANEW = see(ACKNOWLEDGE, session="one", key="another")
+NAMELESS = replace(REFUSED, session=None)
+ANEW_AGAIN = replace(ANEW, key="a third")
+REPEATED = see(ACKNOWLEDGE, replayed=True, session="one", key="k")
 IN_TIME = see(VERIFY, subject="somebody", buyer="b", at=START + timedelta(seconds=2))
 
 CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
@@ -66,13 +70,79 @@ CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
         "in a new session",
         checks.refusal_handled,
         [REFUSED, NOTICE, see(ACKNOWLEDGE, session="two")],
-        Verdict.PASSED,
+        Verdict.NOT_SEEN,
     ),
     (
         "another order goes on meanwhile",
         checks.refusal_handled,
         [REFUSED, see(CLEAR, session="two"), NOTICE, ANEW],
         Verdict.PASSED,
+    ),
+    (
+        "dropped, by a shop that names no order",
+        checks.refusal_handled,
+        [NAMELESS, NOTICE, see(ACKNOWLEDGE)],
+        Verdict.NOT_SEEN,
+    ),
+    (
+        "anew, known by its buyer",
+        checks.refusal_handled,
+        [replace(NAMELESS, buyer="b"), NOTICE, see(ACKNOWLEDGE, buyer="b")],
+        Verdict.PASSED,
+    ),
+    (
+        "dropped, by a shop with one session for all orders",
+        checks.refusal_handled,
+        [ANEW, REFUSED, NOTICE, ANEW_AGAIN],
+        Verdict.NOT_SEEN,
+    ),
+    (
+        "another notice is fetched",
+        checks.refusal_handled,
+        [REFUSED, see(GET_NOTICE, notice="other"), ANEW],
+        Verdict.FAILED,
+    ),
+    (
+        "the notice is fetched for another order",
+        checks.refusal_handled,
+        [REFUSED, NOTICE, see(ACKNOWLEDGE, session="two"), ANEW],
+        Verdict.NOT_SEEN,
+    ),
+    (
+        "the notice is fetched for another order, which goes on later",
+        checks.refusal_handled,
+        [NOTICE, REFUSED, see(GET_NOTICE), ANEW, see(ACKNOWLEDGE, session="two")],
+        Verdict.NOT_SEEN,
+    ),
+    (
+        "one identity session for all orders",
+        checks.unavailable_handled,
+        [see(VERIFY, subject="somebody"), DOWN, IN_TIME],
+        Verdict.NOT_SEEN,
+    ),
+    (
+        "verified again, and refused",
+        checks.unavailable_handled,
+        [DOWN, replace(IN_TIME, status=422, code="x")],
+        Verdict.FAILED,
+    ),
+    (
+        "repeated, and stored once more later",
+        checks.timeout_repeated,
+        [replace(LOST, body="x"), replace(REPEATED, body="x"), replace(ANEW, body="x")],
+        Verdict.FAILED,
+    ),
+    (
+        "orders without a session",
+        checks.timeout_repeated,
+        [replace(LOST, session=None, key=None), see(ACKNOWLEDGE)],
+        Verdict.NOT_SEEN,
+    ),
+    (
+        "an old acknowledgment, long after a refusal",
+        checks.clearance_first,
+        [REFUSED, ANEW, see(CLEAR, session="one", reasons=("session_mismatch",))],
+        Verdict.FAILED,
     ),
     (
         "anew, and wrong",
@@ -137,7 +207,6 @@ CASES: Sequence[tuple[str, Judge, Sequence[Observation], Verdict]] = (
         [KEPT, see(CLEAR, session="one", cleared=True)],
         Verdict.PASSED,
     ),
-    ("a moment ago", checks.not_cleared_kept, [KEPT], Verdict.NOT_SEEN),
     (
         "cleared, and never reported",
         checks.clearance_first,
@@ -175,12 +244,26 @@ def test_a_history_is_judged_as_the_page_says(
     judge: Judge, seen: Sequence[Observation], expected: Verdict
 ) -> None:
     """One history, one verdict."""
-    assert verdict(judge, *seen) is expected
+    assert verdict(judge, *seen, later=30) is expected
 
 
-def test_an_order_that_rested_for_a_while_was_kept_back() -> None:
+@pytest.mark.parametrize(
+    ("judge", "seen"),
+    [
+        (checks.not_cleared_kept, [KEPT]),
+        (checks.not_cleared_kept, [KEPT, see(CLEAR, session="one", cleared=True)]),
+        (checks.timeout_repeated, [LOST, REPEATED]),
+    ],
+)
+def test_what_must_not_happen_is_watched_for_before_it_is_passed(
+    judge: Judge, seen: Sequence[Observation]
+) -> None:
     """Nothing can be seen of what is not done, but for a time in which it was not done."""
-    assert verdict(checks.not_cleared_kept, KEPT, later=5) is Verdict.PASSED
+    assert verdict(judge, *seen, later=29) is Verdict.NOT_SEEN
+    early = judge(History(seen, START + timedelta(seconds=7)))
+    assert early.due == START + timedelta(seconds=30)
+    assert "watched for 7.0 s only, not for 30 s" in early.seen
+    assert verdict(judge, *seen, later=30) is Verdict.PASSED
 
 
 @pytest.mark.parametrize("check", JUDGED, ids=lambda one: one[0].id)
@@ -220,7 +303,9 @@ ALL = dict.fromkeys(Probe, 401)
         ({Probe.FOREIGN_KEY: 302}, "passed", "failed", "passed"),
         ({Probe.OLD: 202}, "passed", "passed", "failed"),
         ({Probe.AGAIN: 409}, "failed", "passed", "passed"),
-        ({Probe.GENUINE_AFTER: 0}, "failed", "passed", "passed"),
+        ({Probe.GENUINE_AFTER: 0}, "failed", "not_seen", "not_seen"),
+        ({Probe.GENUINE_AFTER: 429, Probe.OLD: 200}, "failed", "not_seen", "failed"),
+        ({Probe.OLD: 429}, "passed", "passed", "not_seen"),
         (ALL, "failed", "not_seen", "not_seen"),
     ],
 )

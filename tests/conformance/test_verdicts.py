@@ -33,6 +33,10 @@ BAD = {
     ),
     "ships before it asks": ("clearance_first", Manners(ships_before_clearance=True)),
     "ships what was not cleared": ("not_cleared_kept", Manners(ships_uncleared=True)),
+    "ships what was not cleared, a while later": (
+        "not_cleared_kept",
+        Manners(ships_uncleared=True, ships_uncleared_after_seconds=4),
+    ),
     "fails at an event that comes twice": ("webhook_duplicate", Manners(refuses_duplicates=True)),
     "acts twice on one event": ("webhook_duplicate", Manners(acts_on_duplicates=True)),
     "believes every message": ("webhook_signature", Manners(checks_signatures=False)),
@@ -40,11 +44,14 @@ BAD = {
 }
 
 
+DROPS = Manners(drops_what_was_refused=True)
+
+
 @pytest.fixture(scope="session")
 def judged(operator: Operator, server: Server) -> Mapping[str, Judged]:
     """Give what came of all of them: they were judged at the same time, and did not meet."""
     cases = {name: manners for name, (_, manners) in BAD.items()}
-    return judge_all(operator, server, cases | {"good": GOOD})
+    return judge_all(operator, server, cases | {"good": GOOD, "drops": DROPS})
 
 
 @pytest.mark.timeout(300)
@@ -69,3 +76,12 @@ def test_a_fault_fails_its_own_check_alone(judged: Mapping[str, Judged], fault: 
     assert finding.seen
     assert finding.at or fault == "acts twice on one event"
     assert case.shop.errors == []
+
+
+@pytest.mark.timeout(300)
+def test_the_next_order_says_nothing_of_one_that_was_dropped(judged: Mapping[str, Judged]) -> None:
+    """It fetched the notice and was acknowledged as it should, and is another order."""
+    dropped = judged["drops"]
+    assert dropped.with_verdict(Verdict.NOT_SEEN) == {"refusal_handled"}, dropped.report
+    assert "nothing ties" in dropped.finding("refusal_handled").seen
+    assert dropped.shop.orders > 5

@@ -20,6 +20,8 @@ OBSERVATIONS_MAX: Final = 5000
 """Per run; whatever comes after them is not looked at."""
 KEPT: Final = timedelta(days=7)
 """How long a run and what was seen in it are kept."""
+LINGER: Final = timedelta(seconds=30)
+"""For how long nothing must speak against what was kept back, or done once, unless told."""
 RETRY_AFTER_SECONDS: Final = 2
 """What the provoked `provider_unavailable` says in `Retry-After`."""
 
@@ -102,6 +104,8 @@ class Observation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str | None = None
     """The `Idempotency-Key`."""
     body: str | None = None
+    notice: str | None = None
+    """Of a notice that was fetched or acknowledged."""
     session: str | None = None
     """`session_id`: the order, as long as there is one."""
     subject: str | None = None
@@ -154,6 +158,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     seen: str
     at: tuple[datetime, ...] = ()
     """The times of the requests that decided it, for the vendor's own log."""
+    due: datetime | None = None
+    """Until when to watch on: it is passed then, if nothing has spoken against it."""
 
 
 class Report(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,15 @@ from countersign.domain.conformance import (
     Observation,
     Provocation,
 )
-from countersign.domain.conformance_history import History, failed, many, not_seen, passed
+from countersign.domain.conformance_history import (
+    History,
+    failed,
+    many,
+    not_seen,
+    passed,
+    passed_if_lasting,
+)
+from countersign.domain.conformance_orders import order_of, was_fetched_again
 from countersign.errors import EmptyInitials, IdempotencyKeyReused, InitialsCountMismatch
 
 _WRONG_INITIALS: Final = {InitialsCountMismatch.code, EmptyInitials.code}
@@ -33,8 +41,6 @@ _WRONG_ACKNOWLEDGMENT: Final = {
 _EARLY: Final = timedelta(seconds=RETRY_AFTER_SECONDS - 0.2)
 _SHIPPED_BEFORE: Final = timedelta(seconds=60)
 """Further apart than the clocks of two companies should be."""
-_LET_REST: Final = timedelta(seconds=5)
-"""After this long, an order that was not cleared counts as kept back."""
 
 
 def version_sent(history: History) -> Finding:
@@ -67,16 +73,23 @@ def lines_initialed(history: History) -> Finding:
     )
 
 
-def refusal_handled(history: History) -> Finding:
+def refusal_handled(history: History) -> Finding:  # noqa: PLR0911 - one for each outcome
     """Judge what happens after an acknowledgment was refused."""
     refused = history.provoked(Provocation.ACKNOWLEDGMENT_REFUSED)
     if refused is None:
         return not_seen("No acknowledgment came that could be refused.")
     after = history.after(refused)
-    anew = [one for one in after if one.operation == ACKNOWLEDGE]
-    # The same order; a shop may also begin a new session.
-    again = next((one for one in anew if one.session == refused.session), None) or _first(anew)
-    going_on = _asked(after, refused)
+    order = order_of(history, refused)
+    if not order.is_known:
+        return not_seen(
+            "It came with no session_id or cbid of its own: what belongs to its order is not known."
+        )
+    again = _first(
+        one
+        for one in after
+        if one.operation == ACKNOWLEDGE and one.notice == refused.notice and order.has(one)
+    )
+    going_on = _first(one for one in after if one.operation == CLEAR and order.has(one))
     if going_on and (again is None or _is_before(after, going_on, again)):
         return failed(
             "Its order went on: a clearance was asked without a new acknowledgment.",
@@ -84,9 +97,12 @@ def refusal_handled(history: History) -> Finding:
             going_on,
         )
     if again is None:
-        return not_seen("Nothing came after the refusal: neither a new acknowledgment nor more.")
-    between = after[: _index(after, again)]
-    if not any(one.operation == GET_NOTICE for one in between):
+        return not_seen(
+            "No new acknowledgment came with its session_id or cbid: it was given up, or begun "
+            "anew in a way that nothing ties to it."
+        )
+    fetched = was_fetched_again(history, order, refused, again)
+    if fetched is False:
         waited = _seconds(refused, again)
         return failed(
             f"It was sent again after {waited} s, and the notice was not fetched again.",
@@ -95,16 +111,23 @@ def refusal_handled(history: History) -> Finding:
         )
     if not again.done:
         return failed(f"The new acknowledgment was refused: {again.code}.", refused, again)
+    if fetched is None:
+        return not_seen(
+            "The notice was fetched before its new acknowledgment, but maybe for another order."
+        )
     return passed("The notice was fetched again, then a new acknowledgment came.", refused, again)
 
 
-def unavailable_handled(history: History) -> Finding:
+def unavailable_handled(history: History) -> Finding:  # noqa: PLR0911 - one for each outcome
     """Judge what happens while the identity provider is down."""
     down = history.provoked(Provocation.PROVIDER_UNAVAILABLE)
     if down is None:
         return not_seen("No verification came that could fail.")
     after = history.after(down)
-    again = _first(one for one in after if one.operation == VERIFY and one.subject == down.subject)
+    tries = [
+        one for one in after if one.operation == VERIFY and _is_same_person(history, down, one)
+    ]
+    again = _first(tries)
     between = after if again is None else after[: _index(after, again)]
     known = {
         one.buyer
@@ -115,7 +138,9 @@ def unavailable_handled(history: History) -> Finding:
     if going_on:
         return failed("A clearance was asked for a buyer whom nobody had verified.", going_on)
     if again is None:
-        return not_seen("The verification was not asked again.")
+        return not_seen(
+            "No verification came again with its Idempotency-Key or its own identity session."
+        )
     waited = _seconds(down, again)
     if again.at - down.at < _EARLY:
         return failed(
@@ -123,6 +148,10 @@ def unavailable_handled(history: History) -> Finding:
             down,
             again,
         )
+    if not any(one.status == 200 for one in tries):
+        if tries[-1].status >= 500:
+            return not_seen(f"It came back after {waited} s, and had no answer in this run.")
+        return failed(f"It came back, and was refused: {tries[-1].code}.", down, tries[-1])
     return passed(f"It came back after {waited} s; nothing was cleared meanwhile.", down, again)
 
 
@@ -131,29 +160,35 @@ def timeout_repeated(history: History) -> Finding:
     lost = history.provoked(Provocation.ANSWER_WITHHELD)
     if lost is None:
         return not_seen("No acknowledgment was stored whose answer could get lost.")
-    after = history.after(lost)
+    after, order = history.after(lost), order_of(history, lost)
     same = [
         one
         for one in after
-        if one.operation == ACKNOWLEDGE and (one.session == lost.session or one.key == lost.key)
+        if one.operation == ACKNOWLEDGE
+        and one.notice == lost.notice
+        and (_has_same(order.session, one.session) or _has_same(lost.key, one.key))
     ]
+    repeated = False
     for one in same:
         if one.replayed and one.key == lost.key:
-            break
-        if one.done:
+            repeated = True
+        # Once there was an answer, the buyer may initial anew; the same once more is no such thing.
+        elif one.done and (not repeated or _has_same(lost.body, one.body)):
             how = "without an Idempotency-Key" if one.key is None else "under another key"
             return failed(f"It was stored a second time, {how}.", lost, one)
-        if one.code == IdempotencyKeyReused.code:
+        elif one.code == IdempotencyKeyReused.code and not repeated:
             return failed("Another body was sent with the same Idempotency-Key.", lost, one)
     replay = _first(one for one in same if one.replayed and one.key == lost.key)
     going_on = _first(
-        one for one in after if one.operation == CLEAR and one.session == lost.session
+        one for one in after if one.operation == CLEAR and _has_same(order.session, one.session)
     )
     if going_on and (replay is None or _is_before(after, going_on, replay)):
         return failed("Its order went on without an answer.", lost, going_on)
     if replay is None:
-        return not_seen("It was not sent again.")
-    return passed("It was sent again with the same key and body, and stored once.", lost, replay)
+        return not_seen("It was not sent again with its key, nor anything with its session_id.")
+    return passed_if_lasting(
+        history, replay, "It was sent again with the same key and body, and stored once."
+    )
 
 
 def idempotency_keys(history: History) -> Finding:
@@ -181,16 +216,11 @@ def idempotency_keys(history: History) -> Finding:
 
 def clearance_first(history: History) -> Finding:
     """Judge whether a clearance is asked, with what belongs to the order, before it ships."""
-    odd = {
-        one.session
-        for one in history.of(ACKNOWLEDGE)
-        if one.provoked is not None and one.session is not None
-    }
     asked = [one for one in history.of(CLEAR) if one.status == 200]
     wrong = [
         one
         for one in asked
-        if one.session not in odd and not _WRONG_ACKNOWLEDGMENT.isdisjoint(one.reasons)
+        if not _WRONG_ACKNOWLEDGMENT.isdisjoint(one.reasons) and not _is_upset(history, one)
     ]
     if wrong:
         reasons = ", ".join(sorted({reason for one in wrong for reason in one.reasons}))
@@ -231,21 +261,38 @@ def not_cleared_kept(history: History) -> Finding:
     if refused is None:
         return not_seen("No clearance was asked that could be refused.")
     asked_again = any(
-        one.operation == CLEAR and one.session == refused.session for one in history.after(refused)
+        one.operation == CLEAR and _has_same(refused.session, one.session)
+        for one in history.after(refused)
     )
-    if not asked_again and history.now - refused.at < _LET_REST:
-        return not_seen("It was refused only a moment ago.")
     then = "asked again later" if asked_again else "left as it was"
-    return passed(f"No shipping was reported for it; it was {then}.", refused)
+    return passed_if_lasting(history, refused, f"No shipping was reported for it; it was {then}.")
 
 
 def _first(found: Iterable[Observation]) -> Observation | None:
     return next(iter(found), None)
 
 
-def _asked(seen: Sequence[Observation], of: Observation) -> Observation | None:
-    """The first clearance that was asked for the same order."""
-    return _first(one for one in seen if one.operation == CLEAR and one.session == of.session)
+def _has_same(mark: str | None, other: str | None) -> bool:
+    """Whether both have the same; two that have none have nothing in common."""
+    return mark is not None and mark == other
+
+
+def _is_same_person(history: History, down: Observation, one: Observation) -> bool:
+    if _has_same(down.key, one.key):
+        return True
+    # A shop may test all orders with one identity session, which tells nobody apart then.
+    is_own = not any(before.subject == down.subject for before in history.before(down))
+    return is_own and _has_same(down.subject, one.subject)
+
+
+def _is_upset(history: History, clearance: Observation) -> bool:
+    """Whether its acknowledgment was provoked and not sent again: that is judged elsewhere."""
+    last = _first(
+        one
+        for one in reversed(history.before(clearance))
+        if one.operation == ACKNOWLEDGE and _has_same(clearance.session, one.session)
+    )
+    return last is not None and last.provoked is not None
 
 
 def _index(seen: Sequence[Observation], wanted: Observation) -> int:

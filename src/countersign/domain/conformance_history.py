@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from countersign.domain.conformance import Finding, Observation, Provocation, Verdict
+from countersign.domain.conformance import LINGER, Finding, Observation, Provocation, Verdict
 
 _TIMES_MAX: Final = 10
 
@@ -16,6 +16,8 @@ class History(NamedTuple):
 
     seen: Sequence[Observation]
     now: datetime
+    linger: timedelta = LINGER
+    """How long to watch before what did not happen counts as not done."""
 
     def of(self, *operations: str) -> list[Observation]:
         """All of these operations."""
@@ -40,6 +42,22 @@ class History(NamedTuple):
 def passed(seen: str, *by: Observation) -> Finding:
     """A check that was passed, by these."""
     return Finding(verdict=Verdict.PASSED, seen=seen, at=_times(by))
+
+
+def passed_if_lasting(history: History, since: Observation, seen: str) -> Finding:
+    """Passed when nothing has spoken against it for long enough after this, and not before."""
+    watched = history.now - since.at
+    if watched >= history.linger:
+        return passed(seen, since)
+    return Finding(
+        verdict=Verdict.NOT_SEEN,
+        seen=(
+            f"{seen} But it was watched for {watched.total_seconds():.1f} s only, "
+            f"not for {history.linger.total_seconds():g} s."
+        ),
+        at=_times((since,)),
+        due=since.at + history.linger,
+    )
 
 
 def failed(seen: str, *by: Observation) -> Finding:

@@ -19,7 +19,11 @@ SENT: Final = "sent"
 _GENUINE: Final = (Probe.GENUINE, Probe.GENUINE_AFTER)
 _FORGED: Final = (Probe.UNSIGNED, Probe.FOREIGN_KEY, Probe.ALTERED)
 _NO_ENDPOINT: Final = "No message was sent: the account has no enabled endpoint in test mode."
-_NOTHING_TAKEN: Final = "No genuine message was accepted, so a refusal says nothing."
+_NOTHING_TAKEN: Final = (
+    "Genuine messages were not accepted before and after, so a refusal says nothing."
+)
+_BUSY: Final = 429
+"""Says that there were too many messages, and nothing of this one."""
 
 
 def duplicate_accepted(history: History) -> Finding:
@@ -31,7 +35,8 @@ def duplicate_accepted(history: History) -> Finding:
     refused = [one for one in wanted if not _accepted(one)]
     if refused:
         return failed(f"Of {many(len(wanted), 'genuine message')} {_told(refused)}.", *refused)
-    if not any(one.probe is Probe.AGAIN for one in wanted):
+    twice_asked = {one.endpoint for one in wanted if one.probe is Probe.AGAIN}
+    if not {one.endpoint for one in answers} <= twice_asked:
         return not_seen("The second message was not sent any more.")
     by_itself = _acts(history, None, *_FORGED, Probe.OLD)
     twice = (_acts(history, Probe.GENUINE) & _acts(history, Probe.AGAIN)) - by_itself
@@ -57,13 +62,20 @@ def _refused(history: History, probes: Sequence[Probe]) -> Finding:
         return not_seen(_NO_ENDPOINT)
     wanted = [one for one in answers if one.probe in probes]
     # An endpoint that refuses everything has checked nothing.
-    taken = {one.endpoint for one in answers if one.probe in _GENUINE and _accepted(one)}
+    took = [
+        {one.endpoint for one in answers if one.probe is probe and _accepted(one)}
+        for probe in _GENUINE
+    ]
+    taken = set.intersection(*took)
     judged = [one for one in wanted if one.endpoint in taken]
-    if not judged:
-        return not_seen(_NOTHING_TAKEN)
-    wrong = [one for one in judged if not 400 <= one.status < 500]
+    believed = [one for one in wanted if _accepted(one)]
+    wrong = believed or [one for one in judged if not 400 <= one.status < 500]
     if wrong:
-        return failed(f"Of {many(len(judged), 'false message')} {_told(wrong)}.", *wrong)
+        return failed(f"Of {many(len(wanted), 'false message')} {_told(wrong)}.", *wrong)
+    if len(judged) < len(wanted) or not judged:
+        return not_seen(_NOTHING_TAKEN)
+    if any(one.status == _BUSY for one in judged):
+        return not_seen(f"A false message was answered {_BUSY}, which says nothing of it.")
     return passed(f"{many(len(judged), 'false message')} refused.")
 
 

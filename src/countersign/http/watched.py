@@ -17,8 +17,10 @@ import msgspec
 from countersign.bootstrap import Deployment
 from countersign.domain.buyer import BuyerStatus
 from countersign.domain.conformance import (
+    ACKNOWLEDGE,
     CLEAR,
     FULFIL,
+    GET_NOTICE,
     MEETS,
     RETRY_AFTER_SECONDS,
     Observation,
@@ -129,6 +131,9 @@ class _Met:
             replayed=REPLAYED in reply.headers,
             key=None if key is None else mark("key", key.strip().strip(b'"').decode("latin-1")),
             body=mark("body", call.body.decode("latin-1")) if call.body else None,
+            notice=mark(
+                "notice", call.parameter if operation in {GET_NOTICE, ACKNOWLEDGE} else None
+            ),
             session=mark("session", asked.get("session_id")),
             subject=mark("subject", asked.get("provider_identity_session_id")),
             buyer=mark("cbid", told.get("cbid") or asked.get("cbid")),

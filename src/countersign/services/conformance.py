@@ -36,6 +36,8 @@ _PROLONG_SECONDS: Final = 3.0
 _QUIET: Final = timedelta(seconds=2)
 """An order of which nothing was heard for this long is over."""
 _LATE: Final = timedelta(seconds=10)
+_REACTION: Final = timedelta(seconds=5)
+"""How long to watch what comes of a webhook, if things are watched for so long at all."""
 
 Tell = Callable[[str], None]
 
@@ -64,6 +66,7 @@ class RunConformance:
         duration: timedelta,
         step_limit: timedelta,
         hold: timedelta,
+        linger: timedelta,
         stop: asyncio.Event,
         tell: Tell,
     ) -> Report:
@@ -74,6 +77,7 @@ class RunConformance:
             duration: after this long it ends.
             step_limit: after this long a step that brought nothing gives way to the next.
             hold: for how long a withheld answer is withheld.
+            linger: for how long to watch that nothing comes of what must not go on.
             stop: ends the run early when it is set.
             tell: gets a sentence for people, as things go on.
 
@@ -93,7 +97,7 @@ class RunConformance:
                 f"{LEASE // timedelta(seconds=1)} seconds."
             )
             raise InvalidArgument(msg)
-        conduct = _Conduct(run, self._store, self._watch, stop)
+        conduct = _Conduct(run, self._store, self._watch, stop, linger)
         alive = asyncio.create_task(conduct.keep_alive(tell))
         try:
             async with asyncio.timeout(duration.total_seconds()):
@@ -111,7 +115,10 @@ class RunConformance:
         # Every server that is asked from now on knows of the run.
         await asyncio.sleep(STALENESS_SECONDS)
         tell("Sending messages, good and bad, to the webhook endpoints of the account's test mode.")
-        if not await conduct.unless_stopped(self._probe(conduct.run.account_id, conduct.note)):
+        probes = self._probe(
+            conduct.run.account_id, conduct.note, reaction=min(conduct.linger, _REACTION)
+        )
+        if not await conduct.unless_stopped(probes):
             tell("There is no enabled endpoint: nothing was sent.")
         for number, step in enumerate(STEPS, 1):
             if conduct.stop.is_set():
@@ -119,8 +126,10 @@ class RunConformance:
             await conduct.arm(step)
             tell(f"{number}/{len(STEPS)} {step.ask}")
             finding = await conduct.see(step, step_limit)
-            tell(f"    {finding.verdict.value}: {finding.seen}")
+            verdict = finding.verdict.value if finding.due is None else "so far"
+            tell(f"    {verdict}: {finding.seen}")
         await conduct.arm(None)
+        await conduct.linger_on(tell)
 
     def _new(self, account_id: str, duration: timedelta, hold: timedelta) -> Run:
         time_ns = self._clock.time_ns()
@@ -139,10 +148,16 @@ class _Conduct:
     """A run that is under way, in the process that judges."""
 
     def __init__(
-        self, run: Run, store: ConformanceStore, watch: WatchVendors, stop: asyncio.Event
+        self,
+        run: Run,
+        store: ConformanceStore,
+        watch: WatchVendors,
+        stop: asyncio.Event,
+        linger: timedelta,
     ) -> None:
         self.run = run
         self.stop = stop
+        self.linger = linger
         self._store = store
         self._watch = watch
         self._known: dict[str, Observation] = {}
@@ -188,14 +203,27 @@ class _Conduct:
             await self._look()
             finding = self._judge(step.check)
             news = self._seen()[before:]
-            judged = finding.verdict is not Verdict.NOT_SEEN and bool(news)
+            is_settled = finding.verdict is not Verdict.NOT_SEEN or finding.due is not None
+            judged = is_settled and bool(news)
             if judged and self._is_over(news):
                 return finding
             if self.stop.is_set() or self.now() - began >= limit:
                 return finding
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_POLL_SECONDS):
-                    await self.stop.wait()
+            await self._pause()
+
+    async def linger_on(self, tell: Tell) -> None:
+        """Watch until each finding that only time can confirm is confirmed, or refuted."""
+        told = False
+        while not self.stop.is_set():
+            await self._look()
+            due = [due for check, _ in JUDGED if (due := self._judge(check.id).due)]
+            if not due:
+                return
+            if not told:
+                seconds = (max(due) - self.now()).total_seconds()
+                tell(f"Watching for {seconds:.0f} s more what comes of it. Go on as usual.")
+                told = True
+            await self._pause()
 
     async def report(self) -> Report:
         """What came of the run."""
@@ -208,9 +236,14 @@ class _Conduct:
             findings=tuple((check, self._judge(check.id)) for check, _ in JUDGED),
         )
 
+    async def _pause(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_POLL_SECONDS):
+                await self.stop.wait()
+
     def _judge(self, check_id: str) -> Finding:
         judge = next(judge for check, judge in JUDGED if check.id == check_id)
-        return judge(History(self._seen(), self.now()))
+        return judge(History(self._seen(), self.now(), self.linger))
 
     def _is_over(self, news: list[Observation]) -> bool:
         last = news[-1]

@@ -31,8 +31,8 @@ from countersign.services.webhook_endpoints import WebhookEndpoints
 from countersign.services.webhook_secrets import WebhookSecrets
 
 _AGE_SECONDS: Final = 3600
-_REACTION_SECONDS: Final = 1.0
-"""How long it is watched what the vendor does after a message that it may act on."""
+_BEFORE_SECONDS: Final = 1.0
+"""How long it is watched what the vendor does anyway."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -63,25 +63,26 @@ class ProbeWebhooks:
         self._clock = clock
         self._entropy = entropy
 
-    async def __call__(self, account_id: str, note: Note) -> int:
+    async def __call__(self, account_id: str, note: Note, *, reaction: timedelta) -> int:
         """Send all probes to each enabled test endpoint of an account; gives how many there are.
 
-        `note` is told of each message before it is sent and after it was answered.
+        `note` is told of each message before it is sent and after it was answered. `reaction`: how
+        long it is watched what the vendor does after a message that it may act on.
         """
         found = await self._endpoints.list(account_id, Mode.TEST)
         enabled = [endpoint for endpoint in found if endpoint.disabled_at is None]
         try:
             for endpoint in enabled:
-                await self._probe(endpoint, note)
+                await self._probe(endpoint, note, reaction)
         finally:
             await self._sender.close()
         return len(enabled)
 
-    async def _probe(self, endpoint: WebhookEndpoint, note: Note) -> None:
+    async def _probe(self, endpoint: WebhookEndpoint, note: Note, reaction: timedelta) -> None:
         keys = await self._secrets.signing_keys(endpoint, self._now())
         type_ = next(type_ for type_ in EventType if endpoint.wants(type_))
         # What the vendor does anyway is not done because of a message.
-        await asyncio.sleep(_REACTION_SECONDS)
+        await asyncio.sleep(_BEFORE_SECONDS)
         began = self._now()
         genuine = self._example(endpoint, type_, began)
         for number, probe in enumerate(Probe):
@@ -93,7 +94,7 @@ class ProbeWebhooks:
             sent = await self._send(endpoint, headers, body)
             await note(_observation(self._now(), probe, endpoint, sent))
             if probe in {Probe.GENUINE, Probe.AGAIN}:
-                await asyncio.sleep(_REACTION_SECONDS)
+                await asyncio.sleep(reaction.total_seconds())
 
     def _message(
         self, probe: Probe, keys: Sequence[SigningKey], view: EventView
