@@ -124,3 +124,10 @@ def judge_all(operator: Operator, server: Server, cases: dict[str, Manners]) -> 
         name: Judged(shop, account_id, report, told[name])
         for (name, (account_id, shop)), report in zip(shops.items(), reports, strict=True)
     }
+
+
+@pytest.fixture(scope="session")
+def operator(deployment: Deployment) -> Iterator[Operator]:
+    """Give the operator of this deployment, which is not the one that is shared by all tests."""
+    with Operator(deployment) as made:
+        yield made

@@ -32,6 +32,7 @@ FIELDS = [
     "user_agent_truncated",
     "capture",
     "accepted_at",
+    "clearance_id",
     "evidence",
     "erased_at",
 ]
@@ -65,6 +66,7 @@ def test_an_acknowledgment_is_read_back_with_exactly_these_fields(client: httpx2
     assert list(stored) == FIELDS
     assert TIMESTAMP.fullmatch(stored.pop("accepted_at"))
     assert stored.pop("evidence")["status"] in {"pending", "sealed"}
+    assert stored.pop("clearance_id") is None
     assert stored == receipt | given | {
         "livemode": False,
         "notice_version_source": "assumed",

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import psycopg
 import pytest
-from sqlalchemy import URL, BigInteger, Integer, LargeBinary, String, Table, insert
+from sqlalchemy import URL, BigInteger, Integer, LargeBinary, String, Table, Text, insert
 
 from countersign.storage.accounts import Accounts
 from countersign.storage.acknowledgments import Acknowledgments
@@ -58,7 +58,7 @@ def execute(url: URL, database: Database, run: Run) -> Iterator[Execute]:
         run(Notices(database, items.JOURNAL).publish(b"{}", "digest", event, [items.fact()]))
     engine = open_engine(url, Purpose.WRITE)
     with engine.begin() as connection:
-        for name in ("logs", "log_entries", "log_tiles", "checkpoints", "anchors", "erasures"):
+        for name in PROTECTED[4:]:
             for row in (made_up(name, 1), made_up(name, 2)):
                 connection.execute(insert(metadata.tables[name]), row)
     engine.dispose()
@@ -182,6 +182,7 @@ def made_up(table: str, number: int) -> dict[str, Any]:
     """Some values for a row, other ones for each number."""
     values: dict[type, Any] = {
         String: f"t{number}",
+        Text: f"t{number}",
         Integer: number,
         BigInteger: number,
         LargeBinary: bytes([number]),

@@ -24,7 +24,7 @@ from countersign.domain.webhook import (
     parse_target,
 )
 from countersign.errors import InvalidRequest, NotFound, WebhookEndpointDisabled
-from countersign.ids import WEBHOOK_ENDPOINT, timed_id
+from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookEndpointStore
 from countersign.services.events import EventView, ReadEvents
 from countersign.services.webhook_secrets import WebhookSecrets
@@ -116,7 +116,8 @@ class WebhookEndpoints:
         Raises:
             NotFound: there is none with this id in this account and mode.
         """
-        endpoint = await self._store.get(account_id, mode, endpoint_id)
+        known = is_id(WEBHOOK_ENDPOINT, endpoint_id)
+        endpoint = await self._store.get(account_id, mode, endpoint_id) if known else None
         if endpoint is None:
             raise NotFound
         return endpoint
