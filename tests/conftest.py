@@ -8,6 +8,7 @@ everything ran.
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -100,6 +101,13 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     if REQUIRE_ALL and report.skipped:
         _refuse(report)
     return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """In CI, say at once what failed: a run that is stopped would take it along."""
+    if REQUIRE_ALL and report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        sys.stderr.write(f"\n{report.nodeid} ({report.when}):\n{report.longreprtext}\n")
+        sys.stderr.flush()
 
 
 def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 from tests.clearances.checkout import Checkout
 from tests.clearances.victim import SESSION, ZIP
 from tests.http.backstage import Operator
-from tests.support import postgres
+from tests.support import forked, postgres
 from tests.support.service import Deployment, running_server
 
 pytestmark = pytest.mark.crash
@@ -41,13 +39,8 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkout]:
 def _killed(shop: Checkout, point: int, ack_id: str, cbid: str) -> list[list[str]]:
     """What the victim was answered before it was killed, or ended."""
     arguments = (str(point), shop.vendor.account_id, ack_id, cbid)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.clearances.victim", *arguments],
-        env=shop.server.deployment.environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = forked.run(
+        "tests.clearances.victim", *arguments, environment=shop.server.deployment.environment
     )
     assert done.returncode in {0, -9}, done.stderr
     return [line.split() for line in done.stdout.split("\n")[:-1]]

@@ -64,8 +64,8 @@ def test_the_question_of_the_guide_is_answered_as_it_says(checkout: Checkout) ->
         directory=checkout.server.log.parent,
         environment={
             "PATH": "/usr/bin:/bin",
-            "COUNTERSIGN_BASE_URL": checkout.server.url,
-            "COUNTERSIGN_API_KEY": authorization.removeprefix("Bearer "),
+            "BASE": checkout.server.url,
+            "KEY": authorization.removeprefix("Bearer "),
             "ACK_ID": ack_id,
             "CBID": checkout.buyer(zip_="94105"),
         },

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.warm import Command, Warm, warm_process
+from tests.cli.warm import Command, Warm
 from tests.support import postgres, privacy
 from tests.support.service import Deployment, Server, running_server
 
@@ -56,10 +56,9 @@ class Bench(Deployment):
 
 
 @pytest.fixture(scope="session")
-def warm() -> Iterator[Warm]:
-    """Run the process that commands are forked from."""
-    with warm_process() as running:
-        yield running
+def warm() -> Warm:
+    """Give what runs commands."""
+    return Warm()
 
 
 @pytest.fixture

@@ -171,4 +171,4 @@ def test_a_mistake_in_the_command_itself_has_an_exit_status_of_its_own(bench: Be
         done = bench.run(*arguments, check=False)
         assert done.returncode == 2
         assert done.stdout == ""
-        assert "Usage: countersign" in done.stderr
+        assert "Usage: python -m countersign" in done.stderr

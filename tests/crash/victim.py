@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
@@ -14,6 +12,7 @@ from dataclasses import dataclass, field
 
 from tests.crash.load import CLIENTS, Request
 from tests.crash.wire import Connection
+from tests.support import forked
 from tests.support.service import START_SECONDS_MAX, Deployment, Server, free_port
 
 
@@ -27,12 +26,8 @@ def start(deployment: Deployment) -> Server:
     configured = Deployment(data_dir=deployment.data_dir, settings=own)
     log = deployment.data_dir.parent / "server.log"
     with log.open("wb") as sink:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "countersign", "serve"],
-            env=configured.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
+        process = forked.start(
+            ["countersign", "serve"], configured.environment, stdout=sink, stderr=sink
         )
     url = f"http://127.0.0.1:{port}"
     server = Server(deployment=configured, url=url, process=process, log=log)

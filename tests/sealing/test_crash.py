@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import count
 
 import pytest
 
 from tests.sealing.acts import check
+from tests.support import forked
 from tests.support.service import Deployment, running_server
 
 pytestmark = pytest.mark.crash
@@ -16,13 +15,8 @@ pytestmark = pytest.mark.crash
 
 def run_victim(deployment: Deployment, point: int, account: str) -> list[str]:
     """What it printed before it was killed, or ended."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.sealing.victim", str(point), account],
-        env=deployment.environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = forked.run(
+        "tests.sealing.victim", str(point), account, environment=deployment.environment
     )
     assert done.returncode in {0, -9}, done.stderr
     return done.stdout.split("\n")[:-1]

@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from typing import Any
 
 import httpx2
 
-from tests.support import privacy
+from tests.support import forked, privacy
 
 PREFIX = "COUNTERSIGN_"
 START_SECONDS_MAX = 30.0
@@ -50,14 +49,7 @@ class Deployment:
 
     def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run `countersign ARGUMENTS` to its end."""
-        done = subprocess.run(
-            [sys.executable, "-m", "countersign", *arguments],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = forked.run("countersign", *arguments, environment=self.environment)
         privacy.watch_command(arguments, done.stdout + done.stderr)
         if check and done.returncode != 0:
             raise AssertionError(f"countersign {' '.join(arguments)}: {done.stderr}")
@@ -83,7 +75,7 @@ class Server:
 
     deployment: Deployment
     url: str
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | forked.Forked
     log: Path
 
     def client(self, key: str | None = None, **headers: str) -> httpx2.Client:
@@ -121,12 +113,8 @@ def start_server(deployment: Deployment, **settings: str) -> Server:
     log = deployment.data_dir.parent / f"server-{port}.log"
     privacy.watch_log(log)
     with log.open("wb") as sink:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "countersign", "serve"],
-            env=configured.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
+        process = forked.start(
+            ["countersign", "serve"], configured.environment, stdout=sink, stderr=sink
         )
     server = Server(deployment=configured, url=f"http://127.0.0.1:{port}", process=process, log=log)
     with server.client() as probe:
@@ -143,7 +131,7 @@ def _await_ready(server: Server, probe: httpx2.Client) -> None:
             if probe.get("/readyz").status_code == httpx2.codes.OK:
                 return
         except httpx2.TransportError:
-            time.sleep(0.05)
+            time.sleep(0.02)
     server.kill()
     raise AssertionError(f"the server did not answer in time: {server.log.read_text()}")
 

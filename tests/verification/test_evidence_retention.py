@@ -15,7 +15,7 @@ from countersign.domain.erasure import ErasureReason
 from countersign.domain.instant import rfc3339
 from countersign.errors import OnHold
 from countersign.services.erase import Due
-from tests.cli.warm import Warm, warm_process
+from tests.cli.warm import Warm
 from tests.verification.conftest import each_engine
 from tests.verification.desk import Desk, desk_at
 from tests.verification.inside import Insider, Stage
@@ -171,10 +171,9 @@ def test_simulated_verifications_are_never_due(tidy: Stage) -> None:
 
 
 @pytest.fixture(scope="module")
-def warm_here() -> Iterator[Warm]:
-    """Run the process that commands are forked from."""
-    with warm_process() as running:
-        yield running
+def warm_here() -> Warm:
+    """Give what runs commands."""
+    return Warm()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

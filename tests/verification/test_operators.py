@@ -19,7 +19,7 @@ from countersign.domain.instant import rfc3339
 from countersign.simulators.protocol import Reply, Request
 from countersign.simulators.registry import SIMULATORS
 from tests.cli.evidence import make_sandbox_buyer
-from tests.cli.warm import Warm, warm_process
+from tests.cli.warm import Warm
 from tests.support.privacy import personal
 from tests.verification.desk import Desk, desk_at
 from tests.verification.inside import Insider
@@ -36,10 +36,9 @@ each_desk = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def warm_here() -> Iterator[Warm]:
-    """Run the process that commands are forked from."""
-    with warm_process() as running:
-        yield running
+def warm_here() -> Warm:
+    """Give what runs commands."""
+    return Warm()
 
 
 @pytest.fixture

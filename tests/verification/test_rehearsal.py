@@ -16,7 +16,7 @@ import pytest
 
 from countersign.simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
-from tests.cli.warm import Warm, warm_process
+from tests.cli.warm import Warm
 from tests.docs.markdown import ROOT, Block, read
 from tests.docs.shell import check_answers, run_blocks
 from tests.http.backstage import another_deployment, make_client
@@ -27,10 +27,9 @@ SECTION: Final = "Rehearse it"
 
 
 @pytest.fixture(scope="module")
-def warm_here() -> Iterator[Warm]:
-    """Run the process that commands are forked from."""
-    with warm_process() as running:
-        yield running
+def warm_here() -> Warm:
+    """Give what runs commands."""
+    return Warm()
 
 
 @pytest.fixture(scope="module")

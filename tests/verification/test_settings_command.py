@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Bench
-from tests.cli.warm import Warm, warm_process
+from tests.cli.warm import Warm
 from tests.http.backstage import another_deployment
 from tests.support.providers import Playing, playing
 
@@ -34,10 +34,9 @@ CREDENTIALS_WRONG = {
 
 
 @pytest.fixture(scope="module")
-def warm_here() -> Iterator[Warm]:
-    """Run the process that commands are forked from."""
-    with warm_process() as running:
-        yield running
+def warm_here() -> Warm:
+    """Give what runs commands."""
+    return Warm()
 
 
 @pytest.fixture

@@ -1,0 +1,293 @@
+"""Programs run as `python -m MODULE`, in forks of one process that has imported everything already.
+
+To start costs this service a second, nearly all of it spent importing; a fork takes a hundredth.
+Each still is a process of its own, with its own environment, standard streams, exit status and
+end: it can be killed, and it leaves what a killed process leaves. What the start itself does is
+tested where `subprocess` is used.
+
+Run as a program, this is that process. It ends when whoever started it has ended.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Lock
+from typing import IO, Any, Final, TypedDict
+
+_PRELOADED: Final = (
+    "countersign.cli",
+    "countersign.http.server",
+    "alembic.command",
+    "psycopg",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.sqlite.pysqlite",
+    "uvloop",
+)
+_NUMBER: Final = struct.Struct("!i")
+_STREAMS: Final = 3
+
+
+class _Order(TypedDict):
+    """What to become; its standard streams and where to tell of it come as descriptors."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    directory: str
+
+
+class Forked:
+    """A process that was started here; what of `subprocess.Popen` a test needs."""
+
+    def __init__(self, words: Sequence[str], told: int) -> None:
+        """`told` is read from: first the process id, at the end its status."""
+        self.args = words
+        self.returncode: int | None = None
+        self._told = told
+        self._lock = Lock()
+        self.pid = self._read()
+
+    def poll(self) -> int | None:
+        """The exit status, minus the signal that ended it, or None while it runs."""
+        with self._lock:
+            if self.returncode is None and select.select([self._told], [], [], 0)[0]:
+                self.returncode = os.waitstatus_to_exitcode(self._read())
+                os.close(self._told)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status, once it has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: it has not ended after so many seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (status := self.poll()) is None:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise subprocess.TimeoutExpired(list(self.args), timeout or 0)
+            select.select([self._told], [], [], left)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end (SIGTERM)."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it without warning (SIGKILL)."""
+        self.send_signal(signal.SIGKILL)
+
+    def _read(self) -> int:
+        found = os.read(self._told, _NUMBER.size)
+        if len(found) < _NUMBER.size:
+            raise AssertionError("the process that forks the others has ended")
+        number: int = _NUMBER.unpack(found)[0]
+        return number
+
+
+def start(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdout: IO[Any],
+    stderr: IO[Any],
+    stdin: IO[Any] | None = None,
+    directory: Path | None = None,
+) -> Forked:
+    """Start `python -m WORDS`; without `stdin` it has nothing to read."""
+    order: _Order = {
+        "words": list(words),
+        "environment": dict(environment),
+        "directory": str((directory or Path()).resolve()),
+    }
+    told, tells = os.pipe()
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - it is no file
+        streams = [(stdin or nothing).fileno(), stdout.fileno(), stderr.fileno()]
+        _parent().fork(order, [*streams, tells])
+    os.close(tells)
+    return Forked(words, told)
+
+
+def run(
+    *words: str,
+    environment: Mapping[str, str],
+    typed: str = "",
+    directory: Path | None = None,
+    seconds: float = 60,
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m WORDS` to its end."""
+    return Running(words, environment, typed=typed, directory=directory).end(seconds)
+
+
+class Running:
+    """A command on its way to its end; several may be under way."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        typed: str = "",
+        directory: Path | None = None,
+    ) -> None:
+        self._words = words
+        self._out, self._err = (
+            TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed in `end`
+            for _ in range(2)
+        )
+        with TemporaryFile("w+", encoding="utf-8") as stdin:
+            stdin.write(typed)
+            stdin.seek(0)
+            self._process = start(
+                words,
+                environment,
+                stdout=self._out,
+                stderr=self._err,
+                stdin=stdin,
+                directory=directory,
+            )
+
+    def end(self, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+        """What became of it.
+
+        Raises:
+            subprocess.TimeoutExpired: it takes longer, and was killed.
+        """
+        try:
+            with self._out, self._err:
+                status = self._process.wait(seconds)
+                said = [(stream.seek(0), stream.read())[1] for stream in (self._out, self._err)]
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise
+        return subprocess.CompletedProcess(list(self._words), status, *said)
+
+
+class _Parent:
+    """The process that the others are forked from, as seen from here."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            # Should this process be killed, its socket is closed and the other ends too.
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                cwd=Path(__file__).parents[2],
+            )
+
+    def close(self) -> None:
+        """End it."""
+        self._socket.close()
+        self.process.wait(10)
+
+    def fork(self, order: _Order, descriptors: Sequence[int]) -> None:
+        text = json.dumps(order).encode()
+        with self._lock:
+            socket.send_fds(self._socket, [_NUMBER.pack(len(text))], descriptors)
+            self._socket.sendall(text)
+
+
+@cache
+def _parent() -> _Parent:
+    made = _Parent()
+    atexit.register(made.close)
+    return made
+
+
+def _serve(control: socket.socket) -> _Order | None:
+    """Fork for each order, and tell how each ended; gives its order in the forked process."""
+    wakes, wake = os.pipe()
+    os.set_blocking(wakes, False)
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: dict[int, int] = {}
+    awaited: list[Any] = [control, wakes]
+    while True:
+        ready = select.select(awaited, [], [])[0]
+        if wakes in ready:
+            with suppress(BlockingIOError):
+                os.read(wakes, 4096)
+            _tell_ends(running)
+        if control not in ready:
+            continue
+        size, descriptors, _, _ = socket.recv_fds(control, _NUMBER.size, _STREAMS + 1)
+        if not size:
+            return None
+        with control.makefile("rb", buffering=0) as stream:
+            text = b""
+            while len(text) < _NUMBER.unpack(size)[0]:
+                text += stream.read(_NUMBER.unpack(size)[0] - len(text)) or b""
+        *streams, tells = descriptors
+        child = os.fork()
+        if child == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for number, descriptor in enumerate(streams):
+                os.dup2(descriptor, number)
+            for descriptor in (wakes, wake, *descriptors, *running.values()):
+                os.close(descriptor)
+            order: _Order = json.loads(text)
+            return order
+        running[child] = tells
+        os.write(tells, _NUMBER.pack(child))
+        for descriptor in streams:
+            os.close(descriptor)
+
+
+def _tell_ends(running: dict[int, int]) -> None:
+    for child in list(running):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            tells = running.pop(child)
+            # Who has lost interest does not read.
+            with suppress(BrokenPipeError):
+                os.write(tells, _NUMBER.pack(status))
+            os.close(tells)
+
+
+def main() -> None:
+    """Be the parent of others; in each of those, become what was ordered."""
+    for name in _PRELOADED:
+        importlib.import_module(name)
+    # What is there now is shared by all; collecting it would copy it.
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as control:
+        order = _serve(control)
+    if order is not None:
+        os.chdir(order["directory"])
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        time.tzset()
+        sys.argv[1:] = order["words"][1:]
+        runpy.run_module(order["words"][0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
