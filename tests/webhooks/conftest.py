@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -92,7 +93,13 @@ class Service:
         ]
         before = {view.id for view in await self.everything()}
         await write(self.database, new)
-        return [view.id for view in await self.everything() if view.id not in before]
+        # On PostgreSQL they are seen when older transactions have ended, those of others included.
+        for _ in range(500):
+            made = [view.id for view in await self.everything() if view.id not in before]
+            if len(made) == number:
+                break
+            await asyncio.sleep(0.02)
+        return made
 
     async def everything(self) -> list[EventView]:
         """All events of the account, read page by page."""

@@ -21,6 +21,7 @@ from countersign.http.handlers.events import event_body
 from countersign.http.handlers.paging import page_of, read_limit
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.schemas import Page
+from countersign.ids import WEBHOOK_ENDPOINT, is_id
 from countersign.services.events import EventView
 from countersign.services.webhook_endpoints import EndpointChanges, EndpointView
 
@@ -40,9 +41,12 @@ async def create(deployment: Deployment, call: Call) -> Reply:
 
 async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
     """The webhook endpoints of this account and mode, oldest first."""
-    principal, after = call.principal, call.query.get("after", "")
+    principal, after = call.principal, call.query.get("after")
+    if after is not None and not is_id(WEBHOOK_ENDPOINT, after):
+        msg = "The query parameter after is the id of a webhook endpoint."
+        raise InvalidRequest(msg)
     found = await deployment.webhook_endpoints.list(principal.account_id, principal.mode)
-    rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > after]
+    rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (after or "")]
     return Reply(encode(page_of(rest, read_limit(call), lambda e: e.endpoint_id)))
 
 
