@@ -12,7 +12,7 @@ PYTHON ?= python3
 # More for pytest: make test PYTEST_ARGS="-k acknowledge -x"
 PYTEST_ARGS ?=
 # Processes that share the tests, a file at a time; each runs servers of its own.
-PYTEST_JOBS ?= 2
+PYTEST_JOBS ?= 3
 # More for the benchmark: make bench BENCH_ARGS=--help
 BENCH_ARGS ?=
 EVIDENCE_ARGS ?=

@@ -94,6 +94,7 @@ class Service:
         before = {view.id for view in await self.everything()}
         await write(self.database, new)
         # On PostgreSQL they are seen when older transactions have ended, those of others included.
+        made: list[str] = []
         for _ in range(500):
             made = [view.id for view in await self.everything() if view.id not in before]
             if len(made) == number:
