@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from tests.http.backstage import Operator
 from tests.support import postgres, privacy
@@ -24,7 +24,16 @@ REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0
 SHARED = Path(__file__).parents[2] / "shared"
 
 # No deadlines: how long one example takes says more about the machine than about the code.
-settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
+# Where a run decides, the examples are the same every time: what it finds has a cause in the change,
+# and it is not shrunk for minutes. New ones are looked for wherever developers run the tests.
+settings.register_profile(
+    "default",
+    deadline=None,
+    max_examples=100,
+    print_blob=True,
+    derandomize=REQUIRE_ALL,
+    phases=set(Phase) - ({Phase.shrink, Phase.explain} if REQUIRE_ALL else set()),
+)
 settings.load_profile("default")
 
 
