@@ -31,46 +31,65 @@ def checked_canonical_json(value: object) -> bytes:
         EvidenceError: the value holds a float, an integer of 2^53 or more, a key that is not
             ASCII, a lone surrogate, or a type that JSON does not have, or is nested too deeply.
     """
-    _check(value, "$", DEPTH_MAX)
+    try:
+        _check(value, DEPTH_MAX)
+    except _Fault as fault:
+        msg = f"${''.join(reversed(fault.path))}: {fault}"
+        raise EvidenceError(msg) from None
     return _encode(value)
 
 
-def _check(value: object, path: str, levels: int) -> None:
+class _Fault(Exception):
+    """What is wrong; where it is becomes known on the way up, so that nobody else pays for it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.path: list[str] = []
+
+
+def _check(value: object, levels: int) -> None:
     if value is None or isinstance(value, bool):
         return
     if isinstance(value, str):
-        _check_text(value, path)
+        _check_text(value)
     elif isinstance(value, int):
         if abs(value) >= _LARGEST:
-            msg = f"{path}: an integer must be below 2^53 in magnitude"
-            raise EvidenceError(msg)
+            msg = "an integer must be below 2^53 in magnitude"
+            raise _Fault(msg)
     elif not isinstance(value, list | tuple | dict):
-        msg = f"{path}: {type(value).__name__} is not allowed in evidence"
-        raise EvidenceError(msg)
+        msg = f"{type(value).__name__} is not allowed in evidence"
+        raise _Fault(msg)
     elif not levels:
         msg = f"more than {DEPTH_MAX} arrays and objects stand in each other"
-        raise EvidenceError(msg)
+        raise _Fault(msg)
+    elif isinstance(value, dict):
+        _check_members(value, levels - 1)
     else:
-        _check_items(value, path, levels - 1)
-
-
-def _check_items(
-    value: list[Any] | tuple[Any, ...] | dict[Any, Any], path: str, levels: int
-) -> None:
-    if not isinstance(value, dict):
         for index, item in enumerate(value):
-            _check(item, f"{path}[{index}]", levels)
-        return
+            try:
+                _check(item, levels - 1)
+            except _Fault as fault:
+                fault.path.append(f"[{index}]")
+                raise
+
+
+def _check_members(value: dict[Any, Any], levels: int) -> None:
     for key, item in value.items():
         if not isinstance(key, str) or not key.isascii():
-            msg = f"{path}: keys must be ASCII strings, not {key!r}"
-            raise EvidenceError(msg)
-        _check(item, f"{path}.{key}", levels)
+            msg = f"keys must be ASCII strings, not {key!r}"
+            raise _Fault(msg)
+        try:
+            _check(item, levels)
+        except _Fault as fault:
+            fault.path.append(f".{key}")
+            raise
 
 
-def _check_text(value: str, path: str) -> None:
+def _check_text(value: str) -> None:
+    if value.isascii():
+        return
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        msg = f"{path}: a lone surrogate cannot be encoded"
-        raise EvidenceError(msg) from error
+        msg = "a lone surrogate cannot be encoded"
+        raise _Fault(msg) from error

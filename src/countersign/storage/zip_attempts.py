@@ -6,20 +6,20 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete
 
 from countersign.domain.buyer import ZIP_WINDOW, ZIPS_PER_DAY
-from countersign.domain.instant import to_ms
+from countersign.domain.instant import from_ms, to_ms
 from countersign.domain.mode import Mode
 from countersign.errors import RateLimited
-from countersign.storage.bulk import BulkInsert
+from countersign.storage.bulk import BulkInsert, SelectAmong
 from countersign.storage.tables import zip_attempts
 
-_SELECT: Final = select(zip_attempts).where(
-    zip_attempts.c.account_id.in_(bindparam("accounts", expanding=True)),
-    zip_attempts.c.mode.in_(bindparam("modes", expanding=True)),
-    zip_attempts.c.subject_index.in_(bindparam("subjects", expanding=True)),
+_select: Final = SelectAmong(
+    "SELECT account_id, mode, subject_index, zip_index, at FROM zip_attempts"
+    " WHERE account_id {} AND mode {} AND subject_index {bytes}"
 )
+_MODES: Final = {mode.value: mode for mode in Mode}
 _DELETE: Final = delete(zip_attempts).where(
     zip_attempts.c.account_id == bindparam("account_id"),
     zip_attempts.c.mode == bindparam("mode"),
@@ -48,12 +48,13 @@ class ZipTries:
         self._new: list[tuple[object, ...]] = []
         if not subjects:
             return
-        accounts, modes, indexes = (list(set(values)) for values in zip(*subjects, strict=True))
-        query = {"accounts": accounts, "modes": modes, "subjects": indexes}
-        for row in connection.execute(_SELECT, query):
-            known = self._tried.get(Subject(row.account_id, Mode(row.mode), row.subject_index))
+        accounts = {subject.account_id for subject in subjects}
+        modes = {subject.mode.value for subject in subjects}
+        indexes = {subject.subject_index for subject in subjects}
+        for account_id, mode, index, zip_index, at in _select(connection, accounts, modes, indexes):
+            known = self._tried.get(Subject(account_id, _MODES[mode], bytes(index)))
             if known is not None:
-                known[row.zip_index] = row.at
+                known[bytes(zip_index)] = from_ms(at)
 
     def count(self, subject: Subject, zip_index: bytes, at: datetime) -> RateLimited | None:
         """Note a ZIP code that is tried; the refusal if that would be one too many."""
