@@ -69,6 +69,10 @@ def listen(
     """
     shared, private = _secret(secret), PrivateKey(os.urandom(32))
     base = server or load_settings().public_url
+    for option, address in (("--server", base), ("--forward-to", forward_to)):
+        if not address.startswith(("http://", "https://")):
+            msg = f"{option} is an address that begins with http:// or https://, not {address!r}."
+            raise InvalidArgument(msg)
     headers = {"Authorization": f"Bearer {key}"}
     say(f"Listening to {base}, forwarding to {forward_to}. Verify with:")
     say(f"  v1   {shared.text}")

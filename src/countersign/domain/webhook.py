@@ -50,6 +50,11 @@ _URL: Final = re.compile(
     re.IGNORECASE,
 )
 _PORT_MAX: Final = 65535
+_FORM: Final = (
+    "an address like https://shop.example.com/events, without user, password and fragment: a host"
+    " name in ASCII (xn-- for others) or an IP address without a zone, any port but 0, and a path"
+    " in printable ASCII"
+)
 
 
 class DeliveryStatus(StrEnum):
@@ -240,14 +245,16 @@ def parse_target(url: str, *, private: bool) -> Target:
     Raises:
         ValueError: saying what is expected instead.
     """
-    found = _URL.match(url) if len(url) <= URL_LENGTH_MAX else None
-    if found is None or "#" in url or "\\" in url or not _is_six(found["six"]):
-        msg = f"an address of at most {URL_LENGTH_MAX} characters, without user, password, fragment"
+    if len(url) > URL_LENGTH_MAX:
+        msg = f"an address of at most {URL_LENGTH_MAX} characters"
         raise ValueError(msg)
+    found = _URL.match(url)
+    if found is None or "#" in url or "\\" in url or not _is_six(found["six"]):
+        raise ValueError(_FORM)
     scheme, host, path = found["scheme"].lower(), found["six"] or found["host"], found["path"] or ""
     port = int(found["port"] or (443 if scheme == "https" else 80))
     if scheme != "https" and not private:
-        msg = "an address that begins with https://"
+        msg = "an address that begins with https:// (`countersign webhooks listen` reaches others)"
         raise ValueError(msg)
     if port > _PORT_MAX:
         msg = "an address with a port up to 65535"
