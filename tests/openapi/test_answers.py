@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
 
-from tests.support.document import Document, committed_document
+from tests.support.document import Document, Operation, committed_document
 from tests.support.service import Deployment, Server, running_server
 
 NOTICE = "/v1/notices/ab1263"
@@ -19,6 +19,16 @@ INITIALS: dict[str, Any] = {"initials_per_line": ["JD"] * 4}
 SANDBOX: dict[str, Any] = {"test_mode": True, "shipping_zip": "94111"}
 CLEARANCES = "/v1/clearances"
 SHIPPED: dict[str, Any] = {"carrier": "UPS"}
+EVENTS = "/v1/events"
+LONG_AGO = "evt_01km9x4vab7wqrr1p6q1s2t3v5"
+"""The identifier of an event from before those that are kept."""
+ENDPOINTS = "/v1/webhook_endpoints"
+ENDPOINT: dict[str, Any] = {
+    "url": "https://shop.example.com/events",
+    "event_types": ["buyer.verified"],
+}
+BY_CHANCE = {"idempotency_in_progress", "evidence_damaged"}
+CLOCK, FAULT = "/v1/test/clock", "/v1/test/fault"
 UNKNOWN_KEY = "csign_sk_test_unknown"
 # Statuses that need trouble inside the service, or more requests than the rate limit lets through.
 TROUBLE = {429, 500, 503}
@@ -77,11 +87,15 @@ def test_every_answer_of_a_walk_through_all_operations_is_in_the_document(
     seen: dict[str, set[int]] = defaultdict(set)
     for exchange in walk.exchanges:
         operation = document.operation(exchange.method, exchange.url)
-        seen[operation.id].add(exchange.answer.status_code)
+        status = exchange.answer.status_code
+        # A method that a path does not have is no matter of one of those it has.
+        siblings = [o.id for o in document.operations() if o.path == operation.path]
+        for name in siblings if status == 405 else [operation.id]:
+            seen[name].add(status)
     for operation in document.operations():
         listed = {int(status) for status in operation.definition["responses"]}
         trouble = TROUBLE | (SEALING_TROUBLE if operation.id in EVIDENCE else set())
-        trouble |= only_in_progress(operation.definition["responses"])
+        trouble |= only_by_chance(operation.definition["responses"])
         assert listed - trouble <= seen[operation.id], operation.id
 
 
@@ -106,6 +120,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
     """Every operation, with every kind of request that it answers in a way of its own."""
     key = deployment.key(account)
     narrow = deployment.key(account, "test", "--scope", "events:read")
+    narrow_else = deployment.key(account, "test", "--scope", "notices:read")
     live = deployment.key(account, "live")
 
     receipt = walk(key, "POST", ACKNOWLEDGE, json=INITIALS).json()
@@ -113,6 +128,8 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
     walk_evidence(walk, deployment, key, receipt["ack_id"])
     clearance = walk_clearances(walk, key, buyer["cbid"])
     urls = {
+        **walk_webhooks(walk, key),
+        **walk_helpers(walk, key, live, buyer["cbid"]),
         "listNotices": "/v1/notices",
         "getNotice": NOTICE,
         "listNoticeVersions": f"{NOTICE}/versions",
@@ -134,17 +151,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
         "getReadiness": "/readyz",
     }
     for operation in document.operations():
-        url = urls[operation.id]
-        if operation.method == "GET":
-            walk(key, "GET", url)
-            walk(key, "DELETE", url)
-        else:
-            walk(key, "PUT", url)
-        if operation.definition["security"]:
-            walk(None, operation.method, url)
-            walk(UNKNOWN_KEY, operation.method, url)
-            walk(narrow, operation.method, url)
-            walk(key, operation.method, url + "?unheard_of=1", json=INITIALS)
+        walk_strangers(walk, operation, urls[operation.id], key, (narrow, narrow_else))
 
     walk(None, "GET", "/v1/log/policy?mode=both")
     for method, url, request in REQUESTS:
@@ -161,6 +168,21 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
         found = walk.exchanges[-1].answer.json()
         if "cbid" in found:
             walk(key, "GET", f"/v1/buyers/{found['cbid']}/status")
+
+
+def walk_strangers(
+    walk: Walk, operation: Operation, url: str, key: str, narrow: Sequence[str]
+) -> None:
+    """Whom an operation refuses, and what it refuses whoever asks."""
+    if operation.method == "GET":
+        walk(key, "GET", url)
+    walk(key, "PUT", url)
+    if operation.definition["security"]:
+        walk(None, operation.method, url)
+        walk(UNKNOWN_KEY, operation.method, url)
+        for other in narrow:
+            walk(other, operation.method, url + "?unheard_of=1")
+        walk(key, operation.method, url + "?unheard_of=1", json=INITIALS)
 
 
 def walk_evidence(walk: Walk, deployment: Deployment, key: str, ack_id: str) -> None:
@@ -206,10 +228,92 @@ def walk_clearances(walk: Walk, key: str, cbid: str) -> str:
     return path
 
 
-def only_in_progress(responses: Mapping[str, Any]) -> set[int]:
-    """409, where nothing but the same request at the same moment leads to it."""
+def walk_webhooks(walk: Walk, key: str) -> dict[str, str]:
+    """Events, and endpoints that they are sent to; gives where each operation is."""
+    event = walk(key, "GET", f"{EVENTS}?limit=1").json()["data"][0]
+    walk(key, "GET", f"{EVENTS}?after={LONG_AGO}")
+    for unknown in (f"{EVENTS}/unknown", f"{ENDPOINTS}/unknown", f"{ENDPOINTS}/unknown/deliveries"):
+        walk(key, "GET", unknown)
+    made = walk(key, "POST", ENDPOINTS, json=ENDPOINT).json()
+    endpoint = f"{ENDPOINTS}/{made['endpoint_id']}"
+    since = {"since": event["created_at"]}
+    acts: dict[str, dict[str, Any]] = {
+        "": {"disabled": False},
+        "/rotate_secret": {"overlap_seconds": 60},
+        "/resend": {"event_id": event["id"]},
+        "/recover": since,
+        "/send_example": {"type": "buyer.verified"},
+    }
+    for act, body in acts.items():
+        method = "POST" if act else "PATCH"
+        walk_body(walk, key, method, endpoint + act, body)
+        walk(key, method, f"{ENDPOINTS}/unknown{act}", json=body)
+    walk_body(walk, key, "POST", ENDPOINTS, ENDPOINT)
+    doomed = walk(key, "POST", ENDPOINTS, json=ENDPOINT).json()["endpoint_id"]
+    for _ in range(2):
+        walk(key, "DELETE", f"{ENDPOINTS}/{doomed}")
+    while walk(key, "POST", ENDPOINTS, json=ENDPOINT).status_code == 200:
+        pass
+    walk(key, "PATCH", endpoint, json={"disabled": True})
+    for act in ("/resend", "/recover"):
+        walk(key, "POST", endpoint + act, json=acts[act])
+    return {
+        "listEvents": EVENTS,
+        "getEvent": f"{EVENTS}/{event['id']}",
+        "createWebhookEndpoint": ENDPOINTS,
+        "listWebhookEndpoints": ENDPOINTS,
+        **{f"{name}WebhookEndpoint": endpoint for name in ("get", "change", "delete")},
+        "rotateWebhookSecret": f"{endpoint}/rotate_secret",
+        "listWebhookDeliveries": f"{endpoint}/deliveries",
+        "resendEvent": f"{endpoint}/resend",
+        "recoverWebhooks": f"{endpoint}/recover",
+        "sendWebhookExample": f"{endpoint}/send_example",
+    }
+
+
+def walk_helpers(walk: Walk, key: str, live: str, cbid: str) -> dict[str, str]:
+    """What a test key can arrange; gives where each operation is."""
+    helpers: dict[str, dict[str, Any]] = {
+        "/v1/test/clock/advance": {"seconds": 60},
+        "/v1/test/buyers": {"cbid": cbid, "status": "verified"},
+        "/v1/test/events": {"type": "clearance.closed"},
+        "/v1/test/fault": {"fault": "timeout", "calls": 1},
+    }
+    for url, body in helpers.items():
+        walk_body(walk, key, "POST", url, body)
+        walk(live, "POST", url, json=body)
+    walk(key, "POST", "/v1/test/buyers", json={"cbid": "unknown", "status": "verified"})
+    for url in (FAULT, CLOCK):
+        walk(key, "GET", url)
+        walk(key, "DELETE", url)
+        for method in ("GET", "DELETE"):
+            walk(live, method, url)
+    return {
+        "getTestClock": CLOCK,
+        "resetTestClock": CLOCK,
+        "advanceTestClock": f"{CLOCK}/advance",
+        "moveTestBuyer": "/v1/test/buyers",
+        "triggerEvent": "/v1/test/events",
+        "getTestFault": FAULT,
+        "planTestFault": FAULT,
+        "clearTestFault": FAULT,
+    }
+
+
+def walk_body(walk: Walk, key: str, method: str, url: str, body: Mapping[str, Any]) -> None:
+    """This body, another one under its key, and three that cannot be read."""
+    walk(key, method, url, json=body)
+    for sent in (body, {**body, "x": 1}):
+        walk(key, method, url, json=sent, headers={"Idempotency-Key": "one"})
+    walk(key, method, url, json=[])
+    walk(key, method, url, content=b"{}", headers={"Content-Type": "text/plain"})
+    walk(key, method, url, **LARGE)
+
+
+def only_by_chance(responses: Mapping[str, Any]) -> set[int]:
+    """409, where only the same request at the same moment, or damage, leads to it."""
     media = responses.get("409", {}).get("content", {}).get("application/json", {})
-    return {409} if {*media.get("examples", {})} == {"idempotency_in_progress"} else set()
+    return {409} if {*media.get("examples", {})} <= BY_CHANCE else set()
 
 
 def sandbox_sessions() -> Iterator[str]:

@@ -124,6 +124,13 @@ BEYOND_JSON_SCHEMA = (
         body={"to": "2020-01-01T00:00:00Z"},
     ),
     Beyond(
+        operation="moveTestBuyer",
+        status=400,
+        reason="Only some states have reasons.",
+        path="/v1/test/buyers",
+        body={"cbid": "0", "status": "expired", "reasons": ["zip_mismatch"]},
+    ),
+    Beyond(
         operation="triggerEvent",
         status=400,
         reason="What the event is about has the kind of identifier that goes with it.",

@@ -73,7 +73,8 @@ def _unseen() -> dict[str, str]:
             del _logs[file]
             continue
         _logs[file] = seen + len(part)
-        parts.append(part.decode("utf-8", "replace"))
+        if part:
+            parts.append(part.decode("utf-8", "replace"))
     commands = "\n".join(_said)
     _said.clear()
     return {"the log of a server": "\n".join(parts), "the output of a command": commands}
