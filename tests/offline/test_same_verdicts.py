@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import FilePayload, expect, sync_playwright
 
-from countersign.cli.verify import verify
+from countersign.cli import main
 from countersign.evidence.verification import STEPS
 from tests.conftest import find_chromium
 from tests.offline import builder
@@ -44,7 +44,7 @@ def judged_by_the_script(script: Path, bundle: Path) -> tuple[int, str]:
 
 def judged_by_the_command(bundle: Path) -> tuple[int, str]:
     """Its exit status and what it prints."""
-    done = CliRunner().invoke(verify, [str(bundle)])
+    done = CliRunner().invoke(main, ["verify", str(bundle)])
     assert all(c.isprintable() for c in done.output.replace("\n", "")), done.output
     return done.exit_code, done.stdout.removesuffix("\n")
 

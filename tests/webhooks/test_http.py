@@ -295,7 +295,8 @@ def test_listen_brings_events_to_a_laptop(open_server: Server, tmp_path: Path) -
                 )
             try:
                 objects = await asyncio.to_thread(happen, deployment, account, 2)
-                await until(lambda: len(receiver.received) == 2)
+                # It says so after the receiver has answered.
+                await until(lambda: len((tmp_path / "output").read_text().splitlines()) == 2)
             finally:
                 process.send_signal(signal.SIGINT)
                 _, said = await process.communicate()

@@ -39,7 +39,7 @@ def checked_canonical_json(value: object) -> bytes:
     return _encode(value)
 
 
-class _Fault(Exception):
+class _Fault(EvidenceError):
     """What is wrong; where it is becomes known on the way up, so that nobody else pays for it."""
 
     def __init__(self, message: str) -> None:
