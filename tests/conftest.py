@@ -24,8 +24,8 @@ REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0
 SHARED = Path(__file__).parents[2] / "shared"
 
 # No deadlines: how long one example takes says more about the machine than about the code.
-# Where a run decides, the examples are the same every time: what it finds was caused by the change,
-# and it is not shrunk for minutes. New ones are looked for wherever developers run the tests.
+# Where a run decides, the examples are the same until a test or its library changes, and what is
+# found is not shrunk for minutes. New ones are looked for wherever developers run the tests.
 settings.register_profile(
     "default",
     deadline=None,

@@ -2,8 +2,9 @@
 
 To start costs this service a second, nearly all of it spent importing; a fork takes a hundredth.
 Each still is a process of its own, with its own environment, standard streams, exit status and
-end: it can be killed, and it leaves what a killed process leaves. What the start itself does is
-tested where `subprocess` is used.
+end: it can be killed, and it leaves what a killed process leaves. Only what the interpreter reads
+at its start (the seed of hashes, warnings, locale) is the same for all. What the start itself does
+is tested where `subprocess` is used.
 
 Run as a program, this is that process. It ends when whoever started it has ended.
 """
@@ -67,7 +68,13 @@ class Forked:
         """The exit status, minus the signal that ended it, or None while it runs."""
         with self._lock:
             if self.returncode is None and select.select([self._told], [], [], 0)[0]:
-                self.returncode = os.waitstatus_to_exitcode(self._read())
+                try:
+                    self.returncode = os.waitstatus_to_exitcode(self._read())
+                except AssertionError:
+                    # Nobody will tell: it is not left running.
+                    with suppress(ProcessLookupError):
+                        os.kill(self.pid, signal.SIGKILL)
+                    self.returncode = -signal.SIGKILL
                 os.close(self._told)
         return self.returncode
 
@@ -175,13 +182,16 @@ class Running:
         Raises:
             subprocess.TimeoutExpired: it takes longer, and was killed.
         """
-        try:
-            with self._out, self._err:
+        late = False
+        with self._out, self._err:
+            try:
                 status = self._process.wait(seconds)
-                said = [(stream.seek(0), stream.read())[1] for stream in (self._out, self._err)]
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            raise
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                status, late = self._process.wait(10), True
+            said = [(stream.seek(0), stream.read())[1] for stream in (self._out, self._err)]
+        if late:
+            raise subprocess.TimeoutExpired(list(self._words), seconds, *said)
         return subprocess.CompletedProcess(list(self._words), status, *said)
 
 
@@ -214,10 +224,17 @@ class _Parent:
 
 
 @cache
+def _made() -> list[_Parent]:
+    return []
+
+
 def _parent() -> _Parent:
-    made = _Parent()
-    atexit.register(made.close)
-    return made
+    """The one there is, or another if that has ended."""
+    made = _made()
+    if not made or made[-1].process.poll() is not None:
+        made.append(_Parent())
+        atexit.register(made[-1].close)
+    return made[-1]
 
 
 def _serve(control: socket.socket) -> _Order | None:
@@ -227,6 +244,8 @@ def _serve(control: socket.socket) -> _Order | None:
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    # Who interrupts the tests wants to hear of their ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     running: dict[int, int] = {}
     awaited: list[Any] = [control, wakes]
     while True:
@@ -237,18 +256,16 @@ def _serve(control: socket.socket) -> _Order | None:
             _tell_ends(running)
         if control not in ready:
             continue
-        size, descriptors, _, _ = socket.recv_fds(control, _NUMBER.size, _STREAMS + 1)
-        if not size:
+        received = _receive(control)
+        if received is None:
             return None
-        with control.makefile("rb", buffering=0) as stream:
-            text = b""
-            while len(text) < _NUMBER.unpack(size)[0]:
-                text += stream.read(_NUMBER.unpack(size)[0] - len(text)) or b""
+        text, descriptors = received
         *streams, tells = descriptors
         child = os.fork()
         if child == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             for number, descriptor in enumerate(streams):
                 os.dup2(descriptor, number)
             for descriptor in (wakes, wake, *descriptors, *running.values()):
@@ -256,9 +273,24 @@ def _serve(control: socket.socket) -> _Order | None:
             order: _Order = json.loads(text)
             return order
         running[child] = tells
-        os.write(tells, _NUMBER.pack(child))
+        with suppress(BrokenPipeError):
+            os.write(tells, _NUMBER.pack(child))
         for descriptor in streams:
             os.close(descriptor)
+
+
+def _receive(control: socket.socket) -> tuple[bytes, list[int]] | None:
+    """An order with its descriptors; None when there will be no more."""
+    header, descriptors, _, _ = socket.recv_fds(control, _NUMBER.size, _STREAMS + 1)
+    if len(header) < _NUMBER.size:
+        return None
+    text, (size,) = b"", _NUMBER.unpack(header)
+    while len(text) < size:
+        part = control.recv(size - len(text))
+        if not part:
+            return None
+        text += part
+    return text, descriptors
 
 
 def _tell_ends(running: dict[int, int]) -> None:

@@ -98,9 +98,9 @@ class Service:
         for _ in range(500):
             made = [view.id for view in await self.everything() if view.id not in before]
             if len(made) == number:
-                break
+                return made
             await asyncio.sleep(0.02)
-        return made
+        raise AssertionError(f"{len(made)} of {number} events are seen")
 
     async def everything(self) -> list[EventView]:
         """All events of the account, read page by page."""

@@ -27,6 +27,7 @@ from countersign.domain.standard_webhooks import (
     SigningKey,
     sign,
 )
+from countersign.domain.webhook import parse_target
 from countersign.errors import InvalidArgument
 
 _POLL_SECONDS: Final = 1.0
@@ -69,10 +70,13 @@ def listen(
     """
     shared, private = _secret(secret), PrivateKey(os.urandom(32))
     base = server or load_settings().public_url
-    for option, address in (("--server", base), ("--forward-to", forward_to)):
-        if not address.startswith(("http://", "https://")):
-            msg = f"{option} is an address that begins with http:// or https://, not {address!r}."
-            raise InvalidArgument(msg)
+    named = "--server" if server else "The public URL of the settings"
+    for option, address in ((named, base), ("--forward-to", forward_to)):
+        try:
+            parse_target(address, private=True)
+        except ValueError as error:
+            msg = f"{option} has to be {error}, not {address!r}."
+            raise InvalidArgument(msg) from error
     headers = {"Authorization": f"Bearer {key}"}
     say(f"Listening to {base}, forwarding to {forward_to}. Verify with:")
     say(f"  v1   {shared.text}")

@@ -47,13 +47,13 @@ _SLOW_DOWN: Final = frozenset({429, 502, 503, 504})
 _URL: Final = re.compile(
     r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})|\[(?P<six>[0-9A-Fa-f:.]+)\])"
     r"(?::(?P<port>[1-9][0-9]{0,4}))?(?P<path>/[!-~]*|\?[!-~]*)?\Z",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _PORT_MAX: Final = 65535
 _FORM: Final = (
-    "an address like https://shop.example.com/events, without user, password and fragment: a host"
-    " name in ASCII (xn-- for others) or an IP address without a zone, any port but 0, and a path"
-    " in printable ASCII"
+    "an address like https://shop.example.com/events, without user, password, fragment and"
+    " backslash: a host name in ASCII (xn-- for others) or an IP address without a zone, a port"
+    " without leading zeros if there is one, and a path in printable ASCII"
 )
 
 

@@ -48,31 +48,21 @@ class DriverStatement:
 
 
 class SelectAmong:
-    """A SELECT of the hot path by many values at once, written with `{}` for `IN (…)`.
+    """A SELECT of the hot path by many texts at once, written with `{}` for `IN (…)`.
 
-    `{bytes}` where the values are bytes. However many there are, the statement is the same one,
-    which is prepared once. It gives the driver's own types.
+    However many there are, the statement is the same one, which is prepared once. It gives the
+    driver's own types.
     """
 
     def __init__(self, text: str, *, for_update: bool = False) -> None:
-        any_of = "= ANY(%s)"
         self._text = {
-            "sqlite": text.replace("{}", "IN (SELECT value FROM json_each(?))").replace(
-                "{bytes}", "IN (SELECT unhex(value) FROM json_each(?))"
-            ),
-            "postgresql": text.replace("{}", any_of).replace("{bytes}", any_of)
-            + (" FOR UPDATE" if for_update else ""),
+            "sqlite": text.format("IN (SELECT value FROM json_each(?))"),
+            "postgresql": text.format("= ANY(%s)") + (" FOR UPDATE" if for_update else ""),
         }
 
     def __call__(
-        self, connection: Connection, *among: Iterable[str] | Iterable[bytes]
+        self, connection: Connection, texts: Iterable[str]
     ) -> Sequence[Row[*tuple[Any, ...]]]:
-        """The rows, by the values for each of the places in turn."""
-        dialect = connection.dialect.name
-        given = tuple(_to_json(v) if dialect == "sqlite" else [*v] for v in among)
-        return connection.exec_driver_sql(self._text[dialect], given).fetchall()
-
-
-def _to_json(values: Iterable[str] | Iterable[bytes]) -> str:
-    """A list as SQLite takes it; bytes as hexadecimal digits."""
-    return _encode([v.hex() if isinstance(v, bytes) else v for v in values]).decode()
+        dialect, given = connection.dialect.name, [*texts]
+        value = _encode(given).decode() if dialect == "sqlite" else given
+        return connection.exec_driver_sql(self._text[dialect], (value,)).fetchall()

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete
+import msgspec
+from sqlalchemy import Connection, Row, bindparam, delete
 
 from countersign.domain.buyer import ZIP_WINDOW, ZIPS_PER_DAY
 from countersign.domain.instant import from_ms, to_ms
 from countersign.domain.mode import Mode
 from countersign.errors import RateLimited
-from countersign.storage.bulk import BulkInsert, SelectAmong
+from countersign.storage.bulk import BulkInsert
 from countersign.storage.tables import zip_attempts
 
-_select: Final = SelectAmong(
-    "SELECT account_id, mode, subject_index, zip_index, at FROM zip_attempts"
-    " WHERE account_id {} AND mode {} AND subject_index {bytes}"
-)
+# Driven by the list of subjects on both engines, whatever statistics a planner may have.
+_SELECT: Final = {
+    "sqlite": "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
+    " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
+    " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)",
+    "postgresql": "SELECT account_id, mode, subject_index, z.zip_index, z.at"
+    " FROM unnest(%s::text[], %s::text[], %s::bytea[]) AS s (account_id, mode, subject_index)"
+    " JOIN zip_attempts z USING (account_id, mode, subject_index)",
+}
+_encode: Final = msgspec.json.Encoder().encode
 _MODES: Final = {mode.value: mode for mode in Mode}
 _DELETE: Final = delete(zip_attempts).where(
     zip_attempts.c.account_id == bindparam("account_id"),
@@ -48,10 +55,7 @@ class ZipTries:
         self._new: list[tuple[object, ...]] = []
         if not subjects:
             return
-        accounts = {subject.account_id for subject in subjects}
-        modes = {subject.mode.value for subject in subjects}
-        indexes = {subject.subject_index for subject in subjects}
-        for account_id, mode, index, zip_index, at in _select(connection, accounts, modes, indexes):
+        for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
             known = self._tried.get(Subject(account_id, _MODES[mode], bytes(index)))
             if known is not None:
                 known[bytes(zip_index)] = from_ms(at)
@@ -85,6 +89,17 @@ class ZipTries:
             self._connection.execute(_DELETE, self._old)
         if self._new:
             _insert(self._connection, self._new)
+
+
+def _tried(connection: Connection, subjects: Sequence[Subject]) -> Sequence[Row[*tuple[Any, ...]]]:
+    """The rows of these subjects, in the driver's own types."""
+    triples = [(account_id, mode.value, index) for account_id, mode, index in subjects]
+    given: tuple[object, ...]
+    if connection.dialect.name == "sqlite":
+        given = (_encode([(a, mode, index.hex()) for a, mode, index in triples]).decode(),)
+    else:
+        given = tuple([*column] for column in zip(*triples, strict=True))
+    return connection.exec_driver_sql(_SELECT[connection.dialect.name], given).fetchall()
 
 
 def count_zip(
