@@ -12,6 +12,7 @@ from countersign.domain.mode import Mode
 from countersign.storage import schema
 from countersign.storage.acknowledgments import _find_statement
 from countersign.storage.engine import Purpose, database_url, open_engine
+from countersign.storage.zip_attempts import _SELECT, _insert
 
 
 @pytest.mark.parametrize("given", ["session_index", "cbid_index"])
@@ -41,3 +42,22 @@ def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: str) -> None:
         ).all()
     engine.dispose()
     assert f"ix_disclosures_{given}" in str(plan)
+
+
+def test_zip_tries_are_looked_up_by_subject_whatever_the_planner_has_learned(
+    tmp_path: Path,
+) -> None:
+    """After ANALYZE of many rows of one account, as an operator may have done."""
+    url = database_url(None, tmp_path)
+    schema.upgrade(url)
+    engine = open_engine(url, Purpose.WRITE)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO accounts (id, name, created_at) VALUES ('acct_1', 'shop', 0)"
+        )
+        rows = [("acct_1", "test", n.to_bytes(16), n.to_bytes(16), n) for n in range(2_000)]
+        _insert(connection, rows)
+        connection.exec_driver_sql("ANALYZE")
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {_SELECT['sqlite']}", ("[]",)).all()
+    engine.dispose()
+    assert "SEARCH z USING INDEX" in str(plan)
