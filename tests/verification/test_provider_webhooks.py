@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from itertools import cycle
 from typing import Final
 
 import httpx2
 import pytest
 
 from countersign.simulators.registry import SIMULATORS
+from tests.http import wire
+from tests.support.service import Server
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import LiveVendor
 
+SIZE_MAX: Final = 256 * 1024
 REFUSED: Final = (400, "invalid_webhook")
 NOT_FOUND: Final = (404, "not_found")
 SIGNATURES: Final = {
@@ -116,14 +122,45 @@ def test_a_message_for_nobody_is_not_found(vendor: LiveVendor) -> None:
     assert vendor.rows("provider_messages") == []
 
 
-def test_a_message_may_have_one_mebibyte(vendor: LiveVendor) -> None:
+def test_a_message_may_have_256_kib(vendor: LiveVendor) -> None:
     """More is refused before anything of it is looked at."""
     made = vendor.playing.simulator.webhook(vendor.part("verified").session_id)
-    for size, expected in ((1024 * 1024, REFUSED), (1024 * 1024 + 1, (413, "payload_too_large"))):
+    for size, expected in ((SIZE_MAX, REFUSED), (SIZE_MAX + 1, (413, "payload_too_large"))):
         answer, _ = vendor.send_webhook(
             vendor.part("verified"), (dict(made.headers), made.body.ljust(size))
         )
         assert told(answer) == expected, size
+
+
+def test_the_body_of_a_message_for_no_account_is_not_waited_for(server: Server) -> None:
+    """Account and provider stand in the path: without them, nothing is kept in memory."""
+    head = (
+        "POST /v1/provider_webhooks/stripe/acct_00000000000000000000000000 HTTP/1.1\r\n"
+        f"Host: countersign\r\nContent-Length: {SIZE_MAX}\r\n\r\n"
+    )
+    assert wire.send(server.url, head.encode()).status == 404
+
+
+def test_unfinished_messages_for_one_account_keep_out_those_of_no_other(
+    vendor_with: MakeVendor,
+) -> None:
+    """Beyond 1 MiB of unfinished messages, the account's next ones are asked to come back."""
+    flooded, innocent = vendor_with("stripe"), vendor_with("persona")
+    host, port = flooded.server.url.removeprefix("http://").split(":")
+    head = (
+        f"POST {flooded.webhook_path} HTTP/1.1\r\nHost: countersign\r\n"
+        f"Content-Length: {SIZE_MAX}\r\n\r\n"
+    ).encode()
+    sizes = cycle((SIZE_MAX - 1, SIZE_MAX - 1, 30_000, 4_000, 1_000))
+    with ExitStack() as hostile:
+        while (answer := flooded.send_webhook(flooded.part("verified"))[0]).status_code == 200:
+            connection = hostile.enter_context(socket.create_connection((host, int(port))))
+            connection.sendall(head + b" " * next(sizes))
+        assert told(answer) == (503, "overloaded")
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert innocent.send_webhook(innocent.part("verified"))[0].status_code == 200
+    while flooded.send_webhook(flooded.part("verified"))[0].status_code != 200:
+        pass  # the server notices that the connections are closed
 
 
 def test_no_key_is_needed_and_none_helps(vendor: LiveVendor) -> None:

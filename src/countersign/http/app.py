@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from itertools import count
 from typing import Any, Final, TypeAlias
 
@@ -29,7 +30,7 @@ from countersign.errors import (
 )
 from countersign.http.documents import document_routes
 from countersign.http.errors import error_reply
-from countersign.http.limits import RateLimiter
+from countersign.http.limits import Held, RateLimiter
 from countersign.http.metrics import Metrics
 from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply, parse_query
 from countersign.http.router import Router
@@ -42,6 +43,9 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 BODY_BYTES_MAX: Final = 64 * 1024
+_UNAUTHENTICATED_BYTES_MAX: Final = 16 * 1024 * 1024
+_UNAUTHENTICATED_BYTES_EACH: Final = 1024 * 1024
+"""Of bodies held in memory before their signature is checked: in all, and for each account."""
 _DRAINED_BYTES_MAX: Final = 1024 * 1024
 _LOG_SECONDS: Final = 1.0
 _BODY_SECONDS_MAX: Final = 20
@@ -66,6 +70,7 @@ class App:
         self._router = Router(route_table())
         rate = deployment.settings.rate_limit
         self._limiter = RateLimiter(rate, deployment.clock) if rate else None
+        self._unauthenticated = Held(_UNAUTHENTICATED_BYTES_MAX, _UNAUTHENTICATED_BYTES_EACH)
         self._help = f"{deployment.settings.public_url}/docs/errors"
         self._request_ids = count()
         self._process = f"req_{base32(int.from_bytes(deployment.entropy(8), 'big') << 64)[:14]}"
@@ -139,10 +144,12 @@ class App:
     async def _public(self, route: Route, call: Call, incoming: _Incoming) -> Reply:
         if route.query and call.query_string:
             call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
-        if route.raw_body_max:
-            length = call.headers.get(b"content-length", b"")
-            call.body = await incoming.read(length, route.raw_body_max)
-        return await route.handler(self._deployment, call)
+        if not route.raw_body_max:
+            return await route.handler(self._deployment, call)
+        length = call.headers.get(b"content-length", b"")
+        with self._unauthenticated.share(call.parameter) as take:
+            call.read_body = partial(incoming.read, length, route.raw_body_max, take)
+            return await route.handler(self._deployment, call)
 
     async def _once(self, route: Route, call: Call, key: str) -> Reply:
         idempotency = self._deployment.idempotency
@@ -208,6 +215,10 @@ def _bearer(call: Call) -> bytes:
     return token
 
 
+def _too_large(most: int) -> str:
+    return f"The request body is larger than {most} bytes."
+
+
 def _is_json(content_type: bytes) -> bool:
     media_type, _, parameters = content_type.partition(b";")
     if media_type.strip().lower() != b"application/json":
@@ -254,8 +265,13 @@ class _Incoming:
         self._receive = receive
         self._more = True
 
-    async def read(self, declared: bytes, most: int = BODY_BYTES_MAX) -> bytes:
-        """The whole body; `declared` is its Content-Length.
+    async def read(
+        self,
+        declared: bytes,
+        most: int = BODY_BYTES_MAX,
+        take: Callable[[int], None] | None = None,
+    ) -> bytes:
+        """The whole body; `declared` is its Content-Length, `take` counts what arrives.
 
         Raises:
             PayloadTooLarge: it is larger than `most` bytes.
@@ -263,7 +279,7 @@ class _Incoming:
         """
         if declared.isdigit() and int(declared[:20]) > most:
             self._more = int(declared[:20]) <= _DRAINED_BYTES_MAX
-            raise PayloadTooLarge
+            raise PayloadTooLarge(_too_large(most))
         parts: list[bytes] = []
         size = 0
         try:
@@ -272,7 +288,9 @@ class _Incoming:
                     part = await self._next()
                     size += len(part)
                     if size > most:
-                        raise PayloadTooLarge
+                        raise PayloadTooLarge(_too_large(most))
+                    if take is not None:
+                        take(len(part))
                     parts.append(part)
         except TimeoutError:
             self._more = False

@@ -1,11 +1,15 @@
-"""Rate limits: a generic cell rate algorithm per key, in this process's memory."""
+"""Limits in this process's memory: requests by key, bytes by account."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from countersign.config import Rate
+from countersign.errors import Overloaded
 from countersign.http.reply import Header
 from countersign.ports import Clock
 
@@ -13,7 +17,9 @@ _KEYS_MAX: Final = 10_000
 
 
 class RateLimiter:
-    """Lets through at most `rate.requests` at once, and their average from then on.
+    """A generic cell rate algorithm for each key.
+
+    Lets through at most `rate.requests` at once, and their average from then on.
 
     Headers: draft-ietf-httpapi-ratelimit-headers, with `Retry-After` (RFC 6585) at 429.
     """
@@ -47,3 +53,38 @@ class RateLimiter:
     @staticmethod
     def _state(left: int, seconds: int) -> Header:
         return b"ratelimit", f'"default";r={left};t={seconds}'.encode()
+
+
+class Held:
+    """Bytes of bodies that are in memory before anything in them is authenticated.
+
+    Bounded in all, so that strangers cannot fill the memory; and for each owner, so that those who
+    know of one account keep out the messages of no other.
+    """
+
+    def __init__(self, most: int, each: int) -> None:
+        self._most = most
+        self._each = each
+        self._sizes: Counter[str] = Counter()
+
+    @contextmanager
+    def share(self, owner: str) -> Iterator[Callable[[int], None]]:
+        """Give what counts bytes for this owner; they are counted until the block ends.
+
+        What it gives raises Overloaded beyond a bound.
+        """
+        held = 0
+
+        def take(size: int) -> None:
+            nonlocal held
+            if self._sizes[owner] + size > self._each or self._sizes.total() + size > self._most:
+                raise Overloaded
+            held += size
+            self._sizes[owner] += size
+
+        try:
+            yield take
+        finally:
+            self._sizes[owner] -= held
+            if not self._sizes[owner]:
+                del self._sizes[owner]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
@@ -49,6 +49,8 @@ class Call:
     peer: str | None
     principal_: Principal | None = None
     body: bytes = b""
+    read_body: Callable[[], Awaitable[bytes]] | None = None
+    """Reads a body that is not read before the handler, which first checks whom it is for."""
     entry: Callable[[bytes], IdempotencyEntry] | None = None
     """Makes the kept answer from the body of the answer; None without an Idempotency-Key."""
     query: dict[str, str] = field(default_factory=dict)

@@ -100,9 +100,9 @@ class Route:
     query: tuple[Parameter, ...] = ()
     request: type | None = None
     raw_body_max: int = 0
+    """Bytes of a body that the handler reads as it is, without a key: what others send and sign."""
     judged_anew: Callable[[bytes], bool] | None = None
     """Of kept answers, those that are not repeated blindly: the request is judged once more."""
-    """Bytes of a body that is taken as it is, without a key: what others send and sign."""
     answer: Any = None
     media_type: str = "application/json"
     """Of the answer; `answer` describes only JSON."""
@@ -814,7 +814,8 @@ SITE_ROUTES: Final[tuple[Route, ...]] = (
         method="POST",
         path="/v1/provider_webhooks/{path*}",
         handler=buyers.provider_webhook,
-        raw_body_max=1024 * 1024,
+        # Persona sends the whole inquiry with all that belongs to it; the others a few KiB.
+        raw_body_max=256 * 1024,
     ),
 )
 """Addresses beside the API; `documents.py` adds the pages that are made from the table itself."""

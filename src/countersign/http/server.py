@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import os
 import resource
 import signal
 import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
+from granian._granian import ListenerSpec
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
@@ -27,6 +29,8 @@ _CONNECTIONS_MAX: Final = 10_000
 """Beyond them, connections wait to be accepted. Idle ones are closed when no header comes."""
 _HEADER_MILLISECONDS_MAX: Final = 10_000
 _HEADER_BYTES_MAX: Final = 128 * 1024
+_UNREAD_MILLISECONDS_MAX: Final = 30_000
+"""How long a client may leave what was sent to it unread or unacknowledged."""
 _GRACE_SECONDS: Final = 10.0
 """How long requests under way may take once the server was told to stop."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
@@ -55,7 +59,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
     if settings.metrics_port is not None:
         refuse_taken(settings.host, settings.metrics_port)
         serve_metrics(app.metrics, settings.host, settings.metrics_port)
-    server = Server(
+    server = _Server(
         app,
         address=settings.host,
         port=settings.port,
@@ -107,6 +111,27 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         # What was acknowledged last is sealed before the process ends, where that is possible.
         with suppress(CountersignError):
             await deployment.seal_log.settle()
+
+
+class _Server(Server):
+    """Granian, whose own options leave a client that never reads connected indefinitely."""
+
+    _shd: Any
+    _sfd: Any
+
+    def _init_shared_socket(self) -> None:
+        """Open the listening socket; accepted connections inherit its TCP_USER_TIMEOUT (tcp(7)).
+
+        Linux then ends a connection whose window stays closed, or whose data stays unacknowledged,
+        for that long.
+        """
+        self._shd = ListenerSpec(self.bind_addr, self.bind_port, self.backlog).build()
+        self._sfd = self._shd.get_fd()
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            with socket.socket(fileno=os.dup(self._sfd)) as listening:
+                listening.setsockopt(
+                    socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS_MAX
+                )
 
 
 def _allow_many_connections() -> None:

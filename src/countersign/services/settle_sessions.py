@@ -33,7 +33,7 @@ from countersign.services.judge_session import (
 )
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.vault import Vault
-from countersign.services.verification_settings import ManageVerification
+from countersign.services.verification_settings import ManageVerification, Ready
 
 PERIOD_SECONDS: Final = 2.0
 """How often it is looked whether a session is due."""
@@ -81,6 +81,18 @@ class SettleSessions:
         self._clock = clock
         self._hurried = asyncio.Event()
 
+    async def receiver(self, provider: str, account_id: str) -> Ready:
+        """The set-up of the account that a message is for; known before its body is read.
+
+        Raises:
+            NotFound: the account does not verify with this provider.
+        """
+        # Anybody may send anything here: what is no identifier does not get as far as the database.
+        ready = await self._manage.ready(account_id) if is_id(_ACCOUNT_ID, account_id) else None
+        if ready is None or ready.settings.provider != provider:
+            raise NotFound
+        return ready
+
     async def hint(
         self, provider: str, account_id: str, headers: Mapping[str, str], body: bytes
     ) -> None:
@@ -90,10 +102,7 @@ class SettleSessions:
             NotFound: the account does not verify with this provider.
             WebhookRefused: the message is not authentic.
         """
-        # Anybody may send anything here: what is no identifier does not get as far as the database.
-        ready = await self._manage.ready(account_id) if is_id(_ACCOUNT_ID, account_id) else None
-        if ready is None or ready.settings.provider != provider:
-            raise NotFound
+        ready = await self.receiver(provider, account_id)
         hint = await ready.provider.read_webhook(headers, body)
         if hint is None:
             return

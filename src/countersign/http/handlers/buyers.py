@@ -74,7 +74,10 @@ async def provider_webhook(deployment: Deployment, call: Call) -> Reply:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         # RFC 9110 §5.3; no signature is one any more then.
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    await deployment.settle_sessions.hint(provider, account_id, headers, call.body)
+    settle = deployment.settle_sessions
+    await settle.receiver(provider, account_id)
+    assert call.read_body is not None  # noqa: S101 - the route table says so
+    await settle.hint(provider, account_id, headers, await call.read_body())
     return Reply(b"{}")
 
 
