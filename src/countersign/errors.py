@@ -58,7 +58,7 @@ class InvalidRequest(Refusal):
 
 
 class PayloadTooLarge(Refusal):
-    """The request body is larger than 65536 bytes."""
+    """The request body is too large."""
 
     code = "payload_too_large"
     remedy = "Send a body of at most 64 KiB. No request of this API needs more."
@@ -92,7 +92,7 @@ class NotFound(Refusal):
 
 
 class Unauthorized(Refusal):
-    """No Bearer key was sent."""
+    """No API key was sent."""
 
     code = "unauthorized"
     remedy = "Send `Authorization: Bearer <API_KEY>`."

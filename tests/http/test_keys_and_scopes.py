@@ -17,7 +17,7 @@ from countersign.http.app import route_table
 from countersign.http.routes import Route
 from tests.http import wire
 from tests.http.backstage import Operator, Vendor, make_client
-from tests.http.calls import SHIPPED_NOTICE, refusal
+from tests.http.calls import SHIPPED_NOTICE, message, refusal
 from tests.support.service import Deployment, Server
 
 PATH = "/v1/notices"
@@ -46,6 +46,22 @@ def test_without_a_bearer_token_the_answer_is_unauthorized(
     assert refusal(answer) == (401, "unauthorized")
     assert answer.headers["WWW-Authenticate"].split()[0] == "Bearer"
     assert "error=" not in answer.headers["WWW-Authenticate"]
+
+
+@pytest.mark.parametrize(
+    ("authorization", "words"),
+    [
+        (None, "No API key was sent."),
+        ("Basic Y3NpZ246", "another scheme than Bearer"),
+        ("csign_sk_test_x", "without the word Bearer"),
+    ],
+)
+def test_the_message_says_how_to_send_the_key(
+    server: Server, authorization: str | None, words: str
+) -> None:
+    text = message(get(server, authorization))
+    assert words in text
+    assert "Authorization: Bearer <API_KEY>" in text
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])

@@ -224,3 +224,12 @@ def test_pages_do_not_depend_on_who_asks(visitor: httpx2.Client, client: httpx2.
 def test_the_examples_of_the_document_hold_no_real_key(visitor: httpx2.Client) -> None:
     text = json.dumps(visitor.get("/openapi.json").json())
     assert not re.search(r"csign_(sk|rk)_(test|live)_[0-9A-Za-z]{38}", text)
+
+
+def test_browsers_and_crawlers_find_what_they_ask_for_unbidden(server: Server) -> None:
+    """An icon, and a word to search engines that there is nothing for them here."""
+    with server.client() as client:
+        icon, robots = client.get("/favicon.ico"), client.get("/robots.txt")
+    assert (icon.status_code, icon.headers["Content-Type"]) == (200, "image/svg+xml")
+    assert "max-age" in icon.headers["Cache-Control"]
+    assert "Disallow: /" in robots.text

@@ -248,3 +248,30 @@ def _leaves(kind: type[Refusal]) -> Iterator[type[Refusal]]:
         yield kind
     for child in children:
         yield from _leaves(child)
+
+
+def test_every_schema_has_a_name_that_a_generated_client_can_keep() -> None:
+    """Such as `EventPage`: a class name in most languages."""
+    assert all(name.isalnum() for name in DOCUMENT["components"]["schemas"])
+
+
+def test_files_are_described_as_bytes() -> None:
+    """Code generators leave out what has no schema."""
+    files = [
+        content["schema"]
+        for operation in OPERATIONS
+        for media_type, content in operation.definition["responses"]["200"]
+        .get("content", {})
+        .items()
+        if media_type in {"application/pdf", "application/zip"}
+    ]
+    assert files == [{"type": "string", "format": "binary"}] * 2
+
+
+def test_the_document_describes_what_webhook_endpoints_receive() -> None:
+    received = DOCUMENT["webhooks"]["event"]["post"]
+    schema = received["requestBody"]["content"]["application/json"]["schema"]
+    assert schema == {"$ref": "#/components/schemas/Event"}
+    assert {p["name"] for p in received["parameters"]} == {
+        "webhook-id", "webhook-timestamp", "webhook-signature"
+    }  # fmt: skip

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from countersign.errors import InvalidRequest
 from countersign.http.body import parse_body, path_to
+from countersign.http.sandbox_schemas import ClockAdvance, EventTrigger
 from countersign.http.schemas import AcknowledgmentRequest, BuyerVerificationRequest, Request
 
 SCHEMAS = [AcknowledgmentRequest, BuyerVerificationRequest]
@@ -237,3 +238,33 @@ def test_a_path_is_printable_ascii_and_short(key: str) -> None:
     assert path.isascii()
     assert path.isprintable()
     assert len(path) < 64 * 12 + 8
+
+
+@pytest.mark.parametrize(
+    ("body", "schema", "words"),
+    [
+        ({"shipping_zip": "9021"}, SCHEMAS[1], "a value such as 94105 or 94105-1234"),
+        ({"test_mode": "true"}, SCHEMAS[1], "Expected true or false, got a string"),
+        ({"initials_per_line": "AB"}, SCHEMAS[0], "Expected an array, got a string"),
+        ({"initials_per_line": ["A" * 33]}, SCHEMAS[0], "Expected at most 32 characters"),
+        ({"type": "buyer.revokd"}, EventTrigger, "buyer.revoked"),
+        ({"to": "tomorrow"}, ClockAdvance, "such as 2026-11-20T21:31:00Z"),
+        ({"useragent": "x", "initials_per_line": []}, SCHEMAS[0], "user_agent"),
+    ],
+)
+def test_the_message_says_what_was_expected(body: object, schema: type, words: str) -> None:
+    """In words and with an example or the possible values, not as a regular expression."""
+    message = refusal(json.dumps(body), schema)
+    assert words in message
+    assert "`str`" not in message
+    assert "regex" not in message
+
+
+def test_several_mistakes_are_named_at_once() -> None:
+    """A developer corrects them in one go; a long list is cut."""
+    message = refusal(b'{"shipping_zip":"9","useragent":1,"test_mode":"x"}', SCHEMAS[1])
+    assert [f"`$.{name}`" in message for name in ("shipping_zip", "useragent", "test_mode")] == (
+        [True] * 3
+    )
+    many = refusal(json.dumps({f"x{number}": 1 for number in range(9)}), SCHEMAS[1])
+    assert many.endswith("And 4 more.")

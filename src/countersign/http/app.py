@@ -17,6 +17,7 @@ import structlog
 
 from countersign.bootstrap import Deployment
 from countersign.domain.idempotency import KEY_LENGTH_MAX
+from countersign.domain.key import BRAND
 from countersign.errors import (
     Forbidden,
     InternalError,
@@ -207,12 +208,17 @@ def _call(scope: Scope, parameter: str) -> Call:
 def _bearer(call: Call) -> bytes:
     """The token of `Authorization: Bearer …`; the scheme in any letter case (RFC 6750 §2.1)."""
     value = call.headers.get(b"authorization", b"")
-    if value[:7].lower() != b"bearer ":
-        raise Unauthorized
-    token = value[7:].strip()
-    if not token:
-        raise Unauthorized
-    return token
+    scheme, _, token = value.strip().partition(b" ")
+    token = token.strip()
+    if scheme.lower() == b"bearer" and token:
+        return token
+    if scheme.startswith(BRAND.encode()):
+        msg = "The API key was sent without the word Bearer before it."
+    elif scheme:
+        msg = "The Authorization header has another scheme than Bearer, or no key."
+    else:
+        msg = "No API key was sent."
+    raise Unauthorized(f"{msg} {Unauthorized.remedy}")
 
 
 def _too_large(most: int) -> str:

@@ -5,22 +5,17 @@ infinities, over-long values and over-deep nesting.
 """
 
 import json
-import re
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from countersign.errors import InvalidRequest
+from countersign.http.mistakes import mistakes, path_to
 
 T = TypeVar("T")
 
-_WHERE: Final = r"`(.*?)`(?: - at `\$([A-Za-z0-9_.\[\]]*)`)?\Z"
-_UNKNOWN: Final = re.compile("Object contains unknown field " + _WHERE, re.DOTALL)
-_MISSING: Final = re.compile("Object missing required field " + _WHERE)
 _NAMES: Final[dict[type, tuple[bytes, ...]]] = {}
 """The names of a schema's fields, quoted as they stand in JSON."""
-
-_PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 
 
 def parse_body(body: bytes, schema: type[T]) -> T:
@@ -55,7 +50,7 @@ def parse_body(body: bytes, schema: type[T]) -> T:
     try:
         return msgspec.convert(value, schema)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(_named(str(error))) from None
+        raise InvalidRequest(mistakes(value, schema) or f"{error}.") from None
 
 
 def _is_plain(body: bytes, schema: type) -> bool:
@@ -72,13 +67,6 @@ def _is_plain(body: bytes, schema: type) -> bool:
     if b"\\" in body or body.count(b"{") != 1:
         return False
     return all(body.count(name) < 2 for name in names)
-
-
-def path_to(parent: str, key: str) -> str:
-    """The JSONPath of a member: `$.name`, or `$["odd name"]`, in printable ASCII."""
-    if _PLAIN_KEY.match(key):
-        return f"{parent}.{key}"
-    return f"{parent}[{json.dumps(key[:64])}]"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -122,15 +110,3 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _named(message: str) -> str:
-    """The validator's message with the path of the field itself."""
-    for pattern, what in (
-        (_UNKNOWN, "There is no such field"),
-        (_MISSING, "A required field is missing"),
-    ):
-        found = pattern.match(message)
-        if found:
-            return f"{what} - at `{path_to('$' + (found[2] or ''), found[1])}`."
-    return message + "."

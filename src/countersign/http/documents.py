@@ -19,6 +19,13 @@ from countersign.http.reply import JSON, Call, Header, Reply
 from countersign.http.routes import Route
 
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
+_TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
+_ICON: Final[Header] = (b"content-type", b"image/svg+xml")
+_FAVICON: Final = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" '
+    'rx="3" fill="#1b4965"/><path d="M4 8.5l2.7 2.7L12 5.4" fill="none" stroke="#fff" '
+    'stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+)
 _CACHING: Final[Header] = (b"cache-control", b"public, max-age=300")
 _templates: Final = Environment(
     loader=PackageLoader("countersign.http"),
@@ -35,6 +42,8 @@ def document_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
     return (
         _page("/openapi.json", JSON, json.dumps(document, ensure_ascii=False).encode()),
         _html("/docs", "reference.html", document=document),
+        _page("/robots.txt", _TEXT, b"User-agent: *\nDisallow: /\n"),
+        _page("/favicon.ico", _ICON, _FAVICON.encode()),
         _html("/docs/errors", "errors.html", errors=_errors()),
     )
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from inspect import cleandoc
@@ -29,6 +30,7 @@ from countersign.http import schemas
 from countersign.http.errors import STATUS
 from countersign.http.routes import API_ROUTES, Parameter, Route
 
+_GENERIC: Final = re.compile(r"\b([A-Z]\w*?)_(\w+)_\Z")
 _REF: Final = "#/components/schemas/{name}"
 _DESCRIPTION: Final = """\
 Notices, acknowledgments and buyer verification for a vendor's checkout.
@@ -47,6 +49,7 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
         )
     )
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
+    components = {_readable(name): schema for name, schema in components.items()}
     names = {kind: _name_of(kind) for kind in types}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -62,6 +65,7 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "tags": [{"name": name} for name in dict.fromkeys(r.tag for r in routes)],
         "paths": paths,
+        "webhooks": {"event": {"post": _webhook()}},
         "components": {
             "schemas": _without_titles(components),
             "securitySchemes": {
@@ -165,8 +169,34 @@ def _answer_content(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     media_type = route.media_type.partition(";")[0]
     examples = {label: {"value": value} for label, value in route.answer_examples.items()}
     text = media_type.startswith("text/")
-    # A schema is for text; bytes have none in OpenAPI 3.1.
-    return {media_type: {"schema": {"type": "string"}, "examples": examples} if text else {}}
+    if text:
+        return {media_type: {"schema": {"type": "string"}, "examples": examples}}
+    # Code generators know bytes by this format, which OpenAPI 3.1 itself no longer needs.
+    return {media_type: {"schema": {"type": "string", "format": "binary"}}}
+
+
+def _webhook() -> dict[str, Any]:
+    """What a webhook endpoint receives (Standard Webhooks)."""
+    headers = {
+        "webhook-id": "The id of the event: the same in every attempt.",
+        "webhook-timestamp": "When this attempt was sent, in seconds since 1970.",
+        "webhook-signature": "`v1` (HMAC-SHA256) and `v1a` (Ed25519) signatures, space-separated.",
+    }
+    return {
+        "operationId": "receiveEvent",
+        "summary": "An event is sent to your endpoint",
+        "tags": ["Events"],
+        "parameters": [_header(name, text) | {"required": True} for name, text in headers.items()],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": _REF.format(name="Event")}}},
+        },
+        "responses": {
+            "2XX": {"description": "Received; the event is not sent again."},
+            "410": {"description": "The endpoint is gone; it is disabled."},
+            "default": {"description": "The event is sent again later."},
+        },
+    }
 
 
 def _success_headers(route: Route) -> dict[str, Any]:
@@ -253,7 +283,12 @@ def _content(name: str, examples: Any) -> dict[str, Any]:  # noqa: ANN401 - any 
 
 def _name_of(kind: Any) -> str:  # noqa: ANN401 - a type, or a generic alias
     (schema,), _ = msgspec.json.schema_components([kind], ref_template="{name}")
-    return str(schema["$ref"])
+    return _readable(str(schema["$ref"]))
+
+
+def _readable(name: str) -> str:
+    """`EventPage`, not `Page_Event_`."""
+    return _GENERIC.sub(r"\2\1", name)
 
 
 def _without_titles(value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -102,6 +102,7 @@ class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
             str,
             Meta(
                 pattern=ZIP_PATTERN,
+                examples=["94105", "94105-1234"],
                 max_length=10,
                 description="Where the order ships to: ZIP or ZIP+4. Required with a live key.",
             ),
@@ -123,7 +124,9 @@ class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
 class ShippingAddress(Request, frozen=True, kw_only=True):
     """Where the order ships to."""
 
-    postal_code: Annotated[str, Meta(pattern=ZIP_PATTERN, max_length=10)]
+    postal_code: Annotated[
+        str, Meta(pattern=ZIP_PATTERN, max_length=10, examples=["94105", "94105-1234"])
+    ]
     line1: Opaque | None = None
     line2: Opaque | None = None
     city: Opaque | None = None
@@ -140,6 +143,7 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
         str,
         Meta(
             pattern=ZIP_PATTERN,
+            examples=["94105", "94105-1234"],
             max_length=10,
             description="Where the order ships to: ZIP or ZIP+4.",
         ),
@@ -152,6 +156,7 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
             str,
             Meta(
                 pattern=PRODUCT_CLASS_PATTERN,
+                examples=["accessory"],
                 max_length=64,
                 description="What is sold: `accessory`, `manufacturing_machine`, `barrel`.",
             ),

@@ -1,0 +1,109 @@
+"""What is wrong with a body, field by field, in words for the developer who sent it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+_MISTAKES_MAX: Final = 5
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+_AT: Final = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>[A-Za-z0-9_.\[\]]*)`)?\Z", re.DOTALL)
+_MEMBER: Final = re.compile(r"Object (contains unknown|missing required) field `(.*)`\Z", re.DOTALL)
+_TYPE: Final = re.compile(r"Expected `([a-z0-9 |]+)`, got `([a-z0-9]+)`\Z")
+_BOUND: Final = re.compile(r"Expected `(str|array|int|float)`(?: of length)? (>=|<=) (\d+)\Z")
+_KINDS: Final = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "an array",
+    "object": "an object",
+    "null": "null",
+}
+_UNITS: Final = {"str": "characters", "array": "elements"}
+
+
+def mistakes(value: object, schema: type) -> str:
+    """One sentence for each mistake, the first five; each ends with the path of the field."""
+    found = list(_mistakes(value, schema))
+    if len(found) > _MISTAKES_MAX:
+        found[_MISTAKES_MAX:] = [f"And {len(found) - _MISTAKES_MAX} more."]
+    return " ".join(found)
+
+
+def path_to(parent: str, key: str) -> str:
+    """The JSONPath of a member: `$.name`, or `$["odd name"]`, in printable ASCII."""
+    if _PLAIN_KEY.match(key):
+        return f"{parent}.{key}"
+    return f"{parent}[{json.dumps(key[:64])}]"
+
+
+def _mistakes(value: object, schema: type) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield "Expected an object - at `$`."
+        return
+    fields = {field.encode_name: field for field in msgspec.structs.fields(schema)}
+    for name in value:
+        if name not in fields:
+            yield f"There is no such field - at `{path_to('$', name)}`; {_listed(fields)}."
+    for name, field in fields.items():
+        if name not in value:
+            if field.required:
+                yield f"A required field is missing - at `$.{name}`."
+            continue
+        try:
+            msgspec.convert(value[name], field.type)
+        except msgspec.ValidationError as error:
+            yield _in_words(str(error), f"$.{name}", field.type)
+
+
+def _in_words(message: str, parent: str, kind: Any) -> str:  # noqa: ANN401 - any annotation
+    """The validator's message about a field, whose path is `parent`, in our words."""
+    found = _AT.match(message)
+    what, path = (found["what"], parent + (found["path"] or "")) if found else (message, parent)
+    if member := _MEMBER.match(what):
+        missing = member[1].startswith("missing")
+        what = "A required field is missing" if missing else "There is no such field"
+        path = path_to(path, member[2])
+    elif wrong := _TYPE.match(what):
+        expected = " or ".join(_KINDS.get(k, k) for k in wrong[1].split(" | ") if k != "null")
+        what = f"Expected {expected}, got {_KINDS.get(wrong[2], wrong[2])}"
+    elif bound := _BOUND.match(what):
+        limit = "at least" if bound[2] == ">=" else "at most"
+        what = f"Expected {limit} {bound[3]} {_UNITS.get(bound[1], '')}".rstrip()
+    elif what.startswith("Invalid enum value"):
+        what = f"{what}; {_listed(_choices(kind))}"
+    elif "matching regex" in what:
+        what = f"Expected {_example(kind)}"
+    elif "datetime" in what:
+        what = "Expected a time with a time zone, such as 2026-11-20T21:31:00Z"
+    return f"{what} - at `{path}`."
+
+
+def _listed(names: Mapping[str, object] | list[str]) -> str:
+    return f"the possible ones are {', '.join(names)}" if names else "there are none"
+
+
+def _choices(kind: Any) -> list[str]:  # noqa: ANN401 - any annotation
+    return [str(v) for node in _nodes(kind) for v in node.get("enum", ())]
+
+
+def _example(kind: Any) -> str:  # noqa: ANN401 - any annotation
+    examples = [str(e) for node in _nodes(kind) for e in node.get("examples", ())]
+    return "a value such as " + " or ".join(examples) if examples else "another form"
+
+
+def _nodes(kind: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - any annotation
+    """Every object in the JSON Schema of a type."""
+    todo: list[Any] = [msgspec.json.schema(kind)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            yield node
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
