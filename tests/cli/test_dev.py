@@ -40,7 +40,7 @@ def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path
         notice = run_curl(line)
         assert isinstance(notice, dict)
         assert notice["bullets"]
-        docs = re.search(r"API reference: +(\S+)", said)
+        docs = re.search(r"Guides and API: +(\S+)", said)
         assert docs is not None
         assert httpx2.get(docs[1]).status_code == 200
 

@@ -534,7 +534,18 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("GET", "/.well-known/security.txt"): it_is_the_same_for_everyone("/.well-known/security.txt"),
     ("GET", "/openapi.json"): it_is_the_same_for_everyone("/openapi.json"),
     ("GET", "/docs"): it_is_the_same_for_everyone("/docs"),
-    ("GET", "/docs/errors"): it_is_the_same_for_everyone("/docs/errors"),
+    **{
+        ("GET", path): it_is_the_same_for_everyone(path)
+        for path in (
+            "/",
+            "/docs/reference",
+            "/docs/errors",
+            "/docs/search.js",
+            "/robots.txt",
+            "/favicon.ico",
+        )
+    },
+    ("GET", "/docs/{path*}"): it_is_the_same_for_everyone("/docs/integrate"),
 }
 """What isolation means on each route."""
 

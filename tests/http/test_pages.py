@@ -18,7 +18,7 @@ from tests.http.calls import refusal
 from tests.http.conftest import PUBLIC_URL, SECURITY_CONTACT, Configured
 from tests.support.service import Server
 
-PAGES = ("/docs", "/docs/errors")
+PAGES = ("/", "/docs/reference", "/docs/errors")
 SECURITY_TXT = "/.well-known/security.txt"
 LOADING = {"src", "srcset", "data", "poster", "background", "action", "formaction", "manifest"}
 """Attributes that make a browser ask for something, without a click."""
@@ -132,7 +132,7 @@ def test_every_error_code_has_an_anchor_with_what_it_means_and_what_to_do(
 
 
 def test_the_reference_describes_every_operation(visitor: httpx2.Client) -> None:
-    text = visitor.get("/docs").text
+    text = visitor.get("/docs/reference").text
     ids = Page(text).ids
     operations = [route for route in route_table() if route.operation]
     assert len(operations) >= 10

@@ -104,7 +104,7 @@ async def _greet(deployment: Deployment) -> None:
     if known:
         say(f"The demo account has a test key already ({known[-1].hint}); it was shown once.")
         say("For another one:  .venv/bin/countersign keys create --account demo --mode test")
-        say(f"API reference:  {base}/docs")
+        say(f"Guides and API:  {base}/docs")
         return
     token = (await deployment.keys.create(account, Mode.TEST)).token
     header = shlex.quote(f"Authorization: Bearer {token}")
@@ -112,4 +112,4 @@ async def _greet(deployment: Deployment) -> None:
     say(f"\n  {token}\n")
     say("Try it in another terminal:")
     say(f"\n  curl -H {header} {base}/v1/notices/{notice_id}\n")
-    say(f"API reference:  {base}/docs")
+    say(f"Guides and API:  {base}/docs")

@@ -1,0 +1,194 @@
+"""The guides of docs/ as pages of the service: rendered from Markdown, and listed for the search.
+
+The index, docs/README.md, decides which guides there are: its headings are the groups, its links
+the pages. A wheel carries the files; a checkout reads its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import join, normpath
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+_PACKAGED: Final = Path(__file__).parent / "guide_files"
+_CHECKOUT: Final = Path(__file__).parents[3]
+_INDEX: Final = "docs/README.md"
+_GUIDE: Final = re.compile(r"(docs|spec)/[a-z-]+\.md\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading of a guide with the text below it, as plain text."""
+
+    anchor: str
+    title: str
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guide:
+    """One page: `path` is where it is served, `html` its content."""
+
+    path: str
+    title: str
+    html: Markup
+    sections: tuple[Section, ...]
+
+
+def read_guides() -> tuple[Guide, ...]:
+    """The index, and then every guide that it links to, in its order."""
+    sources = [_INDEX, *_linked(_INDEX)]
+    served = {source: _served_at(source) for source in sources}
+    return tuple(_render(source, served) for source in sources)
+
+
+def images() -> dict[str, bytes]:
+    """The PNG pictures of the guides, by the path where each is served."""
+    folder = _file("docs/images")
+    return {f"/docs/images/{image.name}": image.read_bytes() for image in folder.glob("*.png")}
+
+
+def search_index(guides: Sequence[Guide]) -> list[dict[str, str]]:
+    """What the search looks through: a section each, with where it is."""
+    return [
+        {
+            "url": f"{guide.path}#{section.anchor}",
+            "page": guide.title,
+            "title": section.title,
+            "text": section.text,
+        }
+        for guide in guides[1:]
+        for section in guide.sections
+    ]
+
+
+def _file(source: str) -> Path:
+    return (_PACKAGED if _PACKAGED.is_dir() else _CHECKOUT) / source
+
+
+def _served_at(source: str) -> str:
+    return "/docs" if source == _INDEX else f"/docs/{Path(source).stem}"
+
+
+def _linked(source: str) -> list[str]:
+    tokens = _parse(_file(source).read_text(encoding="utf-8"))
+    hrefs = (str(child.attrs["href"]) for child in _children(tokens) if child.type == "link_open")
+    linked = dict.fromkeys(_resolve(source, href) for href in hrefs)
+    return [path for path in linked if _GUIDE.match(path)]
+
+
+def _resolve(source: str, href: str) -> str:
+    """The file that a relative link leads to, from the root of the repository."""
+    return normpath(
+        join(Path(source).parent.as_posix(), href.partition("#")[0] or Path(source).name)
+    )
+
+
+def _render(source: str, served: dict[str, str]) -> Guide:
+    tokens = _parse(_file(source).read_text(encoding="utf-8"))
+    for token in tokens:
+        for child in token.children or ():
+            _point(child, source, served)
+        _drop_dead_links(token)
+    sections = tuple(_sections(tokens))
+    html = _markdown().renderer.render(tokens, _markdown().options, {})
+    return Guide(
+        path=served[source],
+        title=sections[0].title,
+        html=Markup(html),  # noqa: S704 - from our own files, in which HTML is escaped
+        sections=sections,
+    )
+
+
+def _point(child: Token, source: str, served: dict[str, str]) -> None:
+    """Turn a relative link into one to the served page; links to what is not served lose theirs."""
+    if child.type == "image":
+        child.attrs["src"] = f"/docs/images/{Path(str(child.attrs['src'])).name}"
+        child.attrs["loading"] = "lazy"
+    if child.type != "link_open":
+        return
+    href = str(child.attrs["href"])
+    if re.match(r"[a-z]+:|/|#", href):
+        return
+    path, _, anchor = href.partition("#")
+    target = served.get(_resolve(source, path))
+    child.attrs["href"] = f"{target}#{anchor}" if target and anchor else target or ""
+
+
+def _drop_dead_links(token: Token) -> None:
+    kept: list[Token] = []
+    dead = False
+    for child in token.children or ():
+        if child.type == "link_open" and not child.attrs["href"]:
+            dead = True
+        elif child.type == "link_close" and dead:
+            dead = False
+        else:
+            kept.append(child)
+    if token.children:
+        token.children = kept
+
+
+def _sections(tokens: Sequence[Token]) -> Iterator[Section]:
+    """Give every heading an id, as common Markdown sites do, and collect the text below it."""
+    seen: Counter[str] = Counter()
+    heading: Token | None = None
+    title, anchor, text = "", "", list[str]()
+    for token in tokens:
+        if token.type == "heading_open":
+            if heading is not None:
+                yield _section(heading, anchor, title, text)
+            heading, title, text = token, "", []
+        elif token.type == "inline" and heading is not None and not title:
+            title = _plain(token)
+            slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            anchor = f"{slug}-{seen[slug]}" if seen[slug] else slug
+            seen[slug] += 1
+            heading.attrs["id"] = anchor
+        elif token.type == "inline":
+            text.append(_plain(token))
+        elif token.type in {"fence", "code_block"}:
+            text.append(token.content)
+    if heading is not None:
+        yield _section(heading, anchor, title, text)
+
+
+def _section(heading: Token, anchor: str, title: str, text: list[str]) -> Section:
+    return Section(anchor=anchor, title=title, level=int(heading.tag[1:]), text=" ".join(text))
+
+
+def _plain(token: Token) -> str:
+    return "".join(
+        " " if child.type == "softbreak" else child.content for child in token.children or ()
+    )
+
+
+def _children(tokens: Sequence[Token]) -> Iterator[Token]:
+    for token in tokens:
+        yield from token.children or ()
+
+
+def _parse(text: str) -> list[Token]:
+    return _markdown().parse(text)
+
+
+def _markdown() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    # What scrolls sideways can be reached from the keyboard.
+    parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>\n')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return parser
+
+
+def _fence(_self: Any, tokens: Sequence[Token], index: int, *_: object) -> str:  # noqa: ANN401
+    return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[index].content))

@@ -1,0 +1,124 @@
+"""The guides as pages: all of them, with links that lead somewhere, on a phone, searchable."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final
+
+import httpx2
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from countersign.http.guides import images, read_guides
+from tests.conftest import find_chromium
+from tests.docs.markdown import ROOT, read
+from tests.offline.test_verify_html import FLAGS
+from tests.support.service import Server
+
+GUIDES: Final = read_guides()
+PAGES: Final = ["/", "/docs/reference", "/docs/errors", *(guide.path for guide in GUIDES)]
+one_engine = pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def visitor(server: Server) -> Iterator[httpx2.Client]:
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def phone() -> Generator[Page]:
+    """Open a page as wide as a small phone."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        yield browser.new_page(viewport={"width": 390, "height": 800})
+        browser.close()
+
+
+@one_engine
+def test_every_guide_of_the_repository_is_served(visitor: httpx2.Client) -> None:
+    """But the index, which is /docs itself."""
+    files = {f"/docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")} - {"/docs/README"}
+    assert files <= {guide.path for guide in GUIDES}
+    for guide in GUIDES:
+        answer = visitor.get(guide.path)
+        assert answer.status_code == 200
+        assert guide.title in answer.text
+    assert visitor.get("/docs/nothing").status_code == 404
+
+
+@one_engine
+def test_every_link_of_a_guide_leads_to_an_anchor_that_is_served(visitor: httpx2.Client) -> None:
+    ids: dict[str, set[str]] = {}
+    for page in PAGES:
+        ids[page] = set(re.findall(r'id="([^"]+)"', visitor.get(page).text))
+    for guide in GUIDES:
+        for href in re.findall(r'href="([^"]+)"', guide.html):
+            path, _, anchor = href.partition("#")
+            if not re.match(r"https?:", href):
+                assert not anchor or anchor in ids[path or guide.path], (guide.path, href)
+                assert path in {"", "/verify", "/openapi.json", *ids}, (guide.path, href)
+
+
+def test_headings_have_the_anchors_of_the_repository() -> None:
+    """A link to a heading works in both places."""
+    for guide in GUIDES[1:]:
+        folder = "spec" if guide.path == "/docs/evidence-format" else "docs"
+        page = read(ROOT / folder / f"{guide.path.removeprefix('/docs/')}.md")
+        assert {section.anchor for section in guide.sections} == page.anchors
+
+
+@one_engine
+def test_pictures_of_the_guides_are_served(visitor: httpx2.Client) -> None:
+    for path, picture in images().items():
+        answer = visitor.get(path)
+        assert answer.headers["Content-Type"] == "image/png"
+        assert answer.content == picture
+
+
+@one_engine
+@pytest.mark.browser
+def test_no_page_scrolls_sideways_on_a_phone(phone: Page, server: Server) -> None:
+    """Wide tables and code scroll by themselves."""
+    wide = {}
+    for path in PAGES:
+        phone.goto(server.url + path)
+        width = phone.evaluate("document.documentElement.scrollWidth")
+        if width > 390:
+            wide[path] = width
+        assert phone.locator("h1").count() == 1, path
+        assert phone.locator("main").count() == 1, path
+        assert phone.evaluate("document.documentElement.lang") == "en"
+    assert wide == {}
+
+
+@one_engine
+@pytest.mark.browser
+def test_the_search_finds_a_section_from_the_keyboard(phone: Page, server: Server) -> None:
+    trouble: list[str] = []
+    phone.on("console", lambda message: trouble.append(message.text))
+    phone.goto(f"{server.url}/docs")
+    phone.get_by_label("Search the guides").press_sequentially("idempotency key")
+    first = phone.locator("#results a").first
+    first.wait_for()
+    first.focus()
+    phone.keyboard.press("Enter")
+    phone.wait_for_url(re.compile(r"/docs/[a-z-]+#"))
+    assert trouble == []
+
+
+def test_a_wheel_carries_the_guides(tmp_path: Path) -> None:
+    build = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    subprocess.run(
+        [sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, check=True, capture_output=True
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    for path in (ROOT / "docs").glob("*.md"):
+        assert f"countersign/http/guide_files/docs/{path.name}" in names
+    assert "countersign/http/guide_files/spec/evidence-format.md" in names
