@@ -31,7 +31,7 @@ def run_blocks(
     directory: Path,
     environment: Mapping[str, str],
     placeholders: Mapping[str, str],
-    seconds: float = 60,
+    seconds: float = 110,
 ) -> dict[Block, str]:
     """Run the blocks one after the other in one shell; gives what each printed.
 
