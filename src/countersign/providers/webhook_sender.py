@@ -26,7 +26,11 @@ IDLE_SECONDS_MAX: Final = 4.0
 """How long a connection is kept for the next message; many servers close theirs after five."""
 IDLE_MAX: Final = 32
 """Connections kept per endpoint address."""
-_HEADER_BYTES_MAX: Final = 16 * 1024
+HEADER_BYTES_MAX: Final = 16 * 1024
+_INTERIM_MAX: Final = 4
+"""Responses such as 100 and 103 before the real one."""
+_EVENTS_MAX: Final = 256
+"""Steps in which a response is parsed: one made of tiny chunks costs much more than its bytes."""
 _READ_BYTES: Final = 16 * 1024
 _SECONDS: Final = re.compile(r"[0-9]{1,9}\Z")
 
@@ -144,7 +148,7 @@ class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER_BYTES_MAX)
+        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEADER_BYTES_MAX)
         self.used_at = 0.0
 
     @property
@@ -171,29 +175,48 @@ class _Connection:
         parts.append(protocol.send(h11.EndOfMessage()))
         self._writer.write(b"".join(part for part in parts if part))
         await self._writer.drain()
+        response = await self._response()
+        reusable = protocol.our_state is h11.DONE and protocol.their_state is h11.DONE
+        if reusable:
+            protocol.start_next_cycle()
+        return _sent(response), reusable
+
+    async def _response(self) -> h11.Response:
+        """The response, when its body has ended or is longer than anybody needs.
+
+        All bytes that arrive are counted, whatever they are part of.
+
+        Raises:
+            EOFError: the other side hung up.
+            ValueError: there is no response in as much as is read.
+        """
+        protocol = self._protocol
         response: h11.Response | None = None
-        received = 0
-        while True:
+        received = interim = 0
+        for _ in range(_EVENTS_MAX):
             event = protocol.next_event()
             if event is h11.NEED_DATA:
                 data = await self._reader.read(_READ_BYTES)
                 if not data and response is None:
                     raise EOFError
+                received += len(data)
                 protocol.receive_data(data)
+                # Reading does not pause while there are bytes, and others have work to do.
+                await asyncio.sleep(0)
             elif isinstance(event, h11.Response):
                 response = event
-            elif isinstance(event, h11.Data):
-                received += len(event.data)
+            elif isinstance(event, h11.InformationalResponse):
+                interim += 1
             elif isinstance(event, h11.ConnectionClosed):
                 raise EOFError
-            if response is not None and (
-                isinstance(event, h11.EndOfMessage) or received > ANSWER_BYTES_MAX
-            ):
+            elif isinstance(event, h11.EndOfMessage) and response is not None:
+                return response
+            if received > HEADER_BYTES_MAX + ANSWER_BYTES_MAX or interim > _INTERIM_MAX:
                 break
-        reusable = protocol.our_state is h11.DONE and protocol.their_state is h11.DONE
-        if reusable:
-            protocol.start_next_cycle()
-        return _sent(response), reusable
+        if response is None:
+            msg = "no response in what is read at most"
+            raise ValueError(msg)
+        return response
 
 
 def _sent(response: h11.Response) -> Sent:

@@ -7,6 +7,7 @@ here is in the transaction of an act, so that a slow receiver slows nobody but i
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -33,7 +34,7 @@ from countersign.domain.webhook import (
     wait_before,
     wants_rest,
 )
-from countersign.errors import CountersignError
+from countersign.errors import CountersignError, RateLimited
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookSender
 from countersign.services.events import EventView, ReadEvents
 from countersign.services.pace import Pace
@@ -45,6 +46,9 @@ CONCURRENT_MAX: Final = 64
 
 A receiver that answers at once would otherwise leave little of the event loop for requests.
 """
+EXAMPLES_PER_ENDPOINT: Final = 1
+EXAMPLES_PER_ACCOUNT: Final = 4
+"""Examples under way at a time in one process."""
 FIRST_CLAIM: Final = 32
 FAN_OUT: Final = 500
 CLAIM_MAX: Final = 256
@@ -88,6 +92,7 @@ class DeliverWebhooks:
         self._lease = timedelta(seconds=2 * timeout_seconds + _MARGIN_SECONDS)
         self._paces: dict[str, Pace] = {}
         self._turns: dict[str, asyncio.Task[bool]] = {}
+        self._examples: Counter[str] = Counter()
         self._ended = asyncio.Event()
         self._stopping = False
         self.attempts: Counter[Outcome] = Counter()
@@ -149,7 +154,24 @@ class DeliverWebhooks:
             await asyncio.gather(*self._turns.values())
 
     async def send_example(self, endpoint: WebhookEndpoint, type_: EventType) -> Attempt:
-        """Send a signed example at once; nothing is written down, and nothing is repeated."""
+        """Send a signed example at once; nothing is written down, and nothing is repeated.
+
+        Raises:
+            RateLimited: too many for this endpoint or account are under way.
+        """
+        names = (endpoint.id, endpoint.account_id)
+        under_way = [self._examples[name] for name in names]
+        if under_way[0] >= EXAMPLES_PER_ENDPOINT or under_way[1] >= EXAMPLES_PER_ACCOUNT:
+            msg = "Examples are still being sent; wait for their results."
+            raise RateLimited(msg, retry_after=math.ceil(self._timeout))
+        self._examples.update(names)
+        try:
+            return await self._example(endpoint, type_)
+        finally:
+            self._examples.subtract(names)
+            self._examples = +self._examples  # only what is above zero stays
+
+    async def _example(self, endpoint: WebhookEndpoint, type_: EventType) -> Attempt:
         time_ns = self._clock.time_ns()
         event = Event.example(endpoint.account_id, endpoint.mode, type_, from_ns(time_ns))
         keys = await self._secrets.signing_keys(endpoint, from_ns(time_ns))
