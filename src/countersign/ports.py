@@ -1090,8 +1090,10 @@ class DeliveryStore(Protocol):
 class WebhookSender(Protocol):
     """Posts webhooks, never to where it must not."""
 
-    async def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Sent:
-        """Post a message; whatever happens is an outcome."""
+    async def post(
+        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> Sent:
+        """Post a message of an account; whatever happens is an outcome."""
         ...
 
     async def close(self) -> None:

@@ -28,6 +28,7 @@ from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, running_receiver, until
 from tests.webhooks.test_address_guard import certificate_for
 
+ACCOUNT = "acct_of_this_test"
 PIECE = 64 * 1024
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -112,9 +113,9 @@ def test_a_response_without_end_is_given_up_after_a_bounded_number_of_bytes(kind
         sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
         async with flooding(first, then) as flood, running_receiver() as good:
             target = Target("http", "127.0.0.1", flood.port, "/")
-            hostile = asyncio.ensure_future(sender.post(target, {}, b"{}"))
+            hostile = asyncio.ensure_future(sender.post(target, {}, b"{}", ACCOUNT))
             innocent = Target("http", "127.0.0.1", good.port, "/")
-            assert (await sender.post(innocent, {}, b"{}")).outcome is Outcome.DELIVERED
+            assert (await sender.post(innocent, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             assert (await hostile).outcome is outcome
             await until(lambda: flood.ended == 1)
             assert flood.connections == 1, "and it is not asked a second time"
@@ -136,7 +137,7 @@ def test_a_response_without_end_over_tls_is_given_up_too(tmp_path: Path) -> None
         first, then, outcome = ENDLESS["interim responses"]
         async with flooding(first, then, tls) as flood:
             target = Target("https", "hook.example.com", flood.port, "/")
-            assert (await sender.post(target, {}, b"{}")).outcome is outcome
+            assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is outcome
             await until(lambda: flood.ended == 1)
         await sender.close()
 
@@ -152,7 +153,7 @@ def test_a_few_interim_responses_are_passed_over(interim: int) -> None:
             receiver.answers(Answer(before=b"HTTP/1.1 103 Early Hints\r\n\r\n" * interim))
             sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
             target = Target("http", "127.0.0.1", receiver.port, "/")
-            assert (await sender.post(target, {}, b"{}")).outcome is Outcome.DELIVERED
+            assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             await sender.close()
 
     asyncio.run(scenario())
@@ -170,7 +171,7 @@ def test_what_is_read_of_a_response_stays_below_the_limit() -> None:
                 Answer(status=200, headers=(header,), body=b"x" * (ANSWER_BYTES_MAX - 1000))
             )
             for _ in range(2):
-                assert (await sender.post(target, {}, b"{}")).outcome is Outcome.DELIVERED
+                assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             assert receiver.connections == 1, "read to its end, so the connection is kept"
             await sender.close()
 

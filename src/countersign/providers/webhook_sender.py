@@ -51,11 +51,13 @@ class WebhookSender:
         self._tls = tls
         self._idle: dict[tuple[str, str, int], deque[_Connection]] = {}
 
-    async def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Sent:
-        """Post a message; whatever happens is an outcome."""
+    async def post(
+        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> Sent:
+        """Post a message of an account; whatever happens is an outcome."""
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._post(target, headers, body)
+                return await self._post(target, headers, body, account_id)
         except TimeoutError:
             return Sent(Outcome.TIMED_OUT)
         except AddressRefused:
@@ -72,7 +74,9 @@ class WebhookSender:
             connection.close()
         await asyncio.gather(*(connection.closed() for connection in kept))
 
-    async def _post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Sent:
+    async def _post(
+        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> Sent:
         request = [("Host", target.authority), ("User-Agent", "Countersign-Webhooks")]
         request += [*headers.items(), ("Content-Length", str(len(body)))]
         connection = self._kept(target)
@@ -80,7 +84,7 @@ class WebhookSender:
             # The server may have closed it at this very moment; then nobody has read the message.
             with suppress(OSError, EOFError, h11.ProtocolError):
                 return await self._exchange(connection, target, request, body)
-        connection = await self._connect(target)
+        connection = await self._connect(target, account_id)
         return await self._exchange(connection, target, request, body)
 
     async def _exchange(
@@ -112,14 +116,15 @@ class WebhookSender:
     def _keep(self, target: Target, connection: _Connection) -> None:
         now = connection.used_at = asyncio.get_running_loop().time()
         if not connection.usable:
+            connection.close()
             return
         idle = self._idle.setdefault(target[:3], deque())
         idle.append(connection)
         while len(idle) > IDLE_MAX or idle[0].used_at < now - IDLE_SECONDS_MAX:
             idle.popleft().close()
 
-    async def _connect(self, target: Target) -> _Connection:
-        addresses = await self._guard.addresses(target.host, target.port)
+    async def _connect(self, target: Target, account_id: str) -> _Connection:
+        addresses = await self._guard.addresses(target.host, target.port, account_id)
         secure = target.scheme == "https"
         if secure and self._tls is None:
             self._tls = ssl.create_default_context()

@@ -279,7 +279,7 @@ class DeliverWebhooks:
         headers |= sign(keys, view.id, time_ns // 1_000_000_000, body)
         sent = Sent(Outcome.ADDRESS_REFUSED)
         if target is not None:
-            sent = await self._sender.post(target, headers, body)
+            sent = await self._sender.post(target, headers, body, view.event.account_id)
         took = round((self._clock.monotonic() - started) * 1000)
         return Attempt(number, from_ns(time_ns), took, sent.outcome, sent.status), sent
 
