@@ -62,6 +62,7 @@ from countersign.domain.webhook import (
     Delivery,
     DeliveryQuery,
     Disabled,
+    EndpointChanges,
     Finished,
     Sent,
     Target,
@@ -998,8 +999,14 @@ class WebhookEndpointStore(Protocol):
         """The endpoints of an account, oldest first."""
         ...
 
-    async def change(self, endpoint: WebhookEndpoint, kept: IdempotencyEntry | None) -> None:
-        """Store what may change of an endpoint: address, description, types, disabled or not.
+    async def change(
+        self,
+        endpoint: WebhookEndpoint,
+        changes: EndpointChanges,
+        now: datetime,
+        keep: Callable[[WebhookEndpoint], IdempotencyEntry | None],
+    ) -> WebhookEndpoint:
+        """Apply changes to an endpoint as it is stored, and give what it has become.
 
         Raises:
             NotFound: it was deleted.
@@ -1069,7 +1076,7 @@ class DeliveryStore(Protocol):
         ...
 
     async def disable(self, endpoint: WebhookEndpoint, reason: Disabled, now: datetime) -> None:
-        """Send nothing more to an endpoint."""
+        """Send nothing more to an endpoint, unless its address has changed since it was read."""
         ...
 
     async def find(self, query: DeliveryQuery) -> Sequence[Delivery]:
@@ -1083,7 +1090,12 @@ class DeliveryStore(Protocol):
         now: datetime,
         kept: IdempotencyEntry | None,
     ) -> None:
-        """Begin the schedule of a delivery anew, or make it."""
+        """Begin the schedule of a delivery again, or make the delivery.
+
+        Raises:
+            NotFound: the endpoint was deleted.
+            WebhookEndpointDisabled: it was disabled.
+        """
         ...
 
 

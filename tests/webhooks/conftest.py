@@ -15,14 +15,19 @@ from countersign.domain.instant import from_ns
 from countersign.domain.key import VENDOR_SCOPES, Principal
 from countersign.domain.mode import Mode
 from countersign.domain.standard_webhooks import SharedSecret
-from countersign.domain.webhook import Delivery, DeliveryStatus, WebhookEndpoint
+from countersign.domain.webhook import (
+    Delivery,
+    DeliveryStatus,
+    EndpointChanges,
+    WebhookEndpoint,
+)
 from countersign.providers.address_guard import AddressGuard
 from countersign.providers.key_encryption import KeyRing, key_text
 from countersign.providers.webhook_sender import WebhookSender
 from countersign.services.deliver_webhooks import DeliverWebhooks
 from countersign.services.events import EventView, ReadEvents
 from countersign.services.vault import Vault
-from countersign.services.webhook_endpoints import EndpointChanges, WebhookEndpoints
+from countersign.services.webhook_endpoints import WebhookEndpoints
 from countersign.services.webhook_secrets import WebhookSecrets
 from countersign.storage import accounts as accounts_store
 from countersign.storage import webhooks as webhooks_store

@@ -8,8 +8,13 @@ from contextlib import AsyncExitStack
 import pytest
 
 from countersign.domain.mode import Mode
-from countersign.domain.webhook import SCHEDULE, DeliveryStatus, Disabled, Outcome
-from countersign.services.webhook_endpoints import EndpointChanges
+from countersign.domain.webhook import (
+    SCHEDULE,
+    DeliveryStatus,
+    Disabled,
+    EndpointChanges,
+    Outcome,
+)
 from countersign.storage import accounts as accounts_store
 from tests.storage import items
 from tests.storage.conftest import Run

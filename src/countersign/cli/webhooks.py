@@ -22,10 +22,16 @@ from countersign.cli.webhook_views import (
 from countersign.domain.event import EventType
 from countersign.domain.instant import parse_rfc3339
 from countersign.domain.mode import Mode
-from countersign.domain.webhook import Attempt, Delivery, DeliveryStatus, WebhookEndpoint
+from countersign.domain.webhook import (
+    Attempt,
+    Delivery,
+    DeliveryStatus,
+    EndpointChanges,
+    WebhookEndpoint,
+)
 from countersign.errors import InvalidArgument
 from countersign.services.events import EventView
-from countersign.services.webhook_endpoints import EndpointChanges, EndpointView
+from countersign.services.webhook_endpoints import EndpointView
 
 _MODES = click.Choice([mode.value for mode in Mode])
 _TYPES = click.Choice([type_.value for type_ in EventType])

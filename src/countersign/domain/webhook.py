@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import ip_address
@@ -126,6 +126,31 @@ class WebhookEndpoint:
     def wants(self, type_: EventType) -> bool:
         """Whether events of this type are sent to it."""
         return self.event_types is None or type_ in self.event_types
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointChanges:
+    """What to change of an endpoint; None leaves it as it is."""
+
+    url: str | None = None
+    description: str | None = None
+    event_types: frozenset[EventType] | None = None
+    every_event_type: bool = False
+    disabled: bool | None = None
+
+    def apply(self, endpoint: WebhookEndpoint, now: datetime) -> WebhookEndpoint:
+        """The endpoint after the changes, made at this time."""
+        if self.url is not None:
+            endpoint = replace(endpoint, url=self.url)
+        if self.description is not None:
+            endpoint = replace(endpoint, description=self.description)
+        if self.every_event_type or self.event_types is not None:
+            endpoint = replace(endpoint, event_types=self.event_types)
+        if self.disabled is True and endpoint.disabled_at is None:
+            return replace(endpoint, disabled_at=now, disabled_reason=Disabled.REQUESTED)
+        if self.disabled is False:
+            return replace(endpoint, disabled_at=None, disabled_reason=None)
+        return endpoint
 
 
 class Waiting(NamedTuple):

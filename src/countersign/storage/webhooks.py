@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -28,10 +28,11 @@ from countersign.domain.webhook import (
     SECRETS_MAX,
     DeliveryStatus,
     Disabled,
+    EndpointChanges,
     WebhookEndpoint,
     WebhookSecret,
 )
-from countersign.errors import NotFound, TooManyWebhookEndpoints
+from countersign.errors import NotFound, TooManyWebhookEndpoints, WebhookEndpointDisabled
 from countersign.storage.batching import each
 from countersign.storage.database import Database
 from countersign.storage.events import end_of_events, last_before
@@ -90,9 +91,15 @@ class WebhookEndpoints:
         """The endpoints of an account, oldest first."""
         return await self._database.scan(_list, (account_id, mode))
 
-    async def change(self, endpoint: WebhookEndpoint, kept: IdempotencyEntry | None) -> None:
-        """Store what may change of an endpoint: address, description, types, disabled or not."""
-        await self._database.write(_change, (endpoint, kept))
+    async def change(
+        self,
+        endpoint: WebhookEndpoint,
+        changes: EndpointChanges,
+        now: datetime,
+        keep: Callable[[WebhookEndpoint], IdempotencyEntry | None],
+    ) -> WebhookEndpoint:
+        """Apply changes to an endpoint as it is stored, and give what it has become."""
+        return await self._database.write(_change, (endpoint, changes, now, keep))
 
     async def delete(self, endpoint: WebhookEndpoint, now: datetime) -> None:
         """Forget an endpoint and its secrets; its deliveries stop."""
@@ -186,30 +193,37 @@ def _list(connection: Connection, item: tuple[str, Mode | None]) -> Sequence[Web
 @each
 def _change(
     connection: Connection,
-    item: tuple[WebhookEndpoint, IdempotencyEntry | None],
-) -> NotFound | None:
-    endpoint, kept = item
-    values: dict[str, object] = _changeable(endpoint)
-    before = _row(connection, endpoint)
-    if before is None:
+    item: tuple[
+        WebhookEndpoint,
+        EndpointChanges,
+        datetime,
+        Callable[[WebhookEndpoint], IdempotencyEntry | None],
+    ],
+) -> WebhookEndpoint | NotFound:
+    endpoint, changes, now, keep = item
+    if lock(connection, endpoint) is None:
         return NotFound()
-    if before.disabled_at is not None and endpoint.disabled_at is None:
+    (before,) = endpoints_where(connection, webhook_endpoints.c.id == endpoint.id)
+    after = changes.apply(before, now)
+    values: dict[str, object] = _changeable(after)
+    if before.disabled_at is not None and after.disabled_at is None:
         # What happened meanwhile is fetched with `recover`, by those who want it.
         end = end_of_events(connection)
         values |= {"cursor_tx": end.tx, "cursor_seq": end.seq}
     connection.execute(
         update(webhook_endpoints).where(webhook_endpoints.c.id == endpoint.id).values(values)
     )
-    if endpoint.disabled_at is not None:
+    if after.disabled_at is not None:
         stop_deliveries(connection, endpoint.id)
+    kept = keep(after)
     keep_answers(connection, [kept] if kept else [])
-    return None
+    return after
 
 
 @each
 def _delete(connection: Connection, item: tuple[WebhookEndpoint, datetime]) -> NotFound | None:
     endpoint, now = item
-    if _row(connection, endpoint) is None:
+    if lock(connection, endpoint) is None:
         return NotFound()
     connection.execute(
         update(webhook_endpoints)
@@ -227,7 +241,7 @@ def _rotate(
     item: tuple[WebhookEndpoint, WebhookSecret, datetime, IdempotencyEntry | None],
 ) -> NotFound | None:
     endpoint, secret, old_expires_at, kept = item
-    if _row(connection, endpoint) is None:
+    if lock(connection, endpoint) is None:
         return NotFound()
     own = webhook_secrets.c.endpoint_id == endpoint.id
     connection.execute(
@@ -260,7 +274,7 @@ def _recover(
     item: tuple[WebhookEndpoint, datetime, datetime, IdempotencyEntry | None],
 ) -> NotFound | None:
     endpoint, since, now, kept = item
-    row = _row(connection, endpoint)
+    row = lock(connection, endpoint)
     if row is None:
         return NotFound()
     start = last_before(connection, endpoint.account_id, endpoint.mode, since)
@@ -318,14 +332,24 @@ def endpoints_where(
     return [_endpoint(row, secrets[row.id]) for row in rows]
 
 
-def disable(connection: Connection, endpoint_id: str, reason: Disabled, now: datetime) -> None:
-    """Send nothing more to an endpoint; an earlier reason is kept."""
-    connection.execute(
+def disable(
+    connection: Connection, endpoint: WebhookEndpoint, reason: Disabled, now: datetime
+) -> None:
+    """Send nothing more to an endpoint; an earlier reason is kept.
+
+    If its address has changed since it was read, the reason is not one of the new address.
+    """
+    changed = connection.execute(
         update(webhook_endpoints)
-        .where(webhook_endpoints.c.id == endpoint_id, webhook_endpoints.c.disabled_at.is_(None))
+        .where(
+            webhook_endpoints.c.id == endpoint.id,
+            webhook_endpoints.c.url == endpoint.url,
+            webhook_endpoints.c.disabled_at.is_(None),
+        )
         .values(disabled_at=now, disabled_reason=reason)
     )
-    stop_deliveries(connection, endpoint_id)
+    if changed.rowcount:
+        stop_deliveries(connection, endpoint.id)
 
 
 def stop_deliveries(connection: Connection, endpoint_id: str) -> None:
@@ -340,12 +364,22 @@ def stop_deliveries(connection: Connection, endpoint_id: str) -> None:
     )
 
 
-def _row(connection: Connection, endpoint: WebhookEndpoint) -> Row[*tuple[Any, ...]] | None:
+def lock(connection: Connection, endpoint: WebhookEndpoint) -> Row[*tuple[Any, ...]] | None:
     """The endpoint's row, which no other transaction changes meanwhile; None: it was deleted."""
     owned = Owned(endpoint.account_id, endpoint.mode, endpoint.id)
     return connection.execute(
         select(webhook_endpoints).where(owned.condition).with_for_update()
     ).one_or_none()
+
+
+def refused(
+    connection: Connection, endpoint: WebhookEndpoint
+) -> NotFound | WebhookEndpointDisabled | None:
+    """Lock an endpoint's row to send something to it; gives why nothing may be sent."""
+    row = lock(connection, endpoint)
+    if row is None:
+        return NotFound()
+    return None if row.disabled_at is None else WebhookEndpointDisabled()
 
 
 def _changeable(endpoint: WebhookEndpoint) -> dict[str, object]:

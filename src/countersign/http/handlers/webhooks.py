@@ -12,6 +12,7 @@ from countersign.domain.webhook import (
     Attempt,
     Delivery,
     DeliveryStatus,
+    EndpointChanges,
     WebhookEndpoint,
 )
 from countersign.errors import InvalidRequest
@@ -23,7 +24,7 @@ from countersign.http.reply import Call, Reply, encode
 from countersign.http.schemas import Page
 from countersign.ids import WEBHOOK_ENDPOINT, is_id
 from countersign.services.events import EventView
-from countersign.services.webhook_endpoints import EndpointChanges, EndpointView
+from countersign.services.webhook_endpoints import EndpointView
 
 
 async def create(deployment: Deployment, call: Call) -> Reply:
