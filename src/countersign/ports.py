@@ -1046,6 +1046,8 @@ class WebhookEndpointStore(Protocol):
 
         Raises:
             NotFound: the endpoint was deleted.
+            WebhookEndpointDisabled: it was disabled.
+            RateLimited: the last recovery is under way, or less than a minute ago.
         """
         ...
 

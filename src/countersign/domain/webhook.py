@@ -25,6 +25,8 @@ LOG_KEPT: Final = timedelta(days=30)
 """How long finished deliveries are kept."""
 AGE_MAX: Final = timedelta(days=4)
 """No delivery is tried for longer than this, however seldom there was an attempt."""
+RECOVERY_WAIT: Final = timedelta(seconds=60)
+"""How long after the last recovery of an endpoint the next may begin, at the earliest."""
 RETRY_AFTER_MAX: Final = timedelta(hours=24)
 JITTER: Final = 0.2
 """A wait is up to this part longer than the schedule says."""

@@ -51,6 +51,11 @@ EXAMPLES_PER_ACCOUNT: Final = 4
 """Examples under way at a time in one process."""
 FIRST_CLAIM: Final = 32
 FAN_OUT: Final = 500
+CATCH_UP_SECONDS: Final = 0.05
+"""The pause after so many events as FAN_OUT, of all endpoints together in one process.
+
+So a million events that are gone over again leave the database to others meanwhile.
+"""
 CLAIM_MAX: Final = 256
 IDLE_SECONDS: Final = 0.5
 _TURN_SECONDS: Final = 5.0
@@ -93,6 +98,7 @@ class DeliverWebhooks:
         self._paces: dict[str, Pace] = {}
         self._turns: dict[str, asyncio.Task[bool]] = {}
         self._examples: Counter[str] = Counter()
+        self._catching_up = asyncio.Lock()
         self._ended = asyncio.Event()
         self._stopping = False
         self.attempts: Counter[Outcome] = Counter()
@@ -102,11 +108,14 @@ class DeliverWebhooks:
 
     async def run(self) -> None:
         """Deliver until cancelled; what is under way then comes to its end."""
+        begun = False
         try:
-            await self._events.begin()
             while True:
                 self._ended.clear()
                 try:
+                    if not begun:
+                        await self._events.begin()
+                        begun = True
                     await self.start_turns()
                 except CountersignError as error:
                     _log.warning("webhooks_postponed", code=error.code)
@@ -223,6 +232,9 @@ class DeliverWebhooks:
                 concurrent = min(max(CONCURRENT, took_ms), CONCURRENT_MAX)
             elif gone_through < FAN_OUT:
                 return False
+            if gone_through == FAN_OUT:
+                async with self._catching_up:
+                    await asyncio.sleep(CATCH_UP_SECONDS)
         return True
 
     async def _deliver(
@@ -242,27 +254,37 @@ class DeliverWebhooks:
         last_start = self._clock.monotonic() + self._lease.total_seconds() - self._timeout - 1
         waiting = iter(claimed)
         gone = False
+        failure: CountersignError | None = None
         took: list[int] = []
 
         async def one_after_the_other() -> None:
-            nonlocal gone
+            nonlocal gone, failure
             for delivery in waiting:
+                if failure is not None:
+                    return  # due again when the lease is over
                 late = self._clock.monotonic() > last_start
-                if gone or late or self._stopping or not pace.ready:
-                    await self._give_back(delivery)
-                    continue
-                view = self._events.view(delivery.event)
-                attempt, sent = await self._attempt(target, keys, view, delivery.number)
-                took.append(attempt.duration_ms)
-                self.attempts[sent.outcome] += 1
-                pace.judge(rest=wants_rest(sent), retry_after=sent.retry_after)
-                await self._store.finish(self._finished(delivery, attempt, sent))
+                try:
+                    if gone or late or self._stopping or not pace.ready:
+                        await self._give_back(delivery)
+                        continue
+                    view = self._events.view(delivery.event)
+                    attempt, sent = await self._attempt(target, keys, view, delivery.number)
+                    took.append(attempt.duration_ms)
+                    self.attempts[sent.outcome] += 1
+                    pace.judge(rest=wants_rest(sent), retry_after=sent.retry_after)
+                    await self._store.finish(self._finished(delivery, attempt, sent))
+                except CountersignError as error:
+                    # What others have sent meanwhile is written down, if that is possible again.
+                    failure = error
+                    return
                 if sent.status == _GONE:
                     gone = True
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(concurrent, len(claimed))):
                 group.create_task(one_after_the_other())
+        if failure is not None:
+            raise failure
         if gone:
             now = from_ns(self._clock.time_ns())
             await self._store.disable(endpoint, Disabled.GONE, now)

@@ -22,7 +22,7 @@ from countersign.domain.webhook import (
     WebhookEndpoint,
     parse_target,
 )
-from countersign.errors import InvalidRequest, NotFound, WebhookEndpointDisabled
+from countersign.errors import InvalidRequest, NotFound
 from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookEndpointStore
 from countersign.services.events import EventView, ReadEvents
@@ -183,9 +183,9 @@ class WebhookEndpoints:
         Raises:
             InvalidRequest: `since` is in the future, or longer ago than deliveries are kept.
             WebhookEndpointDisabled: it has to be enabled first.
+            RateLimited: the last recovery is under way, or less than a minute ago.
             NotFound: it was deleted meanwhile.
         """
-        _refuse_disabled(endpoint)
         now = self._now()
         if not now - LOG_KEPT <= since <= now:
             raise InvalidRequest(f"Expected a time within the last {LOG_KEPT.days} days.")
@@ -255,8 +255,3 @@ class WebhookEndpoints:
 
     def _now(self) -> datetime:
         return from_ns(self._clock.time_ns())
-
-
-def _refuse_disabled(endpoint: WebhookEndpoint) -> None:
-    if endpoint.disabled_at is not None:
-        raise WebhookEndpointDisabled

@@ -159,21 +159,29 @@ def _fan_out(connection: Connection, item: tuple[str, datetime, int]) -> int:
     endpoint_id, now, limit = item
     table = webhook_endpoints.c
     row = connection.execute(
-        select(table.account_id, table.mode, table.event_types, table.cursor_tx, table.cursor_seq)
+        select(table.account_id, table.mode, table.cursor_tx, table.cursor_seq, table.recovered_at)
         .where(table.id == endpoint_id, _enabled)
         .with_for_update(skip_locked=True)
     ).one_or_none()
     if row is None or _pending(connection, endpoint_id) >= PENDING_MAX:
         return 0
     cursor = Position(row.cursor_tx, row.cursor_seq)
-    found = connection.execute(after(connection, row.account_id, row.mode, cursor, limit)).all()
+    next_ = after(connection, row.account_id, row.mode, cursor, limit)
+    columns = (events.c.tx, events.c.seq, events.c.type)
+    found = connection.execute(next_.with_only_columns(*columns)).all()
     if not found:
         return 0
     (endpoint,) = endpoints_where(connection, table.id == endpoint_id)
     wanted = [e.seq for e in found if endpoint.wants(EventType(e.type))]
-    # After going back, some of them are there already.
-    known = select(_d.event_seq).where(_d.endpoint_id == endpoint_id, _d.event_seq.in_(wanted))
-    there = set(connection.execute(known).scalars()) if wanted else set()
+    # After going back or resending, some are there already.
+    own = and_(_d.endpoint_id == endpoint_id, _d.event_seq.in_(wanted))
+    there = set(connection.execute(select(_d.event_seq).where(own)).scalars()) if wanted else set()
+    if there and row.recovered_at is not None:
+        ended = _d.status.in_((DeliveryStatus.FAILED, DeliveryStatus.STOPPED))
+        again = update(webhook_deliveries).where(own, ended)
+        connection.execute(
+            again.values(status=DeliveryStatus.PENDING, step=0, created_at=now, due_at=now)
+        )
     new = [
         {
             "endpoint_id": endpoint_id,

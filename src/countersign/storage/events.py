@@ -196,14 +196,11 @@ def end_of_events(connection: Connection) -> Position:
 
 
 def last_before(connection: Connection, account_id: str, mode: Mode, at: datetime) -> Position:
-    """The position of an account's last event from before a time; the beginning if there is none.
-
-    It is found from the end, so that it takes as long as there are events since then.
-    """
+    """The position of an account's last event before a time; the beginning if there is none."""
     row = connection.execute(
         select(events.c.tx, events.c.seq)
         .where(events.c.account_id == account_id, events.c.mode == mode, events.c.at < at)
-        .order_by(events.c.tx.desc(), events.c.seq.desc())
+        .order_by(events.c.at.desc(), events.c.tx.desc(), events.c.seq.desc())
         .limit(1)
     ).one_or_none()
     return Position(-1, 0) if row is None else Position(row.tx, row.seq)

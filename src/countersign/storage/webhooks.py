@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,11 +21,12 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.domain.event import EventType
+from countersign.domain.event import EventType, Position
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.mode import Mode
 from countersign.domain.webhook import (
     ENDPOINTS_MAX,
+    RECOVERY_WAIT,
     SECRETS_MAX,
     DeliveryStatus,
     Disabled,
@@ -32,10 +34,15 @@ from countersign.domain.webhook import (
     WebhookEndpoint,
     WebhookSecret,
 )
-from countersign.errors import NotFound, TooManyWebhookEndpoints, WebhookEndpointDisabled
+from countersign.errors import (
+    NotFound,
+    RateLimited,
+    TooManyWebhookEndpoints,
+    WebhookEndpointDisabled,
+)
 from countersign.storage.batching import each
 from countersign.storage.database import Database
-from countersign.storage.events import end_of_events, last_before
+from countersign.storage.events import after, end_of_events, last_before
 from countersign.storage.idempotency import keep_answers
 from countersign.storage.tables import (
     accounts,
@@ -46,7 +53,7 @@ from countersign.storage.tables import (
 
 _encode_types: Final = msgspec.json.Encoder().encode
 _decode_types: Final = msgspec.json.Decoder(frozenset[EventType]).decode
-_NEARLY: Final = 1000
+_ONE_RECOVERY: Final = "An endpoint has one recovery at a time, and at most one a minute."
 _known: Final = webhook_endpoints.c.deleted_at.is_(None)
 
 
@@ -204,20 +211,20 @@ def _change(
     if lock(connection, endpoint) is None:
         return NotFound()
     (before,) = endpoints_where(connection, webhook_endpoints.c.id == endpoint.id)
-    after = changes.apply(before, now)
-    values: dict[str, object] = _changeable(after)
-    if before.disabled_at is not None and after.disabled_at is None:
+    changed = changes.apply(before, now)
+    values: dict[str, object] = _changeable(changed)
+    if before.disabled_at is not None and changed.disabled_at is None:
         # What happened meanwhile is fetched with `recover`, by those who want it.
         end = end_of_events(connection)
         values |= {"cursor_tx": end.tx, "cursor_seq": end.seq}
     connection.execute(
         update(webhook_endpoints).where(webhook_endpoints.c.id == endpoint.id).values(values)
     )
-    if after.disabled_at is not None:
+    if changed.disabled_at is not None:
         stop_deliveries(connection, endpoint.id)
-    kept = keep(after)
+    kept = keep(changed)
     keep_answers(connection, [kept] if kept else [])
-    return after
+    return changed
 
 
 @each
@@ -272,32 +279,40 @@ def _rotate(
 def _recover(
     connection: Connection,
     item: tuple[WebhookEndpoint, datetime, datetime, IdempotencyEntry | None],
-) -> NotFound | None:
+) -> NotFound | WebhookEndpointDisabled | RateLimited | None:
     endpoint, since, now, kept = item
     row = lock(connection, endpoint)
     if row is None:
         return NotFound()
+    if row.disabled_at is not None:
+        return WebhookEndpointDisabled()
+    wait = _wait_to_recover(connection, row, now)
+    if wait > timedelta(0):
+        return RateLimited(_ONE_RECOVERY, retry_after=math.ceil(wait.total_seconds()))
     start = last_before(connection, endpoint.account_id, endpoint.mode, since)
     if start < (row.cursor_tx, row.cursor_seq):
-        # Going over them again makes a delivery only where there is none.
+        # Going over the events again makes deliveries of those that have not succeeded.
         connection.execute(
             update(webhook_endpoints)
             .where(webhook_endpoints.c.id == endpoint.id)
-            .values(cursor_tx=start.tx, cursor_seq=start.seq)
+            .values(cursor_tx=start.tx, cursor_seq=start.seq, recovered_at=now)
         )
-    connection.execute(
-        update(webhook_deliveries)
-        .where(
-            webhook_deliveries.c.endpoint_id == endpoint.id,
-            # In the order of the primary key, nearly; some more do no harm.
-            webhook_deliveries.c.event_seq > start.seq - _NEARLY,
-            webhook_deliveries.c.created_at >= since,
-            webhook_deliveries.c.status.in_((DeliveryStatus.FAILED, DeliveryStatus.STOPPED)),
-        )
-        .values(status=DeliveryStatus.PENDING, step=0, created_at=now, due_at=now)
-    )
     keep_answers(connection, [kept] if kept else [])
     return None
+
+
+def _wait_to_recover(
+    connection: Connection, row: Row[*tuple[Any, ...]], now: datetime
+) -> timedelta:
+    """How long until the endpoint may be recovered again, as far as that is known."""
+    if row.recovered_at is None:
+        return timedelta(0)
+    cursor = Position(row.cursor_tx, row.cursor_seq)
+    next_ = connection.execute(after(connection, row.account_id, row.mode, cursor, 1)).first()
+    if next_ is not None and next_.at <= row.recovered_at:
+        return RECOVERY_WAIT  # the last one is still under way
+    wait: timedelta = row.recovered_at + RECOVERY_WAIT - now
+    return wait
 
 
 @each
