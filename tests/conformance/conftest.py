@@ -20,7 +20,7 @@ from tests.http.backstage import Operator
 from tests.support import postgres
 from tests.support.service import Deployment, Server, running_server
 
-SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "2"}
+SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "20"}
 GOOD = Manners()
 
 

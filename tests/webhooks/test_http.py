@@ -28,7 +28,7 @@ def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         data_dir=tmp_path_factory.mktemp("webhooks") / "data",
         settings={
             "WEBHOOK_ALLOW_PRIVATE": "true",
-            "WEBHOOK_TIMEOUT_SECONDS": "2",
+            "WEBHOOK_TIMEOUT_SECONDS": "20",
             "METRICS_PORT": str(free_port()),
         },
     )
