@@ -9,7 +9,7 @@ import click
 
 from countersign.bootstrap import Deployment
 from countersign.cli.listen import listen
-from countersign.cli.support import Duration, command, confirm, show, with_deployment
+from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
 from countersign.cli.webhook_views import (
     attempt_json,
     show_changed,
@@ -27,6 +27,7 @@ from countersign.domain.webhook import (
     Delivery,
     DeliveryStatus,
     EndpointChanges,
+    Outcome,
     WebhookEndpoint,
 )
 from countersign.errors import InvalidArgument
@@ -207,6 +208,11 @@ def recover(endpoint_id: str, *, since: str, as_json: bool) -> None:
 def send_example(endpoint_id: str, *, type_: str, as_json: bool) -> None:
     """Send a signed example from here, at once, and tell what came of it."""
     attempt = _send_example(endpoint_id, EventType(type_))
+    if attempt.outcome is Outcome.ADDRESS_REFUSED:
+        say(
+            "The settings of this shell do not allow that address; the server's may. To allow it:"
+            " COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true here, as on the server."
+        )
     show(attempt_json(attempt), told(attempt), as_json=as_json)
 
 

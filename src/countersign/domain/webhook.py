@@ -281,7 +281,11 @@ def parse_target(url: str, *, private: bool) -> Target:
     scheme, host, path = found["scheme"].lower(), found["six"] or found["host"], found["path"] or ""
     port = int(found["port"] or (443 if scheme == "https" else 80))
     if scheme != "https" and not private:
-        msg = "an address that begins with https:// (`countersign webhooks listen` reaches others)"
+        msg = (
+            "an address that begins with https:// (for development, `countersign webhooks listen`"
+            " reaches others, or set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for the server and in"
+            " the shell of its commands)"
+        )
         raise ValueError(msg)
     if port > _PORT_MAX:
         msg = "an address with a port up to 65535"
