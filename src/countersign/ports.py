@@ -967,8 +967,11 @@ class EventStore(Protocol):
         """The event with this number, if it is of this account and mode."""
         ...
 
-    async def find(self, query: EventQuery) -> Sequence[Event]:
-        """Oldest first, at most `query.limit`; after what was given once, none appears before."""
+    async def find(self, query: EventQuery) -> tuple[Sequence[Event], Event | None]:
+        """Oldest first, at most `query.limit`; after what was given once, none appears before.
+
+        Fewer than the limit may not be all: then the second is the event to go on after.
+        """
         ...
 
     async def heal(self) -> bool:
