@@ -62,6 +62,7 @@ from countersign.domain.webhook import (
     Delivery,
     DeliveryQuery,
     Disabled,
+    EndpointChanges,
     Finished,
     Sent,
     Target,
@@ -966,8 +967,11 @@ class EventStore(Protocol):
         """The event with this number, if it is of this account and mode."""
         ...
 
-    async def find(self, query: EventQuery) -> Sequence[Event]:
-        """Oldest first, at most `query.limit`; after what was given once, none appears before."""
+    async def find(self, query: EventQuery) -> tuple[Sequence[Event], Event | None]:
+        """Oldest first, at most `query.limit`; after what was given once, none appears before.
+
+        Fewer than the limit may not be all: then the second is the event to go on after.
+        """
         ...
 
     async def heal(self) -> bool:
@@ -998,8 +1002,14 @@ class WebhookEndpointStore(Protocol):
         """The endpoints of an account, oldest first."""
         ...
 
-    async def change(self, endpoint: WebhookEndpoint, kept: IdempotencyEntry | None) -> None:
-        """Store what may change of an endpoint: address, description, types, disabled or not.
+    async def change(
+        self,
+        endpoint: WebhookEndpoint,
+        changes: EndpointChanges,
+        now: datetime,
+        keep: Callable[[WebhookEndpoint], IdempotencyEntry | None],
+    ) -> WebhookEndpoint:
+        """Apply changes to an endpoint as it is stored, and give what it has become.
 
         Raises:
             NotFound: it was deleted.
@@ -1039,6 +1049,8 @@ class WebhookEndpointStore(Protocol):
 
         Raises:
             NotFound: the endpoint was deleted.
+            WebhookEndpointDisabled: it was disabled.
+            RateLimited: the last recovery is under way, or less than a minute ago.
         """
         ...
 
@@ -1069,7 +1081,7 @@ class DeliveryStore(Protocol):
         ...
 
     async def disable(self, endpoint: WebhookEndpoint, reason: Disabled, now: datetime) -> None:
-        """Send nothing more to an endpoint."""
+        """Send nothing more to an endpoint, unless its address has changed since it was read."""
         ...
 
     async def find(self, query: DeliveryQuery) -> Sequence[Delivery]:
@@ -1083,15 +1095,22 @@ class DeliveryStore(Protocol):
         now: datetime,
         kept: IdempotencyEntry | None,
     ) -> None:
-        """Begin the schedule of a delivery anew, or make it."""
+        """Begin the schedule of a delivery again, or make the delivery.
+
+        Raises:
+            NotFound: the endpoint was deleted.
+            WebhookEndpointDisabled: it was disabled.
+        """
         ...
 
 
 class WebhookSender(Protocol):
     """Posts webhooks, never to where it must not."""
 
-    async def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Sent:
-        """Post a message; whatever happens is an outcome."""
+    async def post(
+        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> Sent:
+        """Post a message of an account; whatever happens is an outcome."""
         ...
 
     async def close(self) -> None:

@@ -14,13 +14,13 @@ from countersign import bootstrap
 from countersign.domain.conformance import Finding, Report, Verdict
 from countersign.domain.event import EventType
 from countersign.domain.mode import Mode
-from countersign.services.webhook_endpoints import EndpointChanges
+from countersign.domain.webhook import EndpointChanges
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving
 from tests.http.backstage import Operator
 from tests.support import postgres
 from tests.support.service import Deployment, Server, running_server
 
-SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "2"}
+SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "20"}
 GOOD = Manners()
 
 

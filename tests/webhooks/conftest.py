@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,14 +15,21 @@ from countersign.domain.instant import from_ns
 from countersign.domain.key import VENDOR_SCOPES, Principal
 from countersign.domain.mode import Mode
 from countersign.domain.standard_webhooks import SharedSecret
-from countersign.domain.webhook import Delivery, DeliveryStatus, WebhookEndpoint
+from countersign.domain.webhook import (
+    Delivery,
+    DeliveryStatus,
+    EndpointChanges,
+    Sent,
+    Target,
+    WebhookEndpoint,
+)
 from countersign.providers.address_guard import AddressGuard
 from countersign.providers.key_encryption import KeyRing, key_text
 from countersign.providers.webhook_sender import WebhookSender
 from countersign.services.deliver_webhooks import DeliverWebhooks
 from countersign.services.events import EventView, ReadEvents
 from countersign.services.vault import Vault
-from countersign.services.webhook_endpoints import EndpointChanges, WebhookEndpoints
+from countersign.services.webhook_endpoints import WebhookEndpoints
 from countersign.services.webhook_secrets import WebhookSecrets
 from countersign.storage import accounts as accounts_store
 from countersign.storage import webhooks as webhooks_store
@@ -43,7 +50,24 @@ from tests.storage.conftest import (  # noqa: F401 - fixtures
 from tests.unit.support import HandClock
 from tests.webhooks.telling import desk  # noqa: F401 - a fixture
 
-TIMEOUT_SECONDS = 1.0
+TIMEOUT_SECONDS = 60.0
+"""So long that a busy machine makes no receiver fail that a test believes to be good."""
+HURRIED_SECONDS = 1.0
+
+
+class Sender(WebhookSender):
+    """The real one, which gives up soon on the receivers that a test names."""
+
+    def __init__(self, guard: AddressGuard, *, timeout_seconds: float) -> None:
+        super().__init__(guard, timeout_seconds=timeout_seconds)
+        self._patience = timeout_seconds
+        self.hurried: set[int] = set()
+
+    async def post(
+        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> Sent:
+        self._timeout = HURRIED_SECONDS if target.port in self.hurried else self._patience
+        return await super().post(target, headers, body, account_id)
 
 
 @dataclass(kw_only=True)
@@ -57,6 +81,8 @@ class Service:
     store: Deliveries
     endpoints: WebhookEndpoints
     deliver: DeliverWebhooks
+    hurried: set[int]
+    """Ports of receivers that are not waited for long."""
     made: list[str] = field(default_factory=list)
 
     @property
@@ -152,7 +178,9 @@ def assemble(
     secrets = WebhookSecrets(Vault(DataKeys(opened), ring, clock, os.urandom), clock, os.urandom)
     events = ReadEvents(Events(opened), EventIds(b"event ids of this test"), clock)
     store = Deliveries(opened)
+    sender = Sender(guard or AddressGuard(private=private), timeout_seconds=timeout_seconds)
     return Service(
+        hurried=sender.hurried,
         database=opened,
         clock=clock,
         account_id=account_id,
@@ -171,9 +199,7 @@ def assemble(
             store=store,
             events=events,
             secrets=secrets,
-            sender=WebhookSender(
-                guard or AddressGuard(private=private), timeout_seconds=timeout_seconds
-            ),
+            sender=sender,
             timeout_seconds=timeout_seconds,
             private=private,
             clock=clock,

@@ -45,6 +45,8 @@ class Answer:
     cut: int | None = None
     endless: bool = False
     """Never end the body, as if there were more to come."""
+    before: bytes = b""
+    """What to send before it."""
 
 
 @dataclass(kw_only=True)
@@ -150,4 +152,4 @@ def _bytes(answer: Answer) -> bytes:
         lines.append("Content-Length: 1000000")
     elif answer.status != 204:
         lines.append(f"Content-Length: {len(answer.body)}")
-    return "\r\n".join([*lines, "", ""]).encode() + answer.body
+    return answer.before + "\r\n".join([*lines, "", ""]).encode() + answer.body

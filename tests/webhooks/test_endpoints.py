@@ -17,6 +17,7 @@ from countersign.domain.webhook import (
     LOG_KEPT,
     SECRETS_MAX,
     DeliveryStatus,
+    EndpointChanges,
     Outcome,
 )
 from countersign.errors import (
@@ -26,7 +27,6 @@ from countersign.errors import (
     WebhookEndpointDisabled,
 )
 from countersign.services.deliver_webhooks import CONCURRENT
-from countersign.services.webhook_endpoints import EndpointChanges
 from countersign.storage import deliveries as deliveries_store
 from countersign.storage.batching import each
 from countersign.storage.database import Database

@@ -19,6 +19,7 @@ from countersign.domain.event import KEPT, EventIds, EventType, NewEvent
 from countersign.domain.mode import Mode
 from countersign.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.storage import accounts as accounts_store
+from countersign.storage import events as events_store
 from countersign.storage.database import Database
 from countersign.storage.engine import Purpose, open_engine
 from countersign.storage.events import (
@@ -94,6 +95,35 @@ def test_a_type_and_a_time_narrow_the_list(service: Service, run: Run) -> None:
             service.principal, type_=None, after=None, since=since, limit=10
         )
         assert [view.id for view in page] == later
+
+    run(scenario())
+
+
+def test_a_type_that_is_seldom_found_is_looked_for_in_bounded_steps(
+    service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One step looks at so many events; going on from its cursor comes to all of the type."""
+    monkeypatch.setattr(events_store, "WINDOW", 10)
+
+    async def scenario() -> None:
+        await service.happen(25)
+        wanted = await service.happen(1, EventType.BUYER_VERIFIED)
+        await service.happen(19)
+        wanted += await service.happen(1, EventType.BUYER_VERIFIED)
+        found: list[str] = []
+        pages, cursor = 0, None
+        while cursor is not None or not pages:
+            page, cursor = await service.events.many(
+                service.principal,
+                type_=EventType.BUYER_VERIFIED,
+                after=cursor,
+                since=None,
+                limit=3,
+            )
+            found += [view.id for view in page]
+            pages += 1
+        assert found == wanted
+        assert pages == 5, "46 events, ten at a time"
 
     run(scenario())
 

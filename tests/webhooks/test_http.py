@@ -14,6 +14,7 @@ import httpx2
 import pytest
 import standardwebhooks
 
+from countersign.domain.event import EventType
 from tests.support.service import Deployment, Server, free_port, running_server
 from tests.webhooks.happenings import happen
 from tests.webhooks.receiver import running_receiver, until
@@ -28,7 +29,7 @@ def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         data_dir=tmp_path_factory.mktemp("webhooks") / "data",
         settings={
             "WEBHOOK_ALLOW_PRIVATE": "true",
-            "WEBHOOK_TIMEOUT_SECONDS": "2",
+            "WEBHOOK_TIMEOUT_SECONDS": "20",
             "METRICS_PORT": str(free_port()),
         },
     )
@@ -96,6 +97,8 @@ def test_what_will_not_do_is_refused_with_its_field(
     answer = client.post("/v1/webhook_endpoints", json=body)
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] == "invalid_request"
+    if body.get("event_types") == ["buyer.known"]:
+        assert ", ".join(EventType) in answer.json()["error"]["message"]
     assert f"`{field}`" in answer.json()["error"]["message"]
 
 
@@ -321,6 +324,30 @@ def test_listen_refuses_what_is_no_address(open_server: Server, option: str, add
     done = open_server.deployment.run("webhooks", "listen", "--key", "k", *words, check=False)
     assert done.returncode == 1
     assert f"{option} has to be an address like" in done.stderr
+    assert ("Did you mean http://localhost:3000?" in done.stderr) == (address == "localhost:3000")
+
+
+def test_listen_without_a_key_names_the_variable(open_server: Server) -> None:
+    """Better there than on a command line, which others can read."""
+    done = open_server.deployment.run("webhooks", "listen", "--forward-to", "x", check=False)
+    assert done.returncode == 2
+    assert "COUNTERSIGN_API_KEY" in done.stderr
+
+
+def test_what_allows_a_private_address_is_named_where_it_is_refused(open_server: Server) -> None:
+    """On the server, and in the shell of a command, which judges by its own settings."""
+    deployment = open_server.deployment
+    account = deployment.account("private")
+    at = ["--account", account, "--mode", "test", "--url", "http://127.0.0.1:9/hook"]
+    made = deployment.read("webhooks", "add", *at)
+    settings = {name: value for name, value in deployment.settings.items() if "PRIVATE" not in name}
+    strict = Deployment(data_dir=deployment.data_dir, settings=settings)
+    refused = strict.run("webhooks", "add", *at, check=False)
+    assert refused.returncode == 1
+    assert "COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE" in refused.stderr
+    sent = strict.run("webhooks", "send-example", made["endpoint_id"])
+    assert "address_refused" in sent.stdout
+    assert "COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE" in sent.stderr
 
 
 def statuses(client: httpx2.Client, path: str) -> list[str]:

@@ -15,7 +15,8 @@ from tests.webhooks.receiver import Answer, Receiver, running_receiver, until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.crash]
 EVENTS = 400
-SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "1"}
+# On a busy machine a receiver may take a while that is to be no failure.
+SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "30"}
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +45,11 @@ async def all_done(made: Deployment, id_: str) -> None:
     for _ in range(60):
         if await asyncio.to_thread(made.read, *pending) == []:
             return
+        await asyncio.sleep(0.5)
     raise AssertionError("deliveries still wait")
 
 
+@pytest.mark.timeout(180)
 def test_two_servers_deliver_each_event_once_between_them(pair: tuple[Server, Server]) -> None:
     """Both at it at the same time, and no event arrives twice."""
     made = pair[0].deployment
@@ -80,7 +83,7 @@ def test_when_one_of_two_servers_is_killed_the_other_delivers_the_rest(
     account = made.account("one dies")
 
     async def scenario() -> None:
-        victim = await asyncio.to_thread(start_server, made)
+        victim = await asyncio.to_thread(start_server, made, WEBHOOK_TIMEOUT_SECONDS="3")
         async with running_receiver() as receiver:
             receiver.answers(Answer(wait_seconds=0.1))
             id_ = await endpoint(made, account, receiver)

@@ -40,11 +40,14 @@ _FORWARD_SECONDS_MAX: Final = 30.0
 @click.option(
     "--key",
     envvar="COUNTERSIGN_API_KEY",
+    show_envvar=True,
     required=True,
     help="An API key with the scope events:read; better in COUNTERSIGN_API_KEY than here.",
 )
 @click.option(
-    "--secret", help="Sign with this whsec_… secret. Left out: a new one, which is printed."
+    "--secret",
+    help="Sign with this whsec_… secret, and with a v1a key that follows from it. Left out: new"
+    " ones, which are printed.",
 )
 @click.option(
     "--type",
@@ -68,14 +71,17 @@ def listen(
 
     Each is posted once, signed; what your receiver answers is shown.
     """
-    shared, private = _secret(secret), PrivateKey(os.urandom(32))
+    shared = _secret(secret)
+    # It follows from the secret, so that both stay the same from one start to the next.
+    private = PrivateKey(shared.signature(b"countersign webhooks listen, v1a"))
     base = server or load_settings().public_url
     named = "--server" if server else "The public URL of the settings"
     for option, address in ((named, base), ("--forward-to", forward_to)):
         try:
             parse_target(address, private=True)
         except ValueError as error:
-            msg = f"{option} has to be {error}, not {address!r}."
+            hint = "" if "://" in address else f" Did you mean http://{address}?"
+            msg = f"{option} has to be {error}, not {address!r}.{hint}"
             raise InvalidArgument(msg) from error
     headers = {"Authorization": f"Bearer {key}"}
     say(f"Listening to {base}, forwarding to {forward_to}. Verify with:")
@@ -124,6 +130,7 @@ def _follow(api: httpx2.Client, query: dict[str, str]) -> Iterator[dict[str, Any
                 yield event
                 query["after"] = event["id"]
             if page["next_cursor"] is not None:
+                query["after"] = page["next_cursor"]
                 continue
         time.sleep(_POLL_SECONDS)
 

@@ -9,7 +9,7 @@ import click
 
 from countersign.bootstrap import Deployment
 from countersign.cli.listen import listen
-from countersign.cli.support import Duration, command, confirm, show, with_deployment
+from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
 from countersign.cli.webhook_views import (
     attempt_json,
     show_changed,
@@ -22,10 +22,17 @@ from countersign.cli.webhook_views import (
 from countersign.domain.event import EventType
 from countersign.domain.instant import parse_rfc3339
 from countersign.domain.mode import Mode
-from countersign.domain.webhook import Attempt, Delivery, DeliveryStatus, WebhookEndpoint
+from countersign.domain.webhook import (
+    Attempt,
+    Delivery,
+    DeliveryStatus,
+    EndpointChanges,
+    Outcome,
+    WebhookEndpoint,
+)
 from countersign.errors import InvalidArgument
 from countersign.services.events import EventView
-from countersign.services.webhook_endpoints import EndpointChanges, EndpointView
+from countersign.services.webhook_endpoints import EndpointView
 
 _MODES = click.Choice([mode.value for mode in Mode])
 _TYPES = click.Choice([type_.value for type_ in EventType])
@@ -201,6 +208,11 @@ def recover(endpoint_id: str, *, since: str, as_json: bool) -> None:
 def send_example(endpoint_id: str, *, type_: str, as_json: bool) -> None:
     """Send a signed example from here, at once, and tell what came of it."""
     attempt = _send_example(endpoint_id, EventType(type_))
+    if attempt.outcome is Outcome.ADDRESS_REFUSED:
+        say(
+            "The settings of this shell do not allow that address; the server's may. To allow it:"
+            " COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true here, as on the server."
+        )
     show(attempt_json(attempt), told(attempt), as_json=as_json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import ip_address
@@ -25,6 +25,8 @@ LOG_KEPT: Final = timedelta(days=30)
 """How long finished deliveries are kept."""
 AGE_MAX: Final = timedelta(days=4)
 """No delivery is tried for longer than this, however seldom there was an attempt."""
+RECOVERY_WAIT: Final = timedelta(seconds=60)
+"""How long after the last recovery of an endpoint the next may begin, at the earliest."""
 RETRY_AFTER_MAX: Final = timedelta(hours=24)
 JITTER: Final = 0.2
 """A wait is up to this part longer than the schedule says."""
@@ -126,6 +128,31 @@ class WebhookEndpoint:
     def wants(self, type_: EventType) -> bool:
         """Whether events of this type are sent to it."""
         return self.event_types is None or type_ in self.event_types
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointChanges:
+    """What to change of an endpoint; None leaves it as it is."""
+
+    url: str | None = None
+    description: str | None = None
+    event_types: frozenset[EventType] | None = None
+    every_event_type: bool = False
+    disabled: bool | None = None
+
+    def apply(self, endpoint: WebhookEndpoint, now: datetime) -> WebhookEndpoint:
+        """The endpoint after the changes, made at this time."""
+        if self.url is not None:
+            endpoint = replace(endpoint, url=self.url)
+        if self.description is not None:
+            endpoint = replace(endpoint, description=self.description)
+        if self.every_event_type or self.event_types is not None:
+            endpoint = replace(endpoint, event_types=self.event_types)
+        if self.disabled is True and endpoint.disabled_at is None:
+            return replace(endpoint, disabled_at=now, disabled_reason=Disabled.REQUESTED)
+        if self.disabled is False:
+            return replace(endpoint, disabled_at=None, disabled_reason=None)
+        return endpoint
 
 
 class Waiting(NamedTuple):
@@ -254,7 +281,11 @@ def parse_target(url: str, *, private: bool) -> Target:
     scheme, host, path = found["scheme"].lower(), found["six"] or found["host"], found["path"] or ""
     port = int(found["port"] or (443 if scheme == "https" else 80))
     if scheme != "https" and not private:
-        msg = "an address that begins with https:// (`countersign webhooks listen` reaches others)"
+        msg = (
+            "an address that begins with https:// (for development, `countersign webhooks listen`"
+            " reaches others, or set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for the server and in"
+            " the shell of its commands)"
+        )
         raise ValueError(msg)
     if port > _PORT_MAX:
         msg = "an address with a port up to 65535"

@@ -2,21 +2,41 @@
 
 The name is resolved once, all its addresses are judged, and the connection goes to one of those
 very addresses: what the name leads to a moment later does not matter (OWASP API7, SSRF).
+
+A look-up at a name server that drops packets takes up to twenty seconds and cannot be stopped. So
+each has a thread of its own, away from the event loop's pool, which others need, and an account
+has a few at a time: names that hang delay nobody else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from threading import Thread
 from typing import Final, TypeAlias
+
+LOOKUPS_MAX: Final = 8
+"""Look-ups of one account at a time."""
+REMEMBERED_SECONDS: Final = 5.0
+"""How long what came of a look-up is good for, a failure too."""
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host name, as text; OSError where it has none."""
 
 _RELAYS: Final = IPv4Network("192.88.99.0/24")
 """6to4 relays (RFC 7526)."""
+_NOT_PUBLIC_4: Final = (
+    # Protocol assignments (RFC 6890): older versions of `ipaddress` take most of them as public,
+    # among them the metadata service of a cloud, 192.0.0.192.
+    IPv4Network("192.0.0.0/24"),
+    # Registered as public, but inside Azure it is the platform's own service on every host.
+    IPv4Network("168.63.129.16/32"),
+    _RELAYS,
+)
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 _NOT_PUBLIC: Final = (
     # Teredo and 6to4, in which any IPv4 address can be hidden.
@@ -38,7 +58,11 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     IPv4 address: mapped (::ffff:0:0/96), compatible (::/96) and NAT64 (64:ff9b::/96).
     """
     if isinstance(address, IPv4Address):
-        return address.is_global and not address.is_multicast and address not in _RELAYS
+        return (
+            address.is_global
+            and not address.is_multicast
+            and not any(address in network for network in _NOT_PUBLIC_4)
+        )
     return (
         address in _GLOBAL_UNICAST
         and address.is_global
@@ -49,21 +73,33 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 class AddressGuard:
     """Resolves names, and refuses those that lead inside."""
 
-    def __init__(self, *, private: bool, resolve: Resolver | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        private: bool,
+        resolve: Resolver | None = None,
+        remembered_seconds: float = REMEMBERED_SECONDS,
+    ) -> None:
         """`private`: allow every address, for development."""
         self._private = private
         self._resolve = resolve or _resolve
+        self._remembered_seconds = remembered_seconds
+        self._lookups: dict[tuple[str, str], asyncio.Future[Sequence[str]]] = {}
+        self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(LOOKUPS_MAX)
+        )
 
-    async def addresses(self, host: str, port: int) -> Sequence[str]:
+    async def addresses(self, host: str, port: int, account_id: str) -> Sequence[str]:
         """The addresses to connect to, in order of preference.
 
-        One that is not public spoils them all: no honest name has such a mixture.
+        One that is not public spoils them all: no honest name has such a mixture. `account_id`:
+        for whom the name is looked up.
 
         Raises:
             AddressRefused: one of them is not of the public internet.
             OSError: the name has none.
         """
-        found = await self._resolve(host, port)
+        found = await self._look_up(host, port, account_id)
         if not found:
             msg = "the name has no address"
             raise OSError(msg)
@@ -72,6 +108,27 @@ class AddressGuard:
                 if not is_public(_parsed(text)):
                     raise AddressRefused(host)
         return found
+
+    async def _look_up(self, host: str, port: int, account_id: str) -> Sequence[str]:
+        """Ask for the name, unless this account does so already or has just done so."""
+        key = (account_id, host)
+        if key not in self._lookups:
+            places = self._places[account_id]
+            await places.acquire()
+            if key in self._lookups:  # begun while this waited
+                places.release()
+            else:
+                lookup = asyncio.ensure_future(self._resolve(host, port))
+                self._lookups[key] = lookup
+                lookup.add_done_callback(lambda done: self._looked_up(key, done))
+        # Whoever waits may give up; the look-up goes on, and its place is taken until it ends.
+        return await asyncio.shield(self._lookups[key])
+
+    def _looked_up(self, key: tuple[str, str], lookup: asyncio.Future[Sequence[str]]) -> None:
+        self._places[key[0]].release()
+        if not lookup.cancelled():
+            lookup.exception()  # taken note of, whether or not somebody still waits
+        lookup.get_loop().call_later(self._remembered_seconds, self._lookups.pop, key)
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address:
@@ -83,5 +140,29 @@ def _parsed(text: str) -> IPv4Address | IPv6Address:
 
 
 async def _resolve(host: str, port: int) -> Sequence[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if _is_address(host):
+        return [host]
+    looked_up: Future[Sequence[str]] = Future()
+    name = "countersign-lookup"
+    # A daemon: a look-up that hangs does not hold up the end of the process.
+    Thread(target=_look_up, args=(host, port, looked_up), name=name, daemon=True).start()
+    return await asyncio.wrap_future(looked_up)
+
+
+def _look_up(host: str, port: int, looked_up: Future[Sequence[str]]) -> None:
+    if not looked_up.set_running_or_notify_cancel():
+        return
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except Exception as error:  # noqa: BLE001 - raised where it is waited for
+        looked_up.set_exception(error)
+    else:
+        looked_up.set_result(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

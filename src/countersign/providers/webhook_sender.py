@@ -26,7 +26,11 @@ IDLE_SECONDS_MAX: Final = 4.0
 """How long a connection is kept for the next message; many servers close theirs after five."""
 IDLE_MAX: Final = 32
 """Connections kept per endpoint address."""
-_HEADER_BYTES_MAX: Final = 16 * 1024
+HEADER_BYTES_MAX: Final = 16 * 1024
+_INTERIM_MAX: Final = 4
+"""Responses such as 100 and 103 before the real one."""
+_EVENTS_MAX: Final = 256
+"""Steps in which a response is parsed: one made of tiny chunks costs much more than its bytes."""
 _READ_BYTES: Final = 16 * 1024
 _SECONDS: Final = re.compile(r"[0-9]{1,9}\Z")
 
@@ -47,11 +51,13 @@ class WebhookSender:
         self._tls = tls
         self._idle: dict[tuple[str, str, int], deque[_Connection]] = {}
 
-    async def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Sent:
-        """Post a message; whatever happens is an outcome."""
+    async def post(
+        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> Sent:
+        """Post a message of an account; whatever happens is an outcome."""
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._post(target, headers, body)
+                return await self._post(target, headers, body, account_id)
         except TimeoutError:
             return Sent(Outcome.TIMED_OUT)
         except AddressRefused:
@@ -68,7 +74,9 @@ class WebhookSender:
             connection.close()
         await asyncio.gather(*(connection.closed() for connection in kept))
 
-    async def _post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Sent:
+    async def _post(
+        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> Sent:
         request = [("Host", target.authority), ("User-Agent", "Countersign-Webhooks")]
         request += [*headers.items(), ("Content-Length", str(len(body)))]
         connection = self._kept(target)
@@ -76,7 +84,7 @@ class WebhookSender:
             # The server may have closed it at this very moment; then nobody has read the message.
             with suppress(OSError, EOFError, h11.ProtocolError):
                 return await self._exchange(connection, target, request, body)
-        connection = await self._connect(target)
+        connection = await self._connect(target, account_id)
         return await self._exchange(connection, target, request, body)
 
     async def _exchange(
@@ -108,14 +116,15 @@ class WebhookSender:
     def _keep(self, target: Target, connection: _Connection) -> None:
         now = connection.used_at = asyncio.get_running_loop().time()
         if not connection.usable:
+            connection.close()
             return
         idle = self._idle.setdefault(target[:3], deque())
         idle.append(connection)
         while len(idle) > IDLE_MAX or idle[0].used_at < now - IDLE_SECONDS_MAX:
             idle.popleft().close()
 
-    async def _connect(self, target: Target) -> _Connection:
-        addresses = await self._guard.addresses(target.host, target.port)
+    async def _connect(self, target: Target, account_id: str) -> _Connection:
+        addresses = await self._guard.addresses(target.host, target.port, account_id)
         secure = target.scheme == "https"
         if secure and self._tls is None:
             self._tls = ssl.create_default_context()
@@ -144,7 +153,7 @@ class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER_BYTES_MAX)
+        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEADER_BYTES_MAX)
         self.used_at = 0.0
 
     @property
@@ -171,29 +180,48 @@ class _Connection:
         parts.append(protocol.send(h11.EndOfMessage()))
         self._writer.write(b"".join(part for part in parts if part))
         await self._writer.drain()
+        response = await self._response()
+        reusable = protocol.our_state is h11.DONE and protocol.their_state is h11.DONE
+        if reusable:
+            protocol.start_next_cycle()
+        return _sent(response), reusable
+
+    async def _response(self) -> h11.Response:
+        """The response, when its body has ended or is longer than anybody needs.
+
+        All bytes that arrive are counted, whatever they are part of.
+
+        Raises:
+            EOFError: the other side hung up.
+            ValueError: there is no response in as much as is read.
+        """
+        protocol = self._protocol
         response: h11.Response | None = None
-        received = 0
-        while True:
+        received = interim = 0
+        for _ in range(_EVENTS_MAX):
             event = protocol.next_event()
             if event is h11.NEED_DATA:
                 data = await self._reader.read(_READ_BYTES)
                 if not data and response is None:
                     raise EOFError
+                received += len(data)
                 protocol.receive_data(data)
+                # Reading does not pause while there are bytes, and others have work to do.
+                await asyncio.sleep(0)
             elif isinstance(event, h11.Response):
                 response = event
-            elif isinstance(event, h11.Data):
-                received += len(event.data)
+            elif isinstance(event, h11.InformationalResponse):
+                interim += 1
             elif isinstance(event, h11.ConnectionClosed):
                 raise EOFError
-            if response is not None and (
-                isinstance(event, h11.EndOfMessage) or received > ANSWER_BYTES_MAX
-            ):
+            elif isinstance(event, h11.EndOfMessage) and response is not None:
+                return response
+            if received > HEADER_BYTES_MAX + ANSWER_BYTES_MAX or interim > _INTERIM_MAX:
                 break
-        reusable = protocol.our_state is h11.DONE and protocol.their_state is h11.DONE
-        if reusable:
-            protocol.start_next_cycle()
-        return _sent(response), reusable
+        if response is None:
+            msg = "no response in what is read at most"
+            raise ValueError(msg)
+        return response
 
 
 def _sent(response: h11.Response) -> Sent:

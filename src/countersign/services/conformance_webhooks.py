@@ -119,7 +119,7 @@ class ProbeWebhooks:
         except ValueError:
             # It was made while private addresses were allowed.
             return Sent(Outcome.ADDRESS_REFUSED)
-        return await self._sender.post(target, headers, body)
+        return await self._sender.post(target, headers, body, endpoint.account_id)
 
     def _example(self, endpoint: WebhookEndpoint, type_: EventType, at: datetime) -> EventView:
         example = Event.example(endpoint.account_id, endpoint.mode, type_, at)

@@ -7,6 +7,7 @@ here is in the transaction of an act, so that a slow receiver slows nobody but i
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -33,7 +34,7 @@ from countersign.domain.webhook import (
     wait_before,
     wants_rest,
 )
-from countersign.errors import CountersignError
+from countersign.errors import CountersignError, RateLimited
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookSender
 from countersign.services.events import EventView, ReadEvents
 from countersign.services.pace import Pace
@@ -45,8 +46,16 @@ CONCURRENT_MAX: Final = 64
 
 A receiver that answers at once would otherwise leave little of the event loop for requests.
 """
+EXAMPLES_PER_ENDPOINT: Final = 1
+EXAMPLES_PER_ACCOUNT: Final = 4
+"""Examples under way at a time in one process."""
 FIRST_CLAIM: Final = 32
 FAN_OUT: Final = 500
+CATCH_UP_SECONDS: Final = 0.05
+"""The pause after so many events as FAN_OUT, of all endpoints together in one process.
+
+So a million events that are gone over again leave the database to others meanwhile.
+"""
 CLAIM_MAX: Final = 256
 IDLE_SECONDS: Final = 0.5
 _TURN_SECONDS: Final = 5.0
@@ -88,6 +97,8 @@ class DeliverWebhooks:
         self._lease = timedelta(seconds=2 * timeout_seconds + _MARGIN_SECONDS)
         self._paces: dict[str, Pace] = {}
         self._turns: dict[str, asyncio.Task[bool]] = {}
+        self._examples: Counter[str] = Counter()
+        self._catching_up = asyncio.Lock()
         self._ended = asyncio.Event()
         self._stopping = False
         self.attempts: Counter[Outcome] = Counter()
@@ -97,11 +108,14 @@ class DeliverWebhooks:
 
     async def run(self) -> None:
         """Deliver until cancelled; what is under way then comes to its end."""
+        begun = False
         try:
-            await self._events.begin()
             while True:
                 self._ended.clear()
                 try:
+                    if not begun:
+                        await self._events.begin()
+                        begun = True
                     await self.start_turns()
                 except CountersignError as error:
                     _log.warning("webhooks_postponed", code=error.code)
@@ -149,7 +163,24 @@ class DeliverWebhooks:
             await asyncio.gather(*self._turns.values())
 
     async def send_example(self, endpoint: WebhookEndpoint, type_: EventType) -> Attempt:
-        """Send a signed example at once; nothing is written down, and nothing is repeated."""
+        """Send a signed example at once; nothing is written down, and nothing is repeated.
+
+        Raises:
+            RateLimited: too many for this endpoint or account are under way.
+        """
+        names = (endpoint.id, endpoint.account_id)
+        under_way = [self._examples[name] for name in names]
+        if under_way[0] >= EXAMPLES_PER_ENDPOINT or under_way[1] >= EXAMPLES_PER_ACCOUNT:
+            msg = "Examples are still being sent; wait for their results."
+            raise RateLimited(msg, retry_after=math.ceil(self._timeout))
+        self._examples.update(names)
+        try:
+            return await self._example(endpoint, type_)
+        finally:
+            self._examples.subtract(names)
+            self._examples = +self._examples  # only what is above zero stays
+
+    async def _example(self, endpoint: WebhookEndpoint, type_: EventType) -> Attempt:
         time_ns = self._clock.time_ns()
         event = Event.example(endpoint.account_id, endpoint.mode, type_, from_ns(time_ns))
         keys = await self._secrets.signing_keys(endpoint, from_ns(time_ns))
@@ -201,6 +232,9 @@ class DeliverWebhooks:
                 concurrent = min(max(CONCURRENT, took_ms), CONCURRENT_MAX)
             elif gone_through < FAN_OUT:
                 return False
+            if gone_through == FAN_OUT:
+                async with self._catching_up:
+                    await asyncio.sleep(CATCH_UP_SECONDS)
         return True
 
     async def _deliver(
@@ -220,27 +254,37 @@ class DeliverWebhooks:
         last_start = self._clock.monotonic() + self._lease.total_seconds() - self._timeout - 1
         waiting = iter(claimed)
         gone = False
+        failure: CountersignError | None = None
         took: list[int] = []
 
         async def one_after_the_other() -> None:
-            nonlocal gone
+            nonlocal gone, failure
             for delivery in waiting:
+                if failure is not None:
+                    return  # due again when the lease is over
                 late = self._clock.monotonic() > last_start
-                if gone or late or self._stopping or not pace.ready:
-                    await self._give_back(delivery)
-                    continue
-                view = self._events.view(delivery.event)
-                attempt, sent = await self._attempt(target, keys, view, delivery.number)
-                took.append(attempt.duration_ms)
-                self.attempts[sent.outcome] += 1
-                pace.judge(rest=wants_rest(sent), retry_after=sent.retry_after)
-                await self._store.finish(self._finished(delivery, attempt, sent))
+                try:
+                    if gone or late or self._stopping or not pace.ready:
+                        await self._give_back(delivery)
+                        continue
+                    view = self._events.view(delivery.event)
+                    attempt, sent = await self._attempt(target, keys, view, delivery.number)
+                    took.append(attempt.duration_ms)
+                    self.attempts[sent.outcome] += 1
+                    pace.judge(rest=wants_rest(sent), retry_after=sent.retry_after)
+                    await self._store.finish(self._finished(delivery, attempt, sent))
+                except CountersignError as error:
+                    # What others have sent meanwhile is written down, if that is possible again.
+                    failure = error
+                    return
                 if sent.status == _GONE:
                     gone = True
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(concurrent, len(claimed))):
                 group.create_task(one_after_the_other())
+        if failure is not None:
+            raise failure
         if gone:
             now = from_ns(self._clock.time_ns())
             await self._store.disable(endpoint, Disabled.GONE, now)
@@ -257,7 +301,7 @@ class DeliverWebhooks:
         headers |= sign(keys, view.id, time_ns // 1_000_000_000, body)
         sent = Sent(Outcome.ADDRESS_REFUSED)
         if target is not None:
-            sent = await self._sender.post(target, headers, body)
+            sent = await self._sender.post(target, headers, body, view.event.account_id)
         took = round((self._clock.monotonic() - started) * 1000)
         return Attempt(number, from_ns(time_ns), took, sent.outcome, sent.status), sent
 

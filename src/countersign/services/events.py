@@ -85,6 +85,8 @@ class ReadEvents:
     ) -> tuple[Sequence[EventView], str | None]:
         """A page, and the cursor of the next; None: these are the latest for now.
 
+        With a type, a page may hold few or none although there is a next one.
+
         Whoever wants to go on later keeps the id of the last event: it is the cursor.
 
         Raises:
@@ -105,8 +107,11 @@ class ReadEvents:
             since=since,
             limit=limit + 1,
         )
-        found = [self.view(event) for event in await self._store.find(query)]
-        return found[:limit], found[limit - 1].id if len(found) > limit else None
+        events, last = await self._store.find(query)
+        found = [self.view(event) for event in events]
+        if len(found) > limit:
+            return found[:limit], found[limit - 1].id
+        return found, None if last is None else self.view(last).id
 
     async def _find(self, account_id: str, mode: Mode, event_id: str) -> Event | None:
         parsed = self._ids.parse(event_id)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from countersign.domain.event import EventType
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.instant import from_ns
 from countersign.domain.mode import Mode
@@ -19,11 +18,11 @@ from countersign.domain.webhook import (
     Delivery,
     DeliveryQuery,
     DeliveryStatus,
-    Disabled,
+    EndpointChanges,
     WebhookEndpoint,
     parse_target,
 )
-from countersign.errors import InvalidRequest, NotFound, WebhookEndpointDisabled
+from countersign.errors import InvalidRequest, NotFound
 from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookEndpointStore
 from countersign.services.events import EventView, ReadEvents
@@ -40,17 +39,6 @@ class EndpointView:
 
 Remember: TypeAlias = Callable[[EndpointView], IdempotencyEntry] | None
 """Makes the kept answer of an act from what it comes to."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointChanges:
-    """What to change of an endpoint; None leaves it as it is."""
-
-    url: str | None = None
-    description: str | None = None
-    event_types: frozenset[EventType] | None = None
-    every_event_type: bool = False
-    disabled: bool | None = None
 
 
 class WebhookEndpoints:
@@ -89,23 +77,22 @@ class WebhookEndpoints:
             InvalidRequest: the address or the description will not do.
             TooManyWebhookEndpoints: the account has as many as it may have.
         """
+        self._check(replace(changes, url=changes.url or ""))
         time_ns = self._clock.time_ns()
         secret, shared = await self._secrets.make(account_id)
-        endpoint = self._changed(
-            WebhookEndpoint(
-                id=timed_id(WEBHOOK_ENDPOINT, time_ns, self._entropy(8)),
-                account_id=account_id,
-                mode=mode,
-                url=changes.url or "",
-                description="",
-                event_types=None,
-                created_at=from_ns(time_ns),
-                disabled_at=None,
-                disabled_reason=None,
-                secrets=(secret,),
-            ),
-            replace(changes, url=changes.url or ""),
+        bare = WebhookEndpoint(
+            id=timed_id(WEBHOOK_ENDPOINT, time_ns, self._entropy(8)),
+            account_id=account_id,
+            mode=mode,
+            url="",
+            description="",
+            event_types=None,
+            created_at=from_ns(time_ns),
+            disabled_at=None,
+            disabled_reason=None,
+            secrets=(secret,),
         )
+        endpoint = changes.apply(bare, from_ns(time_ns))
         view = EndpointView(endpoint=endpoint, secret=shared)
         await self._store.add(endpoint, remember(view) if remember else None)
         return view
@@ -140,8 +127,9 @@ class WebhookEndpoints:
     async def change(
         self, endpoint: WebhookEndpoint, changes: EndpointChanges, remember: Remember = None
     ) -> EndpointView:
-        """Change an endpoint; running servers follow within seconds.
+        """Change an endpoint as it is now; running servers follow within seconds.
 
+        Only what is given is changed, whatever else has changed since `endpoint` was read.
         Disabling stops its deliveries. Enabling begins with what happens next; `recover` fetches
         what happened meanwhile.
 
@@ -149,9 +137,13 @@ class WebhookEndpoints:
             InvalidRequest: the address or the description will not do.
             NotFound: it was deleted meanwhile.
         """
-        view = EndpointView(endpoint=self._changed(endpoint, changes))
-        await self._store.change(view.endpoint, remember(view) if remember else None)
-        return view
+        self._check(changes)
+
+        def kept(changed: WebhookEndpoint) -> IdempotencyEntry | None:
+            return remember(EndpointView(endpoint=changed)) if remember else None
+
+        changed = await self._store.change(endpoint, changes, self._now(), kept)
+        return EndpointView(endpoint=changed)
 
     async def delete(self, endpoint: WebhookEndpoint) -> None:
         """Delete an endpoint with its secrets.
@@ -191,9 +183,9 @@ class WebhookEndpoints:
         Raises:
             InvalidRequest: `since` is in the future, or longer ago than deliveries are kept.
             WebhookEndpointDisabled: it has to be enabled first.
+            RateLimited: the last recovery is under way, or less than a minute ago.
             NotFound: it was deleted meanwhile.
         """
-        _refuse_disabled(endpoint)
         now = self._now()
         if not now - LOG_KEPT <= since <= now:
             raise InvalidRequest(f"Expected a time within the last {LOG_KEPT.days} days.")
@@ -213,7 +205,6 @@ class WebhookEndpoints:
             NotFound: there is no such event in the endpoint's account and mode.
             WebhookEndpointDisabled: it has to be enabled first.
         """
-        _refuse_disabled(endpoint)
         found = await self._events.one(endpoint.account_id, endpoint.mode, event_id)
         kept = remember(found) if remember else None
         await self._deliveries.resend(endpoint, found.event, self._now(), kept)
@@ -252,31 +243,15 @@ class WebhookEndpoints:
         found = [(self._events.view(d.event), d) for d in await self._deliveries.find(query)]
         return found[:limit], found[limit - 1][0].id if len(found) > limit else None
 
-    def _changed(self, endpoint: WebhookEndpoint, changes: EndpointChanges) -> WebhookEndpoint:
+    def _check(self, changes: EndpointChanges) -> None:
         if changes.url is not None:
             try:
                 parse_target(changes.url, private=self._private)
             except ValueError as error:
                 raise InvalidRequest(f"Expected {error} - at `$.url`.") from None
-            endpoint = replace(endpoint, url=changes.url)
-        if changes.description is not None:
-            if len(changes.description) > DESCRIPTION_LENGTH_MAX:
-                msg = f"A description has at most {DESCRIPTION_LENGTH_MAX} characters."
-                raise InvalidRequest(msg)
-            endpoint = replace(endpoint, description=changes.description)
-        if changes.every_event_type or changes.event_types is not None:
-            endpoint = replace(endpoint, event_types=changes.event_types)
-        if changes.disabled is True and endpoint.disabled_at is None:
-            now = self._now()
-            return replace(endpoint, disabled_at=now, disabled_reason=Disabled.REQUESTED)
-        if changes.disabled is False:
-            return replace(endpoint, disabled_at=None, disabled_reason=None)
-        return endpoint
+        if changes.description is not None and len(changes.description) > DESCRIPTION_LENGTH_MAX:
+            msg = f"A description has at most {DESCRIPTION_LENGTH_MAX} characters."
+            raise InvalidRequest(msg)
 
     def _now(self) -> datetime:
         return from_ns(self._clock.time_ns())
-
-
-def _refuse_disabled(endpoint: WebhookEndpoint) -> None:
-    if endpoint.disabled_at is not None:
-        raise WebhookEndpointDisabled

@@ -41,7 +41,7 @@ from countersign.domain.webhook import (
     Waiting,
     WebhookEndpoint,
 )
-from countersign.errors import CountersignError
+from countersign.errors import CountersignError, NotFound, WebhookEndpointDisabled
 from countersign.storage.batching import each
 from countersign.storage.bulk import BulkInsert
 from countersign.storage.database import Database
@@ -53,7 +53,7 @@ from countersign.storage.tables import (
     webhook_deliveries,
     webhook_endpoints,
 )
-from countersign.storage.webhooks import disable, endpoints_where
+from countersign.storage.webhooks import disable, endpoints_where, refused
 
 PENDING_MAX: Final = 20_000
 """Deliveries of one endpoint that wait; what comes after them waits as an event."""
@@ -112,8 +112,8 @@ class Deliveries:
         await self._database.write(_finish, finished)
 
     async def disable(self, endpoint: WebhookEndpoint, reason: Disabled, now: datetime) -> None:
-        """Send nothing more to an endpoint."""
-        await self._database.write(_disable, (endpoint.id, reason, now))
+        """Send nothing more to an endpoint, unless its address has changed since it was read."""
+        await self._database.write(_disable, (endpoint, reason, now))
 
     async def find(self, query: DeliveryQuery) -> Sequence[Delivery]:
         """The deliveries to an endpoint, the newest events first."""
@@ -126,8 +126,8 @@ class Deliveries:
         now: datetime,
         kept: IdempotencyEntry | None,
     ) -> None:
-        """Begin the schedule of a delivery anew, or make it."""
-        await self._database.write(_resend, (endpoint.id, event.position.seq, now, kept))
+        """Begin the schedule of a delivery again, or make the delivery."""
+        await self._database.write(_resend, (endpoint, event.position.seq, now, kept))
 
 
 @each
@@ -159,21 +159,29 @@ def _fan_out(connection: Connection, item: tuple[str, datetime, int]) -> int:
     endpoint_id, now, limit = item
     table = webhook_endpoints.c
     row = connection.execute(
-        select(table.account_id, table.mode, table.event_types, table.cursor_tx, table.cursor_seq)
+        select(table.account_id, table.mode, table.cursor_tx, table.cursor_seq, table.recovered_at)
         .where(table.id == endpoint_id, _enabled)
         .with_for_update(skip_locked=True)
     ).one_or_none()
     if row is None or _pending(connection, endpoint_id) >= PENDING_MAX:
         return 0
     cursor = Position(row.cursor_tx, row.cursor_seq)
-    found = connection.execute(after(connection, row.account_id, row.mode, cursor, limit)).all()
+    next_ = after(connection, row.account_id, row.mode, cursor, limit)
+    columns = (events.c.tx, events.c.seq, events.c.type)
+    found = connection.execute(next_.with_only_columns(*columns)).all()
     if not found:
         return 0
     (endpoint,) = endpoints_where(connection, table.id == endpoint_id)
     wanted = [e.seq for e in found if endpoint.wants(EventType(e.type))]
-    # After going back, some of them are there already.
-    known = select(_d.event_seq).where(_d.endpoint_id == endpoint_id, _d.event_seq.in_(wanted))
-    there = set(connection.execute(known).scalars()) if wanted else set()
+    # After going back or resending, some are there already.
+    own = and_(_d.endpoint_id == endpoint_id, _d.event_seq.in_(wanted))
+    there = set(connection.execute(select(_d.event_seq).where(own)).scalars()) if wanted else set()
+    if there and row.recovered_at is not None:
+        ended = _d.status.in_((DeliveryStatus.FAILED, DeliveryStatus.STOPPED))
+        again = update(webhook_deliveries).where(own, ended)
+        connection.execute(
+            again.values(status=DeliveryStatus.PENDING, step=0, created_at=now, due_at=now)
+        )
     new = [
         {
             "endpoint_id": endpoint_id,
@@ -288,9 +296,9 @@ def _finish(connection: Connection, items: Sequence[Finished]) -> Sequence[Count
 
 
 @each
-def _disable(connection: Connection, item: tuple[str, Disabled, datetime]) -> None:
-    endpoint_id, reason, now = item
-    disable(connection, endpoint_id, reason, now)
+def _disable(connection: Connection, item: tuple[WebhookEndpoint, Disabled, datetime]) -> None:
+    endpoint, reason, now = item
+    disable(connection, endpoint, reason, now)
 
 
 @each
@@ -328,17 +336,21 @@ def _find(connection: Connection, query: DeliveryQuery) -> Sequence[Delivery]:
 
 @each
 def _resend(
-    connection: Connection, item: tuple[str, int, datetime, IdempotencyEntry | None]
-) -> None:
-    endpoint_id, seq, now, kept = item
-    anew = {"status": DeliveryStatus.PENDING, "step": 0, "created_at": now, "due_at": now}
-    own = and_(_d.endpoint_id == endpoint_id, _d.event_seq == seq)
+    connection: Connection, item: tuple[WebhookEndpoint, int, datetime, IdempotencyEntry | None]
+) -> NotFound | WebhookEndpointDisabled | None:
+    endpoint, seq, now, kept = item
+    refusal = refused(connection, endpoint)
+    if refusal is not None:
+        return refusal
+    fresh = {"status": DeliveryStatus.PENDING, "step": 0, "created_at": now, "due_at": now}
+    own = and_(_d.endpoint_id == endpoint.id, _d.event_seq == seq)
     # With a new number, what comes of an attempt that is under way does not end this.
-    again = update(webhook_deliveries).where(own).values(anew).values(attempts=_d.attempts + 1)
+    again = update(webhook_deliveries).where(own).values(fresh).values(attempts=_d.attempts + 1)
     if not connection.execute(again).rowcount:
-        key = {"endpoint_id": endpoint_id, "event_seq": seq, "attempts": 0}
-        connection.execute(insert(webhook_deliveries), key | anew)
+        key = {"endpoint_id": endpoint.id, "event_seq": seq, "attempts": 0}
+        connection.execute(insert(webhook_deliveries), key | fresh)
     keep_answers(connection, [kept] if kept else [])
+    return None
 
 
 def delete_old_deliveries(

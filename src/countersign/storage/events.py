@@ -74,6 +74,8 @@ _NEXT_TX: Final[ColumnElement[int]] = literal_column(
 )
 SEQ_MAX: Final = (1 << 63) - 1
 _LOOKED_AT: Final = 1000
+WINDOW: Final = 10_000
+"""How many events one page of a type is picked from; the next page goes on after them."""
 POSITION: Final = tuple_(events.c.tx, events.c.seq)
 
 _VERIFIED: Final = (
@@ -196,14 +198,11 @@ def end_of_events(connection: Connection) -> Position:
 
 
 def last_before(connection: Connection, account_id: str, mode: Mode, at: datetime) -> Position:
-    """The position of an account's last event from before a time; the beginning if there is none.
-
-    It is found from the end, so that it takes as long as there are events since then.
-    """
+    """The position of an account's last event before a time; the beginning if there is none."""
     row = connection.execute(
         select(events.c.tx, events.c.seq)
         .where(events.c.account_id == account_id, events.c.mode == mode, events.c.at < at)
-        .order_by(events.c.tx.desc(), events.c.seq.desc())
+        .order_by(events.c.at.desc(), events.c.tx.desc(), events.c.seq.desc())
         .limit(1)
     ).one_or_none()
     return Position(-1, 0) if row is None else Position(row.tx, row.seq)
@@ -250,8 +249,8 @@ class Events:
         """The event with this number, if it is of this account and mode."""
         return await self._database.read(_get, (account_id, mode, seq))
 
-    async def find(self, query: EventQuery) -> Sequence[Event]:
-        """Oldest first, at most `query.limit`."""
+    async def find(self, query: EventQuery) -> tuple[Sequence[Event], Event | None]:
+        """Oldest first, at most `query.limit`; and where to go on if not all was looked at."""
         return await self._database.scan(_find, query)
 
     async def heal(self) -> bool:
@@ -274,17 +273,25 @@ def _get(connection: Connection, item: tuple[str, Mode, int]) -> Event | None:
 
 
 @each
-def _find(connection: Connection, query: EventQuery) -> Sequence[Event]:
+def _find(connection: Connection, query: EventQuery) -> tuple[Sequence[Event], Event | None]:
     position = query.after or Position(-1, 0)
     if query.since is not None:
         before = last_before(connection, query.account_id, query.mode, query.since)
         position = max(position, before)
-    statement = after(connection, query.account_id, query.mode, position, query.limit)
+    # A type that is seldom or never found must not walk over all events while others wait.
+    number = query.limit if query.type is None else WINDOW
+    window = after(connection, query.account_id, query.mode, position, number)
+    rows = window.subquery()
+    statement = select(rows).order_by(rows.c.tx, rows.c.seq).limit(query.limit)
     if query.type is not None:
-        statement = statement.where(events.c.type == query.type)
+        statement = statement.where(rows.c.type == query.type)
     if query.since is not None:
-        statement = statement.where(events.c.at >= query.since)
-    return [to_event(row) for row in connection.execute(statement)]
+        statement = statement.where(rows.c.at >= query.since)
+    found = [to_event(row) for row in connection.execute(statement)]
+    if len(found) == query.limit:
+        return found, None
+    last = connection.execute(window.limit(1).offset(number - 1)).one_or_none()
+    return found, None if last is None else to_event(last)
 
 
 @each

@@ -486,6 +486,7 @@ events: Final = Table(
     # Whether a test key asked for it, and nothing has happened.
     Column("triggered", Boolean, nullable=False, server_default=false()),
     Index(None, "account_id", "mode", "tx", "seq"),
+    Index(None, "account_id", "mode", "at"),
 )
 
 webhook_endpoints: Final = Table(
@@ -505,6 +506,8 @@ webhook_endpoints: Final = Table(
     # Where in the order of events the next deliveries are made from.
     Column("cursor_tx", BigInteger, nullable=False),
     Column("cursor_seq", BigInteger, nullable=False),
+    # When the cursor was last set back by a recovery.
+    Column("recovered_at", Instant),
     Index(None, "account_id", "mode"),
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,21 +21,28 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.domain.event import EventType
+from countersign.domain.event import EventType, Position
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.mode import Mode
 from countersign.domain.webhook import (
     ENDPOINTS_MAX,
+    RECOVERY_WAIT,
     SECRETS_MAX,
     DeliveryStatus,
     Disabled,
+    EndpointChanges,
     WebhookEndpoint,
     WebhookSecret,
 )
-from countersign.errors import NotFound, TooManyWebhookEndpoints
+from countersign.errors import (
+    NotFound,
+    RateLimited,
+    TooManyWebhookEndpoints,
+    WebhookEndpointDisabled,
+)
 from countersign.storage.batching import each
 from countersign.storage.database import Database
-from countersign.storage.events import end_of_events, last_before
+from countersign.storage.events import after, end_of_events, last_before
 from countersign.storage.idempotency import keep_answers
 from countersign.storage.tables import (
     accounts,
@@ -45,7 +53,7 @@ from countersign.storage.tables import (
 
 _encode_types: Final = msgspec.json.Encoder().encode
 _decode_types: Final = msgspec.json.Decoder(frozenset[EventType]).decode
-_NEARLY: Final = 1000
+_ONE_RECOVERY: Final = "An endpoint has one recovery at a time, and at most one a minute."
 _known: Final = webhook_endpoints.c.deleted_at.is_(None)
 
 
@@ -90,9 +98,15 @@ class WebhookEndpoints:
         """The endpoints of an account, oldest first."""
         return await self._database.scan(_list, (account_id, mode))
 
-    async def change(self, endpoint: WebhookEndpoint, kept: IdempotencyEntry | None) -> None:
-        """Store what may change of an endpoint: address, description, types, disabled or not."""
-        await self._database.write(_change, (endpoint, kept))
+    async def change(
+        self,
+        endpoint: WebhookEndpoint,
+        changes: EndpointChanges,
+        now: datetime,
+        keep: Callable[[WebhookEndpoint], IdempotencyEntry | None],
+    ) -> WebhookEndpoint:
+        """Apply changes to an endpoint as it is stored, and give what it has become."""
+        return await self._database.write(_change, (endpoint, changes, now, keep))
 
     async def delete(self, endpoint: WebhookEndpoint, now: datetime) -> None:
         """Forget an endpoint and its secrets; its deliveries stop."""
@@ -186,30 +200,37 @@ def _list(connection: Connection, item: tuple[str, Mode | None]) -> Sequence[Web
 @each
 def _change(
     connection: Connection,
-    item: tuple[WebhookEndpoint, IdempotencyEntry | None],
-) -> NotFound | None:
-    endpoint, kept = item
-    values: dict[str, object] = _changeable(endpoint)
-    before = _row(connection, endpoint)
-    if before is None:
+    item: tuple[
+        WebhookEndpoint,
+        EndpointChanges,
+        datetime,
+        Callable[[WebhookEndpoint], IdempotencyEntry | None],
+    ],
+) -> WebhookEndpoint | NotFound:
+    endpoint, changes, now, keep = item
+    if lock(connection, endpoint) is None:
         return NotFound()
-    if before.disabled_at is not None and endpoint.disabled_at is None:
+    (before,) = endpoints_where(connection, webhook_endpoints.c.id == endpoint.id)
+    changed = changes.apply(before, now)
+    values: dict[str, object] = _changeable(changed)
+    if before.disabled_at is not None and changed.disabled_at is None:
         # What happened meanwhile is fetched with `recover`, by those who want it.
         end = end_of_events(connection)
         values |= {"cursor_tx": end.tx, "cursor_seq": end.seq}
     connection.execute(
         update(webhook_endpoints).where(webhook_endpoints.c.id == endpoint.id).values(values)
     )
-    if endpoint.disabled_at is not None:
+    if changed.disabled_at is not None:
         stop_deliveries(connection, endpoint.id)
+    kept = keep(changed)
     keep_answers(connection, [kept] if kept else [])
-    return None
+    return changed
 
 
 @each
 def _delete(connection: Connection, item: tuple[WebhookEndpoint, datetime]) -> NotFound | None:
     endpoint, now = item
-    if _row(connection, endpoint) is None:
+    if lock(connection, endpoint) is None:
         return NotFound()
     connection.execute(
         update(webhook_endpoints)
@@ -227,7 +248,7 @@ def _rotate(
     item: tuple[WebhookEndpoint, WebhookSecret, datetime, IdempotencyEntry | None],
 ) -> NotFound | None:
     endpoint, secret, old_expires_at, kept = item
-    if _row(connection, endpoint) is None:
+    if lock(connection, endpoint) is None:
         return NotFound()
     own = webhook_secrets.c.endpoint_id == endpoint.id
     connection.execute(
@@ -258,32 +279,40 @@ def _rotate(
 def _recover(
     connection: Connection,
     item: tuple[WebhookEndpoint, datetime, datetime, IdempotencyEntry | None],
-) -> NotFound | None:
+) -> NotFound | WebhookEndpointDisabled | RateLimited | None:
     endpoint, since, now, kept = item
-    row = _row(connection, endpoint)
+    row = lock(connection, endpoint)
     if row is None:
         return NotFound()
+    if row.disabled_at is not None:
+        return WebhookEndpointDisabled()
+    wait = _wait_to_recover(connection, row, now)
+    if wait > timedelta(0):
+        return RateLimited(_ONE_RECOVERY, retry_after=math.ceil(wait.total_seconds()))
     start = last_before(connection, endpoint.account_id, endpoint.mode, since)
     if start < (row.cursor_tx, row.cursor_seq):
-        # Going over them again makes a delivery only where there is none.
+        # Going over the events again makes deliveries of those that have not succeeded.
         connection.execute(
             update(webhook_endpoints)
             .where(webhook_endpoints.c.id == endpoint.id)
-            .values(cursor_tx=start.tx, cursor_seq=start.seq)
+            .values(cursor_tx=start.tx, cursor_seq=start.seq, recovered_at=now)
         )
-    connection.execute(
-        update(webhook_deliveries)
-        .where(
-            webhook_deliveries.c.endpoint_id == endpoint.id,
-            # In the order of the primary key, nearly; some more do no harm.
-            webhook_deliveries.c.event_seq > start.seq - _NEARLY,
-            webhook_deliveries.c.created_at >= since,
-            webhook_deliveries.c.status.in_((DeliveryStatus.FAILED, DeliveryStatus.STOPPED)),
-        )
-        .values(status=DeliveryStatus.PENDING, step=0, created_at=now, due_at=now)
-    )
     keep_answers(connection, [kept] if kept else [])
     return None
+
+
+def _wait_to_recover(
+    connection: Connection, row: Row[*tuple[Any, ...]], now: datetime
+) -> timedelta:
+    """How long until the endpoint may be recovered again, as far as that is known."""
+    if row.recovered_at is None:
+        return timedelta(0)
+    cursor = Position(row.cursor_tx, row.cursor_seq)
+    next_ = connection.execute(after(connection, row.account_id, row.mode, cursor, 1)).first()
+    if next_ is not None and next_.at <= row.recovered_at:
+        return RECOVERY_WAIT  # the last one is still under way
+    wait: timedelta = row.recovered_at + RECOVERY_WAIT - now
+    return wait
 
 
 @each
@@ -318,14 +347,24 @@ def endpoints_where(
     return [_endpoint(row, secrets[row.id]) for row in rows]
 
 
-def disable(connection: Connection, endpoint_id: str, reason: Disabled, now: datetime) -> None:
-    """Send nothing more to an endpoint; an earlier reason is kept."""
-    connection.execute(
+def disable(
+    connection: Connection, endpoint: WebhookEndpoint, reason: Disabled, now: datetime
+) -> None:
+    """Send nothing more to an endpoint; an earlier reason is kept.
+
+    If its address has changed since it was read, the reason is not one of the new address.
+    """
+    changed = connection.execute(
         update(webhook_endpoints)
-        .where(webhook_endpoints.c.id == endpoint_id, webhook_endpoints.c.disabled_at.is_(None))
+        .where(
+            webhook_endpoints.c.id == endpoint.id,
+            webhook_endpoints.c.url == endpoint.url,
+            webhook_endpoints.c.disabled_at.is_(None),
+        )
         .values(disabled_at=now, disabled_reason=reason)
     )
-    stop_deliveries(connection, endpoint_id)
+    if changed.rowcount:
+        stop_deliveries(connection, endpoint.id)
 
 
 def stop_deliveries(connection: Connection, endpoint_id: str) -> None:
@@ -340,12 +379,22 @@ def stop_deliveries(connection: Connection, endpoint_id: str) -> None:
     )
 
 
-def _row(connection: Connection, endpoint: WebhookEndpoint) -> Row[*tuple[Any, ...]] | None:
+def lock(connection: Connection, endpoint: WebhookEndpoint) -> Row[*tuple[Any, ...]] | None:
     """The endpoint's row, which no other transaction changes meanwhile; None: it was deleted."""
     owned = Owned(endpoint.account_id, endpoint.mode, endpoint.id)
     return connection.execute(
         select(webhook_endpoints).where(owned.condition).with_for_update()
     ).one_or_none()
+
+
+def refused(
+    connection: Connection, endpoint: WebhookEndpoint
+) -> NotFound | WebhookEndpointDisabled | None:
+    """Lock an endpoint's row to send something to it; gives why nothing may be sent."""
+    row = lock(connection, endpoint)
+    if row is None:
+        return NotFound()
+    return None if row.disabled_at is None else WebhookEndpointDisabled()
 
 
 def _changeable(endpoint: WebhookEndpoint) -> dict[str, object]:

@@ -1,0 +1,221 @@
+"""A vendor's receiver that means harm, and the neighbour of another account who notices nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from itertools import chain, repeat
+from pathlib import Path
+
+import pytest
+
+from countersign.domain.event import EventType
+from countersign.domain.webhook import ENDPOINTS_MAX, Outcome, Target
+from countersign.errors import RateLimited
+from countersign.providers.address_guard import AddressGuard
+from countersign.providers.webhook_sender import (
+    ANSWER_BYTES_MAX,
+    HEADER_BYTES_MAX,
+    WebhookSender,
+)
+from countersign.services.deliver_webhooks import EXAMPLES_PER_ACCOUNT
+from countersign.storage import accounts as accounts_store
+from tests.storage import items
+from tests.storage.conftest import Run, on_sqlite
+from tests.webhooks.conftest import Service, assemble
+from tests.webhooks.receiver import Answer, running_receiver, until
+from tests.webhooks.test_address_guard import certificate_for
+
+ACCOUNT = "acct_of_this_test"
+PIECE = 64 * 1024
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+EXTENSION = b"1;" + b"x" * 15_000 + b"\r\na\r\n"
+
+
+def _filled(part: bytes) -> Iterator[bytes]:
+    return repeat(part * (PIECE // len(part) + 1))
+
+
+# What each sends after a request, without end, and whether the status that it sent is taken.
+ENDLESS: dict[str, tuple[bytes, bytes, Outcome]] = {
+    "interim responses": (b"", b"HTTP/1.1 100 Continue\r\n\r\n", Outcome.UNREACHABLE),
+    "early hints": (b"", b"HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n", Outcome.UNREACHABLE),
+    "header lines": (HEAD, b"a: b\r\n", Outcome.UNREACHABLE),
+    "one header line": (HEAD + b"a: ", b"b", Outcome.UNREACHABLE),
+    "chunk extensions": (CHUNKED, EXTENSION, Outcome.DELIVERED),
+    "tiny chunks": (CHUNKED, b"1\r\na\r\n", Outcome.DELIVERED),
+    "one chunk size": (CHUNKED, b"0", Outcome.UNREACHABLE),
+    "trailers": (CHUNKED + b"0\r\n", b"a: b\r\n", Outcome.UNREACHABLE),
+    "a body": (HEAD + b"Content-Length: 999999999\r\n\r\n", b"x", Outcome.DELIVERED),
+    "a body until the end": (HEAD + b"\r\n", b"x", Outcome.DELIVERED),
+}
+
+
+class Flood:
+    """A server that sends as much as is taken, and counts it."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.taken = 0
+        self.ended = 0
+        self.connections = 0
+
+
+@asynccontextmanager
+async def flooding(
+    first: bytes, then: bytes, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Flood]:
+    """Answer each connection's first request with `first`, and then with `then` without end."""
+    flood = Flood()
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            for piece in chain([first], _filled(then)):
+                writer.write(piece)
+                await writer.drain()
+                flood.taken += len(piece)
+                await asyncio.sleep(0)
+        flood.ended += 1
+        writer.close()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        flood.connections += 1
+        task = asyncio.ensure_future(converse(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    flood.port = server.sockets[0].getsockname()[1]
+    try:
+        yield flood
+    finally:
+        server.close()
+        for task in tuple(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _local(_host: str, _port: int) -> Sequence[str]:
+    return ["127.0.0.1"]
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_response_without_end_is_given_up_after_a_bounded_number_of_bytes(kind: str) -> None:
+    """Not at the timeout, which is far away here: whatever the bytes are, they are counted."""
+    first, then, outcome = ENDLESS[kind]
+
+    async def scenario() -> None:
+        sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
+        async with flooding(first, then) as flood, running_receiver() as good:
+            target = Target("http", "127.0.0.1", flood.port, "/")
+            hostile = asyncio.ensure_future(sender.post(target, {}, b"{}", ACCOUNT))
+            innocent = Target("http", "127.0.0.1", good.port, "/")
+            assert (await sender.post(innocent, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
+            assert (await hostile).outcome is outcome
+            await until(lambda: flood.ended == 1)
+            assert flood.connections == 1, "and it is not asked a second time"
+        await sender.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_response_without_end_over_tls_is_given_up_too(tmp_path: Path) -> None:
+    """As in production: https, a good certificate, and interim responses for ever."""
+
+    async def scenario() -> None:
+        tls = certificate_for("hook.example.com", tmp_path)
+        sender = WebhookSender(
+            AddressGuard(private=True, resolve=_local),
+            timeout_seconds=3600,
+            tls=ssl.create_default_context(cafile=str(tmp_path / "certificate.pem")),
+        )
+        first, then, outcome = ENDLESS["interim responses"]
+        async with flooding(first, then, tls) as flood:
+            target = Target("https", "hook.example.com", flood.port, "/")
+            assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is outcome
+            await until(lambda: flood.ended == 1)
+        await sender.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("interim", [0, 1, 3])
+def test_a_few_interim_responses_are_passed_over(interim: int) -> None:
+    """100 and 103 are HTTP: an honest server may send some before its response."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            receiver.answers(Answer(before=b"HTTP/1.1 103 Early Hints\r\n\r\n" * interim))
+            sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
+            target = Target("http", "127.0.0.1", receiver.port, "/")
+            assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
+            await sender.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_read_of_a_response_stays_below_the_limit() -> None:
+    """The limit is that of the page: a body of 64 KiB after a header of 16 KiB."""
+
+    async def scenario() -> None:
+        async with running_receiver() as receiver:
+            sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
+            target = Target("http", "127.0.0.1", receiver.port, "/")
+            header = ("X", "x" * (HEADER_BYTES_MAX - 1000))
+            receiver.answers(
+                Answer(status=200, headers=(header,), body=b"x" * (ANSWER_BYTES_MAX - 1000))
+            )
+            for _ in range(2):
+                assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
+            assert receiver.connections == 1, "read to its end, so the connection is kept"
+            await sender.close()
+
+    asyncio.run(scenario())
+
+
+@on_sqlite
+def test_examples_to_hostile_receivers_are_few_at_a_time_and_others_are_served(
+    service: Service, run: Run
+) -> None:
+    """One under way for each endpoint, a few for an account; the next one is refused with 429."""
+
+    async def scenario() -> None:
+        other = items.account()
+        await accounts_store.Accounts(service.database).add(other)
+        patient = assemble(
+            service.database, service.account_id, service.clock, timeout_seconds=3600
+        )
+        example = EventType.ACKNOWLEDGMENT_CREATED
+        async with AsyncExitStack() as stack:
+            hanging = await stack.enter_async_context(running_receiver())
+            good = await stack.enter_async_context(running_receiver())
+            hanging.answers(Answer(wait_seconds=3600))
+            endpoints = [(await service.endpoint(hanging.url))[0] for _ in range(ENDPOINTS_MAX)]
+            under_way = []
+            for endpoint in endpoints[:EXAMPLES_PER_ACCOUNT]:
+                send = patient.deliver.send_example(endpoint, example)
+                under_way.append(asyncio.ensure_future(send))
+                await until(lambda: len(hanging.received) == len(under_way))
+                with pytest.raises(RateLimited):
+                    await patient.deliver.send_example(endpoint, example)
+            with pytest.raises(RateLimited):
+                await patient.deliver.send_example(endpoints[-1], example)
+            neighbour = assemble(service.database, other.id, service.clock)
+            innocent, _ = await neighbour.endpoint(good.url)
+            attempt = await patient.deliver.send_example(innocent, example)
+            assert attempt.outcome is Outcome.DELIVERED
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+            hanging.answers(Answer())
+            again = await patient.deliver.send_example(endpoints[0], example)
+            assert again.outcome is Outcome.DELIVERED, "there is room again"
+            await neighbour.deliver.close()
+        await patient.deliver.close()
+
+    run(scenario())

@@ -1,0 +1,197 @@
+"""Recovering: all that was missed, and no way to keep the database from others."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy import Connection, event
+
+from countersign.domain.event import EventType
+from countersign.domain.mode import Mode
+from countersign.domain.webhook import RECOVERY_WAIT, DeliveryStatus
+from countersign.errors import CountersignError, RateLimited, StorageUnavailable
+from countersign.services import deliver_webhooks
+from countersign.storage import accounts as accounts_store
+from countersign.storage.batching import each
+from countersign.storage.database import Database
+from countersign.storage.deliveries import Deliveries
+from countersign.storage.events import Events, last_before
+from tests.storage import items
+from tests.storage.conftest import Run, on_sqlite
+from tests.webhooks.conftest import Service, assemble
+from tests.webhooks.receiver import Answer, running_receiver, until
+
+pytestmark = pytest.mark.contract
+NOWHERE = "http://127.0.0.1:9/hook"
+
+
+def test_an_endpoint_has_one_recovery_at_a_time_and_at_most_one_a_minute(
+    service: Service, run: Run
+) -> None:
+    """Else it could be asked for again and again, each time over all events there are."""
+
+    async def scenario() -> None:
+        endpoint, _ = await service.endpoint(NOWHERE)
+        since = service.now
+        service.clock.advance(1)
+        await service.happen(3)
+        await service.store.fan_out(endpoint, service.now, 100)
+        await service.endpoints.recover(endpoint, since)
+        with pytest.raises(RateLimited) as refused:
+            await service.endpoints.recover(endpoint, since)
+        assert refused.value.retry_after == RECOVERY_WAIT.total_seconds()
+        service.clock.advance(RECOVERY_WAIT.total_seconds() + 1)
+        with pytest.raises(RateLimited):
+            await service.endpoints.recover(endpoint, since)  # nobody has gone over them yet
+        assert await service.store.fan_out(endpoint, service.now, 100) == 3
+        await service.endpoints.recover(endpoint, since)
+        assert await service.store.fan_out(endpoint, service.now, 100) == 3
+        service.clock.advance(20)
+        with pytest.raises(RateLimited) as refused:
+            await service.endpoints.recover(endpoint, since)
+        assert refused.value.retry_after == RECOVERY_WAIT.total_seconds() - 20
+
+    run(scenario())
+
+
+def test_two_recoveries_at_once_are_one(service: Service, run: Run) -> None:
+    """Whichever server they reach: the row is locked while it is decided."""
+
+    async def scenario() -> None:
+        endpoint, _ = await service.endpoint(NOWHERE)
+        since = service.now
+        service.clock.advance(1)
+        await service.happen(1)
+        await service.store.fan_out(endpoint, service.now, 100)
+        async with Database(service.database.url) as other:
+            both = (service, assemble(other, service.account_id, service.clock))
+            outcomes = await asyncio.gather(
+                *(one.endpoints.recover(endpoint, since) for one in both), return_exceptions=True
+            )
+            await both[1].deliver.close()
+        refused = [type(o) for o in outcomes if isinstance(o, CountersignError)]
+        assert refused == [RateLimited]
+
+    run(scenario())
+
+
+def test_while_one_vendor_recovers_another_gets_its_events(
+    service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Going over many events pauses in between, and only the one that recovers waits for it."""
+    monkeypatch.setattr(deliver_webhooks, "FAN_OUT", 5)
+    monkeypatch.setattr(deliver_webhooks, "CATCH_UP_SECONDS", 3600)
+
+    async def scenario() -> None:
+        other = items.account()
+        await accounts_store.Accounts(service.database).add(other)
+        neighbour = assemble(service.database, other.id, service.clock)
+        async with running_receiver() as good:
+            since = service.now
+            service.clock.advance(1)
+            unwanted = frozenset({EventType.NOTICE_PUBLISHED})
+            hostile = [(await service.endpoint(NOWHERE, unwanted))[0] for _ in range(4)]
+            await service.happen(50)
+            for endpoint in hostile:
+                await service.store.fan_out(endpoint, service.now, 100)
+                await service.endpoints.recover(endpoint, since)
+            await neighbour.endpoint(good.url)
+            (event_id,) = await neighbour.happen()
+            delivering = asyncio.create_task(service.deliver.run())
+            await until(lambda: good.ids == [event_id])
+            for endpoint in hostile:
+                assert await service.store.fan_out(endpoint, service.now, 100) == 45
+            monkeypatch.setattr(deliver_webhooks, "_STOP_SECONDS_MAX", 0.0)
+            delivering.cancel()
+            await asyncio.gather(delivering, return_exceptions=True)
+        await neighbour.deliver.close()
+
+    run(scenario())
+
+
+@on_sqlite
+def test_the_events_since_a_time_are_found_by_an_index(service: Service, run: Run) -> None:
+    """Not by walking over all that happened since, on the event loop."""
+    plans: list[str] = []
+
+    @each
+    def explain(connection: Connection, _: None) -> None:
+        statements: list[tuple[str, object]] = []
+        event.listen(
+            connection, "before_cursor_execute", lambda *a: statements.append((a[2], a[3]))
+        )
+        last_before(connection, service.account_id, Mode.TEST, service.now)
+        ((text, parameters),) = statements
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", parameters)  # type: ignore[arg-type]
+        plans.extend(row[-1] for row in plan)
+
+    run(service.database.scan(explain, None))
+    assert "ix_events_account_id_mode_at (account_id=? AND mode=? AND at<?)" in plans[0]
+
+
+class LostDatabase(Deliveries):
+    """A database that goes away when the first result is written down, and comes back."""
+
+    lost = 0
+
+    async def finish(self, finished: object) -> None:
+        if self.lost < 1:
+            self.lost += 1
+            raise StorageUnavailable
+        await super().finish(finished)  # type: ignore[arg-type]  # as it was given
+
+
+@on_sqlite
+def test_a_database_that_goes_away_postpones_and_ends_nothing_that_is_under_way(
+    service: Service, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the others have sent is written down, and the log says postponed."""
+
+    async def scenario() -> None:
+        service.deliver._store = LostDatabase(service.database)
+        async with running_receiver() as receiver:
+            receiver.answer = lambda _: Answer(wait_seconds=0.05 * len(receiver.received))
+            endpoint, _ = await service.endpoint(receiver.url)
+            ids = await service.happen(6)
+            await service.deliver.settle()
+            assert sorted(receiver.ids) == sorted(ids), "nothing was ended on its way"
+            succeeded = await service.log(endpoint, DeliveryStatus.SUCCEEDED)
+            assert len(succeeded) == 5, "all but the one whose result was lost"
+            logged = capsys.readouterr()
+            text = logged.out + logged.err
+            assert "webhook_postponed" in text
+            assert "webhook_failed" not in text
+
+    run(scenario())
+
+
+class LateDatabase(Events):
+    """A database that is not there yet when the server starts."""
+
+    asked = 0
+
+    async def heal(self) -> bool:
+        self.asked += 1
+        if self.asked == 1:
+            raise StorageUnavailable
+        return await super().heal()
+
+
+@on_sqlite
+def test_a_database_that_is_away_at_the_start_does_not_end_deliveries(
+    service: Service, run: Run
+) -> None:
+    """They begin when it is there; nothing else would start them in this process."""
+
+    async def scenario() -> None:
+        service.events._store = LateDatabase(service.database)
+        async with running_receiver() as receiver:
+            await service.endpoint(receiver.url)
+            ids = await service.happen(1)
+            delivering = asyncio.create_task(service.deliver.run())
+            await until(lambda: receiver.ids == ids)
+            delivering.cancel()
+            await asyncio.gather(delivering, return_exceptions=True)
+
+    run(scenario())
