@@ -386,30 +386,67 @@ class Tampering:
         return replace(sent, headers=(*others, *added))
 
 
+OLDER: Final = f"7e51ff00-0000-4000-8000-{11:012d}"
+"""The session whose answer has the `vrf-` headers of Veriff's older pages."""
+
+
+@pytest.mark.parametrize("session_id", [session("verified").session_id, OLDER])
+def test_an_answer_is_authentic_under_either_name_of_its_headers(session_id: str) -> None:
+    """Veriff's reference says `x-hmac-signature`, its older pages `vrf-hmac-signature`."""
+    result = ask(session_id)
+    assert result.outcome is Outcome.VERIFIED
+    assert result.evidence is not None
+    assert result.evidence.response_signature == simulated._sign(result.evidence.raw_body)
+
+
 @pytest.mark.parametrize(
     "value", [None, "", "0" * 64, "zz" * 32, "0" * 63, "0" * 65, "sha256=" + "0" * 64]
 )
-def test_an_answer_whose_signature_is_missing_or_malformed_is_invalid(value: str | None) -> None:
+@pytest.mark.parametrize(
+    ("session_id", "header"),
+    [(session("verified").session_id, "x-hmac-signature"), (OLDER, "vrf-hmac-signature")],
+)
+def test_an_answer_whose_signature_is_missing_or_malformed_is_invalid(
+    session_id: str, header: str, value: str | None
+) -> None:
     """No signature but the right one lets an answer through."""
-    between = Tampering("vrf-hmac-signature", value)
-    result = ask(session("verified").session_id, between)
+    result = ask(session_id, Tampering(header, value))
     assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, "bad_signature")
     assert result.given_name is None
 
 
-def test_an_answer_to_another_client_is_invalid() -> None:
+@pytest.mark.parametrize(
+    ("session_id", "other"),
+    [(session("verified").session_id, "vrf"), (OLDER, "x")],
+)
+@pytest.mark.parametrize("header", ["hmac-signature", "auth-client"])
+def test_two_names_that_contradict_each_other_are_invalid(
+    session_id: str, other: str, header: str
+) -> None:
+    """Only one of two different values can be Veriff's, and nothing says which."""
+    between = Tampering(f"{other}-{header}", "0" * 64)
+    assert ask(session_id, between).outcome is Outcome.INVALID_RESPONSE
+
+
+@pytest.mark.parametrize(
+    ("session_id", "header"),
+    [(session("verified").session_id, "x-auth-client"), (OLDER, "vrf-auth-client")],
+)
+def test_an_answer_to_another_client_is_invalid(session_id: str, header: str) -> None:
     """The answer names the API key it is for; another one is not ours."""
-    between = Tampering("vrf-auth-client", "5117fab1-0000-0000-0000-000000000000")
-    assert ask(session("verified").session_id, between).outcome is Outcome.INVALID_RESPONSE
+    between = Tampering(header, "5117fab1-0000-0000-0000-000000000000")
+    assert ask(session_id, between).outcome is Outcome.INVALID_RESPONSE
 
 
 def test_only_the_live_integration_is_live() -> None:
-    """Another integration's session is not live, nor is one whose integration is not told."""
+    """The key and the secret are the integration's; another integration's session is not live."""
     first = session("verified").session_id
     assert ask(first).live is True
+    assert ask(OLDER).live is True
     assert ask(first, environment="sandbox").live is False
+    assert ask(OLDER, environment="sandbox").live is False
     assert ask(session("test_session").session_id).live is False
-    assert ask(first, Tampering("vrf-integration-id", None)).live is None
+    assert ask(first, Tampering("vrf-integration-id", "another-integration")).live is False
 
 
 @pytest.mark.parametrize(
