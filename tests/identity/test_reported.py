@@ -163,7 +163,7 @@ def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
     (line,) = asyncio.run(work())
     assert line["provider"] == name
     assert line["outcome"] == "provider_unavailable"
-    assert line["reason_code"] == "ConnectError"
+    assert line["reason_code"] == "connection_refused"
 
 
 @pytest.mark.parametrize("body", [b'{"detail":"Not Found"}', b'{"error":{"code":"x"}}', b"<html>"])
