@@ -222,9 +222,9 @@ def test_a_server_without_tls_is_a_failure_of_tls() -> None:
 @pytest.mark.parametrize(
     ("written", "seconds"),
     [
-        ("Tue, 17 Nov 2026 17:01:30 GMT", 90),
-        ("Tue, 17 Nov 2026 16:00:00 GMT", 1),
-        ("Wed, 18 Nov 2026 17:00:00 GMT", 3600),
+        ("Tue, 17 Nov 2026 21:01:30 GMT", 90),
+        ("Tue, 17 Nov 2026 20:00:00 GMT", 1),
+        ("Wed, 18 Nov 2026 21:00:00 GMT", 3600),
         ("Tue, 17 Nov 2026 17:01:30 +0000", None),
         ("Tue, 99 Nov 2026 17:01:30 GMT", None),
         ("GMT", None),
