@@ -141,6 +141,7 @@ class IdentityProvider(Protocol):
 
         Raises:
             WebhookRefused: it is not authentic, too old, or unreadable.
+            ProviderUnavailable: whether it is authentic cannot be told now (Plaid's keys).
         """
         ...
 

@@ -15,6 +15,10 @@ from hypothesis import strategies as st
 from countersign.domain.identity import WebhookHint
 from countersign.errors import WebhookRefused
 from countersign.providers.identity.didit import Credentials, Didit
+from countersign.providers.identity.didit_webhook import (
+    CANONICAL_BYTES_MAX,
+    CANONICAL_MEMBERS_MAX,
+)
 from countersign.simulators import didit as simulated
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint
 
@@ -174,6 +178,33 @@ def test_a_header_that_is_missing_or_malformed_is_refused(headers: dict[str, str
     """Time and one whole signature are needed."""
     with pytest.raises(WebhookRefused):
         read(headers, BODY)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        "x" * CANONICAL_BYTES_MAX,
+        [0] * CANONICAL_MEMBERS_MAX,
+        [{}] * (CANONICAL_MEMBERS_MAX // 2),
+        {"a": [[]] * (CANONICAL_MEMBERS_MAX // 2)},
+    ],
+)
+def test_what_is_large_counts_only_with_the_signature_of_its_bytes(decision: object) -> None:
+    """X-Signature-V2 can be checked only after parsing: a stranger must not make us parse much."""
+    message = MESSAGE | {"decision": decision}
+    body = canonical(message)
+    time = {"x-timestamp": str(SECONDS)}
+    with pytest.raises(WebhookRefused):
+        read(time | {"x-signature-v2": mac(body)}, body)
+    assert read(time | {"x-signature": mac(body)}, body) == HINT
+
+
+def test_a_number_that_would_grow_has_no_canonical_form() -> None:
+    """`1e300` is five bytes, and 301 digits as an integer."""
+    body = json.dumps(MESSAGE | {"decision": {"n": 1e300}}).encode()
+    grown = canonical(MESSAGE | {"decision": {"n": int(1e300)}})
+    with pytest.raises(WebhookRefused):
+        read({"x-timestamp": str(SECONDS), "x-signature-v2": mac(grown)}, body)
 
 
 def test_without_a_secret_every_message_is_refused() -> None:

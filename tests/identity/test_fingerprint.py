@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from countersign.domain.issuer import issuer
 from countersign.providers.identity.fingerprint import (
     ID_CARD,
     LICENCE,
@@ -18,7 +19,6 @@ from countersign.providers.identity.fingerprint import (
     kind_of,
     number_of,
 )
-from countersign.providers.identity.issuer import issuer
 from tests.identity.asking import fingerprint, keyed
 
 STATES: Final = {

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from countersign.domain.decision import decide
 from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
+from countersign.domain.instant import from_ns
 from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
 from countersign.providers.identity import onfido
 from countersign.providers.identity.onfido_output import Mapped, Output
@@ -273,25 +274,17 @@ def test_every_status_of_a_run_has_its_outcome(
 @pytest.mark.parametrize(
     ("shown", "outcome", "reason"),
     [
-        (task(result="consider"), Outcome.FAILED, "no_clear_document_report"),
-        (task(result="unidentified"), Outcome.FAILED, "no_clear_document_report"),
-        (task(result="Clear"), Outcome.FAILED, "no_clear_document_report"),
-        (task(result=...), Outcome.FAILED, "no_clear_document_report"),
-        (task(sub_result="caution"), Outcome.FAILED, "no_clear_document_report"),
-        (task(status="awaiting_data"), Outcome.FAILED, "no_clear_document_report"),
-        (TASKS[1] | {"output": None}, Outcome.FAILED, "no_clear_document_report"),
+        (task(result="consider"), Outcome.UNPROVED, "no_clear_document_report"),
+        (task(result="unidentified"), Outcome.UNPROVED, "no_clear_document_report"),
+        (task(result="Clear"), Outcome.UNPROVED, "no_clear_document_report"),
+        (task(result=...), Outcome.UNPROVED, "no_clear_document_report"),
+        (task(sub_result="caution"), Outcome.UNPROVED, "no_clear_document_report"),
+        (task(status="awaiting_data"), Outcome.UNPROVED, "no_clear_document_report"),
+        (TASKS[1] | {"output": None}, Outcome.UNPROVED, "no_clear_document_report"),
         (TASKS[1] | {"output": []}, Outcome.INVALID_RESPONSE, "unreadable_report"),
         (task() | {"id": "another"}, Outcome.INVALID_RESPONSE, "unreadable_report"),
         (task() | {"workflow_run_id": REPORT_ID}, Outcome.INVALID_RESPONSE, "unreadable_report"),
         (task(uuid="../../x"), Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (properties(date_of_birth="01.01.1990"), Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (properties(date_of_expiry="2031-02-30"), Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (properties(address_lines="94111"), Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (
-            properties(document_numbers=[{"type": "document_number", "value": "\ud800"}]),
-            Outcome.INVALID_RESPONSE,
-            "unreadable_report",
-        ),
         (b"<html>", Outcome.INVALID_RESPONSE, "unreadable_report"),
         (Reply(status=404, body=b"{}"), Outcome.INVALID_RESPONSE, "report_http_404"),
         (Reply(status=403, body=b"{}"), Outcome.PROVIDER_REJECTED, "report_http_403"),
@@ -312,10 +305,40 @@ def test_an_approved_run_without_a_clear_report_verifies_nobody(
 
 
 @pytest.mark.parametrize(
+    ("shown", "member", "reasons"),
+    [
+        (properties(date_of_birth="01.01.1990"), "date_of_birth", ["age_unknown"]),
+        (properties(date_of_birth="1990"), "date_of_birth", ["age_unknown"]),
+        (properties(date_of_expiry="2031-02-30"), "date_of_expiry", ["document_expiry_unknown"]),
+        (properties(address_lines="94111"), "address_lines", ["zip_unknown"]),
+        (
+            properties(document_numbers=[{"type": "document_number", "value": "\ud800"}]),
+            "document_numbers.value",
+            [],
+        ),
+    ],
+)
+def test_a_fact_that_cannot_be_read_is_unknown(
+    shown: object, member: str, reasons: list[str]
+) -> None:
+    """One misread member does not make the run unusable for good, and is named for the log."""
+    result = read(shown=shown)
+    decision = decide(
+        result,
+        VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED),
+        shipping_zip="94111",
+        subject_reference=None,
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert result.unread == (member,)
+    assert list(decision.reasons) == reasons
+
+
+@pytest.mark.parametrize(
     ("tasks", "outcome"),
     [
-        ([], Outcome.FAILED),
-        (TASKS[:1], Outcome.FAILED),
+        ([], Outcome.UNPROVED),
+        (TASKS[:1], Outcome.UNPROVED),
         (b"", Outcome.INVALID_RESPONSE),
         ({}, Outcome.INVALID_RESPONSE),
         ([7], Outcome.INVALID_RESPONSE),
@@ -355,7 +378,7 @@ def test_the_newest_clear_report_counts_and_few_are_asked_for() -> None:
             **TASKS[1], "id": f"document_check_{n}", "output": consider
         }  # fmt: skip
     result, asked = ask_scripted(answers, CREDENTIALS)
-    assert result.outcome is Outcome.FAILED
+    assert result.outcome is Outcome.UNPROVED
     assert len(asked) == 5
 
 
@@ -366,7 +389,7 @@ def test_properties_that_the_task_leaves_out_come_from_the_report() -> None:
     assert read(shown=shown, report=whole).date_of_birth == date(1990, 1, 1)
     for other in ({"id": SESSION}, {"name": "facial_similarity_photo"}, {"properties": 7}):
         assert read(shown=shown, report=whole | other).outcome is Outcome.INVALID_RESPONSE
-    assert read(shown=shown, report=whole | {"result": "consider"}).outcome is Outcome.FAILED
+    assert read(shown=shown, report=whole | {"result": "consider"}).outcome is Outcome.UNPROVED
     assert read(shown=shown).outcome is Outcome.INVALID_RESPONSE
 
 
@@ -474,22 +497,23 @@ def test_what_is_declared_adds_to_the_report_and_replaces_nothing_in_it() -> Non
 
 
 @pytest.mark.parametrize(
-    ("run", "outcome"),
+    ("run", "unread"),
     [
-        (changed(output={}), Outcome.VERIFIED),
-        (changed(output=None), Outcome.VERIFIED),
-        (changed(output={"dob": None, "doc": None}), Outcome.VERIFIED),
-        (changed(output={"dob": "1951"}), Outcome.INVALID_RESPONSE),
-        (changed(output={"dob": 7}), Outcome.INVALID_RESPONSE),
-        (changed(output={"doc": "94612"}), Outcome.INVALID_RESPONSE),
-        (changed(output="94612"), Outcome.INVALID_RESPONSE),
+        (changed(output={}), ()),
+        (changed(output=None), ()),
+        (changed(output={"dob": None, "doc": None}), ()),
+        (changed(output={"dob": "1951"}), ("output",)),
+        (changed(output={"dob": 7}), ("output",)),
+        (changed(output={"doc": "94612"}), ("output",)),
+        (changed(output="94612"), ("output",)),
     ],
 )
 def test_declared_output_that_is_not_what_was_declared_is_not_guessed_at(
-    run: object, outcome: Outcome
+    run: object, unread: tuple[str, ...]
 ) -> None:
-    """What is absent is unknown; what is something else is unreadable, and no exception."""
-    assert read(run, tasks=[], output=DECLARED).outcome is outcome
+    """What is absent is unknown; what is something else is unknown too, and named for the log."""
+    result = read(run, tasks=[], output=DECLARED)
+    assert (result.outcome, result.unread) == (Outcome.VERIFIED, unread)
 
 
 # --- errors and anything at all -----------------------------------------------------------------
@@ -573,8 +597,8 @@ OUTCOMES: Final = {
     "canceled": Outcome.CANCELED,
     "workflow_error": Outcome.PROVIDER_UNAVAILABLE,
     "unknown_status": Outcome.INVALID_RESPONSE,
-    "document_not_clear": Outcome.FAILED,
-    "no_document": Outcome.FAILED,
+    "document_not_clear": Outcome.UNPROVED,
+    "no_document": Outcome.UNPROVED,
     "other_environment": Outcome.NOT_FOUND,
     "wrong_id": Outcome.INVALID_RESPONSE,
     "wrong_task": Outcome.INVALID_RESPONSE,

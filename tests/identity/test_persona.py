@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from countersign.domain.decision import decide
 from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
-from countersign.domain.verification_rules import VerificationRules
+from countersign.domain.instant import from_ns
+from countersign.domain.reason import Reason
+from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
 from countersign.providers.identity import persona
 from countersign.providers.identity.persona_translate import Asked, translate
 from countersign.providers.identity.reading import evidence_of
@@ -200,6 +202,149 @@ def test_every_status_has_its_outcome(status: object, outcome: Outcome) -> None:
     assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
 
 
+@pytest.mark.parametrize(
+    ("body", "member", "reasons"),
+    [
+        (proved_by(licence(birthdate="1990")), "birthdate", ["age_unknown"]),
+        (
+            proved_by(licence(expiration_date="2030-01")),
+            "expiration-date",
+            ["document_expiry_unknown"],
+        ),
+        (proved_by(licence(address_postal_code=94110)), "address-postal-code", ["zip_unknown"]),
+        (inquiry(decisioned_at="soon"), "decisioned-at", []),
+    ],
+)
+def test_a_fact_that_cannot_be_read_is_unknown(
+    body: dict[str, Any], member: str, reasons: list[str]
+) -> None:
+    """One misread member does not make the inquiry unusable for good, and is named for the log."""
+    result = told(body)
+    decision = decide(
+        result,
+        VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED),
+        shipping_zip="94110",
+        subject_reference="buyer-1",
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert result.unread == (member,)
+    assert list(decision.reasons) == reasons
+
+
+@pytest.mark.parametrize("metadata", [[], {}, None, "odd"])
+def test_a_check_without_readable_metadata_is_a_check(metadata: object) -> None:
+    """Persona writes `[]` for an empty object, too."""
+    check = {"name": "id_glare_detection", "status": "passed", "metadata": metadata}
+    assert told(proved_by(licence(checks=[check]))).outcome is Outcome.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("kind", "check", "reason"),
+    [
+        ("government-id", "id_expired_detection", Reason.DOCUMENT_EXPIRED),
+        ("government-id", "id_blur_detection", Reason.DOCUMENT_UNREADABLE),
+        ("selfie", "selfie_id_comparison", Reason.SELFIE_MISMATCH),
+        ("selfie", "selfie_liveness_detection", Reason.SELFIE_NOT_ACCEPTED),
+        ("government-id", "id_public_figure_detection", None),
+    ],
+)
+def test_a_failed_check_becomes_a_reason_of_ours(
+    kind: str, check: str, reason: Reason | None
+) -> None:
+    """Of a selfie, too; a check that the table does not know adds nothing."""
+    failed = verification(kind, status="failed", checks=[{"name": check, "status": "failed"}])
+    result = told(proved_by(failed, status="declined"))
+    assert (result.outcome, result.reason_code, result.reason) == (Outcome.FAILED, check, reason)
+
+
+def test_a_mobile_licence_proves_a_person() -> None:
+    """`verification/mdoc` (ISO 18013-5): the same document as the card."""
+    mobile = verification(
+        "mdoc",
+        status="passed",
+        name_first="FENWICKA",
+        name_last="BRAMBLETHORPE",
+        birthdate="1991-07-22",
+        address_street="412 Crumpet Lane",
+        address_city="San Francisco",
+        address_state="CA",
+        address_postal_code="94110",
+        address_country_code="US",
+        issuing_country="US",
+        issuing_jurisdiction="CA",
+        expiration_date="2030-01-01",
+        identification_number="B8801447",
+    )
+    result = told(proved_by(mobile))
+    assert (result.outcome, result.date_of_birth_source) == (Outcome.VERIFIED, Source.DOCUMENT)
+    (address,) = result.addresses
+    assert (address.postal_code, address.country, address.source) == (
+        "94110",
+        "US",
+        Source.DOCUMENT,
+    )
+    assert result.document_fingerprint == told(APPROVED).document_fingerprint
+    assert result.document is not None
+    assert result.document.expires_on == date(2030, 1, 1)
+
+
+def test_the_chip_of_a_document_proves_a_person() -> None:
+    """`verification/government-id-nfc`: a passport's number is the country's."""
+    chip = verification(
+        "government-id-nfc",
+        status="passed",
+        birthdate="1991-07-22",
+        id_class="pp",
+        country_code="US",
+        identification_number="P16004243",
+        expiration_date="2030-01-01",
+    )
+    result = told(proved_by(chip))
+    assert (result.outcome, result.date_of_birth_source) == (Outcome.VERIFIED, Source.DOCUMENT)
+    assert result.document_fingerprint == fingerprint("US", None, "passport", "P16004243")
+    assert result.addresses == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "check", "source"),
+    [
+        ("database", {"match-result": "full"}, Source.DATABASE),
+        ("database", {}, Source.DATABASE),
+        ("database", {"match-result": "partial"}, Source.USER),
+        ("aamva", {"match-result": None}, Source.DATABASE),
+        ("aamva", {"match-result": "partial"}, Source.USER),
+    ],
+)
+def test_a_comparison_of_one_attribute_vouches_for_that(
+    kind: str, check: dict[str, Any], source: Source
+) -> None:
+    """`database_birthdate_comparison` and its like, unless they say that the match is partial."""
+    checks = [
+        {"name": f"{kind}_{name}_comparison", "status": "passed", "metadata": check}
+        for name in ("birthdate", "address")
+    ]
+    facts = {"birthdate": "1991-07-22", "address_postal_code": "94110", "country_code": "US"}
+    result = told(proved_by(verification(kind, status="passed", checks=checks, **facts)))
+    assert result.date_of_birth_source is source
+    assert {address.source for address in result.addresses} == {source}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("aamva", "aamva_identity_comparison"), ("database", "database_standard_identity_comparison")],
+)
+@pytest.mark.parametrize(("match", "source"), [("full", Source.DATABASE), ("partial", Source.USER)])
+def test_a_comparison_of_all_attributes_vouches_for_each_that_matches_fully(
+    kind: str, name: str, match: str, source: Source
+) -> None:
+    """Newer templates compare everything in one check, and name each attribute in it."""
+    checks = [database(match)["attributes"]["checks"][0] | {"name": name}]
+    facts = {"birthdate": "1991-07-22", "address_postal_code": "94110", "country_code": "US"}
+    result = told(proved_by(verification(kind, status="passed", checks=checks, **facts)))
+    assert result.date_of_birth_source is source
+    assert {address.source for address in result.addresses} == {source}
+
+
 def test_a_redacted_inquiry_still_says_approved_and_is_not() -> None:
     """`redacted-at` is looked at before the status, of the inquiry and of its proof."""
     gone = "2026-11-02T00:00:00.000Z"
@@ -223,7 +368,7 @@ def test_approval_without_proof_verifies_nobody(
 ) -> None:
     """A reviewer's yes to a selfie, a telephone or a bill says nothing about who it is."""
     result = told(proved_by(*included))
-    assert (result.outcome, result.reason_code) == (Outcome.FAILED, reason)
+    assert (result.outcome, result.reason_code) == (Outcome.UNPROVED, reason)
 
 
 def test_verifications_that_the_key_may_not_read_are_our_mistake() -> None:
@@ -520,7 +665,7 @@ OUTCOMES: Final = {
     "review": Outcome.PENDING,
     "declined": Outcome.FAILED,
     "failed": Outcome.FAILED,
-    "no_passed_verification": Outcome.FAILED,
+    "no_passed_verification": Outcome.UNPROVED,
     "expired": Outcome.EXPIRED,
     "unknown_status": Outcome.INVALID_RESPONSE,
     "redacted": Outcome.REDACTED,

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from countersign.domain.decision import decide
 from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
+from countersign.domain.instant import from_ns
+from countersign.domain.reason import Reason
 from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
 from countersign.providers.identity import plaid
 from countersign.providers.identity.plaid_translate import Asked, translate
@@ -174,10 +176,10 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
         (changed(redacted_at="x", status="odd"), Outcome.REDACTED, None),
         (documents(document(redacted_at="2026-11-02T00:00:00Z")), Outcome.REDACTED, None),
         # `success` without a document, a face, or a verdict proves nobody.
-        (NO_DOCUMENT, Outcome.FAILED, "documentary_verification.not_applicable"),
+        (NO_DOCUMENT, Outcome.UNPROVED, "documentary_verification.not_applicable"),
         (
             documents(document(status="failed"), step="success"),
-            Outcome.FAILED,
+            Outcome.UNPROVED,
             "documentary_verification.success",
         ),
         (documents(DOCUMENT, step="failed"), Outcome.FAILED, "documentary_verification.failed"),
@@ -187,7 +189,7 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
             "documentary_verification.manually_rejected",
         ),
         (changed(steps={"selfie_check": "failed"}), Outcome.FAILED, "selfie_check.failed"),
-        (changed(steps={"selfie_check": "active"}), Outcome.FAILED, "selfie_check.active"),
+        (changed(steps={"selfie_check": "active"}), Outcome.UNPROVED, "selfie_check.active"),
         (changed(steps={"selfie_check": "splendid"}), Outcome.INVALID_RESPONSE, "unreadable"),
         (documents(DOCUMENT, step="splendid"), Outcome.INVALID_RESPONSE, "unreadable"),
         (
@@ -195,9 +197,6 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
             Outcome.INVALID_RESPONSE,
             "unreadable",
         ),
-        (extracted(date_of_birth="29/05/1990"), Outcome.INVALID_RESPONSE, "unreadable"),
-        (extracted(date_of_birth=19900529), Outcome.INVALID_RESPONSE, "unreadable"),
-        (extracted(expiration_date="2030-02-30"), Outcome.INVALID_RESPONSE, "unreadable"),
     ],
 )
 def test_every_status_and_trap_has_its_outcome(
@@ -231,7 +230,16 @@ def test_a_document_approved_by_a_reviewer_counts() -> None:
         {"kyc_check": {"address": {"summary": "no_data"}}},
         {"kyc_check": {"address": {"postal_code": "partial_match"}}},
         {"kyc_check": {"address": {"postal_code": "no_match"}}},
-        {"kyc_check": {"name": {"summary": "partial_match"}}},
+        {
+            "kyc_check": {
+                "name": {"summary": "partial_match"},
+                "date_of_birth": {"summary": "no_data"},
+            }
+        },
+        {"kyc_check": {"name": {"summary": ["match"]}}},
+        {"kyc_check": {"date_of_birth": {"summary": ["no_match"]}}},
+        {"kyc_check": {"address": {"postal_code": ["match"]}}},
+        {"kyc_check": {"id_number": {"ssa_verification": {"is_deceased": "yes"}}}},
         {"kyc_check": {"status": "failed"}},
         {"kyc_check": {"id_number": {"ssa_verification": {"is_deceased": True}}}},
         {"kyc_check": None},
@@ -250,7 +258,7 @@ def test_a_typed_address_that_did_not_match_is_not_told(change: dict[str, Any]) 
     "analysis",
     [
         {"extracted_data": {"name": "no_match"}},
-        {"extracted_data": {"name": "partial_match"}},
+        {"extracted_data": {"name": "partial_match", "date_of_birth": "no_data"}},
         {"extracted_data": {"date_of_birth": "no_match"}},
         {"extracted_data": None},
     ],
@@ -259,6 +267,71 @@ def test_matched_data_of_another_person_is_not_mixed_in(analysis: dict[str, Any]
     """One's own licence beside the typed name and address of somebody else proves no address."""
     result = read(reply(documents(document(analysis=analysis))))
     assert [address.source for address in result.addresses] == [Source.DOCUMENT]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kyc_check": {"name": {"summary": "partial_match"}}},
+        {
+            "documentary_verification": {
+                "documents": [document(analysis={"extracted_data": {"name": "partial_match"}})]
+            }
+        },
+    ],
+)
+def test_a_name_that_agrees_in_part_counts_with_the_birth_date(change: dict[str, Any]) -> None:
+    """Mike is Michael, and a middle name is left out, where the birth date is the same."""
+    result = read(reply(merged(SUCCESS, change)))
+    assert [address.source for address in result.addresses] == [Source.DOCUMENT, Source.DATABASE]
+
+
+@pytest.mark.parametrize(
+    ("body", "member", "reasons"),
+    [
+        (extracted(date_of_birth="29/05/1990"), "date_of_birth", ["age_unknown"]),
+        (extracted(date_of_birth=19900529), "date_of_birth", ["age_unknown"]),
+        (extracted(expiration_date="2030-02-30"), "expiration_date", ["document_expiry_unknown"]),
+        (extracted(address="94111"), "address", ["zip_unknown"]),
+        (changed(completed_at="yesterday"), "completed_at", []),
+    ],
+)
+def test_a_fact_that_cannot_be_read_is_unknown(
+    body: dict[str, Any], member: str, reasons: list[str]
+) -> None:
+    """One misread member does not make the session unusable for good, and is named for the log."""
+    result = read(reply(merged(body, {"kyc_check": None})))
+    decision = decide(
+        result,
+        VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED),
+        shipping_zip="94111",
+        subject_reference=None,
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert result.unread == (member,)
+    assert list(decision.reasons) == reasons
+
+
+def test_a_reviewers_yes_counts_beside_plaids_own() -> None:
+    """The step says `manually_approved` where the section still says what Plaid found."""
+    body = merged(SUCCESS, {"steps": {"documentary_verification": "manually_approved"}})
+    assert read(reply(body)).outcome is Outcome.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ("selfie_check", Reason.SELFIE_NOT_ACCEPTED),
+        ("documentary_verification", Reason.DOCUMENT_NOT_ACCEPTED),
+        ("kyc_check", Reason.DETAILS_MISMATCH),
+        ("verify_sms", Reason.CONTACT_UNVERIFIED),
+        ("watchlist_screening", None),
+        ("risk_check", None),
+    ],
+)
+def test_a_failed_step_becomes_a_reason_of_ours(step: str, reason: Reason | None) -> None:
+    """Where it says something that the buyer can act on."""
+    assert read(reply(changed(status="failed", steps={step: "failed"}))).reason is reason
 
 
 def test_a_birth_that_no_document_shows_may_come_from_the_data_source() -> None:
@@ -294,7 +367,8 @@ def test_without_a_document_only_accounts_that_accept_it_are_served() -> None:
 )
 def test_that_policy_covers_a_missing_document_not_a_refused_one(change: dict[str, Any]) -> None:
     """A document that failed is not made good by data that matched."""
-    assert read(reply(merged(NO_DOCUMENT, change)), KYC_ACCEPTED).outcome is Outcome.FAILED
+    outcome = read(reply(merged(NO_DOCUMENT, change)), KYC_ACCEPTED).outcome
+    assert outcome in {Outcome.FAILED, Outcome.UNPROVED}
 
 
 def test_an_unmatched_name_tells_nothing_of_a_person() -> None:
@@ -473,7 +547,7 @@ OUTCOMES: Final = {
     "unknown_status": Outcome.INVALID_RESPONSE,
     "redacted": Outcome.REDACTED,
     "redacted_document": Outcome.REDACTED,
-    "no_document": Outcome.FAILED,
+    "no_document": Outcome.UNPROVED,
     "other_environment": Outcome.NOT_FOUND,
     "wrong_id": Outcome.INVALID_RESPONSE,
     "truncated": Outcome.INVALID_RESPONSE,

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.domain.identity import Outcome, WebhookHint
-from countersign.errors import WebhookRefused
+from countersign.errors import ProviderUnavailable, WebhookRefused
 from countersign.providers.identity import plaid
 from countersign.providers.identity.plaid_webhook import (
     ASKS_MAX,
@@ -110,10 +110,19 @@ class Keys:
         return reply({"key": self.known[kid], "request_id": "r"}, self.status)
 
 
-async def reading(sent: str | None, body: bytes, keys: Keys) -> WebhookHint | None:
+async def reading(
+    sent: str | None, body: bytes, keys: Keys, asked_about: tuple[str, ...] = ()
+) -> WebhookHint | None:
     headers = {} if sent is None else {"plaid-verification": sent}
     now = keys.clock.time_ns() // 10**9
-    return await read(headers, body, keys=keys.kept, now=now, session_id=plaid.SESSION_ID)
+    return await read(
+        headers,
+        body,
+        keys=keys.kept,
+        now=now,
+        session_id=plaid.SESSION_ID,
+        asked_about=asked_about,
+    )
 
 
 def hint(sent: str | None, body: bytes = BODY, keys: Keys | None = None) -> WebhookHint | None:
@@ -341,7 +350,7 @@ def in_turn(keys: Keys, *steps: Callable[[], str]) -> list[bool]:
             try:
                 await reading(step(), BODY, keys)
                 found.append(False)
-            except WebhookRefused:
+            except (WebhookRefused, ProviderUnavailable):
                 found.append(True)
         return found
 
@@ -423,6 +432,54 @@ def test_no_more_than_a_few_keys_are_kept() -> None:
     steps = [at(keys, 60.0 * n, kid=kid) for n, kid in enumerate(known)]
     assert not any(in_turn(keys, *steps))
     assert len(keys.kept._keys) == KEYS_MAX
+
+
+def test_what_cannot_be_told_now_is_503_and_not_a_refusal() -> None:
+    """Plaid sends a message again after a 503; it may give up on an address that answers 400."""
+    keys = Keys(known={KID: jwk(), "next": jwk(kid="next")})
+    in_turn(keys, *[at(keys, 1, kid=f"made-up-{n}") for n in range(ASKS_MAX)])
+    with pytest.raises(ProviderUnavailable) as refusal:
+        hint(at(keys, 2, kid="next")(), BODY, keys)
+    assert refusal.value.retry_after >= 1
+    with pytest.raises(ProviderUnavailable):
+        hint(GOOD, BODY, Keys(down=True))
+
+
+def test_strangers_do_not_hold_up_a_new_key_for_a_session_that_was_asked_about() -> None:
+    """They cannot name one; what they make up uses up only its own allowance."""
+    keys = Keys(known={"next": jwk(kid="next")})
+    in_turn(keys, *[at(keys, 1, kid=f"made-up-{n}") for n in range(40)])
+    sent = at(keys, 2, kid="next")()
+    found = asyncio.run(reading(sent, BODY, keys, asked_about=(SESSION,)))
+    assert found is not None
+    assert found.session_id == SESSION
+
+
+def test_a_known_key_waits_for_no_other() -> None:
+    """Nor does a new one: Plaid may take long to answer about a key that is made up."""
+    keys = Keys(known={KID: jwk(), "next": jwk(kid="next")})
+
+    async def run() -> None:
+        asked, answered = asyncio.Event(), asyncio.Event()
+
+        async def slow(kid: str) -> ProviderReply:
+            if kid == "made-up":
+                asked.set()
+                await answered.wait()
+            return await keys.ask(kid)
+
+        keys.kept = WebhookKeys(slow, keys.clock)
+        await reading(GOOD, BODY, keys)
+        stranger = asyncio.create_task(reading(token(header={"kid": "made-up"}), BODY, keys))
+        await asked.wait()
+        assert await reading(GOOD, BODY, keys) is not None
+        assert await reading(token(header={"kid": "next"}), BODY, keys) is not None
+        assert not stranger.done()
+        answered.set()
+        with pytest.raises(WebhookRefused):
+            await stranger
+
+    asyncio.run(asyncio.wait_for(run(), 10))
 
 
 @pytest.mark.parametrize("trouble", [{"down": True}, {"status": 503}, {"status": 429}])

@@ -47,7 +47,9 @@ class Saying:
         self.closed = True
 
 
-def logged(outcome: Outcome, reason: str | None, request_id: str | None) -> list[Any]:
+def logged(
+    outcome: Outcome, reason: str | None, request_id: str | None, unread: tuple[str, ...] = ()
+) -> list[Any]:
     answer = reply(b"Jane Doe", 418)
     evidence = evidence_of(answer, FixedClock(), request_id=request_id)
     result = ProviderResult(
@@ -57,6 +59,7 @@ def logged(outcome: Outcome, reason: str | None, request_id: str | None) -> list
         provider_status="Jane",
         subject_reference="Doe",
         reason_code=reason,
+        unread=unread,
         evidence=evidence,
     )
     with capture_logs() as lines:
@@ -82,6 +85,19 @@ def test_only_an_answer_that_decides_nothing_is_reported(outcome: Outcome) -> No
             "request_id": "req_1",
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "event"),
+    [
+        (Outcome.VERIFIED, "provider_facts_unreadable"),
+        (Outcome.INVALID_RESPONSE, "provider_gave_no_verdict"),
+    ],
+)
+def test_members_that_could_not_be_read_are_named(outcome: Outcome, event: str) -> None:
+    """Else nobody can see why a buyer is refused, or a session is unusable at each try."""
+    (line,) = logged(outcome, None, None, unread=("verified_outputs.dob",))
+    assert (line["event"], line["members"]) == (event, ["verified_outputs.dob"])
 
 
 @pytest.mark.parametrize("request_id", [None, "", "Jane Doe", "a" * 129, "a\nb", "é", "a" * 128])
@@ -147,7 +163,7 @@ def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
     (line,) = asyncio.run(work())
     assert line["provider"] == name
     assert line["outcome"] == "provider_unavailable"
-    assert line["reason_code"] == "ConnectError"
+    assert line["reason_code"] == "connection_refused"
 
 
 @pytest.mark.parametrize("body", [b'{"detail":"Not Found"}', b'{"error":{"code":"x"}}', b"<html>"])

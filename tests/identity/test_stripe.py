@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from countersign.domain.decision import decide
 from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
-from countersign.domain.verification_rules import VerificationRules
+from countersign.domain.instant import from_ns
+from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
 from countersign.providers.identity import stripe
 from countersign.providers.identity.reading import evidence_of
 from countersign.providers.identity.stripe_translate import Asked, translate
@@ -139,11 +140,6 @@ def test_a_verified_session_gives_the_documents_facts() -> None:
         (changed(redaction={"status": "never_heard_of"}), Outcome.REDACTED, None),
         (outputs(first_name="[redacted]"), Outcome.REDACTED, None),
         (outputs(dob={"day": 1, "month": 1, "year": 1}), Outcome.REDACTED, None),
-        (
-            outputs(dob={"day": 31, "month": 2, "year": 1990}),
-            Outcome.INVALID_RESPONSE,
-            "unreadable",
-        ),
         (document(number="[redacted]"), Outcome.REDACTED, None),
     ],
 )
@@ -154,6 +150,47 @@ def test_every_status_and_trap_has_its_outcome(
     result = read(reply(body))
     assert (result.outcome, result.reason_code) == (outcome, reason)
     assert (result.date_of_birth, result.addresses, result.given_name) == (None, (), None)
+
+
+@pytest.mark.parametrize(
+    ("body", "member", "reasons"),
+    [
+        (
+            outputs(dob={"day": 31, "month": 2, "year": 1990}),
+            "verified_outputs.dob",
+            ["age_unknown"],
+        ),
+        (outputs(address="94110"), "verified_outputs.address", ["zip_unknown"]),
+        (
+            document(expiration_date={"day": "1", "month": 12, "year": 2030}),
+            "document.expiration_date",
+            ["document_expiry_unknown"],
+        ),
+    ],
+)
+def test_a_fact_that_cannot_be_read_is_unknown(
+    body: dict[str, Any], member: str, reasons: list[str]
+) -> None:
+    """One misread member does not make the session unusable for good, and is named for the log."""
+    result = read(reply(body))
+    decision = decide(
+        result,
+        VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED),
+        shipping_zip="94110",
+        subject_reference="buyer-1",
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert result.unread == (member,)
+    assert list(decision.reasons) == reasons
+
+
+@pytest.mark.parametrize("code", ERROR_CODES)
+def test_every_error_becomes_a_reason_of_ours(code: str) -> None:
+    """Of the published codes only `abandoned` says no more than that there is no result."""
+    result = read(reply(changed(status="requires_input", last_error={"code": code})))
+    assert (result.reason is None) is (code == "abandoned")
+    unknown = changed(status="requires_input", last_error={"code": "never_heard_of"})
+    assert read(reply(unknown)).reason is None
 
 
 @pytest.mark.parametrize("code", ERROR_CODES)

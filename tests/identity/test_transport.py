@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import httpx2
 import pytest
 
 from countersign.domain.identity import Outcome
 from countersign.providers.identity import stripe, transport
 from countersign.providers.identity.breaker import FAILURES
+from countersign.providers.identity.reported import reason_word
 from countersign.providers.identity.transport import (
     CONCURRENT_MAX,
     ProviderHttp,
@@ -132,7 +137,7 @@ def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
         (503, {"retry-after": "7"}, 7),
         (429, {"retry-after": "0"}, 1),
         (429, {"retry-after": "999999"}, 3600),
-        (429, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+        (429, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, 1),
         (429, {"ratelimit-reset": "30"}, 30),
         (429, {"x-ratelimit-reset": "30"}, 30),
         (429, {"x-ratelimit-reset": str(int(NOW) + 42)}, 42),
@@ -166,3 +171,69 @@ def test_a_reply_is_stamped_with_the_time_at_which_it_came() -> None:
         await http.close()
 
     run(told, work)
+
+
+def test_a_closed_port_is_a_connection_refused() -> None:
+    """A wrong name, a closed port and a refused certificate are put right in different places."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+        async def work() -> str:
+            http = single(url, FixedClock())
+            try:
+                return (await failure(http)).reason
+            finally:
+                await http.close()
+
+        assert asyncio.run(work()) == "connection_refused"
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "name_not_resolved"),
+        (ssl.SSLCertVerificationError("self-signed"), "certificate_refused"),
+        (ExceptionGroup("all addresses", [OSError(errno.ENETUNREACH, "")]), "network_unreachable"),
+        (OSError(errno.EPERM, "filtered"), "network_unreachable"),
+        (ValueError("Jane Doe"), "ConnectError"),
+        (None, "ConnectError"),
+    ],
+)
+def test_a_connection_that_fails_is_named_by_its_cause(cause: Exception | None, kind: str) -> None:
+    """However deep it is; and by a word that is logged."""
+    error = httpx2.ConnectError("vs_JaneDoe")
+    error.__cause__ = cause
+    assert transport._kind(error) == kind
+    assert reason_word(kind) == kind
+
+
+def test_a_server_without_tls_is_a_failure_of_tls() -> None:
+    """So that nobody looks for it in the name or in the firewall."""
+
+    async def work(url: str) -> None:
+        http = single(url.replace("http://", "https://"), FixedClock())
+        assert (await failure(http)).reason == "tls_failure"
+        await http.close()
+
+    run(Told(Reply(status=200, body=b"{}")), work)
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("Tue, 17 Nov 2026 21:01:30 GMT", 90),
+        ("Tue, 17 Nov 2026 20:00:00 GMT", 1),
+        ("Wed, 18 Nov 2026 21:00:00 GMT", 3600),
+        ("Tue, 17 Nov 2026 17:01:30 +0000", None),
+        ("Tue, 99 Nov 2026 17:01:30 GMT", None),
+        ("GMT", None),
+        (" GMT", None),
+    ],
+)
+def test_a_time_to_come_back_may_be_a_date(written: str, seconds: int | None) -> None:
+    """RFC 9110 allows both; what is neither says nothing."""
+    reply = ProviderReply(
+        status=503, headers={"retry-after": written}, body=b"", target="GET /", came_at=int(NOW)
+    )
+    assert reply.retry_after == seconds

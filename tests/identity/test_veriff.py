@@ -19,7 +19,7 @@ from countersign.domain.buyer import BuyerStatus
 from countersign.domain.decision import decide
 from countersign.domain.identity import Outcome, ProviderResult, Source
 from countersign.domain.instant import from_ns
-from countersign.domain.verification_rules import VerificationRules
+from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
 from countersign.providers.identity import veriff
 from countersign.providers.identity.reading import evidence_of
 from countersign.providers.identity.veriff_translate import refusal, translate
@@ -152,18 +152,81 @@ def test_no_verification_is_no_decision_yet(verification: object) -> None:
         (b"\xff\xfe", "unreadable"),
         (json.dumps(ANSWER).encode()[:-40], "unreadable"),
         (b'{"status":"success","status":"success","verification":null}', "unreadable"),
-        (changed(person=PERSON | {"dateOfBirth": "30.03.1990"}), "unreadable"),
-        (changed(person=PERSON | {"dateOfBirth": 19900330}), "unreadable"),
-        (changed(document=DOCUMENT | {"validUntil": "2030-02-30"}), "unreadable"),
-        (changed(person=PERSON | {"addresses": "94111"}), "unreadable"),
-        (changed(decisionTime="0001-01-01T00:00:00+14:00"), "unreadable"),
-        (changed(document=DOCUMENT | {"number": "\ud800"}), "unreadable"),
     ],
 )
 def test_what_cannot_be_read_is_invalid(answer: object, reason: str) -> None:
     """Another session's answer, broken JSON and impossible values never verify."""
     result = read(answer)
     assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, reason)
+
+
+@pytest.mark.parametrize(
+    ("answer", "member", "reasons"),
+    [
+        (changed(person=PERSON | {"dateOfBirth": "30.03.1990"}), "dateOfBirth", ["age_unknown"]),
+        (changed(person=PERSON | {"dateOfBirth": "1990-02-31"}), "dateOfBirth", ["age_unknown"]),
+        (changed(person=PERSON | {"dateOfBirth": 19900330}), "dateOfBirth", ["age_unknown"]),
+        (
+            changed(document=DOCUMENT | {"validUntil": "2030-02-30"}),
+            "document.validUntil",
+            ["document_expiry_unknown"],
+        ),
+        (changed(person=PERSON | {"addresses": "94111"}), "addresses", ["zip_unknown"]),
+        (
+            changed(
+                person=PERSON | {"addresses": [{"parsedAddress": PARSED | {"postcode": 94111}}]}
+            ),
+            "postcode",
+            ["zip_unknown"],
+        ),
+        (changed(decisionTime="0001-01-01T00:00:00+14:00"), "decisionTime", []),
+        (changed(document=DOCUMENT | {"number": "\ud800"}), "document.number", []),
+    ],
+)
+def test_a_fact_that_cannot_be_read_is_unknown(
+    answer: object, member: str, reasons: list[str]
+) -> None:
+    """One misread member does not make the session unusable for good, and is named for the log."""
+    result = read(answer)
+    decision = decide(
+        result,
+        VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED),
+        shipping_zip="94111",
+        subject_reference="buyer-1",
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert result.unread == (member,)
+    assert list(decision.reasons) == reasons
+
+
+def test_what_is_missing_from_an_unusable_answer_is_named() -> None:
+    """The log says which member, for the operator has nothing else to go by."""
+    assert read(changed(vendorData={})).unread == ("vendorData",)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "reasons"),
+    [
+        ("declined", 103, ["identity_failed", "selfie_mismatch"]),
+        ("declined", "511", ["identity_failed", "document_expired"]),
+        ("declined", 106, ["identity_failed"]),
+        ("declined", 99999, ["identity_failed"]),
+        ("resubmission_requested", 204, ["identity_requires_input", "document_unreadable"]),
+        ("resubmission_requested", None, ["identity_requires_input"]),
+    ],
+)
+def test_a_reason_code_becomes_a_reason_of_ours(
+    status: str, code: object, reasons: list[str]
+) -> None:
+    """After the outcome's own reason; a code that is not in the table adds none."""
+    decision = decide(
+        read(changed(status=status, reasonCode=code)),
+        VerificationRules(),
+        shipping_zip="94111",
+        subject_reference="buyer-1",
+        now=from_ns(FixedClock().time_ns()),
+    )
+    assert list(decision.reasons) == reasons
 
 
 def test_an_age_guessed_from_a_face_and_a_bare_year_are_no_birth_date() -> None:
@@ -386,30 +449,67 @@ class Tampering:
         return replace(sent, headers=(*others, *added))
 
 
+OLDER: Final = f"7e51ff00-0000-4000-8000-{11:012d}"
+"""The session whose answer has the `vrf-` headers of Veriff's older pages."""
+
+
+@pytest.mark.parametrize("session_id", [session("verified").session_id, OLDER])
+def test_an_answer_is_authentic_under_either_name_of_its_headers(session_id: str) -> None:
+    """Veriff's reference says `x-hmac-signature`, its older pages `vrf-hmac-signature`."""
+    result = ask(session_id)
+    assert result.outcome is Outcome.VERIFIED
+    assert result.evidence is not None
+    assert result.evidence.response_signature == simulated._sign(result.evidence.raw_body)
+
+
 @pytest.mark.parametrize(
     "value", [None, "", "0" * 64, "zz" * 32, "0" * 63, "0" * 65, "sha256=" + "0" * 64]
 )
-def test_an_answer_whose_signature_is_missing_or_malformed_is_invalid(value: str | None) -> None:
+@pytest.mark.parametrize(
+    ("session_id", "header"),
+    [(session("verified").session_id, "x-hmac-signature"), (OLDER, "vrf-hmac-signature")],
+)
+def test_an_answer_whose_signature_is_missing_or_malformed_is_invalid(
+    session_id: str, header: str, value: str | None
+) -> None:
     """No signature but the right one lets an answer through."""
-    between = Tampering("vrf-hmac-signature", value)
-    result = ask(session("verified").session_id, between)
+    result = ask(session_id, Tampering(header, value))
     assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, "bad_signature")
     assert result.given_name is None
 
 
-def test_an_answer_to_another_client_is_invalid() -> None:
+@pytest.mark.parametrize(
+    ("session_id", "other"),
+    [(session("verified").session_id, "vrf"), (OLDER, "x")],
+)
+@pytest.mark.parametrize("header", ["hmac-signature", "auth-client"])
+def test_two_names_that_contradict_each_other_are_invalid(
+    session_id: str, other: str, header: str
+) -> None:
+    """Only one of two different values can be Veriff's, and nothing says which."""
+    between = Tampering(f"{other}-{header}", "0" * 64)
+    assert ask(session_id, between).outcome is Outcome.INVALID_RESPONSE
+
+
+@pytest.mark.parametrize(
+    ("session_id", "header"),
+    [(session("verified").session_id, "x-auth-client"), (OLDER, "vrf-auth-client")],
+)
+def test_an_answer_to_another_client_is_invalid(session_id: str, header: str) -> None:
     """The answer names the API key it is for; another one is not ours."""
-    between = Tampering("vrf-auth-client", "5117fab1-0000-0000-0000-000000000000")
-    assert ask(session("verified").session_id, between).outcome is Outcome.INVALID_RESPONSE
+    between = Tampering(header, "5117fab1-0000-0000-0000-000000000000")
+    assert ask(session_id, between).outcome is Outcome.INVALID_RESPONSE
 
 
 def test_only_the_live_integration_is_live() -> None:
-    """Another integration's session is not live, nor is one whose integration is not told."""
+    """The key and the secret are the integration's; another integration's session is not live."""
     first = session("verified").session_id
     assert ask(first).live is True
+    assert ask(OLDER).live is True
     assert ask(first, environment="sandbox").live is False
+    assert ask(OLDER, environment="sandbox").live is False
     assert ask(session("test_session").session_id).live is False
-    assert ask(first, Tampering("vrf-integration-id", None)).live is None
+    assert ask(first, Tampering("vrf-integration-id", "another-integration")).live is False
 
 
 @pytest.mark.parametrize(

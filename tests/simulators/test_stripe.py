@@ -151,22 +151,34 @@ def test_a_test_key_sees_the_test_mode_only() -> None:
 
 
 def test_reports_and_lists_are_served_too() -> None:
-    """A report by its own identifier, with and without its sensitive members, and a page."""
+    """A report by its own identifier, with and without its sensitive members, and pages.
 
-    def use(client: sdk.StripeClient) -> tuple[VerificationReport, VerificationReport, int]:
+    No filter is passed over: what is not played is refused.
+    """
+
+    def use(
+        client: sdk.StripeClient,
+    ) -> tuple[VerificationReport, VerificationReport, int, int, set[str]]:
         report_id = session_id("Verified").replace("vs_", "vr_")
         reports = client.v1.identity.verification_reports
         plain = reports.retrieve(report_id)
         full = reports.retrieve(report_id, {"expand": ["document.number"]})
-        page = client.v1.identity.verification_sessions.list()
-        return plain, full, len(page.data)
+        sessions = client.v1.identity.verification_sessions
+        page = sessions.list()
+        paged = len(list(sessions.list({"limit": 7}).auto_paging_iter()))
+        canceled = {one.status for one in sessions.list({"status": "canceled"}).data}
+        with pytest.raises(sdk.InvalidRequestError, match="unknown parameter"):
+            sessions.list({"related_customer": "cus_1"})
+        return plain, full, len(page.data), paged, canceled
 
-    plain, full, listed = with_sdk(use)
+    plain, full, listed, paged, canceled = with_sdk(use)
     assert plain.document is not None
     assert "number" not in plain.document
     assert full.document is not None
     assert str(full.document.number).startswith("Q7714093")
-    assert listed > 40
+    assert listed == 10
+    assert paged > 40
+    assert canceled == {"canceled"}
 
 
 def test_redacting_and_canceling_follow_stripes_rules() -> None:

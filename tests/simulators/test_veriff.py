@@ -72,14 +72,23 @@ def test_every_personal_string_of_a_session_is_told() -> None:
         assert found - {None} <= set(session.personal)
 
 
-def test_every_answer_is_signed_and_names_client_and_integration() -> None:
-    """Veriff's signature is the HMAC of the raw body of the answer."""
-    first = SIMULATOR.sessions[0]
-    reply = decision(first.session_id)
+def test_an_answer_has_the_headers_that_the_reference_lists() -> None:
+    """`x-auth-client` and `x-hmac-signature` over the raw body, and no integration."""
+    reply = decision(SIMULATOR.sessions[0].session_id)
+    headers = dict(reply.headers)
+    assert headers["x-hmac-signature"] == sign(reply.body)
+    assert headers["x-auth-client"] == SIMULATOR.credentials["api_key"]
+    assert not any(name.startswith("vrf-") for name in headers)
+
+
+def test_one_session_has_the_headers_that_older_pages_show() -> None:
+    """`vrf-auth-client`, `vrf-hmac-signature` and `vrf-integration-id`."""
+    reply = decision(f"7e51ff00-0000-4000-8000-{11:012d}")
     headers = dict(reply.headers)
     assert headers["vrf-hmac-signature"] == sign(reply.body)
     assert headers["vrf-auth-client"] == SIMULATOR.credentials["api_key"]
     assert headers["vrf-integration-id"] == SIMULATOR.credentials["integration_id"]
+    assert not any(name.startswith("x-") for name in headers)
 
 
 def test_an_undecided_session_has_a_null_verification() -> None:

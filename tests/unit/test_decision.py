@@ -52,6 +52,22 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
     ({"outcome": O.EXPIRED}, None, S.REQUIRES_INPUT, (R.SESSION_EXPIRED,)),
     ({"outcome": O.FAILED}, None, S.FAILED, (R.IDENTITY_FAILED,)),
     ({"outcome": O.REDACTED}, None, S.FAILED, (R.SESSION_REDACTED,)),
+    ({"outcome": O.UNPROVED}, None, S.FAILED, (R.IDENTITY_NOT_PROVED,)),
+    # Why it decided so comes after that.
+    *(
+        ({"outcome": O.FAILED, "reason": why}, None, S.FAILED, (R.IDENTITY_FAILED, why))
+        for why in (
+            R.DOCUMENT_UNREADABLE, R.DOCUMENT_UNSUPPORTED, R.DOCUMENT_NOT_ACCEPTED,
+            R.SELFIE_MISMATCH, R.SELFIE_NOT_ACCEPTED, R.DETAILS_MISMATCH, R.CONTACT_UNVERIFIED,
+            R.CONSENT_DECLINED, R.DEVICE_UNSUPPORTED, R.AGE_BELOW_MINIMUM, R.DOCUMENT_EXPIRED,
+        )
+    ),
+    (
+        {"outcome": O.REQUIRES_INPUT, "reason": R.SELFIE_MISMATCH},
+        None,
+        S.REQUIRES_INPUT,
+        (R.IDENTITY_REQUIRES_INPUT, R.SELFIE_MISMATCH),
+    ),
     *(
         ({"outcome": outcome}, None, S.FAILED, (R.IDENTITY_FAILED,))
         for outcome in (
@@ -62,7 +78,9 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
     ({"date_of_birth": None}, None, S.FAILED, (R.AGE_UNKNOWN,)),
     ({"date_of_birth": date(1, 1, 1)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
     ({"date_of_birth": date(1899, 12, 31)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
-    ({"date_of_birth": date(1900, 1, 1)}, None, S.VERIFIED, ()),
+    # Nobody is 121 years old.
+    ({"date_of_birth": date(1905, 11, 20)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
+    ({"date_of_birth": date(1905, 11, 21)}, None, S.VERIFIED, ()),
     ({"date_of_birth": TODAY + timedelta(days=1)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
     ({"date_of_birth": TODAY}, None, S.FAILED, (R.AGE_BELOW_MINIMUM,)),
     ({"date_of_birth": date(2010, 1, 1)}, None, S.FAILED, (R.AGE_BELOW_MINIMUM,)),
@@ -113,11 +131,14 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
     ),
     *(
         ({"addresses": (address(country=name),)}, None, S.VERIFIED, ())
-        for name in ("US", "us", " USA ", "United States", "United States of America")
+        for name in (
+            "US", "us", " USA ", "United States", "United States of America", "U.S.", "U.S.A.",
+            "PR", "GU", "VI", "AS", "MP", "PRI", "Puerto Rico", "Guam",
+        )
     ),
     *(
         ({"addresses": (address(country=name),)}, None, S.FAILED, (R.ZIP_UNKNOWN,))
-        for name in ("CA", "DE", "UK", "UM", "U", "U.S.", "XX")
+        for name in ("CA", "DE", "UK", "UM", "U", "XX", "VG")
     ),
     *(
         ({"addresses": (address(country=name),)}, None, S.FAILED, (R.ZIP_UNKNOWN,))
@@ -307,6 +328,32 @@ def test_a_document_is_valid_until_its_last_day_ends_in_the_zone() -> None:
     assert decided(said, now=ends).reasons == (R.DOCUMENT_EXPIRED,)
 
 
+@pytest.mark.parametrize(
+    ("last", "expiry", "expires_at"),
+    [
+        # Through the last day of the document, in the account's zone.
+        (
+            date(2026, 11, 23),
+            DocumentExpiry.UNEXPIRED_IF_KNOWN,
+            datetime(2026, 11, 24, 8, tzinfo=UTC),
+        ),
+        (date(2026, 11, 23), DocumentExpiry.UNEXPIRED, datetime(2026, 11, 24, 8, tzinfo=UTC)),
+        (date(2026, 11, 20), DocumentExpiry.UNEXPIRED, datetime(2026, 11, 21, 8, tzinfo=UTC)),
+        (date(2026, 11, 23), DocumentExpiry.IGNORED, NOW + timedelta(days=365)),
+        (date(2027, 11, 19), DocumentExpiry.UNEXPIRED, datetime(2027, 11, 20, 8, tzinfo=UTC)),
+        (date(2027, 11, 20), DocumentExpiry.UNEXPIRED, NOW + timedelta(days=365)),
+        (date.max, DocumentExpiry.UNEXPIRED, NOW + timedelta(days=365)),
+        (None, DocumentExpiry.UNEXPIRED_IF_KNOWN, NOW + timedelta(days=365)),
+    ],
+)
+def test_a_verification_ends_with_its_document(
+    last: date | None, expiry: DocumentExpiry, expires_at: datetime
+) -> None:
+    """A buyer is not verified for a year by a licence that is valid for three days."""
+    rules = VerificationRules(document_expiry=expiry)
+    assert decided(result(document=document(last)), rules).expires_at == expires_at
+
+
 @pytest.mark.parametrize("minimum", [18, 21, 23, 50])
 @pytest.mark.parametrize("years", [18, 20, 21, 24, 25, 29, 30, 49, 50, 99])
 def test_of_an_age_only_a_few_thresholds_are_kept(years: int, minimum: int) -> None:
@@ -343,7 +390,9 @@ ZIPS: list[tuple[str | None, str, Reason | None]] = [
     ("94110", "94111", R.ZIP_MISMATCH),
     ("2139", "02139", R.ZIP_UNKNOWN),
     ("941", "94110", R.ZIP_UNKNOWN),
-    ("94110-", "94110", R.ZIP_UNKNOWN),
+    ("94110-", "94110", None),
+    ("00000", "00000", R.ZIP_UNKNOWN),
+    ("00000-0000", "00000", R.ZIP_UNKNOWN),
     ("94110-12", "94110", R.ZIP_UNKNOWN),
     ("9411012345", "94110", R.ZIP_UNKNOWN),
     ("94110abc", "94110", R.ZIP_UNKNOWN),
@@ -496,7 +545,7 @@ def _old_enough(said: ProviderResult, rules: VerificationRules, today: str) -> b
         return False
     # Whoever turns N today was born at the latest on this day N years ago.
     turns = f"{born.year + rules.minimum_age:04}{born:%m%d}"
-    return born.year >= 1900 and f"{born:%Y%m%d}" <= today and turns <= today
+    return today[:4] <= str(born.year + 120) and f"{born:%Y%m%d}" <= today and turns <= today
 
 
 def _document_is_fine(said: ProviderResult, rules: VerificationRules, today: date) -> bool:
@@ -557,7 +606,7 @@ def test_a_result_with_nothing_wrong_verifies_by_any_rules(
 ) -> None:
     """The property above is not kept by verifying nobody."""
     said = result(
-        date_of_birth=date(1905, 1, 1), addresses=tuple(address(source=s) for s in PROOFS)
+        date_of_birth=date(1910, 1, 1), addresses=tuple(address(source=s) for s in PROOFS)
     )
     decision = decided(said, rules, subject_reference=subject)
     bound = subject is not None or not rules.subject_reference_required

@@ -68,7 +68,10 @@ def test_a_session_verifies_only_if_it_may_and_its_answer_is_not_personal(
         verified = verdict == (200, "verified", None)
         if verified != (session.plays == "verified"):
             wrong.append((session.plays, verdict))
-        if ANSWERS.get(session.plays, verdict) != verdict:
+        # Why the provider decided so may come after the reason of ours.
+        status, word, reasons = verdict
+        ours = (status, word, reasons[:1] if reasons else reasons)
+        if ANSWERS.get(session.plays, ours) != ours:
             wrong.append((session.plays, verdict))
         shown = answer.text + str(answer.headers.raw)
         leaked += [f"{word} in the answer" for word in session.personal if word in shown]

@@ -43,8 +43,8 @@ def answers_as(vendor: Insider, session: Session, other: Session) -> Mood:
         )
         answered = simulator.simulator.answer(swapped)
         body = answered.body.replace(its.encode(), mine.encode())
-        kept = [pair for pair in answered.headers if pair[0].lower() != "vrf-hmac-signature"]
-        headers = (*kept, ("vrf-hmac-signature", signed(body)))
+        kept = [pair for pair in answered.headers if pair[0].lower() != "x-hmac-signature"]
+        headers = (*kept, ("x-hmac-signature", signed(body)))
         return replace(answered, body=body, headers=headers)
 
     return mood

@@ -6,28 +6,34 @@ One pure function. Unknown is never a pass, and every reason is told at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from countersign.domain.buyer import BuyerStatus
 from countersign.domain.facts import Facts, document_reasons
 from countersign.domain.identity import Address, Outcome, ProviderResult, Source, Tri
+from countersign.domain.issuer import US, issuer
 from countersign.domain.postal_code import document_zip5, zip5
 from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import AbsentCountry, VerificationRules
+from countersign.domain.verification_rules import (
+    AbsentCountry,
+    DocumentExpiry,
+    VerificationRules,
+)
 
 AGES_TOLD: Final = (18, 19, 20, 21, 25, 30)
 """Of an age is kept only which of these it had reached: enough to judge by, too little to know."""
-_FIRST_YEAR: Final = 1900
-"""An earlier year of birth is a mistake, or what a provider puts in the place of a redacted one."""
+_AGE_MAX: Final = 120
+"""A birth date that makes anybody older is a mistake, or stands in the place of a redacted one."""
 _FIRST_DECISION: Final = 2000
-_US: Final = frozenset({"US", "USA", "UNITED STATES", "UNITED STATES OF AMERICA"})
 _UNDECIDED: Final[dict[Outcome, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
     Outcome.PENDING: (BuyerStatus.PENDING, ()),
     Outcome.REQUIRES_INPUT: (BuyerStatus.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,)),
     Outcome.CANCELED: (BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_CANCELED,)),
     Outcome.EXPIRED: (BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_EXPIRED,)),
     Outcome.FAILED: (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,)),
+    Outcome.UNPROVED: (BuyerStatus.FAILED, (Reason.IDENTITY_NOT_PROVED,)),
     Outcome.REDACTED: (BuyerStatus.FAILED, (Reason.SESSION_REDACTED,)),
 }
 
@@ -84,7 +90,8 @@ def decide(
         status, reasons = _UNDECIDED.get(
             result.outcome, (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,))
         )
-        return _decision(status, *reasons)
+        finer = () if result.reason is None else (result.reason,)
+        return _decision(status, *reasons, *finer)
     today = rules.day_of(now)
     unexpired = _unexpired(result, today)
     proved = proved_zips(result, rules)
@@ -97,11 +104,11 @@ def decide(
     born = result.date_of_birth
     if reasons or born is None:
         return _decision(BuyerStatus.FAILED, *(reasons or (Reason.AGE_UNKNOWN,)))
-    began = min(time for time in (now, _decided_at(result), first_verified_at) if time is not None)
+    began = min(at for at in (now, _decided_at(result), first_verified_at) if at is not None)
     return Decision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
-        expires_at=began + timedelta(days=rules.validity_days),
+        expires_at=_expires_at(began, result, rules),
         facts=Facts(
             age_over=max(
                 age for age in (*AGES_TOLD, rules.minimum_age) if age <= age_on(born, today)
@@ -132,8 +139,11 @@ def proved_zips(
     for address in result.addresses:
         if address.source not in rules.zip_sources or address.source in {Source.USER, Source.NONE}:
             continue
-        country = (address.country or "").strip().upper()
-        if country not in _US and (country or rules.absent_country is not AbsentCountry.US):
+        # A territory has a country code of its own, and ZIP codes of the United States.
+        where = issuer(address.country, None)
+        if where is None and rules.absent_country is not AbsentCountry.US:
+            continue
+        if where is not None and where[0] != US:
             continue
         digits = document_zip5(address.postal_code or "")
         if digits is not None:
@@ -165,7 +175,7 @@ def _unbound(
 
 
 def _country_assumed(address: Address) -> bool:
-    return not (address.country or "").strip()
+    return issuer(address.country, None) is None
 
 
 def _decided_at(result: ProviderResult) -> datetime | None:
@@ -182,6 +192,21 @@ def _unexpired(result: ProviderResult, today: date) -> Tri:
     return Tri.PASS if today <= expires_on else Tri.FAIL
 
 
+def _expires_at(began: datetime, result: ProviderResult, rules: VerificationRules) -> datetime:
+    """When it ends: with its validity, or before that with the last day of the document."""
+    ends = began + timedelta(days=rules.validity_days)
+    last = result.document.expires_on if result.document else None
+    if (
+        last is None
+        or rules.document_expiry is DocumentExpiry.IGNORED
+        or last >= rules.day_of(ends)
+    ):
+        return ends
+    return datetime.combine(last + timedelta(days=1), time.min, ZoneInfo(rules.zone)).astimezone(
+        UTC
+    )
+
+
 def _age_reasons(
     result: ProviderResult, rules: VerificationRules, today: date
 ) -> tuple[Reason, ...]:
@@ -189,8 +214,8 @@ def _age_reasons(
     if (
         born is None
         or result.date_of_birth_source in {Source.USER, Source.NONE}
-        or born.year < _FIRST_YEAR
         or born > today
+        or age_on(born, today) > _AGE_MAX
     ):
         return (Reason.AGE_UNKNOWN,)
     return (Reason.AGE_BELOW_MINIMUM,) if age_on(born, today) < rules.minimum_age else ()

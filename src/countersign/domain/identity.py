@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
+from countersign.domain.reason import Reason
+
 
 class Outcome(StrEnum):
     """What came of asking a provider for a session."""
@@ -23,6 +25,8 @@ class Outcome(StrEnum):
     """The buyer has to begin or to try again."""
     FAILED = "failed"
     """The provider's negative, final decision."""
+    UNPROVED = "unproved"
+    """The provider's positive decision, but by nothing that proves anybody here."""
     CANCELED = "canceled"
     EXPIRED = "expired"
     REDACTED = "redacted"
@@ -136,6 +140,10 @@ class ProviderResult(_Private):
     """The provider's own status, verbatim."""
     reason_code: str | None = None
     """The provider's own reason, verbatim; never a text with personal data in it."""
+    reason: Reason | None = None
+    """What that says in our words, where it says more than `outcome` does."""
+    unread: tuple[str, ...] = ()
+    """The names of members that could not be read: what they would tell is unknown."""
     live: bool | None = None
     """False for a session of the provider's test mode; None if the provider does not say."""
     subject_reference: str | None = None

@@ -7,7 +7,7 @@ ZIP_PATTERN: Final = r"^[0-9]{5}(-[0-9]{4})?$"
 """Five ASCII digits, or ZIP+4, as a JSON Schema (ECMA 262) pattern."""
 
 _ZIP: Final = re.compile(r"[0-9]{5}(?:-[0-9]{4})?\Z")
-_DOCUMENT_ZIP: Final = re.compile(r"([0-9]{5})(?:-?[0-9]{4})?\Z")
+_DOCUMENT_ZIP: Final = re.compile(r"(?!00000)([0-9]{5})(?:-|-?[0-9]{4})?\Z")
 
 
 def is_zip(text: str) -> bool:
@@ -23,7 +23,8 @@ def zip5(text: str) -> str:
 def document_zip5(text: str) -> str | None:
     """The first five digits of a ZIP code as documents carry it; None if it is none.
 
-    Licences hold five digits, ZIP+4, or nine digits in a row, with spaces around.
+    Licences hold five digits, ZIP+4, or nine digits in a row, with spaces around, or a hyphen
+    before four digits that are missing. Five zeros stand where there is none.
     """
     match = _DOCUMENT_ZIP.match(text.replace(" ", ""))
     return match[1] if match else None

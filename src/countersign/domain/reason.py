@@ -8,12 +8,24 @@ class Reason(StrEnum):
 
     # The provider's decision.
     IDENTITY_FAILED = "identity_failed"
+    IDENTITY_NOT_PROVED = "identity_not_proved"
+    """The provider approves, but by nothing that proves who somebody is."""
     IDENTITY_REQUIRES_INPUT = "identity_requires_input"
     SESSION_CANCELED = "session_canceled"
     SESSION_EXPIRED = "session_expired"
     SESSION_REDACTED = "session_redacted"
     SESSION_UNDECIDED = "session_undecided"
     """It stayed undecided for as long as we ask about it."""
+    # Why the provider decided so, where it says; always after one of the above.
+    DOCUMENT_UNREADABLE = "document_unreadable"
+    DOCUMENT_UNSUPPORTED = "document_unsupported"
+    DOCUMENT_NOT_ACCEPTED = "document_not_accepted"
+    SELFIE_MISMATCH = "selfie_mismatch"
+    SELFIE_NOT_ACCEPTED = "selfie_not_accepted"
+    DETAILS_MISMATCH = "details_mismatch"
+    CONTACT_UNVERIFIED = "contact_unverified"
+    CONSENT_DECLINED = "consent_declined"
+    DEVICE_UNSUPPORTED = "device_unsupported"
     # Whose session it is.
     SESSION_NOT_BOUND = "session_not_bound"
     TEST_SESSION = "test_session"

@@ -33,6 +33,7 @@ _KEYS: Final = frozenset(
 )
 _SENSITIVE_KEYS: Final = frozenset((SENSITIVE_KEY, ALLOW_LISTED_KEY, TEST_KEY))
 WEBHOOK_SECRET: Final = "whsec_simulated_signing_secret"  # noqa: S105 - made up
+_LIST_PARAMETERS: Final = frozenset({"limit", "starting_after", "status", "client_reference_id"})
 _RECENT_HOURS: Final = 48.0
 
 _SENSITIVE_REFUSED: Final = (
@@ -85,7 +86,7 @@ class Stripe:
         if request.method != "GET":
             return None
         if request.path == _SESSIONS:
-            return self._list([self._body(part) for part in self._parts(key)])
+            return self._list([self._body(part) for part in self._parts(key)], request.query)
         if path == _SESSIONS:
             return self._session(request, unquote(last), key)
         if path == _REPORTS:
@@ -209,9 +210,27 @@ class Stripe:
             )
         return self._error(404, message, code="resource_missing")
 
-    def _list(self, bodies: Sequence[Mapping[str, Any]]) -> Reply:
-        data = [shown(body, (), sensitive=False) for body in bodies]
-        page = {"object": "list", "url": _SESSIONS, "has_more": False, "data": data}
+    def _list(self, bodies: Sequence[Mapping[str, Any]], query: Sequence[tuple[str, str]]) -> Reply:
+        """A page: a filter that is not played is refused rather than passed over."""
+        asked = dict(query)
+        unknown = next((name for name in asked if name not in _LIST_PARAMETERS), None)
+        if unknown is not None:
+            message = f"Received unknown parameter: {unknown}"
+            return self._error(400, message, code="parameter_unknown")
+        filters = [name for name in ("status", "client_reference_id") if name in asked]
+        found = [body for body in bodies if all(body[name] == asked[name] for name in filters)]
+        after = [body["id"] for body in found].index
+        limit = asked.get("limit", "10")
+        try:
+            start = after(asked["starting_after"]) + 1 if "starting_after" in asked else 0
+        except ValueError:
+            return self._missing("VerificationSession", asked["starting_after"])
+        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:4]) <= 100):
+            return self._error(400, "Invalid limit", code="parameter_invalid_integer")
+        end = start + int(limit)
+        data = [shown(body, (), sensitive=False) for body in found[start:end]]
+        more = end < len(found)
+        page = {"object": "list", "url": _SESSIONS, "has_more": more, "data": data}
         return self._reply(200, page)
 
     def _error(

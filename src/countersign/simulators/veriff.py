@@ -1,7 +1,7 @@
 """A simulated Veriff: `GET /v1/sessions/{id}/decision`, signed, and both of its webhooks.
 
-Written from Veriff's own pages ("Decision data", "HMAC authentication", "Decision webhook",
-"Verification session status codes").
+Written from Veriff's own pages (API reference "/v1/sessions/{sessionId}/decision", "Decision data",
+"HMAC authentication", "Decision webhook", "Verification session status codes").
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class VeriffSimulator:
                 _JSON,
                 ("X-AUTH-CLIENT", API_KEY),
                 ("X-HMAC-SIGNATURE", _sign(body)),
-                ("vrf-integration-id", part.integration),
+                ("vrf-integration-id", part.integration or INTEGRATION),
             ),
             body=body,
         )
@@ -225,9 +225,13 @@ def _signed(body: bytes, part: Part) -> Reply:
     if part.plays == "cut":
         cut_after = len(body) // 2
     signed = body + b" " if part.plays == "wrong_signature" else body
-    headers = [_JSON, ("vrf-auth-client", API_KEY), ("vrf-integration-id", part.integration)]
+    # The reference of this very call says `x-`; older pages say `vrf-`.
+    prefix = "vrf" if part.feedback_headers else "x"
+    headers = [_JSON, (f"{prefix}-auth-client", API_KEY)]
+    if part.integration is not None:
+        headers.append(("vrf-integration-id", part.integration))
     if part.plays != "unsigned":
-        headers.append(("vrf-hmac-signature", _sign(signed)))
+        headers.append((f"{prefix}-hmac-signature", _sign(signed)))
     return Reply(status=200, body=body, headers=tuple(headers), delay=delay, cut_after=cut_after)
 
 

@@ -26,7 +26,10 @@ class Part:
     verification: Mapping[str, Any] | None = field(default_factory=dict)
     """Members that replace those of a plain approval; None for no decision."""
     id_version: str = "4"
-    integration: str = INTEGRATION
+    integration: str | None = None
+    """The integration that the answer names; Veriff's reference lists no such header."""
+    feedback_headers: bool = False
+    """Whether client and signature stand in the `vrf-` headers that older pages of Veriff show."""
 
     @property
     def session_id(self) -> str:
@@ -118,6 +121,14 @@ def parts(now: Callable[[], float]) -> Sequence[Part]:
             plays="verified",
             person=_person(8, "ORSOLVINA", "GLIMMERPATCH"),
             verification={"code": 9121},
+        ),
+        # The headers as older pages of Veriff show them.
+        Part(
+            number=11,
+            plays="verified",
+            person=_person(11, "ZEPHYRINDA", "QUILLHOOTER"),
+            integration=INTEGRATION,
+            feedback_headers=True,
         ),
         # The server stumbles once over these, and then answers.
         Part(number=9, plays="verified", person=_person(9, "CASPERION", "DUNDERWILLOW")),

@@ -42,6 +42,7 @@ FIELDS: Final[Mapping[str, Use]] = {
     "face_matches[].status": Use.OPTIONAL,
     "database_validations[].status": Use.OPTIONAL,
     "poa_verifications[].status": Use.CHECKED,
+    "poa_verifications[].issuing_state": Use.OPTIONAL,
     **{f"poa_verifications[].poa_parsed_address.{name}": use for name, use in _PARSED.items()},
     # Disagrees with the date of birth in Didit's own examples.
     "id_verifications[].age": Use.IGNORED,
@@ -68,8 +69,8 @@ FIELDS: Final[Mapping[str, Use]] = {
     # What we or the buyer said before: no proof.
     "expected_details.*": Use.IGNORED,
     "metadata.*": Use.IGNORED,
-    # Of the making of the session, not of the decision, whose time no member tells.
-    "created_at": Use.IGNORED,
+    # Of the making of the session: it was not decided before, and when, no member tells.
+    "created_at": Use.OPTIONAL,
     # How the operator has set up Didit.
     "session_number": Use.IGNORED,
     "workflow_id": Use.IGNORED,

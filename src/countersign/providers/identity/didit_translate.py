@@ -21,16 +21,19 @@ from countersign.domain.identity import (
     Source,
     Tri,
 )
+from countersign.domain.reason import Reason
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.reading import (
     Unreadable,
-    flag,
+    facts_unknown,
+    instant,
     iso_date,
     mapping,
     outcome_of_status,
     read_object,
     sequence,
     text,
+    unreadable,
 )
 from countersign.providers.identity.same_person import Holder
 
@@ -62,6 +65,52 @@ _FEATURES: Final = (
     "database_validations",
 )
 _RISK: Final = re.compile(r"[A-Z][A-Z0-9_]{0,79}", re.ASCII)
+REASONS: Final[Mapping[str, Reason]] = {
+    "DOCUMENT_EXPIRED": Reason.DOCUMENT_EXPIRED,
+    "MINIMUM_AGE_NOT_MET": Reason.AGE_BELOW_MINIMUM,
+    **dict.fromkeys(
+        ("DOCUMENT_NOT_SUPPORTED_FOR_APPLICATION", "PORTRAIT_IMAGE_NOT_DETECTED"),
+        Reason.DOCUMENT_UNSUPPORTED,
+    ),
+    **dict.fromkeys(
+        (
+            "QR_NOT_DETECTED",
+            "BARCODE_NOT_DETECTED",
+            "MRZ_NOT_DETECTED",
+            "COULD_NOT_RECOGNIZE_DOCUMENT",
+            "DOCUMENT_SIDES_MISMATCH",
+        ),
+        Reason.DOCUMENT_UNREADABLE,
+    ),
+    **dict.fromkeys(
+        (
+            "QR_VALIDATION_FAILED",
+            "BARCODE_VALIDATION_FAILED",
+            "MRZ_VALIDATION_FAILED",
+            "MRZ_AND_DATA_EXTRACTED_FROM_OCR_NOT_SAME",
+            "DATA_INCONSISTENT",
+            "SCREEN_CAPTURE_DETECTED",
+            "PRINTED_COPY_DETECTED",
+            "PORTRAIT_MANIPULATION_DETECTED",
+        ),
+        Reason.DOCUMENT_NOT_ACCEPTED,
+    ),
+    "LOW_FACE_MATCH_SIMILARITY": Reason.SELFIE_MISMATCH,
+    **dict.fromkeys(
+        ("NO_FACE_DETECTED", "LOW_LIVENESS_SCORE", "LIVENESS_FACE_ATTACK", "LOW_FACE_QUALITY"),
+        Reason.SELFIE_NOT_ACCEPTED,
+    ),
+    **dict.fromkeys(
+        (
+            "DOCUMENT_NAME_DIFFERENT_FROM_OTHER_APPROVED_DOCUMENTS",
+            "NAME_MISMATCH_ID_VERIFICATION",
+            "NAME_MISMATCH_WITH_PROVIDED",
+            "POA_NAME_MISMATCH_BETWEEN_DOCUMENTS",
+        ),
+        Reason.DETAILS_MISMATCH,
+    ),
+}
+"""What Didit's risks say (its pages of warnings); the lists of blocked people say nothing here."""
 _NAME_MATCH_MIN: Final = 90
 """Of 100: how alike the name on a proof of address has to be to that on the document. Didit's page
 "Proof of address warnings" says that 90 to 95 is typical; an account can let any mismatch pass, and
@@ -103,9 +152,8 @@ def translate(
     """The result of an answer with status 200; whatever the bytes are, there is one."""
     try:
         return _translate(body, session_id, fingerprint, evidence)
-    except (Unreadable, ValueError, OverflowError):
-        # The last two: text that no encoding has, and the like.
-        return _invalid(session_id, evidence, "unreadable")
+    except Unreadable as unread:
+        return replace(_invalid(session_id, evidence, "unreadable"), unread=(str(unread),))
 
 
 def _translate(
@@ -122,26 +170,31 @@ def _translate(
     if outcome is None:
         return _invalid(session_id, evidence, "unknown_status")
     environment = text(answer.get("environment"), "environment")
-    passed = outcome is Outcome.VERIFIED
-    return ProviderResult(
-        provider="didit",
-        session_id=session_id,
-        outcome=outcome,
-        provider_status=status,
-        reason_code=None if passed else _reason(answer),
-        live=_LIVE.get(environment, False),
-        subject_reference=text(answer.get("vendor_data"), "vendor_data"),
-        checks=tuple(_checks(answer)),
-        evidence=evidence,
-        **(_facts(answer, fingerprint) if passed else {}),
-    )
+    subject_reference = text(answer.get("vendor_data"), "vendor_data")
+    with facts_unknown() as unread:
+        facts = _facts(answer, fingerprint) if outcome is Outcome.VERIFIED else _why(answer)
+        result = ProviderResult(
+            provider="didit",
+            session_id=session_id,
+            outcome=outcome if facts is not None else Outcome.UNPROVED,
+            provider_status=status,
+            live=_LIVE.get(environment, False),
+            subject_reference=subject_reference,
+            # When it was decided, no member tells; not before it was made.
+            decided_at=instant(answer.get("created_at"), "created_at"),
+            checks=tuple(_checks(answer)),
+            evidence=evidence,
+            **(facts or {}),
+        )
+    return replace(result, unread=tuple(unread))
 
 
-def _facts(answer: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, Any]:
+def _facts(answer: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, Any] | None:
+    """What is proved of the person; None without a document."""
     documents = _approved(answer, "id_verifications")
     if not documents:
         # Whose address is it, if nobody has shown who they are?
-        return {}
+        return None
     last = documents[-1]
     holder = _holder(last)
     of_one = all(_holder(each).may_be(holder) for each in documents[:-1])
@@ -190,9 +243,18 @@ def _names_alike(proof: Mapping[str, Any]) -> bool:
     score = proof.get("name_match_score_id_verification")
     if not isinstance(score, int | float) or isinstance(score, bool) or score < _NAME_MATCH_MIN:
         return False
-    warnings = sequence(proof.get("warnings"), "warnings")
-    risks = {str(mapping(warning, "warning").get("risk")) for warning in warnings}
-    return risks.isdisjoint(_NAME_MISMATCHES)
+    risks = _risks(proof)
+    return risks is not None and set(risks).isdisjoint(_NAME_MISMATCHES)
+
+
+def _risks(entry: Mapping[str, Any]) -> list[str] | None:
+    """Didit's words for what it found, its sentences can hold personal data; None if unreadable."""
+    warnings = [] if entry.get("warnings") is None else entry["warnings"]
+    if not isinstance(warnings, list) or not all(isinstance(one, dict) for one in warnings):
+        unreadable("warnings")
+        return None
+    risks = [warning.get("risk") for warning in warnings]
+    return [risk for risk in risks if isinstance(risk, str) and _RISK.fullmatch(risk)]
 
 
 def _approved(answer: Mapping[str, Any], feature: str) -> Sequence[Mapping[str, Any]]:
@@ -206,15 +268,17 @@ def _addresses(
     for entry in entries:
         parsed = mapping(entry.get(member), member)
         if parsed:
-            doubted = flag(parsed.get("is_verified"), "is_verified") is False
+            verified = parsed.get("is_verified")
             yield Address(
-                source=Source.NONE if doubted else source,
+                source=source if verified is None or verified is True else Source.NONE,
                 line1=text(parsed.get("street_1"), "street_1"),
                 line2=text(parsed.get("street_2"), "street_2"),
                 city=text(parsed.get("city"), "city"),
                 region=text(parsed.get("region"), "region"),
                 postal_code=text(parsed.get("postal_code"), "postal_code"),
-                country=text(parsed.get("country"), "country"),
+                # Older answers name no country there, but that of the document.
+                country=text(parsed.get("country"), "country")
+                or text(entry.get("issuing_state"), "issuing_state"),
             )
 
 
@@ -226,15 +290,18 @@ def _checks(answer: Mapping[str, Any]) -> Iterator[Check]:
                 yield Check(name=feature, verdict=_VERDICTS[raw], raw=raw)
 
 
-def _reason(answer: Mapping[str, Any]) -> str | None:
-    """Didit's first word for a risk; its sentences can hold personal data."""
+def _why(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Didit's first word for a risk, and the first that the table knows of what is not approved."""
+    found: list[str] = []
+    held_against: list[str] = []
     for feature in _FEATURES:
-        for entry in sequence(answer.get(feature), feature):
-            for warning in sequence(mapping(entry, feature).get("warnings"), "warnings"):
-                risk = mapping(warning, "warning").get("risk")
-                if isinstance(risk, str) and _RISK.fullmatch(risk):
-                    return risk
-    return None
+        for each in sequence(answer.get(feature), feature):
+            entry = mapping(each, feature)
+            risks = _risks(entry) or []
+            found += risks
+            held_against += [] if entry.get("status") == "Approved" else risks
+    reasons = (REASONS[risk] for risk in held_against if risk in REASONS)
+    return {"reason_code": next(iter(found), None), "reason": next(reasons, None)}
 
 
 def _invalid(session_id: str, evidence: ProviderEvidence, reason: str) -> ProviderResult:

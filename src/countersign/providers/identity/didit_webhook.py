@@ -21,10 +21,17 @@ from countersign.providers.identity.reading import Unreadable, read_object, text
 SESSION_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
 """A UUID in small letters, so that one session has one spelling and can make one buyer."""
 TOLERANCE_SECONDS: Final = 300
+CANONICAL_BYTES_MAX: Final = 64 * 1024
+CANONICAL_MEMBERS_MAX: Final = 2048
+"""Above these, only the signature of the bytes counts: what a stranger sends has to be parsed
+before X-Signature-V2 can be checked. Didit's messages have some hundred members."""
 
 _SIGNATURE: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 _SECONDS: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 _EVENT_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
+_WHOLE_MAX: Final = 2.0**53
+"""Above it a number with a fraction or an exponent is no exact integer: `1e300` would become 301
+digits."""
 _HANDLED: Final = frozenset({"status.updated", "data.updated"})
 
 
@@ -45,19 +52,34 @@ def read(
     sent = headers.get("x-timestamp", "")
     if _SECONDS.fullmatch(sent) is None or not _is_fresh(int(sent), now):
         raise WebhookRefused
-    raw_is_signed = _is_signed(headers.get("x-signature", ""), body, secrets)
-    if not raw_is_signed and _SIGNATURE.fullmatch(headers.get("x-signature-v2", "")) is None:
-        raise WebhookRefused
     try:
-        # V2 signs what the bytes say, so they have to be read to be judged: strictly, within
-        # bounds, and for nothing else.
-        message = read_object(body)
-        canonical = canonical_json(message)
-        if not raw_is_signed and not _is_signed(headers["x-signature-v2"], canonical, secrets):
-            raise WebhookRefused
-        return _hint(message, canonical, now)
+        if _is_signed(headers.get("x-signature", ""), body, secrets):
+            return _hint(read_object(body), now)
+        return _hint(_signed_content(headers.get("x-signature-v2", ""), body, secrets), now)
     except (Unreadable, ValueError):
         raise WebhookRefused("The message of the identity provider is unreadable.") from None
+
+
+def _signed_content(signature: str, body: bytes, secrets: Sequence[str]) -> Mapping[str, Any]:
+    """What a message says that X-Signature-V2 signs.
+
+    That signs what the bytes say, so anybody's bytes are parsed to be judged: few, and for nothing
+    else.
+
+    Raises:
+        WebhookRefused: it is not authentic.
+        Unreadable: it is not JSON within bounds.
+        ValueError: it holds a number or a text that has no canonical form.
+    """
+    if _SIGNATURE.fullmatch(signature) is None or len(body) > CANONICAL_BYTES_MAX:
+        raise WebhookRefused
+    # Signs inside of texts count too: too many of them only cost this way to sign.
+    if sum(body.count(sign) for sign in (b",", b"[", b"{")) > CANONICAL_MEMBERS_MAX:
+        raise WebhookRefused
+    message = read_object(body)
+    if not _is_signed(signature, canonical_json(message), secrets):
+        raise WebhookRefused
+    return message
 
 
 def canonical_json(message: Mapping[str, Any]) -> bytes:
@@ -67,7 +89,7 @@ def canonical_json(message: Mapping[str, Any]) -> bytes:
     integers.
 
     Raises:
-        ValueError: it holds text that has no encoding.
+        ValueError: it holds text that has no encoding, or a number that is not exact.
     """
     return json.dumps(
         _whole(message), sort_keys=True, separators=(",", ":"), ensure_ascii=False
@@ -79,10 +101,14 @@ def _whole(value: Any) -> Any:  # noqa: ANN401 - any JSON value
         return {name: _whole(member) for name, member in value.items()}
     if isinstance(value, list):
         return [_whole(member) for member in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if not isinstance(value, float):
+        return value
+    if abs(value) > _WHOLE_MAX:
+        raise ValueError
+    return int(value) if value.is_integer() else value
 
 
-def _hint(message: Mapping[str, Any], canonical: bytes, now: int) -> WebhookHint | None:
+def _hint(message: Mapping[str, Any], now: int) -> WebhookHint | None:
     written = message.get("timestamp")
     # X-Timestamp is not signed. Where the signed message has a time of its own, that counts too:
     # else an old message could be sent again under a new header.
@@ -96,7 +122,7 @@ def _hint(message: Mapping[str, Any], canonical: bytes, now: int) -> WebhookHint
         raise Unreadable("session_id")
     event_id = text(message.get("event_id"), "event_id") or ""
     if _EVENT_ID.fullmatch(event_id) is None:
-        event_id = sha256(canonical).hexdigest()
+        event_id = sha256(canonical_json(message)).hexdigest()
     return WebhookHint(session_id=session_id, event_key=event_id)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from countersign.providers.identity.issuer import US, issuer, words
+from countersign.domain.issuer import US, issuer, words
 
 Fingerprint: TypeAlias = Callable[[str | None, str | None, str | None, str | None], bytes | None]
 """From issuing country, issuing region, kind and number of a document, each as the provider writes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urlencode
 
@@ -65,6 +66,9 @@ class ProviderReply:
         limits = ("ratelimit-reset", "x-ratelimit-reset") if self.status == 429 else ()
         for name in ("retry-after", *limits):
             text = self.headers.get(name, "").strip()
+            until = _until(text, self.came_at) if name == "retry-after" else None
+            if until is not None:
+                return min(max(until, 1), _RETRY_AFTER_MAX)
             if not (text.isascii() and text.isdigit() and len(text) <= 10):
                 continue
             seconds = int(text)
@@ -74,6 +78,16 @@ class ProviderReply:
                     continue
                 seconds -= self.came_at
             return min(max(seconds, 1), _RETRY_AFTER_MAX)
+        return None
+
+
+def _until(text: str, now: int | None) -> int | None:
+    """Seconds until a date as HTTP writes them (RFC 9110, section 5.6.7); None if it is none."""
+    if now is None or not text.endswith(" GMT"):
+        return None
+    try:
+        return int(parsedate_to_datetime(text).timestamp()) - now
+    except (ValueError, OverflowError):
         return None
 
 

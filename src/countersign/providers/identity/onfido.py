@@ -151,9 +151,8 @@ class Provider:
             result = prove(result, run, asked, report, self._fingerprint)
         except _Refused as refused:
             result = translate_failure(result, refused.reply)
-        except (Unreadable, UnicodeEncodeError):
-            # The latter: half a surrogate pair, which JSON can escape and nobody can hash.
-            result = translate_failure(result, None)
+        except Unreadable as unread:
+            result = replace(translate_failure(result, None), unread=(str(unread),))
         if result.evidence is None:
             return result
         return replace(result, evidence=replace(result.evidence, further=tuple(further)))
@@ -173,7 +172,7 @@ class Provider:
             later = outcome_of_status(refused.reply.status) is Outcome.PROVIDER_UNAVAILABLE
             if later or not optional:
                 raise
-        except (Unreadable, UnicodeEncodeError):
+        except Unreadable:
             if not optional:
                 raise
         return None

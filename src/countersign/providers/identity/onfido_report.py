@@ -17,6 +17,7 @@ from countersign.domain.identity import Address, Check, Document, Source, Tri
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.reading import (
     Unreadable,
+    facts_unknown,
     instant,
     iso_date,
     mapping,
@@ -92,7 +93,8 @@ def read_task(body: bytes, run_id: str, task_id: str) -> Report:
         raise Unreadable("task")
     output = mapping(task.get("output"), "output")
     report = _report(output, text(output.get("uuid"), "uuid"))
-    return replace(report, completed_at=instant(task.get("updated_at"), "updated_at"))
+    with facts_unknown():
+        return replace(report, completed_at=instant(task.get("updated_at"), "updated_at"))
 
 
 def read_report(body: bytes, report_id: str, task: Report) -> Report:
@@ -115,10 +117,11 @@ def _report(report: Mapping[str, Any], report_id: str | None) -> Report:
     sub_result = text(report.get("sub_result"), "sub_result")
     status = text(report.get("status"), "status")
     found = [("document", result)]
-    breakdown = mapping(report.get("breakdown"), "breakdown")
-    for name in _BREAKDOWN:
-        part = mapping(breakdown.get(name), f"breakdown.{name}")
-        found.append((f"document.{name}", text(part.get("result"), f"breakdown.{name}")))
+    with facts_unknown():
+        breakdown = mapping(report.get("breakdown"), "breakdown")
+        for name in _BREAKDOWN:
+            part = mapping(breakdown.get(name), f"breakdown.{name}")
+            found.append((f"document.{name}", text(part.get("result"), f"breakdown.{name}")))
     return Report(
         report_id=report_id,
         is_clear=result == _CLEAR and sub_result in {None, _CLEAR} and status == "complete",

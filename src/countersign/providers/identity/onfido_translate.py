@@ -29,6 +29,7 @@ from countersign.providers.identity.onfido_report import (
 )
 from countersign.providers.identity.reading import (
     Unreadable,
+    facts_unknown,
     instant,
     iso_date,
     mapping,
@@ -72,7 +73,7 @@ def translate_run(reply: ProviderReply, asked: Asked, evidence: ProviderEvidence
         return _error(reply, asked, evidence)
     try:
         return _run(read_object(reply.body), asked, evidence)
-    except Unreadable:
+    except Unreadable as unread:
         return refused(
             NAME,
             asked.session_id,
@@ -80,6 +81,7 @@ def translate_run(reply: ProviderReply, asked: Asked, evidence: ProviderEvidence
             reply,
             evidence=evidence,
             reason_code="unreadable",
+            unread=unread,
         )
 
 
@@ -104,16 +106,22 @@ def prove(
     report: Report | None,
     fingerprint: Fingerprint,
 ) -> ProviderResult:
-    """The result of an approved run with what is proved of the person.
-
-    Raises:
-        Unreadable: a fact is there and is not what it is said to be.
-    """
+    """The result of an approved run with what is proved of the person."""
     if report is None and not asked.output.proves_all:
-        # Approved, but no document report is clear: that proves nobody.
-        return replace(result, outcome=Outcome.FAILED, reason_code="no_clear_document_report")
+        return replace(result, outcome=Outcome.UNPROVED, reason_code="no_clear_document_report")
+    with facts_unknown() as unread:
+        result = _with_person(result, read_object(reply.body), asked, report, fingerprint)
+    return replace(result, unread=tuple(unread))
+
+
+def _with_person(
+    result: ProviderResult,
+    body: Mapping[str, Any],
+    asked: Asked,
+    report: Report | None,
+    fingerprint: Fingerprint,
+) -> ProviderResult:
     properties = report.properties if report else {}
-    body = read_object(reply.body)
     output = mapping(body.get("output"), "output")
     born = iso_date(properties.get("date_of_birth"), "date_of_birth")
     source = Source.DOCUMENT

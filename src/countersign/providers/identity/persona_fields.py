@@ -15,6 +15,8 @@ from countersign.providers.identity.persona_verifications import (
     AAMVA,
     DATABASE,
     GOVERNMENT_ID,
+    MDOC,
+    NFC,
     PROOFS,
     STANDARD_DATABASE,
 )
@@ -92,6 +94,50 @@ _GOVERNMENT_ID: Final[Mapping[str, Use]] = {
     "entity-confidence-score": Use.IGNORED,
     "from-reusable-persona": Use.IGNORED,
 }
+_NFC: Final[Mapping[str, Use]] = {
+    **{
+        name: _GOVERNMENT_ID[name]
+        for name in (
+            "birthdate",
+            "address-postal-code",
+            "address-street-1",
+            "address-street-2",
+            "address-city",
+            "address-subdivision",
+            "name-first",
+            "name-last",
+            "id-class",
+            "expiration-date",
+            "identification-number",
+            "selfie-photo.*",
+            "selfie-photo-url",
+            "sex",
+        )
+    },
+}
+_MDOC: Final[Mapping[str, Use]] = {
+    "birthdate": Use.REQUIRED,
+    "address-postal-code": Use.REQUIRED,
+    "address-country-code": Use.REQUIRED,
+    "address-street": Use.OPTIONAL,
+    "address-city": Use.OPTIONAL,
+    "address-state": Use.OPTIONAL,
+    "name-first": Use.OPTIONAL,
+    "name-last": Use.OPTIONAL,
+    "issuing-country": Use.OPTIONAL,
+    "issuing-jurisdiction": Use.OPTIONAL,
+    "expiration-date": Use.OPTIONAL,
+    # Goes into the fingerprint, and no further.
+    "identification-number": Use.OPTIONAL,
+    # The birth date says it better.
+    "age-in-years": Use.IGNORED,
+    "meets-minimum-age": Use.IGNORED,
+    # Who keeps the document for its holder, and what else is in it.
+    "validated-issuer-key": Use.IGNORED,
+    "issuing-authority": Use.IGNORED,
+    "nationality": Use.IGNORED,
+    "portrait-photo.*": Use.IGNORED,
+}
 _AAMVA: Final[Mapping[str, Use]] = {
     "birthdate": Use.REQUIRED,
     "address-postal-code": Use.REQUIRED,
@@ -161,11 +207,14 @@ _INQUIRY: Final[Mapping[str, Use]] = {
     "data.attributes.next-step-name": Use.IGNORED,
     # Who decided stands in `reviewer`, and stays in the evidence; the others were not asked for.
     "data.relationships.*": Use.IGNORED,
-    # Selfies, telephones, bills, reports, accounts: none of them says who somebody is.
+    # Selfies, of which only the name of a failed check is taken, telephones, bills, reports,
+    # accounts: none of them says who somebody is.
     "included.other": Use.IGNORED,
 }
 _OF_KIND: Final[Mapping[str, Mapping[str, Use]]] = {
     GOVERNMENT_ID: _GOVERNMENT_ID,
+    NFC: _NFC,
+    MDOC: _MDOC,
     AAMVA: _AAMVA,
     DATABASE: _DATABASE,
     STANDARD_DATABASE: _STANDARD_DATABASE,
@@ -196,9 +245,7 @@ QUERY: Final = (
     ("fields[inquiry]", "status,reference-id,redacted-at,completed-at,decisioned-at"),
     *((f"fields[{kind}]", _wanted(_OF_KIND[kind])) for kind in PROOFS),
     # Their pictures and files are addresses with access tokens, which must not be kept.
-    *(
-        (f"fields[verification/{kind}]", "status")
-        for kind in ("selfie", "document", "government-id-nfc", "mdoc")
-    ),
+    ("fields[verification/selfie]", "status,checks"),
+    ("fields[verification/document]", "status"),
 )
 """Asks for the verifications, and of each thing only what is used (sparse fields)."""

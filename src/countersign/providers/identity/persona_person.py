@@ -8,10 +8,15 @@ from datetime import date
 from countersign.domain.identity import Address, Document, Source
 from countersign.providers.identity.persona_verifications import (
     AAMVA,
-    GOVERNMENT_ID,
+    DATABASE,
+    DOCUMENTS,
+    MDOC,
+    STANDARD_DATABASE,
     Verification,
     best_first,
 )
+
+_DATABASES = frozenset({DATABASE, STANDARD_DATABASE})
 
 
 def of_one_person(proofs: Sequence[Verification]) -> tuple[Verification, ...]:
@@ -44,25 +49,37 @@ def addresses(proofs: Sequence[Verification]) -> Iterator[Address]:
     """Every address, with what vouches for each; the document's first."""
     for proof in best_first(proofs):
         # A database shows the address as the post office writes it, beside the one it was given.
-        prefix = "address" if proof.kind in {GOVERNMENT_ID, AAMVA} else "normalized-address"
+        prefix = "normalized-address" if proof.kind in _DATABASES else "address"
         postal_code = proof.value(f"{prefix}-postal-code") or proof.value("address-postal-code")
+        mobile = proof.kind == MDOC
         parts = {
-            "line1": proof.value(f"{prefix}-street-1"),
+            "line1": proof.value("address-street" if mobile else f"{prefix}-street-1"),
             "line2": proof.value(f"{prefix}-street-2"),
             "city": proof.value(f"{prefix}-city"),
-            "region": proof.value(f"{prefix}-subdivision"),
+            "region": proof.value("address-state" if mobile else f"{prefix}-subdivision"),
             "postal_code": postal_code,
         }
         if any(parts.values()):
+            country = proof.value("address-country-code" if mobile else "country-code")
             # The authority of the AAMVA is a state's: its licences are of the United States.
-            country = proof.value("country-code") or ("US" if proof.kind == AAMVA else None)
+            country = country or ("US" if proof.kind == AAMVA else None)
             yield Address(source=_address_source(proof), country=country, **parts)
 
 
 def document(proofs: Sequence[Verification]) -> Document | None:
     """The document: one that was seen, or one that a motor-vehicle authority knows."""
     for proof in best_first(proofs):
-        if proof.kind == GOVERNMENT_ID:
+        if proof.kind == MDOC:
+            state = proof.value("issuing-jurisdiction")
+            return Document(
+                # A state issues mobile licences, with the number of the card; what else there is
+                # in telephones (a passport's data, say) is not told apart.
+                type="dl" if state else "mdoc",
+                issuing_country=proof.value("issuing-country"),
+                issuing_region=state,
+                expires_on=proof.day("expiration-date"),
+            )
+        if proof.kind in DOCUMENTS:
             return Document(
                 type=proof.value("id-class"),
                 issuing_country=proof.value("country-code"),
@@ -87,7 +104,7 @@ def number(proofs: Sequence[Verification]) -> str | None:
     `document-number` is another one on some of them, such as that of the very card.
     """
     for proof in best_first(proofs):
-        if proof.kind in {GOVERNMENT_ID, AAMVA}:
+        if proof.kind in {*DOCUMENTS, AAMVA}:
             return proof.value("identification-number")
     return None
 
@@ -102,20 +119,17 @@ def name(proofs: Sequence[Verification]) -> tuple[str | None, str | None]:
 
 
 def _birth_source(proof: Verification) -> Source:
-    if proof.kind == GOVERNMENT_ID:
-        return Source.DOCUMENT
-    if proof.kind == AAMVA:
-        matched = proof.check_passed("aamva_birthdate_comparison")
-    else:
-        matched = proof.matched_fully("birthdate")
-    return Source.DATABASE if matched else Source.USER
+    return _source(proof, "birthdate", "birthdate")
 
 
 def _address_source(proof: Verification) -> Source:
-    if proof.kind == GOVERNMENT_ID:
+    return _source(proof, "address", "address_postal_code")
+
+
+def _source(proof: Verification, check: str, attribute: str) -> Source:
+    """What vouches for a fact: a document, or a record that has exactly that."""
+    if proof.kind in DOCUMENTS:
         return Source.DOCUMENT
-    if proof.kind == AAMVA:
-        matched = proof.check_passed("aamva_address_comparison")
-    else:
-        matched = proof.matched_fully("address_postal_code")
+    of = "aamva" if proof.kind == AAMVA else "database"
+    matched = proof.check_passed(f"{of}_{check}_comparison") or proof.matched_fully(attribute)
     return Source.DATABASE if matched else Source.USER

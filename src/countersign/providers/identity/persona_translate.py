@@ -17,6 +17,7 @@ from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.persona_verifications import Verification
 from countersign.providers.identity.reading import (
     Unreadable,
+    facts_unknown,
     instant,
     mapping,
     outcome_of_status,
@@ -65,7 +66,7 @@ def translate(
         return _error(reply, asked, evidence)
     try:
         return _inquiry(reply, asked, evidence, fingerprint)
-    except Unreadable:
+    except Unreadable as unread:
         return refused(
             NAME,
             asked.session_id,
@@ -73,6 +74,7 @@ def translate(
             reply,
             evidence=evidence,
             reason_code="unreadable",
+            unread=unread,
         )
 
 
@@ -116,8 +118,6 @@ def _inquiry(
         provider_status=status if status and _WORD.fullmatch(status) else None,
         live=_live(reply.headers.get(_ENVIRONMENT), asked),
         subject_reference=text(attributes.get("reference-id"), "reference-id"),
-        decided_at=instant(attributes.get("decisioned-at"), "decisioned-at")
-        or instant(attributes.get("completed-at"), "completed-at"),
         evidence=evidence,
     )
     # Before the status: a redacted inquiry still says `approved`.
@@ -130,8 +130,16 @@ def _inquiry(
     if outcome is Outcome.INVALID_RESPONSE:
         return replace(result, reason_code="unknown_status")
     if outcome is not Outcome.VERIFIED:
-        return replace(result, outcome=outcome, reason_code=proved.failed_check(verifications))
-    return _with_person(result, evidence, passed, fingerprint)
+        failed = proved.failed_check(verifications)
+        reason = proved.REASONS.get(failed or "")
+        return replace(result, outcome=outcome, reason_code=failed, reason=reason)
+    with facts_unknown() as unread:
+        result = replace(
+            _with_person(result, evidence, passed, fingerprint),
+            decided_at=instant(attributes.get("decisioned-at"), "decisioned-at")
+            or instant(attributes.get("completed-at"), "completed-at"),
+        )
+    return replace(result, unread=tuple(unread))
 
 
 def _outcome(status: str | None, passed: Sequence[Verification], asked: Asked) -> Outcome:
@@ -148,14 +156,16 @@ def _unproved(
     """Approved, but by nothing that we could read."""
     if any(read.redacted for read in verifications):
         return replace(result, outcome=Outcome.REDACTED)
-    if not verifications and any(kind in proved.PROOFS for kind in (linked or {}).values()):
+    if not any(read.kind in proved.PROOFS for read in verifications) and any(
+        kind in proved.PROOFS for kind in (linked or {}).values()
+    ):
         # The key may read inquiries, but not verifications.
         return replace(
             result, outcome=Outcome.PROVIDER_REJECTED, reason_code="verifications_withheld"
         )
     return replace(
         result,
-        outcome=Outcome.FAILED,
+        outcome=Outcome.UNPROVED,
         reason_code=proved.failed_check(verifications) or "no_passed_verification",
     )
 
@@ -194,7 +204,7 @@ def _withheld(passed: Sequence[Verification]) -> bool:
     return any(
         member not in read.attributes
         for read in passed
-        if read.kind == proved.GOVERNMENT_ID
+        if read.kind in proved.DOCUMENTS
         for member in ("birthdate", "expiration-date")
     )
 

@@ -13,8 +13,10 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from countersign.domain.identity import Check, Tri
+from countersign.domain.reason import Reason
 from countersign.providers.identity.reading import (
     Unreadable,
+    facts_unknown,
     instant,
     iso_date,
     mapping,
@@ -24,13 +26,123 @@ from countersign.providers.identity.reading import (
 from countersign.providers.identity.same_person import Holder
 
 GOVERNMENT_ID: Final = "verification/government-id"
+NFC: Final = "verification/government-id-nfc"
+MDOC: Final = "verification/mdoc"
 AAMVA: Final = "verification/aamva"
 DATABASE: Final = "verification/database"
 STANDARD_DATABASE: Final = "verification/database-standard"
-PROOFS: Final = (GOVERNMENT_ID, AAMVA, DATABASE, STANDARD_DATABASE)
-"""The kinds that can prove who somebody is. A selfie, a telephone or a bill cannot."""
+SELFIE: Final = "verification/selfie"
+DOCUMENTS: Final = (GOVERNMENT_ID, NFC, MDOC)
+"""A document that was seen, one whose chip was read, and one on a telephone (ISO 18013-5)."""
+PROOFS: Final = (*DOCUMENTS, AAMVA, DATABASE, STANDARD_DATABASE)
+"""The kinds that can prove who somebody is. A selfie or a telephone cannot; nor can a bill
+(`verification/document`), of which Persona's description has neither name nor address."""
+
+REASONS: Final[Mapping[str, Reason]] = {
+    **dict.fromkeys(("id_age_comparison", "mdoc_age_comparison"), Reason.AGE_BELOW_MINIMUM),
+    **dict.fromkeys(("id_expired_detection", "id_nfc_expired_detection"), Reason.DOCUMENT_EXPIRED),
+    **dict.fromkeys(
+        (
+            "id_disallowed_country_detection",
+            "id_disallowed_type_detection",
+            "id_nfc_disallowed_country_detection",
+            "id_portrait_detection",
+        ),
+        Reason.DOCUMENT_UNSUPPORTED,
+    ),
+    **dict.fromkeys(
+        (
+            "id_barcode_detection",
+            "id_blur_detection",
+            "id_corner_detection",
+            "id_double_side_detection",
+            "id_extracted_properties_detection",
+            "id_glare_detection",
+            "id_mrz_detection",
+            "id_nfc_unprocessable_submission_detection",
+            "id_portrait_clarity_detection",
+            "id_unprocessable_submission_detection",
+            "id_video_quality_detection",
+            "mdoc_parseable_detection",
+        ),
+        Reason.DOCUMENT_UNREADABLE,
+    ),
+    **dict.fromkeys(
+        (
+            "id_barcode_inconsistency_detection",
+            "id_color_inconsistency_detection",
+            "id_compromised_detection",
+            "id_damaged_detection",
+            "id_electronic_replica_detection",
+            "id_entity_detection",
+            "id_extraction_inconsistency_detection",
+            "id_fabrication_detection",
+            "id_handwriting_detection",
+            "id_mrz_inconsistency_detection",
+            "id_nfc_pki_failure_detection",
+            "id_nfc_tamper_detection",
+            "id_paper_detection",
+            "id_physical_tamper_detection",
+            "id_tamper_detection",
+            "id_valid_dates_detection",
+            "mdoc_digest_match_detection",
+            "mdoc_valid_cert_detection",
+            "mdoc_valid_device_authentication_detection",
+            "mdoc_valid_mso_data_detection",
+            "mdoc_valid_mso_signature_detection",
+        ),
+        Reason.DOCUMENT_NOT_ACCEPTED,
+    ),
+    **dict.fromkeys(("id_selfie_comparison", "selfie_id_comparison"), Reason.SELFIE_MISMATCH),
+    **dict.fromkeys(
+        (
+            "selfie_face_covering_detection",
+            "selfie_glare_detection",
+            "selfie_glasses_detection",
+            "selfie_image_quality_detection",
+            "selfie_liveness_detection",
+            "selfie_multiple_faces_detection",
+            "selfie_portrait_quality_detection",
+            "selfie_pose_detection",
+            "selfie_pose_repeat_detection",
+            "selfie_suspicious_entity_detection",
+            "selfie_video_quality_detection",
+        ),
+        Reason.SELFIE_NOT_ACCEPTED,
+    ),
+    **dict.fromkeys(
+        (
+            "aamva_address_comparison",
+            "aamva_birthdate_comparison",
+            "aamva_expiration_date_comparison",
+            "aamva_identification_number_comparison",
+            "aamva_identity_comparison",
+            "aamva_issue_date_comparison",
+            "aamva_name_comparison",
+            "database_address_comparison",
+            "database_birthdate_comparison",
+            "database_identity_comparison",
+            "database_inquiry_comparison",
+            "database_standard_identity_comparison",
+            "id_account_comparison",
+            "id_attribute_comparison",
+            "id_inquiry_comparison",
+            "id_nfc_attribute_comparison",
+        ),
+        Reason.DETAILS_MISMATCH,
+    ),
+}
+"""What a failed check says, by Persona's names for them. Checks for fraud say nothing more here."""
 
 _VERDICTS: Final[Mapping[str, Tri]] = {"passed": Tri.PASS, "failed": Tri.FAIL}
+_COMPARISONS: Final = frozenset(
+    {
+        "aamva_identity_comparison",
+        "database_identity_comparison",
+        "database_standard_identity_comparison",
+    }
+)
+"""Checks that tell of each attribute how well it matched."""
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,96}", re.ASCII)
 """How a check and its verdict are called; a sentence could hold somebody's name."""
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
@@ -38,7 +150,7 @@ _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verification:
-    """One verification of an inquiry, of a kind that can be proof."""
+    """One verification of an inquiry: of a kind that can be proof, or a selfie."""
 
     verification_id: str
     kind: str
@@ -51,7 +163,9 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Passed, and its data is still there."""
+        """A proof that passed, and its data is still there."""
+        if self.kind not in PROOFS:
+            return False
         return self.attributes.get("status") == "passed" and not self.redacted
 
     @property
@@ -77,22 +191,24 @@ class Verification:
         )
 
     def check_passed(self, name: str) -> bool:
-        """Whether it made this check and passed it."""
-        return any(
-            made.get("name") == name and made.get("status") == "passed" for made in self.checks
-        )
+        """Whether it made this check and passed it, and does not say that the match is partial."""
+        for made in self.checks:
+            if made["name"] == name and made["status"] == "passed":
+                metadata = mapping(made.get("metadata"), "checks.metadata")
+                return metadata.get("match-result") in (None, "full")
+        return False
 
     def matched_fully(self, attribute: str) -> bool:
-        """Whether the database has exactly this value: `partial` may be another day or street.
+        """Whether a record has exactly this value: `partial` may be another day or street.
 
         Persona lets near matches pass, so that a birth date can be a day or a year off in a
         verification that passed.
         """
         for made in self.checks:
-            if made.get("name") != "database_identity_comparison" or made["status"] != "passed":
+            if made["name"] not in _COMPARISONS or made["status"] != "passed":
                 continue
-            requirements = mapping(made.get("metadata"), "metadata").get("check-requirements")
-            for one in sequence(requirements, "check-requirements"):
+            metadata = mapping(made.get("metadata"), "checks.metadata")
+            for one in sequence(metadata.get("check-requirements"), "check-requirements"):
                 told = mapping(one, "check-requirements")
                 if told.get("name") == attribute:
                     return told.get("match-result") == "full" and told.get("status") == "passed"
@@ -100,7 +216,9 @@ class Verification:
 
 
 def read_verifications(included: object, inquiry_id: str) -> tuple[Verification, ...]:
-    """The verifications among the included resources that can be proof, the newest last.
+    """The verifications among the included resources that can be proof, and selfies.
+
+    The newest is the last.
 
     Raises:
         Unreadable: one is malformed, or of another inquiry.
@@ -108,7 +226,7 @@ def read_verifications(included: object, inquiry_id: str) -> tuple[Verification,
     found = []
     for one in sequence(included, "included"):
         resource = mapping(one, "included")
-        if resource.get("type") in PROOFS:
+        if resource.get("type") in (*PROOFS, SELFIE):
             found.append(_verification(resource, inquiry_id))
     return tuple(sorted(found, key=lambda read: read.decided_at))
 
@@ -139,16 +257,21 @@ def _verification(resource: Mapping[str, Any], inquiry_id: str) -> Verification:
     inquiry = mapping(mapping(related.get("inquiry"), "inquiry").get("data"), "inquiry.data")
     if inquiry and inquiry.get("id") != inquiry_id:
         raise Unreadable("relationships.inquiry")
-    decided_at = instant(attributes.get("completed-at"), "completed-at")
-    made = tuple(mapping(check, "checks") for check in sequence(attributes.get("checks"), "checks"))
-    for check in made:
-        if not all(_is_word(check.get(member)) for member in ("name", "status")):
-            raise Unreadable("checks")
+    with facts_unknown():
+        decided_at = instant(attributes.get("completed-at"), "completed-at")
+        checks = [
+            mapping(check, "checks") for check in sequence(attributes.get("checks"), "checks")
+        ]
     return Verification(
         verification_id=text(resource.get("id"), "id") or "",
         kind=str(resource["type"]),
         attributes=attributes,
-        checks=made,
+        # A check that cannot be read is one that was not made: only a passed one proves anything.
+        checks=tuple(
+            check
+            for check in checks
+            if all(_is_word(check.get(member)) for member in ("name", "status"))
+        ),
         decided_at=decided_at or _EARLIEST,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -31,6 +32,8 @@ HOSTS: Final[Mapping[str, str]] = {
     "sandbox": "https://sandbox.plaid.com",
 }
 SESSION_ID: Final = re.compile(r"idv_[A-Za-z0-9]{8,64}", re.ASCII)
+ASKED_ABOUT_MAX: Final = 4096
+"""Sessions that are remembered, so that messages about them are not held up by strangers'."""
 PROBE_SESSION_ID: Final = "idv_CountersignAsksWhetherItMay"
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]{8,200}")
 
@@ -86,11 +89,15 @@ class Provider:
         self._fingerprint = fingerprint
         self._clock = clock
         self._http = ProviderHttp(base_url or host(credentials), clock)
+        self._asked_about: OrderedDict[str, None] = OrderedDict()
         self._keys = plaid_webhook.WebhookKeys(self._ask_for_key, clock)
 
     async def retrieve(self, session_id: str) -> ProviderResult:
         if SESSION_ID.fullmatch(session_id) is None:
             raise ValueError("not the identifier of an identity verification of Plaid")
+        self._asked_about[session_id] = None
+        if len(self._asked_about) > ASKED_ABOUT_MAX:
+            self._asked_about.popitem(last=False)
         asked = Asked(
             session_id=session_id,
             live=self._credentials.environment == "live",
@@ -112,6 +119,7 @@ class Provider:
             keys=self._keys,
             now=self._clock.time_ns() // 10**9,
             session_id=SESSION_ID,
+            asked_about=self._asked_about,
         )
 
     async def close(self) -> None:

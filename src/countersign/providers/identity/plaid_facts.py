@@ -168,10 +168,11 @@ def _matched(body: Mapping[str, Any], steps: Mapping[str, str]) -> bool:
         mapping(kyc.get("id_number"), "kyc_check").get("ssa_verification"), "ssa_verification"
     )
     passed = steps["kyc_check"] == "success" and text(kyc.get("status"), "kyc_check") == "success"
-    dead = flag(ssa.get("is_deceased"), "is_deceased")
+    dead = ssa.get("is_deceased") not in (None, False)
+    born, name = _summary(kyc, "date_of_birth"), _summary(kyc, "name")
     # A father has his son's name and address, and another birth date.
-    other = _summary(kyc, "date_of_birth") in {"no_match", "partial_match"}
-    return passed and not dead and not other and _summary(kyc, "name") == "match"
+    other = born not in {None, "match", "no_data", "no_input"}
+    return passed and not dead and not other and _named_alike(name, born)
 
 
 def _same_person(document: Mapping[str, Any]) -> bool:
@@ -181,19 +182,30 @@ def _same_person(document: Mapping[str, Any]) -> bool:
     """
     analysis = mapping(document.get("analysis"), "analysis")
     read = mapping(analysis.get("extracted_data"), "analysis.extracted_data")
-    born = text(read.get("date_of_birth"), "analysis.date_of_birth")
-    return text(read.get("name"), "analysis.name") == "match" and born in {"match", "no_data"}
+    born = _code(read.get("date_of_birth"), "analysis.date_of_birth")
+    named_alike = _named_alike(_code(read.get("name"), "analysis.name"), born)
+    return named_alike and born in {"match", "no_data"}
+
+
+def _named_alike(name: str | None, born: str | None) -> bool:
+    """Whether a name is the same: also in part (Mike, or a middle name), if the birth date is."""
+    return name == "match" or (name == "partial_match" and born == "match")
 
 
 def _address_matched(kyc: Mapping[str, Any]) -> bool:
     """Whether the whole address matched, and the postal code too where that is told apart."""
     postal_code = mapping(kyc.get("address"), "kyc_check.address").get("postal_code")
-    matched = text(postal_code, "kyc_check.address.postal_code") in {None, "match"}
+    matched = _code(postal_code, "kyc_check.address.postal_code") in {None, "match"}
     return matched and _summary(kyc, "address") == "match"
 
 
 def _summary(kyc: Mapping[str, Any], name: str) -> str | None:
-    return text(mapping(kyc.get(name), f"kyc_check.{name}").get("summary"), f"kyc_check.{name}")
+    return _code(mapping(kyc.get(name), f"kyc_check.{name}").get("summary"), f"kyc_check.{name}")
+
+
+def _code(value: object, name: str) -> str | None:
+    """A match code; one that cannot be read is none that matches, and not an absent one."""
+    return text(value, name) or (None if value in (None, "") else "unreadable")
 
 
 def _address(value: object, source: Source) -> Address | None:

@@ -11,6 +11,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from countersign.domain.identity import Document, Outcome, ProviderEvidence, ProviderResult, Tri
+from countersign.domain.reason import Reason
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.plaid_facts import (
     ABSENT,
@@ -25,6 +26,7 @@ from countersign.providers.identity.plaid_facts import (
 )
 from countersign.providers.identity.reading import (
     Unreadable,
+    facts_unknown,
     instant,
     mapping,
     outcome_of_status,
@@ -63,6 +65,14 @@ _OURS: Final = frozenset(
 )
 _ABOUT_THE_ID: Final = frozenset({"INVALID_INPUT", "INVALID_REQUEST"})
 _LATER: Final = frozenset({"API_ERROR", "RATE_LIMIT_EXCEEDED"})
+REASONS: Final[Mapping[str, Reason]] = {
+    "accept_tos": Reason.CONSENT_DECLINED,
+    "verify_sms": Reason.CONTACT_UNVERIFIED,
+    "kyc_check": Reason.DETAILS_MISMATCH,
+    "documentary_verification": Reason.DOCUMENT_NOT_ACCEPTED,
+    "selfie_check": Reason.SELFIE_NOT_ACCEPTED,
+}
+"""What a failed step says."""
 _SAYS_WHY: Final = frozenset({Outcome.FAILED, Outcome.PENDING})
 
 
@@ -88,18 +98,27 @@ def translate(
         if reply.status != 200:
             return _error(body, reply, asked, evidence)
         return _session(body, asked, evidence, fingerprint)
-    except (Unreadable, UnicodeEncodeError):
-        # The latter: half a surrogate pair, which JSON can escape and nobody can hash.
-        return _unreadable(reply, asked, evidence)
+    except Unreadable as unread:
+        return _unreadable(reply, asked, evidence, unread)
 
 
-def _unreadable(reply: ProviderReply, asked: Asked, evidence: ProviderEvidence) -> ProviderResult:
+def _unreadable(
+    reply: ProviderReply, asked: Asked, evidence: ProviderEvidence, unread: Unreadable
+) -> ProviderResult:
     outcome = Outcome.INVALID_RESPONSE
     # A gateway's page instead of Plaid's own words can say "later", and nothing else.
     if outcome_of_status(reply.status) is Outcome.PROVIDER_UNAVAILABLE and reply.status != 200:
         outcome = Outcome.PROVIDER_UNAVAILABLE
     reason = "unreadable" if reply.status == 200 else None
-    return refused(NAME, asked.session_id, outcome, reply, evidence=evidence, reason_code=reason)
+    return refused(
+        NAME,
+        asked.session_id,
+        outcome,
+        reply,
+        evidence=evidence,
+        reason_code=reason,
+        unread=unread,
+    )
 
 
 def _error(
@@ -150,26 +169,41 @@ def _session(
     if status not in _OUTCOMES:
         return replace(result, reason_code="unknown_status")
     steps = steps_of(body)
-    failed = (name for name, step in steps.items() if STEPS.get(step) is Tri.FAIL)
     outcome = _OUTCOMES[status]
+    failed = (name for name, step in steps.items() if STEPS.get(step) is Tri.FAIL)
+    why = next(failed, None) if outcome in _SAYS_WHY else None
     result = replace(
         result,
         outcome=outcome,
-        reason_code=next(failed, None) if outcome in _SAYS_WHY else None,
+        reason_code=why,
+        reason=REASONS.get(why or ""),
         subject_reference=text(body.get("client_user_id"), "client_user_id"),
-        decided_at=instant(body.get("completed_at"), "completed_at"),
-        checks=checks_of(body, steps, document),
     )
+    with facts_unknown() as unread:
+        result = replace(
+            result,
+            decided_at=instant(body.get("completed_at"), "completed_at"),
+            checks=checks_of(body, steps, document),
+        )
     if outcome is not Outcome.VERIFIED:
-        return result
+        return replace(result, unread=tuple(unread))
     why_not = _unproved(body, asked, steps, document)
     if why_not is not None:
-        return replace(result, outcome=Outcome.FAILED, reason_code=why_not)
+        step, _, status = why_not.partition(".")
+        fails = STEPS[status] is Tri.FAIL
+        return replace(
+            result,
+            outcome=Outcome.FAILED if fails else Outcome.UNPROVED,
+            reason_code=why_not,
+            reason=REASONS.get(step) if fails else None,
+        )
     by_document = document if steps["documentary_verification"] in ACCEPTED else None
-    person = person_of(body, steps, by_document, fingerprint)
-    if by_document is not None and expired_without_date(by_document):
-        person = replace(person, document=_expired(person.document, result.decided_at))
-    return _with_person(result, person)
+    with facts_unknown() as unread_of_person:
+        person = person_of(body, steps, by_document, fingerprint)
+        if by_document is not None and expired_without_date(by_document):
+            person = replace(person, document=_expired(person.document, result.decided_at))
+    unread += [name for name in unread_of_person if name not in unread]
+    return _with_person(replace(result, unread=tuple(unread)), person)
 
 
 def _unproved(
@@ -186,7 +220,8 @@ def _unproved(
         return f"selfie_check.{selfie}"
     if shown in ACCEPTED and document is not None:
         section = mapping(body.get("documentary_verification"), "documentary_verification")
-        if text(section.get("status"), "documentary_verification.status") != shown:
+        # The section may still say what Plaid found where a reviewer decided the step.
+        if text(section.get("status"), "documentary_verification.status") not in ACCEPTED:
             raise Unreadable("documentary_verification.status")
         return None
     if asked.accept_kyc and shown in ABSENT and steps["kyc_check"] == "success":

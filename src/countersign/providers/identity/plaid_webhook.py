@@ -12,11 +12,12 @@ import binascii
 import re
 from base64 import urlsafe_b64decode
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -24,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from countersign.domain.identity import WebhookHint
-from countersign.errors import WebhookRefused
+from countersign.errors import ProviderUnavailable, WebhookRefused
 from countersign.ports import Clock
 from countersign.providers.identity.reading import Unreadable, read_object, text
 from countersign.providers.identity.transport import ProviderReply, TransportFailure
@@ -39,8 +40,11 @@ NO_KEY_SECONDS: Final = 600.0
 """How long an identifier that is of no key is not asked about again."""
 ASKS_MAX: Final = 6
 ASKS_SECONDS: Final = 60.0
-"""So many identifiers never seen are asked about in so many seconds: anybody can make one up."""
+"""So many identifiers never seen are asked about in so many seconds: anybody can make one up. As
+many again for messages that name a session that was asked about."""
 
+_BODY_BYTES_MAX: Final = 4096
+"""Of a body that is read before its signature is checked, only to tell which keys to ask for."""
 _TOKEN: Final = re.compile(r"([A-Za-z0-9_-]{1,2048})\.([A-Za-z0-9_-]{1,2048})\.([A-Za-z0-9_-]{86})")
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 _KID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -64,36 +68,50 @@ class WebhookKeys:
     def __init__(self, ask: AskForKey, clock: Clock) -> None:
         self._ask = ask
         self._clock = clock
-        self._lock = asyncio.Lock()
+        # One for each key that is asked for: a key that is slow to come holds up no other.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._keys: OrderedDict[str, _Key] = OrderedDict()
         self._no_keys: OrderedDict[str, float] = OrderedDict()
-        self._asked: deque[float] = deque(maxlen=ASKS_MAX)
+        self._asked: dict[bool, deque[float]] = {
+            expected: deque(maxlen=ASKS_MAX) for expected in (False, True)
+        }
 
-    async def get(self, kid: str) -> ec.EllipticCurvePublicKey:
+    async def get(self, kid: str, *, expected: bool = False) -> ec.EllipticCurvePublicKey:
         """The key, if it is one and has not expired.
 
+        Args:
+            kid: as the message has it, from whomever it is.
+            expected: whether the message names a session that was asked about, which strangers
+                cannot: what they send must not use up what is asked for those.
+
         Raises:
-            WebhookRefused: there is none, or Plaid cannot be asked now.
+            WebhookRefused: there is none.
+            ProviderUnavailable: Plaid cannot be asked now; send the message again.
         """
-        # One at a time: a hundred messages with one new key are one question.
-        async with self._lock:
-            key = self._keys.get(kid)
-            if key is None or self._clock.monotonic() >= key.believed_until:
-                key = await self._fetch(kid, known=key is not None)
+        key = self._believed(kid)
+        if key is None:
+            lock = self._locks.setdefault(kid, asyncio.Lock())
+            # A hundred messages with one new key are one question.
+            async with lock:
+                key = self._believed(kid) or await self._fetch(kid, expected=expected)
         if key.expired_at is not None and key.expired_at <= self._clock.time_ns() // 10**9:
             raise WebhookRefused("The key that signed the message has expired.")
         return key.public
 
-    async def _fetch(self, kid: str, *, known: bool) -> _Key:
+    def _believed(self, kid: str) -> _Key | None:
+        key = self._keys.get(kid)
+        return key if key is not None and self._clock.monotonic() < key.believed_until else None
+
+    async def _fetch(self, kid: str, *, expected: bool) -> _Key:
         now = self._clock.monotonic()
-        if not known:
-            self._limit(kid, now)
+        if kid not in self._keys:
+            self._limit(kid, now, self._asked[expected])
         try:
             reply = await self._ask(kid)
-        except TransportFailure:
-            raise WebhookRefused("The key that signed the message cannot be had now.") from None
+        except TransportFailure as failure:
+            raise ProviderUnavailable(retry_after=failure.retry_after or 5) from None
         if reply.status >= 500 or reply.status in {408, 429}:
-            raise WebhookRefused("The key that signed the message cannot be had now.")
+            raise ProviderUnavailable(retry_after=reply.retry_after or 5)
         self._keys.pop(kid, None)
         try:
             public, expired_at = _read_key(reply, kid)
@@ -106,12 +124,13 @@ class WebhookKeys:
         _keep_newest(self._keys)
         return key
 
-    def _limit(self, kid: str, now: float) -> None:
+    def _limit(self, kid: str, now: float, asked: deque[float]) -> None:
         if now < self._no_keys.get(kid, now):
             raise WebhookRefused("The message is signed with a key that is not known.")
-        if len(self._asked) == ASKS_MAX and now - self._asked[0] < ASKS_SECONDS:
-            raise WebhookRefused("Too many messages with keys that are not known.")
-        self._asked.append(now)
+        if len(asked) == ASKS_MAX and now - asked[0] < ASKS_SECONDS:
+            # Plaid sends a genuine message again.
+            raise ProviderUnavailable(retry_after=int(ASKS_SECONDS))
+        asked.append(now)
 
 
 async def read(
@@ -121,11 +140,21 @@ async def read(
     keys: WebhookKeys,
     now: int,
     session_id: re.Pattern[str],
+    asked_about: Container[str] = (),
 ) -> WebhookHint | None:
-    """What an authentic message hints at; `now` is in Unix seconds.
+    """What an authentic message hints at.
+
+    Args:
+        headers: names in small letters.
+        body: as received.
+        keys: Plaid's.
+        now: Unix time in seconds.
+        session_id: what identifiers of sessions look like.
+        asked_about: sessions that were asked about; see `WebhookKeys.get`.
 
     Raises:
         WebhookRefused: it is not authentic, too old, or unreadable.
+        ProviderUnavailable: it cannot be told now.
     """
     token = _TOKEN.fullmatch(headers.get(HEADER, ""))
     if token is None:
@@ -136,7 +165,7 @@ async def read(
         signature = _decode(token[3])
     except Unreadable:
         raise WebhookRefused("The message's signature is not readable.") from None
-    public = await keys.get(kid)
+    public = await keys.get(kid, expected=_session_named(body) in asked_about)
     signed = f"{token[1]}.{token[2]}".encode("ascii")
     der = encode_dss_signature(
         int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
@@ -149,6 +178,20 @@ async def read(
         return _hint(read_object(body), sha256(signed).hexdigest(), session_id)
     except Unreadable:
         raise WebhookRefused("The message is not readable.") from None
+
+
+def _session_named(body: bytes) -> str:
+    """The session that a message names, authentic or not; empty if it is too long to be looked at.
+
+    Plaid's messages have some 200 bytes.
+    """
+    if len(body) > _BODY_BYTES_MAX:
+        return ""
+    try:
+        named = read_object(body).get("identity_verification_id")
+    except Unreadable:
+        return ""
+    return named if isinstance(named, str) else ""
 
 
 def _kid(header: Mapping[str, Any]) -> str:

@@ -1,14 +1,17 @@
 """Reading what a provider sent: nothing is believed to be there, or to have the type it should.
 
 Each reader gives None for what is absent, null or empty, and raises `Unreadable` for what is there
-and cannot be what it is said to be.
+and cannot be what it is said to be. Inside `facts_unknown` it is unknown instead: a birth date
+that a camera misread must not make an answer unusable for good.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Any, Final, NoReturn
@@ -26,8 +29,39 @@ _DEPTH_MAX: Final = 32
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
+_unread: ContextVar[list[str] | None] = ContextVar("unread", default=None)
+
+
 class Unreadable(Exception):
-    """The body is not what the provider describes; the text names no value of it."""
+    """The body is not what the provider describes; the text names the member, and no value."""
+
+
+@contextmanager
+def facts_unknown() -> Iterator[list[str]]:
+    """Within it, a member that cannot be read counts as absent; gives the names of those.
+
+    For facts about a person, never for what says whose session it is, in which mode, or what came
+    of it.
+    """
+    names: list[str] = []
+    before = _unread.set(names)
+    try:
+        yield names
+    finally:
+        _unread.reset(before)
+
+
+def unreadable(name: str) -> None:
+    """Note that a member is there and cannot be read.
+
+    Raises:
+        Unreadable: not within `facts_unknown`.
+    """
+    names = _unread.get()
+    if names is None:
+        raise Unreadable(name)
+    if name not in names:
+        names.append(name)
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -54,7 +88,8 @@ def text(value: object, name: str) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str) or not _is_unicode(value):
-        raise Unreadable(name)
+        unreadable(name)
+        return None
     return value
 
 
@@ -62,25 +97,26 @@ def flag(value: object, name: str) -> bool | None:
     """A truth value."""
     if value is None or isinstance(value, bool):
         return value
-    raise Unreadable(name)
+    unreadable(name)
+    return None
 
 
 def mapping(value: object, name: str) -> Mapping[str, Any]:
     """An object; an absent one is empty."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Unreadable(name)
-    return value
+    if isinstance(value, dict):
+        return value
+    if value is not None:
+        unreadable(name)
+    return {}
 
 
 def sequence(value: object, name: str) -> Sequence[Any]:
     """An array; an absent one is empty."""
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise Unreadable(name)
-    return value
+    if isinstance(value, list):
+        return value
+    if value is not None:
+        unreadable(name)
+    return ()
 
 
 def iso_date(value: object, name: str) -> date | None:
@@ -88,12 +124,13 @@ def iso_date(value: object, name: str) -> date | None:
     written = text(value, name)
     if written is None:
         return None
-    if _DATE.fullmatch(written) is None:
-        raise Unreadable(name)
     try:
-        return date.fromisoformat(written)
+        if _DATE.fullmatch(written):
+            return date.fromisoformat(written)
     except ValueError:
-        raise Unreadable(name) from None
+        pass
+    unreadable(name)
+    return None
 
 
 def parts_date(value: object, name: str) -> date | None:
@@ -103,11 +140,13 @@ def parts_date(value: object, name: str) -> date | None:
     if None in numbers:
         return None
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
-        raise Unreadable(name)
+        unreadable(name)
+        return None
     try:
         return date(*[int(n) for n in numbers if n is not None])
     except (ValueError, OverflowError):
-        raise Unreadable(name) from None
+        unreadable(name)
+        return None
 
 
 def instant(value: object, name: str) -> datetime | None:
@@ -116,7 +155,8 @@ def instant(value: object, name: str) -> datetime | None:
         try:
             return datetime.fromtimestamp(value, UTC)
         except (ValueError, OverflowError, OSError):
-            raise Unreadable(name) from None
+            unreadable(name)
+            return None
     written = text(value, name)
     if written is None:
         return None
@@ -124,7 +164,8 @@ def instant(value: object, name: str) -> datetime | None:
         read = datetime.fromisoformat(written)
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Unreadable(name) from None
+        unreadable(name)
+        return None
 
 
 def evidence_of(
@@ -169,6 +210,7 @@ def refused(
     *,
     evidence: ProviderEvidence | None = None,
     reason_code: str | None = None,
+    unread: Unreadable | None = None,
 ) -> ProviderResult:
     """The result of an answer that tells nothing of a session: an error, or an unreadable one."""
     return ProviderResult(
@@ -177,6 +219,7 @@ def refused(
         outcome=outcome,
         reason_code=reason_code or f"http_{reply.status}",
         retry_after=reply.retry_after or RETRY_AFTER_SECONDS,
+        unread=(str(unread),) if unread else (),
         evidence=evidence,
     )
 

@@ -30,6 +30,11 @@ _REASONS: Final = frozenset(
         "timeout",
         "body_too_large",
         "encoded_body",
+        "certificate_refused",
+        "connection_refused",
+        "name_not_resolved",
+        "network_unreachable",
+        "tls_failure",
         "CloseError",
         "ConnectError",
         "ConnectTimeout",
@@ -95,6 +100,11 @@ class Reported:
         result = await self._provider.retrieve(session_id)
         if result.outcome in _TOLD:
             _report(result)
+        elif result.unread:
+            # What is unknown may refuse a buyer; the answer is kept as evidence.
+            _log.warning(
+                "provider_facts_unreadable", provider=result.provider, members=list(result.unread)
+            )
         return result
 
     async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
@@ -114,11 +124,13 @@ def reason_word(reason: str | None, status: int | None = None) -> str:
 def _report(result: ProviderResult) -> None:
     evidence = result.evidence
     request_id = (evidence and evidence.request_id) or ""
-    told: dict[str, str | int] = {
+    told: dict[str, str | int | list[str]] = {
         "provider": result.provider,
         "outcome": result.outcome.value,
         "reason_code": reason_word(result.reason_code, evidence.http_status if evidence else None),
     }
+    if result.unread:
+        told["members"] = list(result.unread)
     if evidence is not None:
         told["http_status"] = evidence.http_status
     if _REQUEST_ID.fullmatch(request_id):

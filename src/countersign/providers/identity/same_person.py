@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -21,16 +23,20 @@ class Holder:
     def may_be(self, other: Holder) -> bool:
         """Whether nothing says that they are two, and enough says that they are one.
 
-        Family name and birth date have to agree where both tell them. One of them has to be told
-        by both; a family name alone is that of a whole family, so the given name has to agree too.
+        Where both tell a birth date, the dates have to agree, and then the family names need only
+        one part in common, or the given names agree: documents and databases write `SMITH JR`,
+        `GARCIA LOPEZ` or a maiden name each in its own way. Without a birth date the whole names
+        have to agree, the given name too: a family name alone is that of a whole family.
         """
-        families = _agree(_name(self.family_name), _name(other.family_name))
         births = _agree(self.date_of_birth, other.date_of_birth)
-        if families is False or births is False:
+        family, other_family = _Name(self.family_name), _Name(other.family_name)
+        given, other_given = _Name(self.given_name), _Name(other.given_name)
+        if births is None:
+            return family.is_same(other_family) and given.is_same(other_given)
+        if not births:
             return False
-        if births:
-            return True
-        return bool(families and _agree(_name(self.given_name), _name(other.given_name)))
+        told = family.parts and other_family.parts
+        return not told or family.shares_part(other_family) or given.begins_as(other_given)
 
 
 def _agree(one: object, other: object) -> bool | None:
@@ -38,7 +44,122 @@ def _agree(one: object, other: object) -> bool | None:
     return None if one is None or other is None else one == other
 
 
-def _name(name: str | None) -> str | None:
+class _Name:
     """A name without capitals, accents and signs: `GARCIA-LOPEZ` is `García López`."""
-    folded = unicodedata.normalize("NFKD", name or "").casefold()
-    return "".join(char for char in folded if char.isalnum()) or None
+
+    def __init__(self, name: str | None) -> None:
+        words = (name or "").translate(_JOINED).casefold()
+        parts = re.split(r"[^\w]+|_", unicodedata.normalize("NFC", words))
+        # In another script it cannot be compared: that tells nothing.
+        self.parts = [spelled for spelled in map(_spellings, parts) if all(spelled)]
+
+    def is_same(self, other: _Name) -> bool:
+        """Whether the whole names agree, wherever their spaces are."""
+        return not self._whole().isdisjoint(other._whole())
+
+    def shares_part(self, other: _Name) -> bool:
+        """Whether a part that tells families apart is in both, or the whole agrees."""
+        return self.is_same(other) or any(
+            _alike(one, another) for one in self._telling() for another in other._telling()
+        )
+
+    def begins_as(self, other: _Name) -> bool:
+        """Whether the first parts agree."""
+        firsts = [set(name.parts[0]) for name in (self, other) if name.parts]
+        return len(firsts) == 2 and bool(firsts[0] & firsts[1])
+
+    def _telling(self) -> list[tuple[str, str]]:
+        return [part for part in self.parts if _COMMON.isdisjoint(part)]
+
+    def _whole(self) -> set[str]:
+        return {"".join(spellings) for spellings in zip(*self.parts, strict=True)}
+
+
+def _spellings(part: str) -> tuple[str, str]:
+    """A part in plain letters, in both ways: `müller` is `muller` and `mueller`."""
+    plain, wide = (
+        "".join(char for char in unicodedata.normalize("NFKD", text) if char.isalnum())
+        for text in (part.translate(_PLAIN), part.translate(_WIDE).translate(_PLAIN))
+    )
+    return (plain, wide) if plain.isascii() else ("", "")
+
+
+def _alike(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two parts agree, or a long one is the other cut short, as registers cut names."""
+    return any(
+        mine == theirs or (min(len(mine), len(theirs)) >= _CUT_MIN and _begins(mine, theirs))
+        for mine in one
+        for theirs in other
+    )
+
+
+def _begins(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+_CUT_MIN: Final = 10
+"""Registers cut names at lengths of more than this."""
+_JOINED: Final = str.maketrans("", "", "'\u2018\u2019\u02bc`")
+"""`O'Brien` is one part, not two."""
+_PLAIN: Final = str.maketrans(
+    {
+        "\u00f8": "o",
+        "\u00e6": "ae",
+        "\u0153": "oe",
+        "\u0142": "l",
+        "\u0111": "d",
+        "\u00f0": "d",
+        "\u00fe": "th",
+        "\u0131": "i",
+    }
+)
+"""Letters that are no other letter with a sign on it."""
+_WIDE: Final = str.maketrans(
+    {"\u00e4": "ae", "\u00f6": "oe", "\u00fc": "ue", "\u00f8": "oe", "\u00e5": "aa"}
+)
+"""How passports write letters of German and the Scandinavian languages (ICAO 9303-3)."""
+_COMMON: Final = frozenset(
+    {
+        "af",
+        "al",
+        "av",
+        "bat",
+        "ben",
+        "bin",
+        "binti",
+        "da",
+        "das",
+        "de",
+        "del",
+        "dela",
+        "den",
+        "der",
+        "di",
+        "do",
+        "dos",
+        "du",
+        "e",
+        "el",
+        "ibn",
+        "ii",
+        "iii",
+        "iv",
+        "jr",
+        "la",
+        "las",
+        "le",
+        "les",
+        "los",
+        "sr",
+        "st",
+        "ten",
+        "ter",
+        "v",
+        "van",
+        "vom",
+        "von",
+        "y",
+        "zu",
+    }
+)
+"""Suffixes and particles: in too many names to tell two families apart."""

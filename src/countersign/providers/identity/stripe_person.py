@@ -33,11 +33,7 @@ def with_person(
     report: Mapping[str, Any],
     fingerprint: Fingerprint,
 ) -> ProviderResult:
-    """The result with what a verified session and its report tell of a person.
-
-    Raises:
-        Unreadable: a member of them is not what Stripe describes.
-    """
+    """The result with what a verified session and its report tell of a person."""
     outputs = mapping(session.get("verified_outputs"), "verified_outputs")
     document = mapping(report.get("document"), "document")
     by_document = document.get("status") == "verified"

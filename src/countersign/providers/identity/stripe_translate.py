@@ -7,14 +7,16 @@ verification results" for which key may read what.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 
 from countersign.domain.identity import Outcome, ProviderEvidence, ProviderResult
+from countersign.domain.reason import Reason
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.reading import (
     Unreadable,
+    facts_unknown,
     flag,
     mapping,
     outcome_of_status,
@@ -34,6 +36,27 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
     "requires_input": Outcome.REQUIRES_INPUT,
     "canceled": Outcome.CANCELED,
 }
+REASONS: Final[Mapping[str, Reason]] = {
+    "consent_declined": Reason.CONSENT_DECLINED,
+    "country_not_supported": Reason.DOCUMENT_UNSUPPORTED,
+    "device_not_supported": Reason.DEVICE_UNSUPPORTED,
+    "document_expired": Reason.DOCUMENT_EXPIRED,
+    "document_type_not_supported": Reason.DOCUMENT_UNSUPPORTED,
+    "document_unverified_other": Reason.DOCUMENT_NOT_ACCEPTED,
+    "email_unverified_other": Reason.CONTACT_UNVERIFIED,
+    "email_verification_declined": Reason.CONTACT_UNVERIFIED,
+    "id_number_insufficient_document_data": Reason.DOCUMENT_UNREADABLE,
+    "id_number_mismatch": Reason.DETAILS_MISMATCH,
+    "id_number_unverified_other": Reason.DETAILS_MISMATCH,
+    "phone_unverified_other": Reason.CONTACT_UNVERIFIED,
+    "phone_verification_declined": Reason.CONTACT_UNVERIFIED,
+    "selfie_document_missing_photo": Reason.DOCUMENT_UNSUPPORTED,
+    "selfie_face_mismatch": Reason.SELFIE_MISMATCH,
+    "selfie_manipulated": Reason.SELFIE_NOT_ACCEPTED,
+    "selfie_unverified_other": Reason.SELFIE_NOT_ACCEPTED,
+    "under_supported_age": Reason.AGE_BELOW_MINIMUM,
+}
+"""What the codes of `last_error` say; `abandoned` says no more than that there is no result."""
 _REDACTED: Final = "[redacted]"
 _REDACTED_BIRTH: Final = date(1, 1, 1)
 
@@ -57,7 +80,7 @@ def translate(
         return _error(reply, asked, evidence)
     try:
         return _session(read_object(reply.body), asked, evidence, fingerprint)
-    except Unreadable:
+    except Unreadable as unread:
         return refused(
             NAME,
             asked.session_id,
@@ -65,6 +88,7 @@ def translate(
             reply,
             evidence=evidence,
             reason_code="unreadable",
+            unread=unread,
         )
 
 
@@ -119,14 +143,14 @@ def _session(
     report = _report(session)
     # Before the status: a redacted session still says `verified`.
     outcome = Outcome.REDACTED if _redacted(session, report) else _outcome(session, status, asked)
+    code = word(_last_error(session).get("code"))
     result = ProviderResult(
         provider=NAME,
         session_id=asked.session_id,
         outcome=outcome,
         provider_status=word(status),
-        reason_code="unknown_status"
-        if outcome is Outcome.INVALID_RESPONSE
-        else word(_last_error(session).get("code")),
+        reason_code="unknown_status" if outcome is Outcome.INVALID_RESPONSE else code,
+        reason=REASONS.get(code or ""),
         live=live,
         subject_reference=_subject(session, asked),
         evidence=evidence,
@@ -135,7 +159,9 @@ def _session(
         return result
     if report and report.get("verification_session") != asked.session_id:
         raise Unreadable("last_verification_report.verification_session")
-    return with_person(result, session, report, fingerprint)
+    with facts_unknown() as unread:
+        result = with_person(result, session, report, fingerprint)
+    return replace(result, unread=tuple(unread))
 
 
 def _redacted(session: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
@@ -146,9 +172,10 @@ def _redacted(session: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
     """
     if session.get("redaction") is not None:
         return True
-    outputs = mapping(session.get("verified_outputs"), "verified_outputs")
-    if parts_date(outputs.get("dob"), "verified_outputs.dob") == _REDACTED_BIRTH:
-        return True
+    with facts_unknown():
+        outputs = mapping(session.get("verified_outputs"), "verified_outputs")
+        if parts_date(outputs.get("dob"), "verified_outputs.dob") == _REDACTED_BIRTH:
+            return True
     return _says_redacted(outputs) or _says_redacted(report)
 
 

@@ -7,6 +7,9 @@ session ids, the bodies hold people.
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -55,6 +58,14 @@ ATTEMPTS: Final = 3
 CONCURRENT_MAX: Final = 16
 # Retries of this module end in an outcome that is counted; a line in the log for each says less.
 stamina.instrumentation.set_on_retry_hooks(())
+_KINDS: Final = (
+    (socket.gaierror, "name_not_resolved"),
+    (ConnectionRefusedError, "connection_refused"),
+    (ssl.SSLCertVerificationError, "certificate_refused"),
+    (ssl.SSLError, "tls_failure"),
+)
+_UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM})
+"""No way there, or a firewall that says so."""
 _FIRST_WAIT: Final = 0.25
 _LONGEST_WAIT: Final = 4.0
 
@@ -191,8 +202,8 @@ class ProviderHttp:
                     came_at=self._clock.time_ns() // 1_000_000_000,
                 )
         except httpx2.HTTPError as error:
-            # The error's text can name the address with the session id; its type cannot.
-            failure = TransportFailure(Outcome.PROVIDER_UNAVAILABLE, type(error).__name__)
+            # The error's text can name the address with the session id; its kind cannot.
+            failure = TransportFailure(Outcome.PROVIDER_UNAVAILABLE, _kind(error))
             raise _TryAgain(failure, None) from None
         if _worth_repeating(request, reply):
             raise _TryAgain(None, reply)
@@ -215,6 +226,20 @@ class ProviderHttp:
             content=request.body,
         ) as answer:
             yield answer
+
+
+def _kind(error: BaseException) -> str:
+    """What went wrong, as the operator can look for it; else the name of the error's type."""
+    seen: BaseException | None = error
+    while seen is not None:
+        inner = seen.exceptions[0] if isinstance(seen, BaseExceptionGroup) else seen
+        for type_, kind in _KINDS:
+            if isinstance(inner, type_):
+                return kind
+        if isinstance(inner, OSError) and inner.errno in _UNREACHABLE:
+            return "network_unreachable"
+        seen = inner.__cause__ or inner.__context__
+    return type(error).__name__
 
 
 def _worth_repeating(request: ProviderRequest, reply: ProviderReply) -> bool:

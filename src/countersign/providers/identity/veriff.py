@@ -56,8 +56,9 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     shared_secrets: tuple[str, ...]
     """The first signs our requests; any of them may have signed an answer or a webhook, so that
     the secret can be changed without a gap."""
-    integration_id: str
-    """The integration whose sessions count. Every answer names its integration."""
+    integration_id: str | None = None
+    """The integration whose sessions count. An answer that names another one is not live; API key
+    and secret belong to one integration, so an answer that names none is that one's."""
     environment: Literal["live", "sandbox"]
     """Whether that is a live or a test integration: Veriff's answer does not say."""
     host: str = HOST
@@ -75,7 +76,9 @@ def check(credentials: Credentials) -> None:
     """
     if not 1 <= len(credentials.shared_secrets) <= _SECRETS_MAX:
         raise ValueError(f"shared_secrets: give 1 to {_SECRETS_MAX}, the one in use first")
-    named = [("api_key", credentials.api_key), ("integration_id", credentials.integration_id)]
+    named = [("api_key", credentials.api_key)]
+    if credentials.integration_id is not None:
+        named.append(("integration_id", credentials.integration_id))
     named += [(f"shared_secrets[{i}]", s) for i, s in enumerate(credentials.shared_secrets)]
     for name, value in named:
         if _VISIBLE.fullmatch(value) is None:
@@ -117,7 +120,7 @@ class Veriff:
             reply = await self._http.send(self._request(session_id))
         except TransportFailure as failure:
             return unanswered(NAME, session_id, failure)
-        signature = reply.headers.get("vrf-hmac-signature", "")
+        signature = _named(reply, "hmac-signature") or ""
         evidence = evidence_of(
             reply,
             self._clock,
@@ -180,7 +183,7 @@ class Veriff:
         )
 
     def _is_authentic(self, reply: ProviderReply, signature: str) -> bool:
-        client = reply.headers.get("vrf-auth-client")
+        client = _named(reply, "auth-client")
         if client is not None and not _same(client, self._credentials.api_key):
             return False
         return self._is_signed(reply.body, signature)
@@ -192,12 +195,22 @@ class Veriff:
         secrets = self._credentials.shared_secrets
         return any(hmac.compare_digest(_sign(secret, body), given) for secret in secrets)
 
-    def _is_live(self, reply: ProviderReply) -> bool | None:
-        integration = reply.headers.get("vrf-integration-id")
-        if not integration:
-            return None
-        ours = _same(integration, self._credentials.integration_id)
-        return ours and self._credentials.environment == "live"
+    def _is_live(self, reply: ProviderReply) -> bool:
+        # Veriff's reference lists no such header; the signature proves whose answer it is.
+        named, ours = reply.headers.get("vrf-integration-id"), self._credentials.integration_id
+        if named and ours is not None and not _same(named, ours):
+            return False
+        return self._credentials.environment == "live"
+
+
+def _named(reply: ProviderReply, header: str) -> str | None:
+    """A header under either of its names; empty, which is valid for none, if the two differ.
+
+    Veriff's reference of this call says `x-`, its older pages and the Feedback API say `vrf-`.
+    """
+    names = (f"x-{header}", f"vrf-{header}")
+    values = {reply.headers[name] for name in names if name in reply.headers}
+    return "" if len(values) > 1 else next(iter(values), None)
 
 
 def _hint(body: bytes) -> WebhookHint | None:

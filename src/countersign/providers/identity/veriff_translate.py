@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from countersign.domain.identity import (
@@ -19,10 +20,12 @@ from countersign.domain.identity import (
     ProviderResult,
     Source,
 )
+from countersign.domain.reason import Reason
 from countersign.providers.identity.fields import Use
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.reading import (
     Unreadable,
+    facts_unknown,
     instant,
     iso_date,
     mapping,
@@ -46,6 +49,20 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 _NOT_AN_ID: Final = frozenset({"1002", "1104"})
 """Error codes for an identifier that Veriff cannot read: the only parameter that we send."""
 _CODE: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
+
+REASONS: Final[Mapping[str, Reason]] = {
+    **dict.fromkeys(("206", "510"), Reason.DOCUMENT_UNSUPPORTED),
+    **dict.fromkeys(("101", "102", "205", "506", "507", "508"), Reason.DOCUMENT_NOT_ACCEPTED),
+    **dict.fromkeys(("103", "120", "509"), Reason.SELFIE_MISMATCH),
+    **dict.fromkeys(("202", "208", "515"), Reason.SELFIE_NOT_ACCEPTED),
+    **dict.fromkeys(("104", "123"), Reason.DETAILS_MISMATCH),
+    # 201 and 204 can be about the face, too; it is the document far more often.
+    **dict.fromkeys(("201", "203", "204", "209", "210"), Reason.DOCUMENT_UNREADABLE),
+    **dict.fromkeys(("207", "511"), Reason.DOCUMENT_EXPIRED),
+    **dict.fromkeys(("530", "531", "532", "533"), Reason.AGE_BELOW_MINIMUM),
+}
+"""What Veriff's reason codes say (its "Granular reason codes"). Those for an age above 18, 534 to
+536, say nothing of the account's own minimum; those of fraud say no more than the outcome."""
 
 FIELDS: Final[Mapping[str, Use]] = {
     "status": Use.CHECKED,
@@ -121,9 +138,8 @@ def translate(
     """The result of an authentic answer with status 200; whatever the bytes are, there is one."""
     try:
         return _translate(body, session_id, live, fingerprint, evidence)
-    except (Unreadable, ValueError, OverflowError):
-        # The last two: text that no encoding has, and times outside of what there is.
-        return _invalid(session_id, evidence, "unreadable")
+    except Unreadable as unread:
+        return replace(_invalid(session_id, evidence, "unreadable"), unread=(str(unread),))
 
 
 def _translate(
@@ -152,17 +168,22 @@ def _translate(
     outcome = _OUTCOMES.get(status or "")
     if outcome is None:
         return _invalid(session_id, evidence, "unknown_status")
-    facts = _facts(verification, fingerprint) if outcome is Outcome.VERIFIED else {}
+    code = _code(verification.get("reasonCode"))
+    with facts_unknown() as unread:
+        facts = _facts(verification, fingerprint) if outcome is Outcome.VERIFIED else {}
+        decided_at = instant(verification.get("decisionTime"), "decisionTime")
     return ProviderResult(
         provider="veriff",
         session_id=session_id,
         outcome=outcome,
         provider_status=status,
-        reason_code=_code(verification.get("reasonCode")),
+        reason_code=code,
+        reason=REASONS.get(code or ""),
+        unread=tuple(unread),
         live=live,
         subject_reference=text(verification.get("vendorData"), "vendorData")
         or text(verification.get("endUserId"), "endUserId"),
-        decided_at=instant(verification.get("decisionTime"), "decisionTime"),
+        decided_at=decided_at,
         evidence=evidence,
         **facts,
     )

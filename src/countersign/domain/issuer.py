@@ -134,6 +134,8 @@ def issuer(country: str | None, region: str | None) -> tuple[str, str | None] | 
     if not given:
         return None
     known = _COUNTRIES.get(given, given)
+    if _STATES.get(given) in _TERRITORIES:
+        known = _STATES[given]
     if known in _TERRITORIES:
         return US, known
     if known == US:
