@@ -283,9 +283,9 @@ class VerificationMisconfigured(Refusal):
 
     code = "verification_misconfigured"
     remedy = (
-        "The operator has to look at the credentials and their permissions: "
-        "`countersign accounts verification set ACCOUNT --provider NAME --credentials-file FILE "
-        "--check`."
+        "The operator has to look at the credentials and their permissions, and set the corrected "
+        "ones: `countersign accounts verification set ACCOUNT --provider NAME --credentials-file "
+        "FILE --check`. The account's rules stay as they are."
     )
 
 

@@ -164,6 +164,14 @@ class ProviderFactory(Protocol):
         """
         ...
 
+    def review(self, name: str, credentials: bytes) -> Sequence[str]:
+        """What an operator should know about these credentials, one sentence or more for each.
+
+        Raises:
+            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
+        """
+        ...
+
 
 class AcknowledgmentStore(Protocol):
     """Where acknowledgments are kept."""

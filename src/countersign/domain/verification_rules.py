@@ -64,6 +64,33 @@ class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         )
 
 
+_EXPIRY_STRICTNESS: Final = (
+    DocumentExpiry.IGNORED,
+    DocumentExpiry.UNEXPIRED_IF_KNOWN,
+    DocumentExpiry.UNEXPIRED,
+)
+
+
+def weakened(old: VerificationRules, new: VerificationRules) -> tuple[str, ...]:
+    """The names of the rules by which `new` can accept somebody whom `old` refuses.
+
+    Another zone always counts: which of two zones comes first can depend on the day.
+    """
+    strict = _EXPIRY_STRICTNESS.index
+    weaker = {
+        "minimum_age": new.minimum_age < old.minimum_age,
+        "zone": new.zone != old.zone,
+        "zip_sources": not set(new.zip_sources) <= set(old.zip_sources),
+        "absent_country": (old.absent_country, new.absent_country)
+        == (AbsentCountry.UNKNOWN, AbsentCountry.US),
+        "document_expiry": strict(new.document_expiry) < strict(old.document_expiry),
+        "validity_days": new.validity_days > old.validity_days,
+        "subject_reference_required": old.subject_reference_required
+        and not new.subject_reference_required,
+    }
+    return tuple(name for name, is_weaker in weaker.items() if is_weaker)
+
+
 class VerificationSettings(Struct, frozen=True, kw_only=True):
     """How one account verifies live buyers; the credentials are apart, sealed."""
 

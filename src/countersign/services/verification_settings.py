@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -83,6 +83,26 @@ class ManageVerification:
         """The providers that there are."""
         return self._factory.names
 
+    def review(self, provider: str, credentials: bytes) -> Sequence[str]:
+        """What an operator should know about credentials before they are used.
+
+        Raises:
+            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
+        """
+        return self._factory.review(provider, credentials)
+
+    async def changed(
+        self, id_or_name: str, given: Mapping[str, Any]
+    ) -> tuple[VerificationRules | None, VerificationRules]:
+        """The rules of an account now (None: it has none), and with `given` in their place.
+
+        Raises:
+            UnknownAccount: there is no such account.
+        """
+        known = await self.show(id_or_name)
+        before = known.rules.at_least(self._floor) if known else None
+        return before, msgspec.structs.replace(before or self._floor, **given)
+
     async def set(
         self,
         id_or_name: str,
@@ -102,6 +122,7 @@ class ManageVerification:
         _check_rules(rules, self._floor)
         if base_url is not None:
             _check_url(base_url)
+        self._factory.review(provider, credentials)
         # Made to see whether it can be.
         await self._factory(provider, credentials, base_url).close()
         before = await self._store.get(account.id)
