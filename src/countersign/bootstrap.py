@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -27,6 +28,7 @@ from countersign.ports import Clock, Entropy
 from countersign.providers.address_guard import AddressGuard
 from countersign.providers.anchoring import AnchorClient
 from countersign.providers.identity.registry import IdentityProviders
+from countersign.providers.identity.transport import Reach
 from countersign.providers.key_encryption import (
     KEY_BYTES,
     KeyRing,
@@ -300,7 +302,11 @@ async def open_deployment(
         manage = ManageVerification(
             store=SettingsOfAccounts(database),
             accounts=accounts,
-            factory=IdentityProviders(secret.document_fingerprint, clock),
+            factory=IdentityProviders(
+                secret.document_fingerprint,
+                clock,
+                _reach(settings),
+            ),
             vault=vault,
             floor=floor,
             audit=audit,
@@ -596,6 +602,22 @@ def _anchor_log(
 
 def _no_check(_token: bytes, _over: bytes) -> str:
     raise AnchoringFailed
+
+
+def _reach(settings: Settings) -> Reach:
+    file = settings.provider_ca_file
+    if file is not None:
+        try:
+            ssl.create_default_context(cafile=file)
+        except OSError as error:
+            why = error.strerror or "it holds none"
+            msg = f"COUNTERSIGN_PROVIDER_CA_FILE: {file} holds no certificates in PEM: {why}."
+            raise InvalidConfiguration(msg) from None
+    return Reach(
+        concurrency=settings.provider_concurrency,
+        proxy_url=settings.provider_proxy_url,
+        ca_file=file,
+    )
 
 
 def back_up_deployment(settings: Settings, target: Path, shred_keys: Path | None) -> None:

@@ -17,9 +17,11 @@ from countersign.providers.identity.plaid_fields import FIELDS
 from countersign.providers.identity.plaid_translate import NAME, Asked, translate
 from countersign.providers.identity.reading import evidence_of, unanswered
 from countersign.providers.identity.transport import (
+    DIRECT,
     ProviderHttp,
     ProviderReply,
     ProviderRequest,
+    Reach,
     TransportFailure,
 )
 
@@ -81,11 +83,12 @@ class Provider:
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach = DIRECT,
     ) -> None:
         self._credentials = credentials
         self._fingerprint = fingerprint
         self._clock = clock
-        self._http = ProviderHttp(base_url or host(credentials), clock)
+        self._http = ProviderHttp(base_url or host(credentials), clock, reach=reach)
         self._keys = plaid_webhook.WebhookKeys(self._ask_for_key, clock)
 
     async def retrieve(self, session_id: str) -> ProviderResult:

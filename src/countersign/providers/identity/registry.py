@@ -12,6 +12,7 @@ from countersign.ports import Clock, IdentityProvider
 from countersign.providers.identity import didit, onfido, persona, plaid, stripe, veriff
 from countersign.providers.identity.fingerprint import Fingerprint, KeyedHash, fingerprints
 from countersign.providers.identity.reported import Reported
+from countersign.providers.identity.transport import DIRECT, Reach
 
 _CREDENTIALS_BYTES_MAX: Final = 64 * 1024
 
@@ -24,6 +25,7 @@ class _Make(Protocol):
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach,
     ) -> IdentityProvider: ...
 
 
@@ -51,9 +53,10 @@ PROVIDER_NAMES: Final = tuple(_KINDS)
 class IdentityProviders:
     """See `ports.ProviderFactory`."""
 
-    def __init__(self, keyed: KeyedHash, clock: Clock) -> None:
+    def __init__(self, keyed: KeyedHash, clock: Clock, reach: Reach = DIRECT) -> None:
         self._keyed = keyed
         self._clock = clock
+        self._reach = reach
 
     @property
     def names(self) -> Sequence[str]:
@@ -68,7 +71,13 @@ class IdentityProviders:
         """
         kind, read = _read(name, credentials)
         fingerprint = fingerprints(self._keyed, base_url)
-        made = kind.make(read, base_url=base_url, fingerprint=fingerprint, clock=self._clock)
+        made = kind.make(
+            read,
+            base_url=base_url,
+            fingerprint=fingerprint,
+            clock=self._clock,
+            reach=self._reach,
+        )
         return Reported(made)
 
     def review(self, name: str, credentials: bytes) -> Sequence[str]:
