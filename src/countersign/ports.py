@@ -4,7 +4,7 @@ Each store has two implementations to satisfy, SQLite and PostgreSQL, held to on
 Every method that writes returns only when the write is durable.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, TypeAlias, TypeVar
@@ -230,8 +230,13 @@ class LiveVerificationStore(Protocol):
 class PendingSessionStore(Protocol):
     """Where sessions are kept that a provider has not decided."""
 
-    async def due(self, now: datetime, limit: int) -> Sequence[Pending]:
-        """The sessions to ask about by now, those that have waited longest first."""
+    async def due(
+        self, now: datetime, limit: int, but_of: Collection[str] = ()
+    ) -> Sequence[Pending]:
+        """The sessions to ask about by now, those that have waited longest first.
+
+        Sessions of the accounts in `but_of` are left out.
+        """
         ...
 
     async def claim(self, pending: Pending, next_poll_at: datetime) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -68,9 +68,11 @@ class PendingSessions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def due(self, now: datetime, limit: int) -> Sequence[Pending]:
+    async def due(
+        self, now: datetime, limit: int, but_of: Collection[str] = ()
+    ) -> Sequence[Pending]:
         """The sessions to ask about by now, those that have waited longest first."""
-        return await self._database.scan(_due, (now, limit))
+        return await self._database.scan(_due, (now, limit, but_of))
 
     async def claim(self, pending: Pending, next_poll_at: datetime) -> bool:
         """Take the next poll of a session; False if another process did, or it is decided."""
@@ -151,10 +153,12 @@ def _forget(connection: Connection, id_: str) -> bool:
 
 
 @each
-def _due(connection: Connection, item: tuple[datetime, int]) -> Sequence[Pending]:
-    now, limit = item
+def _due(connection: Connection, item: tuple[datetime, int, Collection[str]]) -> Sequence[Pending]:
+    now, limit, but_of = item
     query = (
-        _SELECT.where(pending_sessions.c.next_poll_at <= now)
+        _SELECT.where(
+            pending_sessions.c.next_poll_at <= now, pending_sessions.c.account_id.not_in(but_of)
+        )
         .order_by(pending_sessions.c.next_poll_at)
         .limit(limit)
     )
@@ -209,7 +213,10 @@ def _drop(connection: Connection, drop: _Drop) -> None:
         return
     # Else the buyer would be told to wait for ever.
     undecided = Attempt(
-        status=BuyerStatus.REQUIRES_INPUT, at=drop.at, reasons=(Reason.SESSION_UNDECIDED,)
+        status=BuyerStatus.REQUIRES_INPUT,
+        at=drop.at,
+        reasons=(Reason.SESSION_UNDECIDED,),
+        account_id=pending.account_id,
     )
     after = after_attempt(before, undecided)
     write_buyer(connection, before, after)
