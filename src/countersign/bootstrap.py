@@ -83,6 +83,7 @@ from countersign.services.test_helpers import MoveBuyer, TriggerEvent
 from countersign.services.vault import Vault
 from countersign.services.verification_settings import ManageVerification
 from countersign.services.verify_buyer import BuyerStatusQuery, VerifyBuyer
+from countersign.services.watch_verifications import WatchVerifications
 from countersign.services.webhook_endpoints import WebhookEndpoints
 from countersign.services.webhook_secrets import WebhookSecrets
 from countersign.storage import accounts as accounts_store
@@ -319,6 +320,7 @@ async def open_deployment(
             recorder=recorder,
             vault=vault,
             secret=secret,
+            watch=WatchVerifications(clock),
             clock=clock,
             entropy=entropy,
         )

@@ -58,10 +58,13 @@ class InvalidRequest(Refusal):
 
 
 class PayloadTooLarge(Refusal):
-    """The request body is larger than 65536 bytes."""
+    """The request body is larger than this path takes."""
 
     code = "payload_too_large"
-    remedy = "Send a body of at most 64 KiB. No request of this API needs more."
+    remedy = (
+        "Send a body of at most 64 KiB: no request of this API needs more. Only a message of an "
+        "identity provider may have 1 MiB."
+    )
 
 
 class UnsupportedMediaType(Refusal):

@@ -239,6 +239,10 @@ class PendingSessionStore(Protocol):
         """
         ...
 
+    async def waiting(self) -> tuple[int, datetime | None]:
+        """How many sessions are followed, and since when the oldest one is."""
+        ...
+
     async def claim(self, pending: Pending, next_poll_at: datetime) -> bool:
         """Take the next poll of a session; False if another process did, or it is decided."""
         ...

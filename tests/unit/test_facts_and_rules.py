@@ -164,7 +164,7 @@ def test_facts_hold_nothing_but_what_was_proved(unexpired: Tri) -> None:
 )
 def test_a_rule_that_accepts_more_people_counts_as_weaker(
     change: dict[str, Any],
-    weaker: bool,  # noqa: FBT001 - a parameter of the test
+    weaker: bool,
 ) -> None:
     """And the name of the rule is given, for the operator to confirm."""
     old = VerificationRules(

@@ -124,6 +124,7 @@ def test_a_message_may_have_one_mebibyte(vendor: LiveVendor) -> None:
             vendor.part("verified"), (dict(made.headers), made.body.ljust(size))
         )
         assert told(answer) == expected, size
+    assert f"larger than {1024 * 1024} bytes" in answer.json()["error"]["message"]
 
 
 def test_no_key_is_needed_and_none_helps(vendor: LiveVendor) -> None:

@@ -71,7 +71,11 @@ class App:
         self._process = f"req_{base32(int.from_bytes(deployment.entropy(8), 'big') << 64)[:14]}"
         self._logged: dict[str, tuple[float, int]] = {}
         self.metrics = Metrics(
-            deployment.database.batches, deployment.seal_log, deployment.deliver_webhooks
+            deployment.database.batches,
+            deployment.seal_log,
+            deployment.deliver_webhooks,
+            deployment.settle_sessions.watch,
+            deployment.clock,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -263,7 +267,7 @@ class _Incoming:
         """
         if declared.isdigit() and int(declared[:20]) > most:
             self._more = int(declared[:20]) <= _DRAINED_BYTES_MAX
-            raise PayloadTooLarge
+            raise PayloadTooLarge(f"The request body is larger than {most} bytes.")
         parts: list[bytes] = []
         size = 0
         try:
@@ -272,7 +276,7 @@ class _Incoming:
                     part = await self._next()
                     size += len(part)
                     if size > most:
-                        raise PayloadTooLarge
+                        raise PayloadTooLarge(f"The request body is larger than {most} bytes.")
                     parts.append(part)
         except TimeoutError:
             self._more = False

@@ -33,6 +33,7 @@ from countersign.domain.verification import (
     Resolution,
 )
 from countersign.errors import (
+    CountersignError,
     Overloaded,
     ProviderSessionNotBound,
     ProviderSessionNotFound,
@@ -45,6 +46,7 @@ from countersign.services.records import Recorder
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.vault import NONCE_BYTES, SHRED_KEY_BYTES, Vault
 from countersign.services.verification_settings import Ready
+from countersign.services.watch_verifications import WatchVerifications
 
 EVIDENCE_TABLE: Final = "verification_evidence"
 PENDING_TABLE: Final = "pending_sessions"
@@ -55,6 +57,20 @@ _TRIES: Final = 4
 _RETRY_AFTER_SECONDS: Final = 5
 _FOLLOWED: Final = {Reason.IDENTITY_REQUIRES_INPUT}
 """Reasons for which a session is still asked about: the buyer can go on in the same session."""
+_TEST_SESSION: Final = (
+    "The session is one of the provider's test mode, and a live key needs a live session."
+)
+_NOT_LIVE: Final = (
+    "The provider does not say that the session is a live one of the integration in the "
+    "account's credentials."
+)
+_WITHHELD: Final = (
+    "The identity provider approved the session and withholds its date of birth from the "
+    "credentials of this account."
+)
+_OTHER_SUBJECT: Final = (
+    "The session is about another subject than the `subject_reference` of the request."
+)
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -100,10 +116,12 @@ class JudgeSession:
         recorder: Recorder,
         vault: Vault,
         secret: DeploymentSecret,
+        watch: WatchVerifications,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._store = store
+        self.watch = watch
         self._recorder = recorder
         self._vault = vault
         self._secret = secret
@@ -135,19 +153,37 @@ class JudgeSession:
             VerificationMisconfigured: it refuses the account's credentials.
             RateLimited: too many ZIP codes tried for one buyer.
         """
+        provider = ready.settings.provider
         try:
-            # Whatever is logged of the answer names the account.
-            with bound_contextvars(account=ready.settings.account_id):
-                result = await ready.provider.retrieve(request.session_id)
-        except ValueError:
-            raise ProviderSessionNotFound from None
+            outcome = await self._judge(ready, request, remember, give_up=give_up, polled=polled)
+        except CountersignError as error:
+            self.watch.failed(provider, error.code)
+            raise
+        told = outcome.standing
+        self.watch.judged(ready.settings.account_id, provider, told.status.value, told.reasons)
+        return outcome
+
+    async def _judge(
+        self,
+        ready: Ready,
+        request: SessionRequest,
+        remember: Remember | None,
+        *,
+        give_up: bool,
+        polled: str | None,
+    ) -> Outcome:
+        result = await self._result(ready, request.session_id)
         refuse_unusable(result)
+        if _withheld(result):
+            # The buyer can do nothing about it: what is missing is a permission of the credentials.
+            self.watch.withheld(ready.settings.account_id, ready.settings.provider)
+            raise VerificationMisconfigured(_WITHHELD)
         decision = self._decide(ready, request, result, None, give_up=give_up)
         session = self._asked(ready, request, result, decision)
         for _ in range(_TRIES):
             found = await self._store.resolve(Mode.LIVE, session)
             if not found.bound:
-                raise ProviderSessionNotBound
+                raise ProviderSessionNotBound(_OTHER_SUBJECT)
             if found.first_verified_at is not None:
                 decision = self._decide(ready, request, result, found, give_up=give_up)
             about = _About(ready, request, result, decision, session)
@@ -156,6 +192,17 @@ class JudgeSession:
             if isinstance(buyer, Buyer):
                 return _outcome(buyer, new)
         raise Overloaded
+
+    async def _result(self, ready: Ready, session_id: str) -> ProviderResult:
+        began = self._clock.monotonic()
+        try:
+            # Whatever is logged of the answer names the account.
+            with bound_contextvars(account=ready.settings.account_id):
+                result = await ready.provider.retrieve(session_id)
+        except ValueError:
+            raise ProviderSessionNotFound from None
+        self.watch.asked(ready.settings.provider, self._clock.monotonic() - began)
+        return result
 
     def session_index(self, ready: Ready, session_id: str) -> bytes:
         """The keyed hash of a session: the same for every account that uses the provider."""
@@ -193,8 +240,11 @@ class JudgeSession:
             now=from_ns(self._clock.time_ns()),
             first_verified_at=found.first_verified_at if found else None,
         )
+        if Reason.TEST_SESSION in decision.reasons:
+            self.watch.not_live(ready.settings.account_id, ready.settings.provider)
+            raise ProviderSessionNotBound(_TEST_SESSION if result.live is False else _NOT_LIVE)
         if decision.not_bound:
-            raise ProviderSessionNotBound
+            raise ProviderSessionNotBound(_OTHER_SUBJECT)
         if give_up and decision.status in {BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
             reasons = (Reason.SESSION_UNDECIDED,)
             return Decision(status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
@@ -254,6 +304,7 @@ class JudgeSession:
             expires_at=decision.expires_at,
             reasons=decision.reasons,
             proof=proof,
+            account_id=about.ready.settings.account_id,
         )
 
     async def _written(self, about: _About, cbid: str, time_ns: int) -> tuple[NewRecord, bytes]:
@@ -351,6 +402,18 @@ def refuse_unusable(result: ProviderResult) -> None:
             raise ProviderUnavailable(retry_after=result.retry_after or _RETRY_AFTER_SECONDS)
         case _:
             return
+
+
+def _withheld(result: ProviderResult) -> bool:
+    """Whether a birth date is missing because these credentials may not read it."""
+    evidence = result.evidence
+    return (
+        result.outcome is ProviderOutcome.VERIFIED
+        and result.live is True
+        and result.date_of_birth is None
+        and evidence is not None
+        and not evidence.sensitive_complete
+    )
 
 
 def _place(ready: Ready) -> str:

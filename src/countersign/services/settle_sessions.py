@@ -23,6 +23,7 @@ from countersign.errors import (
     NotFound,
     ProviderSessionNotBound,
     ProviderSessionNotFound,
+    WebhookRefused,
 )
 from countersign.ids import is_id
 from countersign.ports import Clock, PendingSessionStore
@@ -35,6 +36,7 @@ from countersign.services.judge_session import (
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.vault import Vault
 from countersign.services.verification_settings import ManageVerification
+from countersign.services.watch_verifications import WatchVerifications
 
 PERIOD_SECONDS: Final = 2.0
 """How often it is looked whether a session is due."""
@@ -84,6 +86,11 @@ class SettleSessions:
         self._hurried = asyncio.Event()
         self._asking: set[str] = set()
 
+    @property
+    def watch(self) -> WatchVerifications:
+        """What came of verifications."""
+        return self._judge.watch
+
     async def hint(
         self, provider: str, account_id: str, headers: Mapping[str, str], body: bytes
     ) -> None:
@@ -97,7 +104,11 @@ class SettleSessions:
         ready = await self._manage.ready(account_id) if is_id(_ACCOUNT_ID, account_id) else None
         if ready is None or ready.settings.provider != provider:
             raise NotFound
-        hint = await ready.provider.read_webhook(headers, body)
+        try:
+            hint = await ready.provider.read_webhook(headers, body)
+        except WebhookRefused:
+            self.watch.refused_message(account_id, provider)
+            raise
         if hint is None:
             return
         message_index = self._secret.blind_index(account_id, "provider_message", hint.event_key)
@@ -127,6 +138,7 @@ class SettleSessions:
         async with asyncio.TaskGroup() as group:
             while True:
                 try:
+                    self.watch.pending = await self._store.waiting()
                     await self._begin(group)
                 except CountersignError as error:
                     _log.warning("settling_postponed", code=error.code)

@@ -254,7 +254,8 @@ def _judge_one(
     if buyer != before or not _told_already(connection, new, found.kept_under):
         written.append(new)
         write_verification(connection, new, session_index=found.kept_under)
-    if buyer != before:
+    if before is None or buyer != msgspec.structs.replace(before, attempted_by=buyer.attempted_by):
+        # The same verdict for another account is no news.
         tell_of_buyer(connection, buyer, new.at)
     # After that, so that nobody is told twice: by this name, and by one that becomes another.
     _link(connection, new, found, buyer)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, after_attempt
 from countersign.domain.mode import Mode
@@ -33,6 +33,7 @@ _BY_SESSION: Final = select(pending_sessions.c.id).where(
     pending_sessions.c.mode == bindparam("mode"),
     pending_sessions.c.asked_index == bindparam("asked_index"),
 )
+_COUNT: Final = select(func.count(), func.min(pending_sessions.c.created_at))
 _CLAIM: Final = (
     update(pending_sessions)
     .where(
@@ -73,6 +74,10 @@ class PendingSessions:
     ) -> Sequence[Pending]:
         """The sessions to ask about by now, those that have waited longest first."""
         return await self._database.scan(_due, (now, limit, but_of))
+
+    async def waiting(self) -> tuple[int, datetime | None]:
+        """How many sessions are followed, and since when the oldest one is."""
+        return await self._database.scan(_waiting, None)
 
     async def claim(self, pending: Pending, next_poll_at: datetime) -> bool:
         """Take the next poll of a session; False if another process did, or it is decided."""
@@ -163,6 +168,12 @@ def _due(connection: Connection, item: tuple[datetime, int, Collection[str]]) ->
         .limit(limit)
     )
     return [_pending(row) for row in connection.execute(query)]
+
+
+@each
+def _waiting(connection: Connection, _: None) -> tuple[int, datetime | None]:
+    number, oldest = connection.execute(_COUNT).one()
+    return number, oldest
 
 
 @each
