@@ -477,6 +477,8 @@ async def open_deployment(
                 store=OperatedBuyers(database),
                 audit_store=AuditLog(database),
                 vault=vault,
+                manage=manage,
+                judge=judge,
                 audit=audit,
                 secret=secret,
                 clocks=test_clocks,

@@ -16,7 +16,7 @@ from countersign.cli.support import command, confirm, say, show, with_deployment
 from countersign.domain.identity import Source
 from countersign.domain.instant import rfc3339
 from countersign.domain.verification_rules import (
-    PROOFS,
+    ACCEPTABLE,
     AbsentCountry,
     DocumentExpiry,
     VerificationRules,
@@ -64,9 +64,9 @@ def verification() -> None:
 @click.option(
     "--zip-source",
     "zip_sources",
-    type=click.Choice([source.value for source in PROOFS]),
+    type=click.Choice([source.value for source in ACCEPTABLE]),
     multiple=True,
-    help="What can prove an address; may be given several times. At first: all of them.",
+    help="What can prove an address; may be given several times. At first: all but operator.",
 )
 @click.option(
     "--absent-country",

@@ -20,6 +20,10 @@ PROOFS: Final = (Source.DOCUMENT, Source.DATABASE, Source.PROOF_OF_ADDRESS)
 """The sources that can prove an address; what a person typed cannot."""
 
 
+ACCEPTABLE: Final = (*PROOFS, Source.OPERATOR)
+"""What rules may name: the word of an operator counts only where an account asks for it."""
+
+
 class DocumentExpiry(StrEnum):
     """What is asked of the document's expiry date."""
 

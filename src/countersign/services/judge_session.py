@@ -30,10 +30,12 @@ from countersign.domain.verification import (
     AskedSession,
     Following,
     LiveVerification,
+    Override,
     Resolution,
 )
 from countersign.errors import (
     CountersignError,
+    InvalidArgument,
     Overloaded,
     ProviderSessionNotBound,
     ProviderSessionNotFound,
@@ -104,6 +106,7 @@ class _About(NamedTuple):
     result: ProviderResult
     decision: Decision
     session: AskedSession
+    override: Override | None
 
 
 class JudgeSession:
@@ -178,6 +181,43 @@ class JudgeSession:
             # The buyer can do nothing about it: what is missing is a permission of the credentials.
             self.watch.withheld(ready.settings.account_id, ready.settings.provider)
             raise VerificationMisconfigured(_WITHHELD)
+        return await self._settle(ready, request, result, remember, give_up=give_up, polled=polled)
+
+    async def override(
+        self, ready: Ready, request: SessionRequest, result: ProviderResult, override: Override
+    ) -> Outcome:
+        """Judge what a provider said before, with what an operator accepts; durable on return.
+
+        Raises:
+            InvalidArgument: the buyer would not be verified by it; nothing was written.
+        """
+        decision = self._decide(ready, request, result, None, give_up=False)
+        told = _standing(
+            Attempt(
+                status=decision.status,
+                at=from_ns(self._clock.time_ns()),
+                expires_at=decision.expires_at,
+                reasons=decision.reasons,
+            ),
+            from_ns(self._clock.time_ns()),
+        )
+        if told.status is not BuyerStatus.VERIFIED:
+            why = ", ".join(told.reasons) or told.status.value
+            msg = f"The buyer would not be verified by it either: {why}. Nothing was changed."
+            raise InvalidArgument(msg)
+        return await self._settle(ready, request, result, None, override=override)
+
+    async def _settle(
+        self,
+        ready: Ready,
+        request: SessionRequest,
+        result: ProviderResult,
+        remember: Remember | None,
+        *,
+        give_up: bool = False,
+        polled: str | None = None,
+        override: Override | None = None,
+    ) -> Outcome:
         decision = self._decide(ready, request, result, None, give_up=give_up)
         session = self._asked(ready, request, result, decision)
         for _ in range(_TRIES):
@@ -186,7 +226,7 @@ class JudgeSession:
                 raise ProviderSessionNotBound(_OTHER_SUBJECT)
             if found.first_verified_at is not None:
                 decision = self._decide(ready, request, result, found, give_up=give_up)
-            about = _About(ready, request, result, decision, session)
+            about = _About(ready, request, result, decision, session, override)
             new = await self._new(about, found.cbid or self._new_cbid(), remember, polled)
             buyer = await self._store.judge(new)
             if isinstance(buyer, Buyer):
@@ -261,7 +301,8 @@ class JudgeSession:
         time_ns = self._clock.time_ns()
         account_id = about.ready.settings.account_id
         record, evidence = await self._written(about, cbid, time_ns)
-        compared = about.result.outcome is ProviderOutcome.VERIFIED
+        # What an operator accepts is no guess.
+        compared = about.result.outcome is ProviderOutcome.VERIFIED and about.override is None
         zip_ = zip5(about.request.shipping_zip)
         new = LiveVerification(
             record=record,
@@ -278,6 +319,7 @@ class JudgeSession:
             following=await self._following(about, time_ns),
             polled=polled,
             remember=None,
+            audit=None if about.override is None else about.override.audit,
         )
         if remember is None:
             return new
@@ -314,6 +356,8 @@ class JudgeSession:
         members: dict[str, Any] = {"provider": settings.provider, "simulated": False}
         if settings.base_url is not None:
             members["endpoint"] = settings.base_url
+        if about.override is not None:
+            members["override"] = "zip"
         told = {
             "status": decision.status.value,
             "reasons": [reason.value for reason in decision.reasons],
@@ -329,6 +373,7 @@ class JudgeSession:
                 ("provider_identity_session_id", about.request.session_id),
                 ("result", told),
                 ("evidence_sha256", answer.sha256 if answer else None),
+                *([] if about.override is None else [("override", _overridden(about.override))]),
             ),
             cbid_index=self._secret.blind_index(settings.account_id, "cbid", cbid),
         )
@@ -460,6 +505,7 @@ def _evidence(about: _About, cbid: str) -> dict[str, Any]:
         "base_url": settings.base_url,
         "request": msgspec.to_builtins(about.request),
         "answer": None if result.evidence is None else _answer(result.evidence),
+        "override": about.override and _overridden(about.override),
         "read": {
             "outcome": result.outcome,
             "provider_status": result.provider_status,
@@ -487,6 +533,15 @@ def _evidence(about: _About, cbid: str) -> dict[str, Any]:
             "facts": decision.facts,
         },
         "rules": {"settings_revision": settings.revision, **msgspec.to_builtins(ready.rules)},
+    }
+
+
+def _overridden(override: Override) -> dict[str, str]:
+    return {
+        "verification": override.verification_id,
+        "document": override.document,
+        "reason": override.reason,
+        "operator": override.audit.actor,
     }
 
 

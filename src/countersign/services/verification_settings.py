@@ -17,8 +17,8 @@ from countersign.domain.audit import AuditAction
 from countersign.domain.identity import Outcome
 from countersign.domain.instant import from_ns
 from countersign.domain.verification_rules import (
+    ACCEPTABLE,
     AGE_MAX,
-    PROOFS,
     VerificationRules,
     VerificationSettings,
 )
@@ -242,8 +242,8 @@ def _check_rules(rules: VerificationRules, floor: VerificationRules) -> None:
     if not 1 <= rules.validity_days <= floor.validity_days:
         msg = f"A verification is valid for 1 to {floor.validity_days} days, the deployment's."
         raise InvalidArgument(msg)
-    if not rules.zip_sources or not set(rules.zip_sources) <= set(PROOFS):
-        msg = f"What may vouch for an address is one or more of: {', '.join(PROOFS)}."
+    if not rules.zip_sources or not set(rules.zip_sources) <= set(ACCEPTABLE):
+        msg = f"What can prove an address is one or more of: {', '.join(ACCEPTABLE)}."
         raise InvalidArgument(msg)
     try:
         ZoneInfo(rules.zone)

@@ -20,6 +20,7 @@ from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord
 from countersign.domain.verification import AskedSession, LiveVerification, Resolution
 from countersign.errors import CountersignError, ProviderSessionNotFound
+from countersign.storage.audit import write_audit
 from countersign.storage.buyers import (
     buyers_by_cbid,
     encoded_reasons,
@@ -136,6 +137,9 @@ class LiveVerifications:
     ) -> Sequence[Buyer | Resolution | CountersignError]:
         written: list[LiveVerification] = []
         outcomes = [_judge_one(connection, new, written) for new in items]
+        for new, outcome in zip(items, outcomes, strict=True):
+            if new.audit is not None and isinstance(outcome, Buyer):
+                write_audit(connection, new.audit)
         records: list[NewRecord] = [new.record for new in written]
         self._journal.write(connection, records)
         if written:
