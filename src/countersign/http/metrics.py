@@ -16,6 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from countersign.domain.instant import from_ns
 from countersign.ports import Clock
 from countersign.services.deliver_webhooks import DeliverWebhooks
 from countersign.services.seal_log import SealLog
@@ -120,14 +121,14 @@ class Metrics(Collector):
         for name, number in dict(watch.refused_messages).items():
             refused.add_metric((name,), number)
         number, since = watch.pending
-        now = self._clock.time_ns() / 1e9
+        now = from_ns(self._clock.time_ns())
         pending = GaugeMetricFamily(
             "countersign_verifications_pending", "Sessions that no provider has decided.", number
         )
         oldest = GaugeMetricFamily(
             "countersign_verifications_pending_oldest_seconds",
             "Age of the oldest one of them.",
-            0.0 if since is None else max(0.0, now - since.timestamp()),
+            0.0 if since is None else max(0.0, (now - since).total_seconds()),
         )
         yield from (verdicts, asked, refused, pending, oldest)
 
