@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -27,6 +28,7 @@ from countersign.ports import Clock, Entropy
 from countersign.providers.address_guard import AddressGuard
 from countersign.providers.anchoring import AnchorClient
 from countersign.providers.identity.registry import IdentityProviders
+from countersign.providers.identity.transport import Reach
 from countersign.providers.key_encryption import (
     KEY_BYTES,
     KeyRing,
@@ -81,6 +83,7 @@ from countersign.services.test_helpers import MoveBuyer, TriggerEvent
 from countersign.services.vault import Vault
 from countersign.services.verification_settings import ManageVerification
 from countersign.services.verify_buyer import BuyerStatusQuery, VerifyBuyer
+from countersign.services.watch_verifications import WatchVerifications
 from countersign.services.webhook_endpoints import WebhookEndpoints
 from countersign.services.webhook_secrets import WebhookSecrets
 from countersign.storage import accounts as accounts_store
@@ -300,7 +303,11 @@ async def open_deployment(
         manage = ManageVerification(
             store=SettingsOfAccounts(database),
             accounts=accounts,
-            factory=IdentityProviders(secret.document_fingerprint, clock),
+            factory=IdentityProviders(
+                secret.document_fingerprint,
+                clock,
+                _reach(settings),
+            ),
             vault=vault,
             floor=floor,
             audit=audit,
@@ -313,6 +320,7 @@ async def open_deployment(
             recorder=recorder,
             vault=vault,
             secret=secret,
+            watch=WatchVerifications(clock),
             clock=clock,
             entropy=entropy,
         )
@@ -469,6 +477,8 @@ async def open_deployment(
                 store=OperatedBuyers(database),
                 audit_store=AuditLog(database),
                 vault=vault,
+                manage=manage,
+                judge=judge,
                 audit=audit,
                 secret=secret,
                 clocks=test_clocks,
@@ -596,6 +606,22 @@ def _anchor_log(
 
 def _no_check(_token: bytes, _over: bytes) -> str:
     raise AnchoringFailed
+
+
+def _reach(settings: Settings) -> Reach:
+    file = settings.provider_ca_file
+    if file is not None:
+        try:
+            ssl.create_default_context(cafile=file)
+        except OSError as error:
+            why = error.strerror or "it holds none"
+            msg = f"COUNTERSIGN_PROVIDER_CA_FILE: {file} holds no certificates in PEM: {why}."
+            raise InvalidConfiguration(msg) from None
+    return Reach(
+        concurrency=settings.provider_concurrency,
+        proxy_url=settings.provider_proxy_url,
+        ca_file=file,
+    )
 
 
 def back_up_deployment(settings: Settings, target: Path, shred_keys: Path | None) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from countersign.domain.origin import Network
@@ -22,6 +23,7 @@ PREFIX: Final = "COUNTERSIGN_"
 FILE_VARIABLE: Final = "COUNTERSIGN_CONFIG"
 _PORT_MAX: Final = 65535
 _EVIDENCE_DAYS_MAX: Final = 3650
+_PROVIDER_CONCURRENCY_MAX: Final = 512
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 _URL: Final = re.compile(
     r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
@@ -62,6 +64,9 @@ class Settings:
     verification_days: int
     evidence_days: int
     failed_evidence_days: int
+    provider_concurrency: int
+    provider_proxy_url: str | None = field(repr=False)
+    provider_ca_file: Path | None
     metrics_port: int | None
     security_contact: str | None
     webhook_timeout_seconds: int
@@ -161,6 +166,18 @@ def _between(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def _proxy(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        fine = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
+        if fine and text.isprintable() and not (parts.path + parts.query + parts.fragment):
+            return text
+    except ValueError:  # it may hold a password, so nothing of it is repeated
+        pass
+    msg = "the URL of a proxy, such as http://proxy.internal:3128"
+    raise ValueError(msg)
 
 
 def _contact(text: str) -> str:
@@ -304,6 +321,27 @@ SETTINGS: Final[dict[str, Setting]] = {
         "30",
         "7",
         "Days for which the evidence of a live verification that did not succeed is kept.",
+    ),
+    "provider_concurrency": Setting(
+        _between(1, _PROVIDER_CONCURRENCY_MAX),
+        "64",
+        "16",
+        "Requests to an identity provider at the same time, for each account and server. A request "
+        "that finds no place within 2 seconds is a 503.",
+    ),
+    "provider_proxy_url": Setting(
+        _proxy,
+        None,
+        "http://proxy.internal:3128",
+        "Forward proxy (CONNECT) to the identity providers; it may hold a user and a password. "
+        "Left out: they are reached directly.",
+    ),
+    "provider_ca_file": Setting(
+        Path,
+        None,
+        "/etc/ssl/certs/private-ca.pem",
+        "File with certificates (PEM) of authorities that are trusted for identity providers and "
+        "their proxy, in addition to those of the system.",
     ),
     "metrics_port": Setting(
         _port,

@@ -58,10 +58,13 @@ class InvalidRequest(Refusal):
 
 
 class PayloadTooLarge(Refusal):
-    """The request body is too large."""
+    """The request body is larger than this path takes."""
 
     code = "payload_too_large"
-    remedy = "Send a body of at most 64 KiB. No request of this API needs more."
+    remedy = (
+        "Send a body of at most 64 KiB: no request of this API needs more. Only a message of an "
+        "identity provider may have 256 KiB."
+    )
 
 
 class UnsupportedMediaType(Refusal):
@@ -283,9 +286,9 @@ class VerificationMisconfigured(Refusal):
 
     code = "verification_misconfigured"
     remedy = (
-        "The operator has to look at the credentials and their permissions: "
-        "`countersign accounts verification set ACCOUNT --provider NAME --credentials-file FILE "
-        "--check`."
+        "The operator has to look at the credentials and their permissions, and set the corrected "
+        "ones: `countersign accounts verification set ACCOUNT --provider NAME --credentials-file "
+        "FILE --check`. The account's rules stay as they are."
     )
 
 

@@ -4,7 +4,7 @@ Each store has two implementations to satisfy, SQLite and PostgreSQL, held to on
 Every method that writes returns only when the write is durable.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, TypeAlias, TypeVar
@@ -166,6 +166,14 @@ class ProviderFactory(Protocol):
         """
         ...
 
+    def review(self, name: str, credentials: bytes) -> Sequence[str]:
+        """What an operator should know about these credentials, one sentence or more for each.
+
+        Raises:
+            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
+        """
+        ...
+
 
 class AcknowledgmentStore(Protocol):
     """Where acknowledgments are kept."""
@@ -224,8 +232,17 @@ class LiveVerificationStore(Protocol):
 class PendingSessionStore(Protocol):
     """Where sessions are kept that a provider has not decided."""
 
-    async def due(self, now: datetime, limit: int) -> Sequence[Pending]:
-        """The sessions to ask about by now, those that have waited longest first."""
+    async def due(
+        self, now: datetime, limit: int, but_of: Collection[str] = ()
+    ) -> Sequence[Pending]:
+        """The sessions to ask about by now, those that have waited longest first.
+
+        Sessions of the accounts in `but_of` are left out.
+        """
+        ...
+
+    async def waiting(self) -> tuple[int, datetime | None]:
+        """How many sessions are followed, and since when the oldest one is."""
         ...
 
     async def claim(self, pending: Pending, next_poll_at: datetime) -> bool:

@@ -181,7 +181,7 @@ class Desk:
     def verification_rules(self, who: Principal, **rules: Any) -> None:  # noqa: ANN401 - fields of the rules
         """Set how an account verifies live buyers; no provider is ever asked here."""
         manage = self.deployment.manage_verification
-        credentials = b'{"api_key": "rk_test_00000000000000000000"}'
+        credentials = b'{"api_key": "rk_live_00000000000000000000"}'
         made = VerificationRules(**rules)
         self.do(manage.set(who.account_id, "stripe", credentials, made, base_url=None))
 

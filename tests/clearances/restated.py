@@ -143,7 +143,7 @@ class World:
         if person.part in {"pending", "failed"}:
             return ["buyer_not_verified"]
         if person.part == "requires_input":
-            return ["buyer_requires_input"]
+            return ["buyer_requires_input", "identity_requires_input"]
         if person.sandbox_of is None and person.age < asked.shop.minimum_age:
             return ["buyer_requires_input", "age_not_proved"]
         if person.verified_until is None or self.now >= person.verified_until:

@@ -144,7 +144,10 @@ CASES: dict[str, tuple[Callable[[Checkout], Reasons], Reasons]] = {
     "another buyer than acknowledged": (_other_than_acknowledged, ["buyer_mismatch"]),
     "a pending buyer": (_buyer_who("pending"), ["buyer_not_verified"]),
     "a buyer who failed": (_buyer_who("failed"), ["buyer_not_verified"]),
-    "a buyer who has to act": (_buyer_who("requires_input"), ["buyer_requires_input"]),
+    "a buyer who has to act": (
+        _buyer_who("requires_input"),
+        ["buyer_requires_input", "identity_requires_input"],
+    ),
     "a buyer simulated by another account": (
         _verified_elsewhere,
         ["buyer_requires_input", "simulated_elsewhere"],

@@ -11,11 +11,14 @@ import click
 import pytest
 
 from countersign.cli import main
+from countersign.domain.identity import Source
 from countersign.domain.instant import rfc3339
+from countersign.domain.verification_rules import PROOFS
 from countersign.simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_sandbox_buyer
 from tests.cli.notice_files import write_notice
+from tests.verification.inside import staged
 
 # What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -32,6 +35,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "buyers show": ("{cbid}",),
     "buyers revoke": ("{cbid}", "--reason", "case 7", "--yes"),
     "buyers reinstate": ("{revoked}", "--reason", "case 7"),
+    "buyers accept-zip": (
+        *("{moved}", "10001", "--document", "a utility bill", "--reason", "case 7", "--yes"),
+    ),
     "buyers evidence": ("{cbid}", "--reason", "case 7"),
     "buyers audit": (),
     "clearances keys": (),
@@ -159,6 +165,13 @@ def revoked(bench: Bench, there_is: Mapping[str, str]) -> str:
     return there_is["cbid"]
 
 
+def moved(bench: Bench, _: Mapping[str, str]) -> str:
+    """Have a live buyer refused for the ZIP code alone."""
+    with staged(bench) as stage:
+        vendor = stage.insider(zip_sources=(*PROOFS, Source.OPERATOR))
+        return vendor.verify(vendor.part("verified"), "10001").cbid
+
+
 def replaced_key(bench: Bench, _: Mapping[str, str]) -> str:
     """Have another key sign; gives the one that did before."""
     before: str = next(key for key in bench.read("clearances", "keys") if key["mode"] == "test")[
@@ -195,7 +208,17 @@ def now(_bench: Bench, _there_is: Mapping[str, str]) -> str:
 # What only a few commands need is made for these alone.
 MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
     made.__name__: made
-    for made in (verifying, credentials, revoked, replaced_key, endpoint_id, owner, event_id, now)
+    for made in (
+        verifying,
+        credentials,
+        revoked,
+        moved,
+        replaced_key,
+        endpoint_id,
+        owner,
+        event_id,
+        now,
+    )
 }
 
 

@@ -80,6 +80,7 @@ def test_the_sandbox_plays_every_outcome_that_proves_nothing(
         "status": state,
         "verified_at": None,
         "expires_at": None,
+        **({} if reasons is None else {"reasons": reasons}),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from countersign.providers.identity.fingerprint import fingerprints
-from countersign.providers.identity.transport import ProviderHttp, ProviderReply
+from countersign.providers.identity.transport import ProviderHttp, ProviderReply, Reach
 
 NOW: Final = 1_794_949_200.0
 """2026-11-17T17:00:00Z."""
@@ -53,11 +53,23 @@ def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:
 
 
 def single(
-    url: str, clock: FixedClock, *, read_seconds: float = 10.0, total_seconds: float | None = None
+    url: str,
+    clock: FixedClock,
+    *,
+    read_seconds: float = 10.0,
+    total_seconds: float | None = None,
+    concurrency: int = 16,
 ) -> ProviderHttp:
     """A connection that tries once only, for providers that fail for good or hang."""
     total = total_seconds or 2 * read_seconds
-    return ProviderHttp(url, clock, attempts=1, total_seconds=total, read_seconds=read_seconds)
+    return ProviderHttp(
+        url,
+        clock,
+        reach=Reach(concurrency=concurrency),
+        attempts=1,
+        total_seconds=total,
+        read_seconds=read_seconds,
+    )
 
 
 def day(text: str) -> datetime:

@@ -17,7 +17,6 @@ from countersign.providers.identity import stripe, transport
 from countersign.providers.identity.breaker import FAILURES
 from countersign.providers.identity.reported import reason_word
 from countersign.providers.identity.transport import (
-    CONCURRENT_MAX,
     ProviderHttp,
     ProviderReply,
     ProviderRequest,
@@ -28,6 +27,7 @@ from countersign.simulators.server import serve
 from countersign.simulators.stripe import Stripe
 from tests.identity.asking import NOW, FixedClock, fingerprint, single
 
+CONCURRENT: Final = 16
 GET: Final = ProviderRequest(path="/")
 
 
@@ -66,18 +66,18 @@ def test_waiting_for_others_opens_no_breaker_and_costs_no_time_of_its_own(
     told = Told(Reply(status=200, body=b"{}", delay=1.0))
 
     async def work(url: str) -> None:
-        http = single(url, FixedClock(), read_seconds=5.0)
-        first = [asyncio.create_task(http.send(GET)) for _ in range(CONCURRENT_MAX)]
+        http = single(url, FixedClock(), read_seconds=5.0, concurrency=CONCURRENT)
+        first = [asyncio.create_task(http.send(GET)) for _ in range(CONCURRENT)]
         await asyncio.sleep(0.05)
         turned_away = await asyncio.gather(*(failure(http) for _ in range(FAILURES + 1)))
         assert {f.reason for f in turned_away} == {"no_place"}
         assert {f.outcome for f in turned_away} == {Outcome.PROVIDER_UNAVAILABLE}
-        assert [reply.status for reply in await asyncio.gather(*first)] == [200] * CONCURRENT_MAX
+        assert [reply.status for reply in await asyncio.gather(*first)] == [200] * CONCURRENT
         assert (await http.send(GET)).status == 200
         await http.close()
 
     run(told, work)
-    assert told.asked == CONCURRENT_MAX + 1
+    assert told.asked == CONCURRENT + 1
 
 
 def test_the_time_of_waiting_for_a_place_is_not_taken_from_the_request() -> None:
@@ -86,7 +86,7 @@ def test_the_time_of_waiting_for_a_place_is_not_taken_from_the_request() -> None
 
     async def work(url: str) -> None:
         http = single(url, FixedClock(), read_seconds=5.0, total_seconds=1.7)
-        replies = await asyncio.gather(*(http.send(GET) for _ in range(CONCURRENT_MAX * 2)))
+        replies = await asyncio.gather(*(http.send(GET) for _ in range(CONCURRENT * 2)))
         assert {reply.status for reply in replies} == {200}
         await http.close()
 
@@ -98,7 +98,7 @@ def test_an_open_breaker_answers_at_once_also_when_all_places_are_taken() -> Non
     told = Told(Reply(status=500, body=b""))
 
     async def work(url: str) -> None:
-        http = single(url, FixedClock(), read_seconds=5.0)
+        http = single(url, FixedClock(), read_seconds=5.0, concurrency=CONCURRENT)
         for _ in range(FAILURES):
             assert (await http.send(GET)).status == 500
         assert (await failure(http)).reason == "breaker_open"

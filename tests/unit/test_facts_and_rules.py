@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from countersign.domain.verification_rules import (
     AbsentCountry,
     DocumentExpiry,
     VerificationRules,
+    weakened,
 )
 from tests.unit.decisions import decided, result
 
@@ -141,3 +143,36 @@ def test_facts_hold_nothing_but_what_was_proved(unexpired: Tri) -> None:
         "document_unexpired",
         "zip_sources",
     }
+
+
+@pytest.mark.parametrize(
+    ("change", "weaker"),
+    [
+        ({"minimum_age": 20}, True),
+        ({"minimum_age": 22}, False),
+        ({"zone": "America/Chicago"}, True),
+        ({"zip_sources": (Source.DOCUMENT, Source.DATABASE)}, True),
+        ({"zip_sources": (Source.DATABASE,)}, True),
+        ({"absent_country": AbsentCountry.US}, True),
+        ({"document_expiry": DocumentExpiry.IGNORED}, True),
+        ({"document_expiry": DocumentExpiry.UNEXPIRED}, False),
+        ({"validity_days": 101}, True),
+        ({"validity_days": 99}, False),
+        ({"subject_reference_required": False}, True),
+        ({}, False),
+    ],
+)
+def test_a_rule_that_accepts_more_people_counts_as_weaker(
+    change: dict[str, Any],
+    weaker: bool,
+) -> None:
+    """And the name of the rule is given, for the operator to confirm."""
+    old = VerificationRules(
+        minimum_age=21,
+        zip_sources=(Source.DOCUMENT,),
+        validity_days=100,
+        subject_reference_required=True,
+    )
+    assert weakened(old, msgspec.structs.replace(old, **change)) == (
+        tuple(change) if weaker else ()
+    )

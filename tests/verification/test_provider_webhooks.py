@@ -130,6 +130,8 @@ def test_a_message_may_have_256_kib(vendor: LiveVendor) -> None:
             vendor.part("verified"), (dict(made.headers), made.body.ljust(size))
         )
         assert told(answer) == expected, size
+        message = answer.json()["error"]["message"]
+        assert (f"larger than {1024 * 1024} bytes" in message) == (size > 1024 * 1024)
 
 
 def test_the_body_of_a_message_for_no_account_is_not_waited_for(server: Server) -> None:

@@ -86,7 +86,7 @@ SHOW = ("accounts", "verification", "show", "Alpine Outfitters")
 def test_settings_are_set_shown_changed_and_removed_and_each_is_written_down(
     bench: Bench, provider: Playing, credentials: Path
 ) -> None:
-    """What is left out gets its default; the credentials are shown nowhere."""
+    """What is left out stays as it is; the credentials are shown nowhere."""
     assert bench.read(*SHOW) is None
     where = ("--credentials-file", str(credentials), "--dangerous-base-url", provider.url)
     first = bench.read(*SET, *where, "--minimum-age", "21", "--zip-source", "document")
@@ -96,7 +96,7 @@ def test_settings_are_set_shown_changed_and_removed_and_each_is_written_down(
     second = bench.run(*SET, *where, "--require-subject-reference", "--check", "--json")
     assert provider.url in second.stderr, "a warning names who is asked instead"
     shown = json.loads(second.stdout)
-    assert (shown["revision"], shown["minimum_age"]) == (2, 18)
+    assert (shown["revision"], shown["minimum_age"]) == (2, 21)
     assert shown["subject_reference_required"] is True
     assert bench.read(*SHOW) == shown
     gone = bench.read("accounts", "verification", "remove", "Alpine Outfitters", "--yes")
@@ -111,11 +111,91 @@ def test_settings_are_set_shown_changed_and_removed_and_each_is_written_down(
         "verification_settings_removed",
     ]
     changes = [e["details"] for e in audit if e["action"] == "verification_settings_changed"]
-    assert sorted(change["rules"]["minimum_age"] for change in changes) == [18, 21]
+    assert sorted(change["rules"]["minimum_age"] for change in changes) == [21, 21]
     assert {change["base_url"] for change in changes} == {provider.url}
     said = json.dumps([first, shown, audit]) + second.stderr
     for secret in ("rk_live", "whsec"):
         assert secret not in said
+
+
+STRICT = (
+    *("--minimum-age", "21", "--zone", "Pacific/Honolulu", "--zip-source", "document"),
+    *("--document-expiry", "unexpired", "--validity-days", "90", "--require-subject-reference"),
+)
+
+
+def test_a_change_of_credentials_keeps_every_rule(bench: Bench, credentials: Path) -> None:
+    """The command that an error names as its remedy never makes a rule weaker by silence."""
+    file = ("--credentials-file", str(credentials))
+    before = bench.read(*SET, *file, *STRICT)
+    after = bench.run(*SET, *file, "--json")
+    changed = {"revision", "changed_at"}
+    told = {k: v for k, v in json.loads(after.stdout).items() if k not in changed}
+    assert told == {k: v for k, v in before.items() if k not in changed}
+    assert "→" not in after.stderr
+
+
+def test_a_rule_becomes_weaker_only_when_somebody_says_yes(bench: Bench, credentials: Path) -> None:
+    """Each change is printed; without a terminal to ask at, nothing is changed."""
+    file = ("--credentials-file", str(credentials))
+    bench.read(*SET, *file, *STRICT)
+    weaker = ("--minimum-age", "18", "--no-require-subject-reference", "--validity-days", "30")
+    before = bench.read(*SHOW)
+    said = bench.refused(*SET, *file, *weaker)
+    assert "minimum_age, subject_reference_required" in said
+    assert "--yes" in said
+    assert bench.read(*SHOW) == before
+    done = bench.run(*SET, *file, *weaker, "--yes", "--json")
+    assert "minimum_age: 21 → 18 (weaker)" in done.stderr
+    assert "validity_days: 90 → 30\n" in done.stderr
+    assert json.loads(done.stdout)["minimum_age"] == 18
+    stricter = bench.run(*SET, *file, "--minimum-age", "25", "--json")
+    assert json.loads(stricter.stdout)["minimum_age"] == 25
+
+
+def test_rules_are_shown_as_words(bench: Bench, credentials: Path) -> None:
+    """For people, without the punctuation of Python."""
+    bench.read(*SET, "--credentials-file", str(credentials), "--zip-source", "document")
+    assert "zip_sources: document\n" in bench.run(*SHOW).stdout
+
+
+@pytest.mark.parametrize(
+    ("provider", "credentials", "says"),
+    [
+        ("stripe", {"api_key": "rk_test_00000000000000000000"}, "test mode"),
+        ("plaid", {"client_id": "c" * 24, "secret": "s" * 30, "environment": "sandbox"}, "test"),
+        (
+            "plaid",
+            {"client_id": "c" * 24, "secret": "s" * 30, "environment": "production"},
+            "`live` or `sandbox`",
+        ),
+    ],
+)
+def test_credentials_that_never_verify_a_live_buyer_are_refused(
+    untouched: Bench, tmp_path: Path, provider: str, credentials: dict[str, str], says: str
+) -> None:
+    """Else every buyer would be refused, and nothing would say why."""
+    file = tmp_path / "test.json"
+    file.write_text(json.dumps(credentials))
+    asked = ("accounts", "verification", "set", "Alpine Outfitters", "--provider", provider)
+    assert says in untouched.refused(*asked, "--credentials-file", str(file))
+    assert untouched.read(*SHOW) is None
+
+
+def test_set_says_what_is_lost_without_webhooks_and_subject_reference(
+    bench: Bench, tmp_path: Path, credentials: Path
+) -> None:
+    """Both are optional, and neither is a mistake: the operator should know the price."""
+    file = tmp_path / "bare.json"
+    file.write_text('{"api_key": "rk_live_00000000000000000000"}')
+    bare = bench.run(*SET, "--credentials-file", str(file)).stderr
+    assert "no webhook_secrets" in bare
+    assert "note: subject_reference is optional" in bare
+    full = bench.run(
+        *SET, "--credentials-file", str(credentials), "--require-subject-reference"
+    ).stderr
+    assert "no webhook_secrets" not in full
+    assert "subject_reference is optional" not in full
 
 
 @pytest.mark.parametrize("name", CREDENTIALS_WRONG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
@@ -33,7 +34,7 @@ text_gaps = []
 bullets = [{{ id = "a", text = "The only line." }}]
 """
 
-Told = tuple[str, dict[str, str]]
+Told = tuple[str, dict[str, Any]]
 
 
 @pytest.fixture(

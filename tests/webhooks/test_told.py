@@ -32,26 +32,27 @@ pytestmark = pytest.mark.contract
 
 
 @pytest.mark.parametrize(
-    ("session", "type_"),
+    ("session", "type_", "reason"),
     [
-        ("sess_a", "buyer.verified"),
-        ("test_requires_input", "buyer.requires_input"),
-        ("test_failed", "buyer.failed"),
-        ("test_underage", "buyer.failed"),
-        ("test_expired", "buyer.expired"),
-        ("test_revoked", "buyer.revoked"),
-        ("test_pending", None),
+        ("sess_a", "buyer.verified", None),
+        ("test_requires_input", "buyer.requires_input", "identity_requires_input"),
+        ("test_failed", "buyer.failed", "identity_failed"),
+        ("test_underage", "buyer.failed", "age_below_minimum"),
+        ("test_expired", "buyer.expired", None),
+        ("test_revoked", "buyer.revoked", None),
+        ("test_pending", None, None),
     ],
 )
 def test_a_verification_tells_of_the_status_that_it_leads_to(
-    desk: Desk, session: str, type_: str | None
+    desk: Desk, session: str, type_: str | None, reason: str | None
 ) -> None:
     """Once, however often it is repeated; that nothing is decided yet is no news."""
     who = desk.account()
     cbid = desk.sandbox_buyer(who, session, ZIP)
     assert desk.sandbox_buyer(who, session, ZIP) == cbid
     sweep(desk)
-    assert told(desk, who) == ([] if type_ is None else [(type_, {"cbid": cbid})])
+    data = {"cbid": cbid} | ({"reasons": [reason]} if reason else {})
+    assert told(desk, who) == ([] if type_ is None else [(type_, data)])
 
 
 def test_revoking_and_reinstating_are_told(desk: Desk) -> None:

@@ -57,6 +57,27 @@ def reinstate(cbid: str, *, reason: str, as_json: bool) -> None:
     _show(buyer, status, as_json=as_json)
 
 
+@buyers.command("accept-zip")
+@click.argument("cbid")
+@click.argument("zip_", metavar="ZIP")
+@click.option("--document", required=True, help="What you looked at, such as a utility bill.")
+@click.option("--reason", required=True, help="Why, such as the number of a case.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def accept_zip(
+    cbid: str, zip_: str, *, document: str, reason: str, yes: bool, as_json: bool
+) -> None:
+    """Accept another ZIP code for a buyer whom a provider approved: who has moved house.
+
+    All other rules are applied again, to what the provider said then. The record says that an
+    operator accepted the ZIP code. It counts at accounts whose rules have `--zip-source operator`.
+    """
+    confirm(f"Accept {zip_} for {cbid} on your word?", yes=yes)
+    buyer = _accept_zip(cbid, zip_, document, reason)
+    say(f"That you accepted it was written down: countersign buyers audit {buyer.cbid}")
+    _show(buyer, buyer.status, as_json=as_json)
+
+
 @buyers.command("evidence")
 @click.argument("cbid")
 @click.option("--reason", required=True, help="Why it is looked at, such as a case number.")
@@ -108,6 +129,14 @@ async def _revoke(deployment: Deployment, cbid: str, reason: str) -> Buyer:
 @with_deployment
 async def _reinstate(deployment: Deployment, cbid: str, reason: str) -> Buyer:
     return await deployment.operate_buyers.reinstate(cbid, reason)
+
+
+@with_deployment
+async def _accept_zip(
+    deployment: Deployment, cbid: str, zip_: str, document: str, reason: str
+) -> Buyer:
+    operate = deployment.operate_buyers
+    return await operate.accept_zip(cbid, zip_, document=document, reason=reason)
 
 
 @with_deployment

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +16,12 @@ from countersign.cli.support import command, confirm, say, show, with_deployment
 from countersign.domain.identity import Source
 from countersign.domain.instant import rfc3339
 from countersign.domain.verification_rules import (
-    PROOFS,
+    ACCEPTABLE,
     AbsentCountry,
     DocumentExpiry,
     VerificationRules,
     VerificationSettings,
+    weakened,
 )
 from countersign.errors import InvalidArgument
 from countersign.providers.identity.registry import PROVIDER_NAMES
@@ -28,13 +31,11 @@ _DEFAULT = VerificationRules()
 
 
 class _Chosen(NamedTuple):
-    """What the options say of the provider, and what is left to the deployment's floor."""
+    """What the options say of the provider."""
 
     provider: str
     credentials: bytes
     base_url: str | None
-    minimum_age: int | None
-    validity_days: int | None
 
     def __repr__(self) -> str:
         return f"<{self.provider}: hidden>"
@@ -58,37 +59,33 @@ def verification() -> None:
     metavar="URL",
     help="Ask here instead of at the provider: a simulator. What it says counts as real.",
 )
-@click.option("--minimum-age", type=int, metavar="YEARS", help="Left out: the deployment's.")
-@click.option("--zone", default=_DEFAULT.zone, show_default=True, help="Where birthdays begin.")
+@click.option("--minimum-age", type=int, metavar="YEARS", help="At first: the deployment's.")
+@click.option("--zone", help=f"Where birthdays begin. At first: {_DEFAULT.zone}.")
 @click.option(
     "--zip-source",
     "zip_sources",
-    type=click.Choice([source.value for source in PROOFS]),
+    type=click.Choice([source.value for source in ACCEPTABLE]),
     multiple=True,
-    help="What may vouch for an address; may be given several times. Left out: all of them.",
+    help="What can prove an address; may be given several times. At first: all but operator.",
 )
 @click.option(
     "--absent-country",
     type=click.Choice([kind.value for kind in AbsentCountry]),
-    default=_DEFAULT.absent_country.value,
-    show_default=True,
-    help="What an address without a country is taken for.",
+    help=f"What an address without a country counts as. At first: {_DEFAULT.absent_country}.",
 )
 @click.option(
     "--document-expiry",
     type=click.Choice([kind.value for kind in DocumentExpiry]),
-    default=_DEFAULT.document_expiry.value,
-    show_default=True,
-    help="What is asked of the document's expiry date.",
+    help=f"What is asked of the document's expiry date. At first: {_DEFAULT.document_expiry}.",
 )
-@click.option("--validity-days", type=int, metavar="DAYS", help="Left out: the deployment's.")
+@click.option("--validity-days", type=int, metavar="DAYS", help="At first: the deployment's.")
 @click.option(
     "--require-subject-reference/--no-require-subject-reference",
-    default=False,
-    show_default=True,
-    help="Whether every verify has to name the buyer that the session was made for.",
+    default=None,
+    help="Whether every verify has to name the buyer that the session was made for. At first: no.",
 )
 @click.option("--check", is_flag=True, help="Try the credentials at the provider first.")
+@click.option("--yes", is_flag=True, help="Do not ask before a rule becomes weaker.")
 @command
 def set_(
     account: str,
@@ -97,33 +94,34 @@ def set_(
     credentials_file: Path | None,
     dangerous_base_url: str | None,
     minimum_age: int | None,
-    zone: str,
+    zone: str | None,
     zip_sources: tuple[str, ...],
-    absent_country: str,
-    document_expiry: str,
+    absent_country: str | None,
+    document_expiry: str | None,
     validity_days: int | None,
-    require_subject_reference: bool,
+    require_subject_reference: bool | None,
     check: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
-    """Set the provider, its credentials and all rules of ACCOUNT (id or name).
+    """Set the provider, its credentials and the rules of ACCOUNT (id or name).
 
-    What is left out gets its default, not what was set before.
+    A rule that is left out stays as it is; a new account begins with the defaults. Every change of
+    a rule is printed, and a rule becomes weaker only after a question or with --yes. An address
+    other than the provider's is never kept: give --dangerous-base-url each time.
     """
-    credentials = _read_credentials(credentials_file)
-    chosen = _Chosen(provider, credentials, dangerous_base_url, minimum_age, validity_days)
-    settings = _set(
-        account,
-        chosen,
-        VerificationRules(
-            zone=zone,
-            zip_sources=tuple(Source(source) for source in zip_sources) or PROOFS,
-            absent_country=AbsentCountry(absent_country),
-            document_expiry=DocumentExpiry(document_expiry),
-            subject_reference_required=require_subject_reference,
-        ),
-        check=check,
-    )
+    chosen = _Chosen(provider, _read_credentials(credentials_file), dangerous_base_url)
+    given: dict[str, Any] = {
+        "minimum_age": minimum_age,
+        "zone": zone,
+        "zip_sources": tuple(Source(source) for source in zip_sources) or None,
+        "absent_country": absent_country and AbsentCountry(absent_country),
+        "document_expiry": document_expiry and DocumentExpiry(document_expiry),
+        "validity_days": validity_days,
+        "subject_reference_required": require_subject_reference,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    settings, hints = _set(account, chosen, given, check=check, yes=yes)
     say(f"Account {settings.account_id} verifies live buyers with {provider}.")
     if check:
         say("The provider accepts the credentials.")
@@ -134,6 +132,14 @@ def set_(
         )
     if credentials_file is not None and credentials_file.stat().st_mode & 0o077:
         say(f"warning: others than you can read {credentials_file}.")
+    for hint in hints:
+        say(f"warning: {hint}")
+    if not settings.rules.subject_reference_required:
+        say(
+            "note: subject_reference is optional for this account. Without it, any session of this "
+            "provider verifies any customer who sends its id. --require-subject-reference makes "
+            "every verify name the customer that the session was made for."
+        )
     say(f"Its webhooks go to: {_webhook_url(settings)}")
     _show(settings, as_json=as_json)
 
@@ -182,20 +188,41 @@ async def _set(
     deployment: Deployment,
     account: str,
     chosen: _Chosen,
-    rules: VerificationRules,
+    given: Mapping[str, Any],
     *,
     check: bool,
-) -> VerificationSettings:
+    yes: bool,
+) -> tuple[VerificationSettings, Sequence[str]]:
     manage = deployment.manage_verification
-    floor, (provider, credentials, base_url, age, days) = manage.floor, chosen
+    hints = manage.review(chosen.provider, chosen.credentials)
+    before, rules = await manage.changed(account, given)
+    if before is not None:
+        _confirm_change(before, rules, yes=yes)
     if check:
-        await manage.check(provider, credentials, base_url)
-    rules = msgspec.structs.replace(
-        rules,
-        minimum_age=floor.minimum_age if age is None else age,
-        validity_days=floor.validity_days if days is None else days,
-    )
-    return await manage.set(account, provider, credentials, rules, base_url=base_url)
+        await manage.check(*chosen)
+    provider, credentials, base_url = chosen
+    return await manage.set(account, provider, credentials, rules, base_url=base_url), hints
+
+
+def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes: bool) -> None:
+    """Print each rule that changes, and ask before one becomes weaker.
+
+    Raises:
+        InvalidArgument: a rule becomes weaker, and there is no terminal to ask at.
+        click.Abort: the answer was no.
+    """
+    old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
+    weaker = weakened(before, after)
+    for name, value in new.items():
+        if value != old[name]:
+            mark = " (weaker)" if name in weaker else ""
+            say(f"{name}: {_text(old[name])} → {_text(value)}{mark}")
+    if not weaker or yes:
+        return
+    if not sys.stdin.isatty():
+        msg = f"This makes rules weaker: {', '.join(weaker)}. Nothing was changed. Give --yes."
+        raise InvalidArgument(msg)
+    confirm("Make these rules weaker?", yes=yes)
 
 
 @with_deployment
@@ -232,6 +259,6 @@ def _show(settings: VerificationSettings, *, as_json: bool) -> None:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

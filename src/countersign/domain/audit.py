@@ -14,6 +14,7 @@ class AuditAction(StrEnum):
     VERIFICATION_SETTINGS_REMOVED = "verification_settings_removed"
     BUYER_REVOKED = "buyer_revoked"
     BUYER_REINSTATED = "buyer_reinstated"
+    BUYER_ZIP_ACCEPTED = "buyer_zip_accepted"
     EVIDENCE_SHOWN = "evidence_shown"
     CLEARANCE_SETTINGS_CHANGED = "clearance_settings_changed"
     CLEARANCE_KEY_ADDED = "clearance_key_added"

@@ -51,6 +51,8 @@ class Attempt:
     reasons: tuple[Reason, ...] = ()
     proof: "Proof | None" = None
     """What a real verification proved."""
+    account_id: str | None = None
+    """The account whose attempt it was; None in the sandbox, where a buyer has one account."""
 
 
 class Proof(Struct, frozen=True, kw_only=True):
@@ -85,6 +87,8 @@ class Buyer(Struct, frozen=True, kw_only=True):
     """The newest last; empty for a simulated buyer."""
     same_as: str | None = None
     """The identifier under which this buyer goes on: the same person was known already."""
+    attempted_by: str | None = None
+    """The account whose attempt led to `reasons`; None in the sandbox."""
 
 
 class Standing(Struct, frozen=True, kw_only=True):
@@ -127,7 +131,12 @@ def after_attempt(buyer: Buyer, attempt: Attempt) -> Buyer:
         return after_revocation(buyer)
     if buyer.status is BuyerStatus.VERIFIED:
         return buyer
-    return replace(buyer, status=attempt.status, reasons=attempt.reasons)
+    return replace(
+        buyer,
+        status=attempt.status,
+        reasons=attempt.reasons,
+        attempted_by=attempt.account_id,
+    )
 
 
 def after_revocation(buyer: Buyer) -> Buyer:
@@ -211,6 +220,12 @@ def _later(buyer: Buyer, attempt: Attempt) -> bool:
     )
 
 
+def reasons_for(buyer: Buyer, account_id: str) -> tuple[Reason, ...]:
+    """Why the buyer is not verified, for the account whose attempt it was: others get no reason."""
+    own = buyer.account_id if buyer.simulated else buyer.attempted_by
+    return buyer.reasons if account_id == own else ()
+
+
 def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
     """The status at this time: `verified` becomes `expired` when `expires_at` is reached."""
     if buyer.status is BuyerStatus.VERIFIED and (
@@ -237,7 +252,7 @@ def standing(
             status=status,
             verified_at=buyer.verified_at,
             expires_at=buyer.expires_at,
-            reasons=(),
+            reasons=reasons_for(buyer, asking_account_id),
         )
     proof = best_proof(buyer, rules)
     if proof is None:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from countersign.domain.mode import Mode
+from countersign.domain.reason import Reason
 from countersign.domain.record import NewRecord, RecordType
 from countersign.ids import ACKNOWLEDGMENT, EVENT, LENGTH, base32, base32_value, is_id
 
@@ -46,6 +47,12 @@ _IDENTIFIER: Final = {
 """By the first word of the type, the name of the object's identifier in `data`."""
 
 
+_EXAMPLE_REASONS: Final = {
+    EventType.BUYER_REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
+    EventType.BUYER_FAILED: (Reason.IDENTITY_FAILED,),
+}
+
+
 class NewEvent(NamedTuple):
     """An event to write in the transaction of what it tells of."""
 
@@ -58,6 +65,8 @@ class NewEvent(NamedTuple):
     """Of a notice: which of its versions."""
     triggered: bool = False
     """Whether a test key asked for it, and nothing has happened."""
+    reasons: tuple[Reason, ...] = ()
+    """Of a buyer, for the account whose attempt it was: why it is not verified."""
 
 
 class _Erased(msgspec.Struct):
@@ -116,6 +125,8 @@ class Event:
     """To the millisecond."""
     triggered: bool = False
     """Whether a test key asked for it, and nothing has happened."""
+    reasons: tuple[Reason, ...] = ()
+    """See `NewEvent.reasons`."""
 
     @classmethod
     def example(cls, account_id: str, mode: Mode, type_: EventType, at: datetime) -> Event:
@@ -130,14 +141,19 @@ class Event:
             object_id="example" if of_notice else f"{kind.removesuffix('_id')}_example",
             version="2026-01-01" if of_notice else None,
             created_at=at,
+            reasons=_EXAMPLE_REASONS.get(type_, ()),
         )
 
     @property
-    def data(self) -> dict[str, str]:
-        """The identifiers of what it is about; nothing personal."""
-        data = {_IDENTIFIER[self.type.partition(".")[0]]: self.object_id}
+    def data(self) -> dict[str, str | list[Reason]]:
+        """The identifiers of what it is about, and codes of reasons; nothing personal."""
+        data: dict[str, str | list[Reason]] = {
+            _IDENTIFIER[self.type.partition(".")[0]]: self.object_id
+        }
         if self.version is not None:
             data["notice_version"] = self.version
+        if self.reasons:
+            data["reasons"] = list(self.reasons)
         return data
 
 

@@ -47,6 +47,8 @@ class Source(StrEnum):
     DOCUMENT = "document"
     DATABASE = "database"
     PROOF_OF_ADDRESS = "proof_of_address"
+    OPERATOR = "operator"
+    """A document that an operator has looked at; no provider says so."""
     USER = "user_entered"
     NONE = "none"
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from countersign.domain.audit import AuditEntry
 from countersign.domain.buyer import Attempt, Buyer, BuyerStatus
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.mode import Mode
@@ -89,6 +90,17 @@ class Following:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """What an operator accepted in the place of a provider's proof, and the audit entry of it."""
+
+    verification_id: str
+    """The verification in which the provider approved the person."""
+    document: str
+    reason: str
+    audit: AuditEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveVerification:
     """What judging a provider session writes, in one transaction."""
 
@@ -112,6 +124,8 @@ class LiveVerification:
     polled: str | None
     """Of a poll, the followed session that it is for: if that is gone, nothing is written."""
     remember: Callable[[Buyer], IdempotencyEntry] | None
+    audit: AuditEntry | None = None
+    """Of an operator's act."""
 
 
 class Pending(Struct, frozen=True, kw_only=True):

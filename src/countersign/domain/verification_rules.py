@@ -20,6 +20,10 @@ PROOFS: Final = (Source.DOCUMENT, Source.DATABASE, Source.PROOF_OF_ADDRESS)
 """The sources that can prove an address; what a person typed cannot."""
 
 
+ACCEPTABLE: Final = (*PROOFS, Source.OPERATOR)
+"""What rules may name: the word of an operator counts only where an account asks for it."""
+
+
 class DocumentExpiry(StrEnum):
     """What is asked of the document's expiry date."""
 
@@ -62,6 +66,33 @@ class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields
             minimum_age=max(self.minimum_age, floor.minimum_age),
             validity_days=min(self.validity_days, floor.validity_days),
         )
+
+
+_EXPIRY_STRICTNESS: Final = (
+    DocumentExpiry.IGNORED,
+    DocumentExpiry.UNEXPIRED_IF_KNOWN,
+    DocumentExpiry.UNEXPIRED,
+)
+
+
+def weakened(old: VerificationRules, new: VerificationRules) -> tuple[str, ...]:
+    """The names of the rules by which `new` can accept somebody whom `old` refuses.
+
+    Another zone always counts: which of two zones comes first can depend on the day.
+    """
+    strict = _EXPIRY_STRICTNESS.index
+    weaker = {
+        "minimum_age": new.minimum_age < old.minimum_age,
+        "zone": new.zone != old.zone,
+        "zip_sources": not set(new.zip_sources) <= set(old.zip_sources),
+        "absent_country": (old.absent_country, new.absent_country)
+        == (AbsentCountry.UNKNOWN, AbsentCountry.US),
+        "document_expiry": strict(new.document_expiry) < strict(old.document_expiry),
+        "validity_days": new.validity_days > old.validity_days,
+        "subject_reference_required": old.subject_reference_required
+        and not new.subject_reference_required,
+    }
+    return tuple(name for name, is_weaker in weaker.items() if is_weaker)
 
 
 class VerificationSettings(Struct, frozen=True, kw_only=True):

@@ -77,7 +77,11 @@ class App:
         self._process = f"req_{base32(int.from_bytes(deployment.entropy(8), 'big') << 64)[:14]}"
         self._logged: dict[str, tuple[float, int]] = {}
         self.metrics = Metrics(
-            deployment.database.batches, deployment.seal_log, deployment.deliver_webhooks
+            deployment.database.batches,
+            deployment.seal_log,
+            deployment.deliver_webhooks,
+            deployment.settle_sessions.watch,
+            deployment.clock,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.domain.event import EventType
+from countersign.domain.reason import Reason
 from countersign.domain.standard_webhooks import SharedSecret
 from countersign.domain.webhook import (
     DESCRIPTION_LENGTH_MAX,
@@ -112,15 +113,19 @@ class ExampleRequest(Request, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """Something that has happened. It names objects, and says nothing else of them."""
+    """Something that has happened. It names objects, and says of buyers alone why."""
 
     id: Annotated[str, Meta(description="The `webhook-id` of its deliveries, and a cursor.")]
     type: EventType
     livemode: bool
     created_at: Timestamp
     data: Annotated[
-        dict[str, str],
-        Meta(description="Identifiers: `cbid`, `ack_id`, `clearance_id`, or those of a notice."),
+        dict[str, str | list[Reason]],
+        Meta(
+            description="Identifiers: `cbid`, `ack_id`, `clearance_id`, or those of a notice. "
+            "`buyer.failed` and `buyer.requires_input` also have `reasons`, codes as in the "
+            "response of verify, for the account whose attempt it was."
+        ),
     ]
     triggered: (
         Annotated[

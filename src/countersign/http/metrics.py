@@ -8,11 +8,19 @@ from threading import Thread
 from typing import Any
 
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
 from prometheus_client.registry import Collector
 
+from countersign.domain.instant import from_ns
+from countersign.ports import Clock
 from countersign.services.deliver_webhooks import DeliverWebhooks
 from countersign.services.seal_log import SealLog
+from countersign.services.watch_verifications import WatchVerifications
 
 
 class Metrics(Collector):
@@ -23,17 +31,21 @@ class Metrics(Collector):
         batches: Callable[[], Mapping[str, tuple[int, int, int]]],
         seal_log: SealLog,
         webhooks: DeliverWebhooks,
+        verifications: WatchVerifications,
+        clock: Clock,
     ) -> None:
         self._answers: Counter[tuple[str, int]] = Counter()
         self._batches = batches
         self._seal_log = seal_log
         self._webhooks = webhooks
+        self._verifications = verifications
+        self._clock = clock
 
     def count(self, operation: str, status: int) -> None:
         """Count one answer."""
         self._answers[operation, status] += 1
 
-    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """The current values (called from the thread that serves /metrics)."""
         answers = CounterMetricFamily(
             "countersign_http_answers",
@@ -56,6 +68,7 @@ class Metrics(Collector):
         yield from (batches, calls, waiting)
         yield from self._logs()
         yield from self._deliveries()
+        yield from self._verified()
 
     def _logs(self) -> Iterator[GaugeMetricFamily]:
         mode = ("mode",)
@@ -83,6 +96,41 @@ class Metrics(Collector):
         )
         waiting.add_metric((), self._webhooks.waiting)
         yield from (attempts, waiting)
+
+    def _verified(self) -> Iterator[Metric]:
+        watch, provider = self._verifications, ("provider",)
+        verdicts = CounterMetricFamily(
+            "countersign_verifications",
+            "Live verifications by provider, status or `error`, and reasons or error code.",
+            labels=("provider", "status", "reason"),
+        )
+        for labels, number in dict(watch.verdicts).items():
+            verdicts.add_metric(labels, number)
+        asked = SummaryMetricFamily(
+            "countersign_provider_seconds",
+            "Time until an identity provider's answer, with all repetitions.",
+            labels=provider,
+        )
+        for name, (number, seconds) in dict(watch.seconds).items():
+            asked.add_metric((name,), number, seconds)
+        refused = CounterMetricFamily(
+            "countersign_provider_webhooks_refused",
+            "Messages of identity providers that were not authentic.",
+            labels=provider,
+        )
+        for name, number in dict(watch.refused_messages).items():
+            refused.add_metric((name,), number)
+        number, since = watch.pending
+        now = from_ns(self._clock.time_ns())
+        pending = GaugeMetricFamily(
+            "countersign_verifications_pending", "Sessions that no provider has decided.", number
+        )
+        oldest = GaugeMetricFamily(
+            "countersign_verifications_pending_oldest_seconds",
+            "Age of the oldest one of them.",
+            0.0 if since is None else max(0.0, (now - since).total_seconds()),
+        )
+        yield from (verdicts, asked, refused, pending, oldest)
 
 
 def serve_metrics(metrics: Metrics, host: str, port: int) -> tuple[Any, Thread]:

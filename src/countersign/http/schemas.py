@@ -391,7 +391,10 @@ class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
     reasons: (
         Annotated[
             list[Reason],
-            Meta(description="Why this account may not rely on it; there only where it may not."),
+            Meta(
+                description="Why this account may not rely on it. Why an attempt failed is shown "
+                "to the account whose attempt it was, also when the verdict came later."
+            ),
         ]
         | msgspec.UnsetType
     ) = msgspec.UNSET

@@ -30,9 +30,12 @@ from countersign.domain.verification import (
     AskedSession,
     Following,
     LiveVerification,
+    Override,
     Resolution,
 )
 from countersign.errors import (
+    CountersignError,
+    InvalidArgument,
     Overloaded,
     ProviderSessionNotBound,
     ProviderSessionNotFound,
@@ -45,6 +48,7 @@ from countersign.services.records import Recorder
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.vault import NONCE_BYTES, SHRED_KEY_BYTES, Vault
 from countersign.services.verification_settings import Ready
+from countersign.services.watch_verifications import WatchVerifications
 
 EVIDENCE_TABLE: Final = "verification_evidence"
 PENDING_TABLE: Final = "pending_sessions"
@@ -55,6 +59,20 @@ _TRIES: Final = 4
 _RETRY_AFTER_SECONDS: Final = 5
 _FOLLOWED: Final = {Reason.IDENTITY_REQUIRES_INPUT}
 """Reasons for which a session is still asked about: the buyer can go on in the same session."""
+_TEST_SESSION: Final = (
+    "The session is one of the provider's test mode, and a live key needs a live session."
+)
+_NOT_LIVE: Final = (
+    "The provider does not say that the session is a live one of the integration in the "
+    "account's credentials."
+)
+_WITHHELD: Final = (
+    "The identity provider approved the session and withholds its date of birth from the "
+    "credentials of this account."
+)
+_OTHER_SUBJECT: Final = (
+    "The session is about another subject than the `subject_reference` of the request."
+)
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -88,6 +106,7 @@ class _About(NamedTuple):
     result: ProviderResult
     decision: Decision
     session: AskedSession
+    override: Override | None
 
 
 class JudgeSession:
@@ -100,10 +119,12 @@ class JudgeSession:
         recorder: Recorder,
         vault: Vault,
         secret: DeploymentSecret,
+        watch: WatchVerifications,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._store = store
+        self.watch = watch
         self._recorder = recorder
         self._vault = vault
         self._secret = secret
@@ -135,27 +156,93 @@ class JudgeSession:
             VerificationMisconfigured: it refuses the account's credentials.
             RateLimited: too many ZIP codes tried for one buyer.
         """
+        provider = ready.settings.provider
         try:
-            # Whatever is logged of the answer names the account.
-            with bound_contextvars(account=ready.settings.account_id):
-                result = await ready.provider.retrieve(request.session_id)
-        except ValueError:
-            raise ProviderSessionNotFound from None
+            outcome = await self._judge(ready, request, remember, give_up=give_up, polled=polled)
+        except CountersignError as error:
+            self.watch.failed(provider, error.code)
+            raise
+        told = outcome.standing
+        self.watch.judged(ready.settings.account_id, provider, told.status.value, told.reasons)
+        return outcome
+
+    async def _judge(
+        self,
+        ready: Ready,
+        request: SessionRequest,
+        remember: Remember | None,
+        *,
+        give_up: bool,
+        polled: str | None,
+    ) -> Outcome:
+        result = await self._result(ready, request.session_id)
         refuse_unusable(result)
+        if _withheld(result):
+            # The buyer can do nothing about it: what is missing is a permission of the credentials.
+            self.watch.withheld(ready.settings.account_id, ready.settings.provider)
+            raise VerificationMisconfigured(_WITHHELD)
+        return await self._settle(ready, request, result, remember, give_up=give_up, polled=polled)
+
+    async def override(
+        self, ready: Ready, request: SessionRequest, result: ProviderResult, override: Override
+    ) -> Outcome:
+        """Judge what a provider said before, with what an operator accepts; durable on return.
+
+        Raises:
+            InvalidArgument: the buyer would not be verified by it; nothing was written.
+        """
+        decision = self._decide(ready, request, result, None, give_up=False)
+        told = _standing(
+            Attempt(
+                status=decision.status,
+                at=from_ns(self._clock.time_ns()),
+                expires_at=decision.expires_at,
+                reasons=decision.reasons,
+            ),
+            from_ns(self._clock.time_ns()),
+        )
+        if told.status is not BuyerStatus.VERIFIED:
+            why = ", ".join(told.reasons) or told.status.value
+            msg = f"The buyer would not be verified by it either: {why}. Nothing was changed."
+            raise InvalidArgument(msg)
+        return await self._settle(ready, request, result, None, override=override)
+
+    async def _settle(
+        self,
+        ready: Ready,
+        request: SessionRequest,
+        result: ProviderResult,
+        remember: Remember | None,
+        *,
+        give_up: bool = False,
+        polled: str | None = None,
+        override: Override | None = None,
+    ) -> Outcome:
         decision = self._decide(ready, request, result, None, give_up=give_up)
         session = self._asked(ready, request, result, decision)
         for _ in range(_TRIES):
             found = await self._store.resolve(Mode.LIVE, session)
             if not found.bound:
-                raise ProviderSessionNotBound
+                raise ProviderSessionNotBound(_OTHER_SUBJECT)
             if found.first_verified_at is not None:
                 decision = self._decide(ready, request, result, found, give_up=give_up)
-            about = _About(ready, request, result, decision, session)
+            about = _About(ready, request, result, decision, session, override)
             new = await self._new(about, found.cbid or self._new_cbid(), remember, polled)
             buyer = await self._store.judge(new)
             if isinstance(buyer, Buyer):
                 return _outcome(buyer, new)
         raise Overloaded
+
+    async def _result(self, ready: Ready, session_id: str) -> ProviderResult:
+        began = self._clock.monotonic()
+        try:
+            # Whatever is logged of the answer names the account.
+            with bound_contextvars(account=ready.settings.account_id):
+                result = await ready.provider.retrieve(session_id)
+        except ValueError:
+            raise ProviderSessionNotFound from None
+        self.watch.asked(ready.settings.provider, self._clock.monotonic() - began)
+        return result
 
     def session_index(self, ready: Ready, session_id: str) -> bytes:
         """The keyed hash of a session: the same for every account that uses the provider."""
@@ -193,8 +280,11 @@ class JudgeSession:
             now=from_ns(self._clock.time_ns()),
             first_verified_at=found.first_verified_at if found else None,
         )
+        if Reason.TEST_SESSION in decision.reasons:
+            self.watch.not_live(ready.settings.account_id, ready.settings.provider)
+            raise ProviderSessionNotBound(_TEST_SESSION if result.live is False else _NOT_LIVE)
         if decision.not_bound:
-            raise ProviderSessionNotBound
+            raise ProviderSessionNotBound(_OTHER_SUBJECT)
         if give_up and decision.status in {BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
             reasons = (Reason.SESSION_UNDECIDED,)
             return Decision(status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
@@ -211,7 +301,8 @@ class JudgeSession:
         time_ns = self._clock.time_ns()
         account_id = about.ready.settings.account_id
         record, evidence = await self._written(about, cbid, time_ns)
-        compared = about.result.outcome is ProviderOutcome.VERIFIED
+        # What an operator accepts is no guess.
+        compared = about.result.outcome is ProviderOutcome.VERIFIED and about.override is None
         zip_ = zip5(about.request.shipping_zip)
         new = LiveVerification(
             record=record,
@@ -228,6 +319,7 @@ class JudgeSession:
             following=await self._following(about, time_ns),
             polled=polled,
             remember=None,
+            audit=None if about.override is None else about.override.audit,
         )
         if remember is None:
             return new
@@ -254,6 +346,7 @@ class JudgeSession:
             expires_at=decision.expires_at,
             reasons=decision.reasons,
             proof=proof,
+            account_id=about.ready.settings.account_id,
         )
 
     async def _written(self, about: _About, cbid: str, time_ns: int) -> tuple[NewRecord, bytes]:
@@ -263,6 +356,8 @@ class JudgeSession:
         members: dict[str, Any] = {"provider": settings.provider, "simulated": False}
         if settings.base_url is not None:
             members["endpoint"] = settings.base_url
+        if about.override is not None:
+            members["override"] = "zip"
         told = {
             "status": decision.status.value,
             "reasons": [reason.value for reason in decision.reasons],
@@ -278,6 +373,7 @@ class JudgeSession:
                 ("provider_identity_session_id", about.request.session_id),
                 ("result", told),
                 ("evidence_sha256", answer.sha256 if answer else None),
+                *([] if about.override is None else [("override", _overridden(about.override))]),
             ),
             cbid_index=self._secret.blind_index(settings.account_id, "cbid", cbid),
         )
@@ -353,6 +449,18 @@ def refuse_unusable(result: ProviderResult) -> None:
             return
 
 
+def _withheld(result: ProviderResult) -> bool:
+    """Whether a birth date is missing because these credentials may not read it."""
+    evidence = result.evidence
+    return (
+        result.outcome is ProviderOutcome.VERIFIED
+        and result.live is True
+        and result.date_of_birth is None
+        and evidence is not None
+        and not evidence.sensitive_complete
+    )
+
+
 def _place(ready: Ready) -> str:
     """Where a session identifier means something: one provider, or one address."""
     return f"{ready.settings.provider}\x00{ready.settings.base_url or ''}"
@@ -397,6 +505,7 @@ def _evidence(about: _About, cbid: str) -> dict[str, Any]:
         "base_url": settings.base_url,
         "request": msgspec.to_builtins(about.request),
         "answer": None if result.evidence is None else _answer(result.evidence),
+        "override": about.override and _overridden(about.override),
         "read": {
             "outcome": result.outcome,
             "provider_status": result.provider_status,
@@ -424,6 +533,15 @@ def _evidence(about: _About, cbid: str) -> dict[str, Any]:
             "facts": decision.facts,
         },
         "rules": {"settings_revision": settings.revision, **msgspec.to_builtins(ready.rules)},
+    }
+
+
+def _overridden(override: Override) -> dict[str, str]:
+    return {
+        "verification": override.verification_id,
+        "document": override.document,
+        "reason": override.reason,
+        "operator": override.audit.actor,
     }
 
 

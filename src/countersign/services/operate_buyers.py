@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final
 
 import msgspec
 
 from countersign.domain.audit import AuditAction, AuditEntry
 from countersign.domain.buyer import Buyer, BuyerStatus, status_at
+from countersign.domain.identity import (
+    Address,
+    Check,
+    Document,
+    Outcome,
+    ProviderResult,
+    Source,
+    Tri,
+)
 from countersign.domain.instant import from_ns
-from countersign.domain.verification import StoredEvidence
+from countersign.domain.postal_code import is_zip
+from countersign.domain.verification import Override, StoredEvidence
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.ports import AuditStore, Clock, OperatedBuyerStore
 from countersign.services.acknowledge import CBID_FIELD
-from countersign.services.judge_session import EVIDENCE_TABLE
+from countersign.services.judge_session import EVIDENCE_TABLE, JudgeSession, SessionRequest
 from countersign.services.operators import Audit
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.test_clocks import TestClocks
 from countersign.services.vault import Vault
+from countersign.services.verification_settings import ManageVerification
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -53,6 +64,8 @@ class OperateBuyers:
         store: OperatedBuyerStore,
         audit_store: AuditStore,
         vault: Vault,
+        manage: ManageVerification,
+        judge: JudgeSession,
         audit: Audit,
         secret: DeploymentSecret,
         clocks: TestClocks,
@@ -63,6 +76,8 @@ class OperateBuyers:
         self._clocks = clocks
         self._audit_store = audit_store
         self._vault = vault
+        self._manage = manage
+        self._judge = judge
         self._audit = audit
         self._clock = clock
 
@@ -97,6 +112,45 @@ class OperateBuyers:
         """
         entry = self._audit.entry(AuditAction.BUYER_REINSTATED, cbid, reason=_checked(reason))
         return await self._store.reinstate(cbid, entry)
+
+    async def accept_zip(self, cbid: str, zip_: str, *, document: str, reason: str) -> Buyer:
+        """Accept another ZIP code for a buyer whom a provider approved, on sight of a document.
+
+        All other rules are applied again, to what the provider said then. It counts at accounts
+        whose rules name `operator` among the sources of an address.
+
+        Raises:
+            UnknownSubject: there is no such buyer (any more).
+            InvalidArgument: it is revoked, no provider approved it, the evidence is gone, the
+                account's rules forbid it, or a rule other than that of the ZIP code fails.
+        """
+        if not is_zip(zip_):
+            raise InvalidArgument("A ZIP code has five digits, or is ZIP+4.")
+        document, reason = _checked(document, "--document"), _checked(reason)
+        buyer, _ = await self.show(cbid)
+        if buyer.status is BuyerStatus.REVOKED:
+            raise InvalidArgument(f"The buyer {buyer.cbid} is revoked.")
+        basis, content = await self._approved(buyer)
+        ready = await self._manage.ready(basis.account_id)
+        place = (content["provider"], content["base_url"])
+        if ready is None or place != (ready.settings.provider, ready.settings.base_url):
+            raise InvalidArgument("The account no longer verifies with the provider of then.")
+        if Source.OPERATOR not in ready.rules.zip_sources:
+            msg = (
+                f"The rules of {basis.account_id} do not accept the word of an operator: "
+                "countersign accounts verification set … --zip-source operator, with the others."
+            )
+            raise InvalidArgument(msg)
+        details = {"reason": reason, "document": document, "verification": basis.verification_id}
+        override = Override(
+            verification_id=basis.verification_id,
+            document=document,
+            reason=reason,
+            audit=self._audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, buyer.cbid, **details),
+        )
+        asked = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
+        await self._judge.override(ready, asked, remembered(content, zip_), override)
+        return (await self.show(cbid))[0]
 
     async def evidence(self, cbid: str, reason: str) -> AsyncIterator[OpenedEvidence]:
         """The evidence of a buyer's verifications, oldest first; that it was shown is kept first.
@@ -135,6 +189,19 @@ class OperateBuyers:
         later = await self._audit_store.find(buyer.cbid)
         return sorted((*found, *later), key=lambda entry: entry.id)
 
+    async def _approved(self, buyer: Buyer) -> tuple[StoredEvidence, dict[str, Any]]:
+        """The newest verification in which a provider approved the person, opened."""
+        for stored in reversed(await self._store.evidence(buyer.cbid)):
+            if stored.erased_at is None:
+                content = await self._opened(stored)
+                read = content["read"]
+                if read["outcome"] == Outcome.VERIFIED and not content.get("override"):
+                    return stored, content
+        raise InvalidArgument(
+            f"No provider has approved {buyer.cbid}, or the evidence of it is erased: the buyer "
+            "needs an identity session."
+        )
+
     async def _opened(self, stored: StoredEvidence) -> dict[str, Any]:
         content = await self._vault.open(
             stored.payload,
@@ -157,7 +224,41 @@ class OperateBuyers:
         )
 
 
-def _checked(reason: str) -> str:
-    if not reason.strip():
-        raise InvalidArgument("Say why: --reason TEXT.")
-    return reason.strip()
+def remembered(content: dict[str, Any], zip_: str) -> ProviderResult:
+    """What a provider said, from the evidence of it, and the address that an operator accepts."""
+    read, request = content["read"], content["request"]
+    document = None
+    if read["document_type"] is not None or read["document_expires_on"] is not None:
+        expires_on = msgspec.convert(read["document_expires_on"], date | None)
+        document = Document(
+            type=read["document_type"],
+            issuing_country=None,
+            issuing_region=None,
+            expires_on=expires_on,
+        )
+    return ProviderResult(
+        provider=content["provider"],
+        session_id=request["session_id"],
+        outcome=Outcome(read["outcome"]),
+        provider_status=read["provider_status"],
+        reason_code=read["reason_code"],
+        live=read["live"],
+        subject_reference=read["subject_reference"],
+        decided_at=msgspec.convert(read["decided_at"], datetime | None),
+        date_of_birth=msgspec.convert(read["date_of_birth"], date | None),
+        date_of_birth_source=Source(read["date_of_birth_source"]),
+        addresses=(
+            *(Address(**a | {"source": Source(a["source"])}) for a in read["addresses"]),
+            Address(postal_code=zip_, country="US", source=Source.OPERATOR),
+        ),
+        document=document,
+        checks=tuple(
+            Check(name=c["name"], verdict=Tri(c["verdict"]), raw=c["raw"]) for c in read["checks"]
+        ),
+    )
+
+
+def _checked(text: str, option: str = "--reason") -> str:
+    if not text.strip():
+        raise InvalidArgument(f"Say why: {option} TEXT.")
+    return text.strip()

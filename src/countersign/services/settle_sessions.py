@@ -7,7 +7,8 @@ The schedule ends: a session that is never decided is given up.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,6 +23,7 @@ from countersign.errors import (
     NotFound,
     ProviderSessionNotBound,
     ProviderSessionNotFound,
+    WebhookRefused,
 )
 from countersign.ids import is_id
 from countersign.ports import Clock, PendingSessionStore
@@ -34,6 +36,7 @@ from countersign.services.judge_session import (
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.vault import Vault
 from countersign.services.verification_settings import ManageVerification, Ready
+from countersign.services.watch_verifications import WatchVerifications
 
 PERIOD_SECONDS: Final = 2.0
 """How often it is looked whether a session is due."""
@@ -54,6 +57,7 @@ GONE_AFTER: Final = 5
 FOLLOWED_FOR: Final = timedelta(days=14)
 _ACCOUNT_ID: Final = "acct"
 _AT_ONCE: Final = 8
+"""Sessions of one account that are asked about at the same time."""
 _PAGE: Final = 64
 
 _log: Final = structlog.get_logger("countersign.verification")
@@ -80,6 +84,12 @@ class SettleSessions:
         self._secret = secret
         self._clock = clock
         self._hurried = asyncio.Event()
+        self._asking: set[str] = set()
+
+    @property
+    def watch(self) -> WatchVerifications:
+        """What came of verifications."""
+        return self._judge.watch
 
     async def receiver(self, provider: str, account_id: str) -> Ready:
         """The set-up of the account that a message is for; known before its body is read.
@@ -103,7 +113,11 @@ class SettleSessions:
             WebhookRefused: the message is not authentic.
         """
         ready = await self.receiver(provider, account_id)
-        hint = await ready.provider.read_webhook(headers, body)
+        try:
+            hint = await ready.provider.read_webhook(headers, body)
+        except WebhookRefused:
+            self.watch.refused_message(account_id, provider)
+            raise
         if hint is None:
             return
         message_index = self._secret.blind_index(account_id, "provider_message", hint.event_key)
@@ -118,40 +132,72 @@ class SettleSessions:
             self._hurried.set()
 
     async def settle(self) -> int:
-        """Ask about every session that is due; gives how many were asked about."""
+        """Ask about every session that is due; returns how many were asked about."""
         asked = 0
-        while True:
-            due = await self._store.due(from_ns(self._clock.time_ns()), _PAGE)
-            places = asyncio.Semaphore(_AT_ONCE)
-
-            async def one(pending: Pending, places: asyncio.Semaphore = places) -> bool:
-                async with places:
-                    return await self._poll(pending)
-
-            done = await asyncio.gather(*(one(pending) for pending in due))
-            asked += sum(done)
-            if len(due) < _PAGE:
-                return asked
+        async with asyncio.TaskGroup() as group:
+            while begun := await self._begin(group):
+                done = sum(await asyncio.gather(*begun))
+                if not done:
+                    break
+                asked += done
+        return asked
 
     async def run(self) -> None:
-        """Settle what is due, until cancelled."""
+        """Settle what is due, until cancelled; a slow account keeps no other account waiting."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                try:
+                    self.watch.pending = await self._store.waiting()
+                    await self._begin(group)
+                except CountersignError as error:
+                    _log.warning("settling_postponed", code=error.code)
+                except Exception as error:  # noqa: BLE001 - the next time may go better
+                    _log.error("settling_failed", kind=type(error).__name__)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(PERIOD_SECONDS):
+                        await self._hurried.wait()
+                self._hurried.clear()
+
+    async def _begin(self, group: asyncio.TaskGroup) -> list[asyncio.Task[int]]:
+        """Begin to ask for each account that has sessions due, and for which nobody asks yet."""
+        begun = []
         while True:
-            try:
-                await self.settle()
-            except CountersignError as error:
-                _log.warning("settling_postponed", code=error.code)
-            except Exception as error:  # noqa: BLE001 - the next time may go better
-                _log.error("settling_failed", kind=type(error).__name__)
-            try:
-                async with asyncio.timeout(PERIOD_SECONDS):
-                    await self._hurried.wait()
-            except TimeoutError:
-                continue
-            self._hurried.clear()
+            now = from_ns(self._clock.time_ns())
+            due = await self._store.due(now, _PAGE, tuple(self._asking))
+            of_account: dict[str, list[Pending]] = {}
+            for pending in due:
+                of_account.setdefault(pending.account_id, []).append(pending)
+            for account_id, sessions in of_account.items():
+                self._asking.add(account_id)
+                begun.append(group.create_task(self._ask_for(account_id, sessions)))
+            if len(due) < _PAGE:
+                return begun
+
+    async def _ask_for(self, account_id: str, due: Sequence[Pending]) -> int:
+        """Ask about these sessions of one account, a few at once; returns about how many."""
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(pending: Pending) -> bool:
+            async with places:
+                return await self._poll(pending)
+
+        try:
+            return sum(await asyncio.gather(*(one(pending) for pending in due)))
+        finally:
+            self._asking.discard(account_id)
 
     async def _poll(self, pending: Pending) -> bool:
-        """Ask about one session; the next time is fixed before, so that a crash repeats nothing."""
-        now = from_ns(self._clock.time_ns())
+        """Ask about one session; never raises, so that one session keeps no other waiting."""
+        try:
+            return await self._claimed(pending, from_ns(self._clock.time_ns()))
+        except CountersignError as error:
+            _log.warning("poll_failed", code=error.code, account=pending.account_id)
+        except Exception as error:  # noqa: BLE001 - see above
+            _log.error("poll_failed", kind=type(error).__name__, account=pending.account_id)
+        return False
+
+    async def _claimed(self, pending: Pending, now: datetime) -> bool:
+        """The next time is fixed before the provider is asked, so that a crash repeats nothing."""
         if not await self._store.claim(pending, now + _wait(pending.polls + 1)):
             return False
         try:
@@ -167,7 +213,7 @@ class SettleSessions:
             _log.warning("poll_failed", code=error.code, account=pending.account_id)
             if now - pending.created_at > 2 * FOLLOWED_FOR:
                 await self._store.drop(pending, now)
-        except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
+        except Exception as error:  # noqa: BLE001 - it was asked about; the next time may go better
             _log.error("poll_failed", kind=type(error).__name__, account=pending.account_id)
         return True
 

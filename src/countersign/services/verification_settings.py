@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -17,8 +17,8 @@ from countersign.domain.audit import AuditAction
 from countersign.domain.identity import Outcome
 from countersign.domain.instant import from_ns
 from countersign.domain.verification_rules import (
+    ACCEPTABLE,
     AGE_MAX,
-    PROOFS,
     VerificationRules,
     VerificationSettings,
 )
@@ -83,6 +83,26 @@ class ManageVerification:
         """The providers that there are."""
         return self._factory.names
 
+    def review(self, provider: str, credentials: bytes) -> Sequence[str]:
+        """What an operator should know about credentials before they are used.
+
+        Raises:
+            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
+        """
+        return self._factory.review(provider, credentials)
+
+    async def changed(
+        self, id_or_name: str, given: Mapping[str, Any]
+    ) -> tuple[VerificationRules | None, VerificationRules]:
+        """The rules of an account now (None: it has none), and with `given` in their place.
+
+        Raises:
+            UnknownAccount: there is no such account.
+        """
+        known = await self.show(id_or_name)
+        before = known.rules.at_least(self._floor) if known else None
+        return before, msgspec.structs.replace(before or self._floor, **given)
+
     async def set(
         self,
         id_or_name: str,
@@ -102,6 +122,7 @@ class ManageVerification:
         _check_rules(rules, self._floor)
         if base_url is not None:
             _check_url(base_url)
+        self._factory.review(provider, credentials)
         # Made to see whether it can be.
         await self._factory(provider, credentials, base_url).close()
         before = await self._store.get(account.id)
@@ -221,8 +242,8 @@ def _check_rules(rules: VerificationRules, floor: VerificationRules) -> None:
     if not 1 <= rules.validity_days <= floor.validity_days:
         msg = f"A verification is valid for 1 to {floor.validity_days} days, the deployment's."
         raise InvalidArgument(msg)
-    if not rules.zip_sources or not set(rules.zip_sources) <= set(PROOFS):
-        msg = f"What may vouch for an address is one or more of: {', '.join(PROOFS)}."
+    if not rules.zip_sources or not set(rules.zip_sources) <= set(ACCEPTABLE):
+        msg = f"What can prove an address is one or more of: {', '.join(ACCEPTABLE)}."
         raise InvalidArgument(msg)
     try:
         ZoneInfo(rules.zone)

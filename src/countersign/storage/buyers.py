@@ -42,7 +42,8 @@ _EVENTS: Final = {
 }
 
 _COLUMNS: Final = (
-    "cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, proofs, same_as"
+    "cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, proofs, same_as,"
+    " attempted_by"
 )
 _TEXT: Final = f"SELECT {_COLUMNS} FROM buyers WHERE cbid {{}}"  # noqa: S608 - our own names
 _select: Final = SelectAmong(_TEXT)
@@ -178,7 +179,7 @@ def tell_of_buyer(
         _set_expiry(connection, buyer, None)  # told here and now
     type_ = _EVENTS.get(status)
     if type_ is not None:
-        write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at)
+        write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at, buyer)
 
 
 def encoded_reasons(attempt: Attempt) -> str:
@@ -232,6 +233,7 @@ def _to_row(buyer: Buyer) -> dict[str, object]:
         "simulated": buyer.simulated,
         "proofs": _encode(buyer.proofs).decode(),
         "same_as": buyer.same_as,
+        "attempted_by": buyer.attempted_by,
     }
 
 
@@ -246,6 +248,7 @@ def _from_row(  # noqa: PLR0917 - the columns
     simulated: bool | int,  # noqa: FBT001 - as the driver gives it
     proofs: str,
     same_as: str | None,
+    attempted_by: str | None,
 ) -> Buyer:
     return Buyer(
         cbid=cbid,
@@ -258,4 +261,5 @@ def _from_row(  # noqa: PLR0917 - the columns
         simulated=bool(simulated),
         proofs=_decode_proofs(proofs) if proofs != "[]" else (),
         same_as=same_as,
+        attempted_by=attempted_by,
     )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -29,9 +30,11 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.domain.buyer import Buyer, reasons_for
 from countersign.domain.event import Event, EventQuery, EventType, NewEvent, Position
 from countersign.domain.instant import to_ms
 from countersign.domain.mode import Mode
+from countersign.domain.reason import Reason
 from countersign.storage.batching import each
 from countersign.storage.bulk import DriverStatement
 from countersign.storage.database import Database
@@ -49,8 +52,10 @@ _OWN_TX: Final[dict[str, ColumnElement[int]]] = {
     dialect: literal_column(tx, events.c.tx.type) for dialect, tx in _TX.items()
 }
 _COLUMNS: Final = "account_id, mode, type, object_id, version, at"
+_encode: Final = msgspec.json.Encoder().encode
+_decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 _INSERT: Final = {
-    dialect: f"INSERT INTO events (tx, {_COLUMNS}) VALUES ({tx}, {', '.join([mark] * 6)})"  # noqa: S608 - our own names
+    dialect: f"INSERT INTO events (tx, {_COLUMNS}, reasons) VALUES ({tx}, {', '.join([mark] * 7)})"  # noqa: S608 - our own names
     for dialect, tx, mark in (
         ("sqlite", _TX["sqlite"], "?"),
         ("postgresql", _TX["postgresql"], "%s"),
@@ -103,6 +108,7 @@ EVENT_COLUMNS: Final = (
     events.c.version,
     events.c.at,
     events.c.triggered,
+    events.c.reasons,
 )
 
 
@@ -112,7 +118,11 @@ def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
         connection.exec_driver_sql(
             _INSERT[connection.dialect.name],
             [
-                (e.account_id, e.mode.value, e.type.value, e.object_id, e.version, to_ms(e.at))
+                (
+                    *(e.account_id, e.mode.value, e.type.value, e.object_id, e.version),
+                    to_ms(e.at),
+                    _encode(e.reasons).decode() if e.reasons else None,
+                )
                 for e in new
             ],
         )
@@ -146,11 +156,17 @@ def write_sealed_events(
     statement(connection, sealed, to_ms(at), log_id, start, end)
 
 
-def write_buyer_events(
-    connection: Connection, type_: EventType, mode: Mode, cbid: str, at: datetime
+def write_buyer_events(  # noqa: PLR0917 - the columns
+    connection: Connection,
+    type_: EventType,
+    mode: Mode,
+    cbid: str,
+    at: datetime,
+    buyer: Buyer | None = None,
 ) -> None:
     """Tell of a buyer to every account that has verified or cleared it.
 
+    `buyer` is given where there can be reasons: the account whose attempt they are from gets them.
     Where another identifier has turned out to be the same person, who knows it by that one is told
     by that one: nobody learns a name of the buyer that was not theirs.
     """
@@ -164,7 +180,13 @@ def write_buyer_events(
     known |= {(use.account_id, use.cbid) for use in cleared}
     write_events(
         connection,
-        [NewEvent(account_id, mode, type_, name, at) for account_id, name in sorted(known)],
+        [
+            NewEvent(
+                *(account_id, mode, type_, name, at),
+                reasons=() if buyer is None else reasons_for(buyer, account_id),
+            )
+            for account_id, name in sorted(known)
+        ],
     )
 
 
@@ -236,6 +258,7 @@ def to_event(row: Row[*tuple[Any, ...]]) -> Event:
         version=row.version,
         created_at=row.at,
         triggered=row.triggered,
+        reasons=_decode_reasons(row.reasons) if row.reasons else (),
     )
 
 

@@ -11,6 +11,7 @@ from countersign.storage.tables import (
     acknowledgment_uses,
     buyer_documents,
     buyers,
+    events,
     pending_sessions,
     provider_sessions,
     shred_keys,
@@ -41,7 +42,12 @@ def forget_buyer(connection: Connection, cbid: str) -> None:
     own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
     guesses = select(verifications.c.subject_index).where(verifications.c.cbid.in_(cbids))
     pending = select(pending_sessions.c.id).where(pending_sessions.c.cbid.in_(cbids))
+    askers = select(verifications.c.account_id).where(verifications.c.cbid.in_(cbids))
     for doomed in (
+        # That something happened stays for as long as events do; why does not.
+        update(events)
+        .where(events.c.account_id.in_(askers), events.c.object_id.in_(cbids))
+        .values(reasons=None),
         delete(verification_evidence).where(verification_evidence.c.record_id.in_(own)),
         delete(shred_keys).where(shred_keys.c.record_id.in_(own)),
         delete(shred_keys).where(shred_keys.c.record_id.in_(pending)),
@@ -51,7 +57,13 @@ def forget_buyer(connection: Connection, cbid: str) -> None:
     ):
         connection.execute(doomed)
     if revoked:
-        bare = {"reasons": "[]", "proofs": "[]", "verified_at": None, "expires_at": None}
+        bare = {
+            "reasons": "[]",
+            "attempted_by": None,
+            "proofs": "[]",
+            "verified_at": None,
+            "expires_at": None,
+        }
         connection.execute(update(buyers).where(buyers.c.cbid.in_(cbids)).values(bare))
     else:
         for table in (buyer_documents, provider_sessions, buyers):

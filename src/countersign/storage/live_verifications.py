@@ -20,6 +20,7 @@ from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord
 from countersign.domain.verification import AskedSession, LiveVerification, Resolution
 from countersign.errors import CountersignError, ProviderSessionNotFound
+from countersign.storage.audit import write_audit
 from countersign.storage.buyers import (
     buyers_by_cbid,
     encoded_reasons,
@@ -136,6 +137,9 @@ class LiveVerifications:
     ) -> Sequence[Buyer | Resolution | CountersignError]:
         written: list[LiveVerification] = []
         outcomes = [_judge_one(connection, new, written) for new in items]
+        for new, outcome in zip(items, outcomes, strict=True):
+            if new.audit is not None and isinstance(outcome, Buyer):
+                write_audit(connection, new.audit)
         records: list[NewRecord] = [new.record for new in written]
         self._journal.write(connection, records)
         if written:
@@ -254,7 +258,8 @@ def _judge_one(
     if buyer != before or not _told_already(connection, new, found.kept_under):
         written.append(new)
         write_verification(connection, new, session_index=found.kept_under)
-    if buyer != before:
+    if before is None or buyer != msgspec.structs.replace(before, attempted_by=buyer.attempted_by):
+        # The same verdict for another account is no news.
         tell_of_buyer(connection, buyer, new.at)
     # After that, so that nobody is told twice: by this name, and by one that becomes another.
     _link(connection, new, found, buyer)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from countersign.domain.buyer import Attempt, Buyer, BuyerStatus, after_attempt
 from countersign.domain.mode import Mode
@@ -33,6 +33,7 @@ _BY_SESSION: Final = select(pending_sessions.c.id).where(
     pending_sessions.c.mode == bindparam("mode"),
     pending_sessions.c.asked_index == bindparam("asked_index"),
 )
+_COUNT: Final = select(func.count(), func.min(pending_sessions.c.created_at))
 _CLAIM: Final = (
     update(pending_sessions)
     .where(
@@ -68,9 +69,15 @@ class PendingSessions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def due(self, now: datetime, limit: int) -> Sequence[Pending]:
+    async def due(
+        self, now: datetime, limit: int, but_of: Collection[str] = ()
+    ) -> Sequence[Pending]:
         """The sessions to ask about by now, those that have waited longest first."""
-        return await self._database.scan(_due, (now, limit))
+        return await self._database.scan(_due, (now, limit, but_of))
+
+    async def waiting(self) -> tuple[int, datetime | None]:
+        """How many sessions are followed, and since when the oldest one is."""
+        return await self._database.scan(_waiting, None)
 
     async def claim(self, pending: Pending, next_poll_at: datetime) -> bool:
         """Take the next poll of a session; False if another process did, or it is decided."""
@@ -151,14 +158,22 @@ def _forget(connection: Connection, id_: str) -> bool:
 
 
 @each
-def _due(connection: Connection, item: tuple[datetime, int]) -> Sequence[Pending]:
-    now, limit = item
+def _due(connection: Connection, item: tuple[datetime, int, Collection[str]]) -> Sequence[Pending]:
+    now, limit, but_of = item
     query = (
-        _SELECT.where(pending_sessions.c.next_poll_at <= now)
+        _SELECT.where(
+            pending_sessions.c.next_poll_at <= now, pending_sessions.c.account_id.not_in(but_of)
+        )
         .order_by(pending_sessions.c.next_poll_at)
         .limit(limit)
     )
     return [_pending(row) for row in connection.execute(query)]
+
+
+@each
+def _waiting(connection: Connection, _: None) -> tuple[int, datetime | None]:
+    number, oldest = connection.execute(_COUNT).one()
+    return number, oldest
 
 
 @each
@@ -209,7 +224,10 @@ def _drop(connection: Connection, drop: _Drop) -> None:
         return
     # Else the buyer would be told to wait for ever.
     undecided = Attempt(
-        status=BuyerStatus.REQUIRES_INPUT, at=drop.at, reasons=(Reason.SESSION_UNDECIDED,)
+        status=BuyerStatus.REQUIRES_INPUT,
+        at=drop.at,
+        reasons=(Reason.SESSION_UNDECIDED,),
+        account_id=pending.account_id,
     )
     after = after_attempt(before, undecided)
     write_buyer(connection, before, after)

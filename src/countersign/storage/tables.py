@@ -184,6 +184,8 @@ buyers: Final = Table(
     Column("same_as", String(40)),
     # When to tell that it has expired; NULL: there is nothing to tell, or it was told.
     Column("expiry_due_at", Instant),
+    # The account whose attempt led to the reasons: the only one that is shown them.
+    Column("attempted_by", String(40)),
 )
 
 verifications: Final = Table(
@@ -485,6 +487,8 @@ events: Final = Table(
     Column("at", Instant, nullable=False),
     # Whether a test key asked for it, and nothing has happened.
     Column("triggered", Boolean, nullable=False, server_default=false()),
+    # Of a buyer, a JSON array of codes: why it is not verified, for the account that asked.
+    Column("reasons", Text),
     Index(None, "account_id", "mode", "tx", "seq"),
     Index(None, "account_id", "mode", "at"),
 )

@@ -18,8 +18,10 @@ from countersign.providers.identity.didit_fields import FIELDS
 from countersign.providers.identity.fingerprint import Fingerprint
 from countersign.providers.identity.reading import evidence_of, refused, unanswered
 from countersign.providers.identity.transport import (
+    DIRECT,
     ProviderHttp,
     ProviderRequest,
+    Reach,
     TransportFailure,
 )
 
@@ -79,11 +81,12 @@ class Didit:
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach = DIRECT,
     ) -> None:
         self._credentials = credentials
         self._fingerprint = fingerprint
         self._clock = clock
-        self._http = ProviderHttp(base_url or HOST, clock)
+        self._http = ProviderHttp(base_url or HOST, clock, reach=reach)
 
     async def retrieve(self, session_id: str) -> ProviderResult:
         """What Didit says of a session now; see `ports.IdentityProvider`.

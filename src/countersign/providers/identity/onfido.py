@@ -35,10 +35,12 @@ from countersign.providers.identity.reading import (
     unanswered,
 )
 from countersign.providers.identity.transport import (
+    DIRECT,
     Budget,
     ProviderHttp,
     ProviderReply,
     ProviderRequest,
+    Reach,
     TransportFailure,
 )
 
@@ -112,11 +114,12 @@ class Provider:
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach = DIRECT,
     ) -> None:
         self._credentials = credentials
         self._fingerprint = fingerprint
         self._clock = clock
-        self._http = ProviderHttp(base_url or host(credentials), clock)
+        self._http = ProviderHttp(base_url or host(credentials), clock, reach=reach)
 
     async def retrieve(self, session_id: str) -> ProviderResult:
         if SESSION_ID.fullmatch(session_id) is None:

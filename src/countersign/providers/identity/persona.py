@@ -20,8 +20,10 @@ from countersign.providers.identity.persona_fields import FIELDS, QUERY
 from countersign.providers.identity.persona_translate import NAME, Asked, translate
 from countersign.providers.identity.reading import evidence_of, unanswered
 from countersign.providers.identity.transport import (
+    DIRECT,
     ProviderHttp,
     ProviderRequest,
+    Reach,
     TransportFailure,
 )
 
@@ -86,11 +88,12 @@ class Provider:
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach = DIRECT,
     ) -> None:
         self._credentials = credentials
         self._fingerprint = fingerprint
         self._clock = clock
-        self._http = ProviderHttp(base_url or HOST, clock)
+        self._http = ProviderHttp(base_url or HOST, clock, reach=reach)
 
     async def retrieve(self, session_id: str) -> ProviderResult:
         """What Persona says of an inquiry now.

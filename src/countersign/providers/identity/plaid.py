@@ -18,9 +18,11 @@ from countersign.providers.identity.plaid_fields import FIELDS
 from countersign.providers.identity.plaid_translate import NAME, Asked, translate
 from countersign.providers.identity.reading import evidence_of, unanswered
 from countersign.providers.identity.transport import (
+    DIRECT,
     ProviderHttp,
     ProviderReply,
     ProviderRequest,
+    Reach,
     TransportFailure,
 )
 
@@ -84,11 +86,12 @@ class Provider:
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach = DIRECT,
     ) -> None:
         self._credentials = credentials
         self._fingerprint = fingerprint
         self._clock = clock
-        self._http = ProviderHttp(base_url or host(credentials), clock)
+        self._http = ProviderHttp(base_url or host(credentials), clock, reach=reach)
         self._asked_about: OrderedDict[str, None] = OrderedDict()
         self._keys = plaid_webhook.WebhookKeys(self._ask_for_key, clock)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, get_args, get_type_hints
 
 import msgspec
 
@@ -12,6 +12,7 @@ from countersign.ports import Clock, IdentityProvider
 from countersign.providers.identity import didit, onfido, persona, plaid, stripe, veriff
 from countersign.providers.identity.fingerprint import Fingerprint, KeyedHash, fingerprints
 from countersign.providers.identity.reported import Reported
+from countersign.providers.identity.transport import DIRECT, Reach
 
 _CREDENTIALS_BYTES_MAX: Final = 64 * 1024
 
@@ -24,6 +25,7 @@ class _Make(Protocol):
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach,
     ) -> IdentityProvider: ...
 
 
@@ -51,9 +53,10 @@ PROVIDER_NAMES: Final = tuple(_KINDS)
 class IdentityProviders:
     """See `ports.ProviderFactory`."""
 
-    def __init__(self, keyed: KeyedHash, clock: Clock) -> None:
+    def __init__(self, keyed: KeyedHash, clock: Clock, reach: Reach = DIRECT) -> None:
         self._keyed = keyed
         self._clock = clock
+        self._reach = reach
 
     @property
     def names(self) -> Sequence[str]:
@@ -66,27 +69,67 @@ class IdentityProviders:
         Raises:
             InvalidArgument: there is no such provider, or the credentials cannot be its.
         """
-        kind = _KINDS.get(name)
-        if kind is None:
-            msg = f"There is no provider {name!r}; there are: {', '.join(_KINDS)}."
-            raise InvalidArgument(msg)
-        if len(credentials) > _CREDENTIALS_BYTES_MAX:
-            raise InvalidArgument("A credentials file has at most 64 KiB.")
-        try:
-            read: Any = msgspec.json.decode(credentials, type=kind.credentials)
-            kind.check(read)
-        except msgspec.ValidationError as error:
-            # The text names the member and what it should be; of a wrong word also the word.
-            told = str(error)
-            if told.startswith("Invalid enum value"):
-                told = f"Not one of the words that are possible {told.partition(' - ')[2]}"
-            msg = f"These are no credentials for {name}: {told}"
-            raise InvalidArgument(msg) from None
-        except msgspec.DecodeError:
-            raise InvalidArgument("A credentials file is a JSON object.") from None
-        except ValueError as error:
-            msg = f"These credentials cannot work: {error}"
-            raise InvalidArgument(msg) from None
+        kind, read = _read(name, credentials)
         fingerprint = fingerprints(self._keyed, base_url)
-        made = kind.make(read, base_url=base_url, fingerprint=fingerprint, clock=self._clock)
+        made = kind.make(
+            read,
+            base_url=base_url,
+            fingerprint=fingerprint,
+            clock=self._clock,
+            reach=self._reach,
+        )
         return Reported(made)
+
+    def review(self, name: str, credentials: bytes) -> Sequence[str]:
+        """What an operator should know about these credentials.
+
+        Raises:
+            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
+        """
+        _, read = _read(name, credentials)
+        key = getattr(read, "api_key", "")
+        if getattr(read, "environment", None) == "sandbox" or key.startswith("rk_test_"):
+            msg = (
+                f"These credentials are for the test mode of {name}: a live key refuses every "
+                "session of it. Give the live credentials."
+            )
+            raise InvalidArgument(msg)
+        if getattr(read, "webhook_secrets", True):
+            return []
+        hint = (
+            f"the credentials hold no webhook_secrets: every message of {name} is refused, and an "
+            "undecided session is asked about by the clock alone, in the end every 3 hours."
+        )
+        return [hint]
+
+
+def _read(name: str, credentials: bytes) -> tuple[_Kind, Any]:
+    kind = _KINDS.get(name)
+    if kind is None:
+        msg = f"There is no provider {name!r}; there are: {', '.join(_KINDS)}."
+        raise InvalidArgument(msg)
+    if len(credentials) > _CREDENTIALS_BYTES_MAX:
+        raise InvalidArgument("A credentials file has at most 64 KiB.")
+    try:
+        read: Any = msgspec.json.decode(credentials, type=kind.credentials)
+        kind.check(read)
+    except msgspec.ValidationError as error:
+        # The text names the member and what it should be; of a wrong word also the word.
+        told = str(error)
+        if told.startswith("Invalid enum value"):
+            place = told.partition(" - ")[2]
+            told = f"Expected {_words_at(kind.credentials, place)} - {place}"
+        msg = f"These are no credentials for {name}: {told}"
+        raise InvalidArgument(msg) from None
+    except msgspec.DecodeError:
+        raise InvalidArgument("A credentials file is a JSON object.") from None
+    except ValueError as error:
+        msg = f"These credentials cannot work: {error}"
+        raise InvalidArgument(msg) from None
+    return kind, read
+
+
+def _words_at(credentials: type, place: str) -> str:
+    """The words that a member may be, such as `live` or `sandbox`; `place` names the member."""
+    member = get_type_hints(credentials).get(place.removeprefix("at `$.").removesuffix("`"))
+    return " or ".join(f"`{word}`" for word in get_args(member)) or "another word"

@@ -25,10 +25,12 @@ from countersign.providers.identity.stripe_translate import (
     withholds_sensitive,
 )
 from countersign.providers.identity.transport import (
+    DIRECT,
     RETRIED,
     ProviderHttp,
     ProviderReply,
     ProviderRequest,
+    Reach,
     TransportFailure,
 )
 
@@ -101,11 +103,12 @@ class Provider:
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach = DIRECT,
     ) -> None:
         self._credentials = credentials
         self._fingerprint = fingerprint
         self._clock = clock
-        self._http = ProviderHttp(base_url or HOST, clock)
+        self._http = ProviderHttp(base_url or HOST, clock, reach=reach)
 
     async def retrieve(self, session_id: str) -> ProviderResult:
         """What Stripe says of a session now.

@@ -12,6 +12,9 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from ssl import SSLContext
 from typing import Final
 from urllib.parse import urlencode
 
@@ -35,6 +38,7 @@ __all__ = [
     "BODY_BYTES_MAX",
     "CONCURRENT_MAX",
     "CONNECT_SECONDS",
+    "DIRECT",
     "PLACE_SECONDS",
     "READ_SECONDS",
     "RETRIED",
@@ -44,6 +48,7 @@ __all__ = [
     "ProviderHttp",
     "ProviderReply",
     "ProviderRequest",
+    "Reach",
     "TransportFailure",
 ]
 
@@ -55,7 +60,8 @@ PLACE_SECONDS: Final = 2.0
 """For all their waiting until others are done: that is our load, and no fault of the provider."""
 BODY_BYTES_MAX: Final = 1024 * 1024
 ATTEMPTS: Final = 3
-CONCURRENT_MAX: Final = 16
+CONCURRENT_MAX: Final = 64
+"""Requests of one account at the same time, unless the deployment sets another number."""
 # Retries of this module end in an outcome that is counted; a line in the log for each says less.
 stamina.instrumentation.set_on_retry_hooks(())
 _KINDS: Final = (
@@ -68,6 +74,21 @@ _UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EA
 """No way there, or a firewall that says so."""
 _FIRST_WAIT: Final = 0.25
 _LONGEST_WAIT: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How every identity provider of a deployment is reached."""
+
+    concurrency: int = CONCURRENT_MAX
+    """Requests of one account at the same time."""
+    proxy_url: str | None = field(default=None, repr=False)
+    """A forward proxy (CONNECT); it may hold a password. None: providers are reached directly."""
+    ca_file: Path | None = None
+    """Certificates (PEM) that are trusted in addition to those of the system."""
+
+
+DIRECT: Final = Reach()
 
 
 class _TryAgain(Exception):
@@ -83,7 +104,8 @@ class ProviderHttp:
     """Sends requests to one host.
 
     Certificates are checked, redirects refused, proxies of the environment not used, so that a
-    credential goes nowhere but to the provider.
+    credential goes nowhere but to the provider. A proxy of the settings carries what is encrypted
+    for the provider; a simulator on this machine, over plain HTTP, is reached without it.
     """
 
     def __init__(
@@ -91,6 +113,7 @@ class ProviderHttp:
         base_url: str,
         clock: Clock,
         *,
+        reach: Reach = DIRECT,
         attempts: int = ATTEMPTS,
         total_seconds: float = TOTAL_SECONDS,
         read_seconds: float = READ_SECONDS,
@@ -101,7 +124,8 @@ class ProviderHttp:
         self._timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
         self._clock = clock
         self._breaker = Breaker(clock)
-        self._places = asyncio.Semaphore(CONCURRENT_MAX)
+        self._reach = reach
+        self._places = asyncio.Semaphore(reach.concurrency)
         self._client: httpx2.AsyncClient | None = None
 
     def budget(self) -> Budget:
@@ -212,7 +236,13 @@ class ProviderHttp:
     @asynccontextmanager
     async def _open(self, request: ProviderRequest) -> AsyncIterator[httpx2.Response]:
         if self._client is None:
+            context = httpx2.create_ssl_context(trust_env=False)
+            if self._reach.ca_file is not None:
+                context.load_verify_locations(self._reach.ca_file)
             self._client = httpx2.AsyncClient(
+                verify=context,
+                proxy=self._proxy(context),
+                limits=httpx2.Limits(max_keepalive_connections=self._reach.concurrency),
                 timeout=self._timeout,
                 follow_redirects=False,
                 trust_env=False,
@@ -226,6 +256,12 @@ class ProviderHttp:
             content=request.body,
         ) as answer:
             yield answer
+
+    def _proxy(self, context: SSLContext) -> httpx2.Proxy | None:
+        url = self._reach.proxy_url
+        if url is None or not self._base_url.startswith("https://"):
+            return None
+        return httpx2.Proxy(url, ssl_context=context if url.startswith("https://") else None)
 
 
 def _kind(error: BaseException) -> str:

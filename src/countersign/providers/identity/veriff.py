@@ -29,9 +29,11 @@ from countersign.providers.identity.reading import (
     unanswered,
 )
 from countersign.providers.identity.transport import (
+    DIRECT,
     ProviderHttp,
     ProviderReply,
     ProviderRequest,
+    Reach,
     TransportFailure,
 )
 
@@ -102,11 +104,12 @@ class Veriff:
         base_url: str | None,
         fingerprint: Fingerprint,
         clock: Clock,
+        reach: Reach = DIRECT,
     ) -> None:
         self._credentials = credentials
         self._fingerprint = fingerprint
         self._clock = clock
-        self._http = ProviderHttp(base_url or f"https://{credentials.host}", clock)
+        self._http = ProviderHttp(base_url or f"https://{credentials.host}", clock, reach=reach)
 
     async def retrieve(self, session_id: str) -> ProviderResult:
         """What Veriff says of a session now; see `ports.IdentityProvider`.

@@ -1,0 +1,110 @@
+"""Who has moved house: an operator accepts another ZIP code, on the record, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from countersign.domain.buyer import Buyer, BuyerStatus
+from countersign.domain.identity import Source
+from countersign.domain.reason import Reason
+from countersign.domain.verification_rules import PROOFS
+from countersign.errors import InvalidArgument, UnknownSubject
+from tests.verification.conftest import each_engine
+from tests.verification.inside import Insider, Stage
+from tests.verification.test_settling import undecided
+
+S = BuyerStatus
+NEW_ZIP = "10001"
+WITH_OPERATOR = (*PROOFS, Source.OPERATOR)
+
+
+def accept(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> Buyer:
+    """Accept a ZIP code, as `buyers accept-zip` does."""
+    act = stage.opened.operate_buyers.accept_zip
+    return stage.do(act(cbid, zip_, document="a utility bill", reason="case 7"))
+
+
+def refused(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> str:
+    """Accept one that must not be accepted; gives the message. Nothing is written."""
+    tables = ("buyers", "verifications", "records", "audit_log", "events", "zip_attempts")
+    before = [stage.rows(f"SELECT * FROM {table}") for table in tables]  # noqa: S608 - our names
+    with pytest.raises(InvalidArgument) as caught:
+        accept(stage, cbid, zip_)
+    assert [stage.rows(f"SELECT * FROM {table}") for table in tables] == before  # noqa: S608
+    return caught.value.message
+
+
+def moved_house(vendor: Insider) -> str:
+    """Have a buyer refused for the ZIP code alone; gives the cbid."""
+    outcome = vendor.verify(vendor.part("verified"), NEW_ZIP)
+    assert outcome.standing.reasons == (Reason.ZIP_MISMATCH,)
+    return outcome.cbid
+
+
+@each_engine
+def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> None:
+    """And evidence, audit and what was proved say whose word it was."""
+    vendor = stage.insider(zip_sources=WITH_OPERATOR)
+    cbid = moved_house(vendor)
+    buyer = accept(stage, cbid)
+    assert buyer.cbid == cbid
+    assert vendor.standing(cbid).status is S.VERIFIED
+    [proof] = buyer.proofs
+    assert proof.facts.zip_sources == (Source.OPERATOR,)
+    [basis, made] = stage.rows("SELECT id FROM verifications ORDER BY status")
+    [record] = stage.rows("SELECT body FROM records WHERE id = :id", id=made["id"])
+    assert json.loads(bytes(record["body"]))["override"] == "zip"
+    [entry] = [
+        entry
+        for entry in stage.do(stage.opened.operate_buyers.audit_log(cbid))
+        if entry.action == "buyer_zip_accepted"
+    ]
+    assert entry.details == {
+        "reason": "case 7",
+        "document": "a utility bill",
+        "verification": basis["id"],
+    }
+
+
+def test_only_an_account_that_asks_for_it_relies_on_an_operators_word(stage: Stage) -> None:
+    """Another vendor is told that the address is not proved."""
+    vendor, other = stage.insider(zip_sources=WITH_OPERATOR), stage.insider()
+    cbid = moved_house(vendor)
+    accept(stage, cbid)
+    seen = other.standing(cbid)
+    assert (seen.status, seen.reasons) == (S.REQUIRES_INPUT, (Reason.ADDRESS_NOT_PROVED,))
+    assert "--zip-source operator" in refused(stage, moved_house(other))
+
+
+def test_the_word_of_an_operator_lasts_no_longer_than_the_session(stage: Stage) -> None:
+    """Validity runs from the provider's decision, not from the operator's."""
+    vendor = stage.insider(zip_sources=WITH_OPERATOR, validity_days=30)
+    cbid = moved_house(vendor)
+    stage.clock.now += timedelta(days=20)
+    accept(stage, cbid)
+    stage.clock.now += timedelta(days=11)
+    assert vendor.standing(cbid).status is S.EXPIRED
+    assert "expired" in refused(stage, cbid)
+
+
+@pytest.mark.parametrize("plays", ["requires_input", "redacted", "underage", "no_date_of_birth"])
+def test_no_other_rule_gives_way(stage: Stage, plays: str) -> None:
+    """Age, document and the provider's decision are never a matter of an operator's word."""
+    vendor = stage.insider(zip_sources=WITH_OPERATOR)
+    assert refused(stage, vendor.verify(vendor.part(plays)).cbid)
+
+
+def test_a_buyer_whom_no_provider_approved_stays_as_it_is(stage: Stage) -> None:
+    """Nor one who is revoked or erased, nor with something that is no ZIP code."""
+    vendor = stage.insider(zip_sources=WITH_OPERATOR)
+    _, _, waiting = undecided(vendor)
+    assert "No provider has approved" in refused(stage, waiting)
+    cbid = moved_house(vendor)
+    assert "five digits" in refused(stage, cbid, "1000")
+    stage.do(stage.opened.operate_buyers.revoke(cbid, "case 8"))
+    assert "revoked" in refused(stage, cbid)
+    with pytest.raises(UnknownSubject):
+        accept(stage, "cbid_" + "0" * 26)

@@ -1,0 +1,96 @@
+"""Why a buyer is not verified stays known to the account that asked, and to nobody else."""
+
+from __future__ import annotations
+
+import json
+
+from countersign.domain.buyer import BuyerStatus
+from countersign.domain.erasure import ErasureReason
+from countersign.domain.reason import Reason
+from countersign.services.judge_session import FIRST_POLL
+from countersign.services.settle_sessions import GONE_AFTER, POLLS
+from countersign.simulators.protocol import Reply
+from tests.verification.conftest import each_engine
+from tests.verification.inside import Insider, Stage
+from tests.verification.test_settling import playing_another, undecided
+
+S = BuyerStatus
+
+
+def told(stage: Stage, account_id: str) -> list[dict[str, object]]:
+    """What the events of an account say of buyers."""
+    query = "SELECT type, reasons FROM events WHERE account_id = :id ORDER BY seq"
+    return [
+        {row["type"]: json.loads(row["reasons"] or "[]")}
+        for row in stage.rows(query, id=account_id)
+        if row["type"].startswith("buyer.")
+    ]
+
+
+def fail_later(stage: Stage, vendor: Insider) -> str:
+    """Have a session fail after it was pending; gives the cbid."""
+    session, _, cbid = undecided(vendor)
+    with playing_another(vendor, session, vendor.part("underage")):
+        assert stage.wait(FIRST_POLL) == 1
+    return cbid
+
+
+@each_engine
+def test_the_reason_of_a_later_verdict_is_in_status_and_event(stage: Stage) -> None:
+    """A checkout has to know whether to ship elsewhere, to ask again, or not to sell."""
+    vendor = stage.insider()
+    cbid = fail_later(stage, vendor)
+    standing = vendor.standing(cbid)
+    assert (standing.status, standing.reasons) == (S.FAILED, (Reason.AGE_BELOW_MINIMUM,))
+    assert told(stage, vendor.account_id) == [{"buyer.failed": ["age_below_minimum"]}]
+
+
+def test_a_failure_at_once_is_remembered_with_its_reason(stage: Stage) -> None:
+    """The response may be lost; the status says the same."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    outcome = vendor.verify(session, "99999")
+    assert outcome.standing.reasons == (Reason.ZIP_MISMATCH,)
+    assert vendor.standing(outcome.cbid).reasons == (Reason.ZIP_MISMATCH,)
+
+
+def test_another_account_learns_the_status_alone(stage: Stage) -> None:
+    """An age or an address is the business of the vendor whose customer it is."""
+    vendor, other = stage.insider(), stage.insider()
+    cbid = fail_later(stage, vendor)
+    seen = other.standing(cbid)
+    assert (seen.status, seen.reasons) == (S.FAILED, ())
+
+
+def test_a_session_that_is_gone_says_so_to_its_account(stage: Stage) -> None:
+    """Also where no verdict was ever written."""
+    vendor, other = stage.insider(), stage.insider()
+    _, _, cbid = undecided(vendor)
+    missing = b'{"error":{"code":"resource_missing"}}'
+    gone = Reply(status=404, body=missing, headers=(("Content-Type", "application/json"),))
+    with vendor.playing.mood(lambda _, __: gone):
+        for wait in POLLS[:GONE_AFTER]:
+            stage.wait(wait)
+    assert vendor.standing(cbid).reasons == (Reason.SESSION_UNDECIDED,)
+    assert other.standing(cbid).reasons == ()
+    assert told(stage, vendor.account_id) == [{"buyer.requires_input": ["session_undecided"]}]
+
+
+def test_success_leaves_no_reason_behind(stage: Stage) -> None:
+    """A buyer who comes back with a valid session has nothing against it."""
+    vendor = stage.insider()
+    session = vendor.part("verified")
+    cbid = vendor.verify(session, "99999").cbid
+    assert vendor.verify(session).cbid == cbid
+    standing = vendor.standing(cbid)
+    assert (standing.status, standing.reasons) == (S.VERIFIED, ())
+    assert told(stage, vendor.account_id)[-1] == {"buyer.verified": []}
+
+
+def test_erasing_a_buyer_takes_the_reasons_out_of_its_events(stage: Stage) -> None:
+    """That something happened stays until events end; why it happened is about the person."""
+    vendor = stage.insider()
+    cbid = fail_later(stage, vendor)
+    plan = stage.do(stage.opened.erase.plan(cbid))
+    stage.do(stage.opened.erase(plan, ErasureReason.REQUEST))
+    assert told(stage, vendor.account_id) == [{"buyer.failed": []}]
