@@ -153,7 +153,10 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
             Meta(
                 pattern=PRODUCT_CLASS_PATTERN,
                 max_length=64,
-                description="What is sold: `accessory`, `manufacturing_machine`, `barrel`.",
+                description=(
+                    "What is sold: `accessory`, `manufacturing_machine`, `barrel`, or another "
+                    "class that a notice names. The account may require it of live orders."
+                ),
             ),
         ]
         | None
