@@ -299,7 +299,7 @@ def test_a_test_key_hears_of_a_class_that_a_live_key_would_be_asked_for(
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     deployment, account = checkout.server.deployment, checkout.vendor.account_id
 
-    def warned(**more: str) -> str | None:
+    def warned(**more: Any) -> str | None:  # noqa: ANN401 - any JSON
         answer = checkout.ask(ack_id, cbid, **more)
         assert answer.status_code == 200
         return answer.headers.get("Countersign-Live-Would-Refuse")

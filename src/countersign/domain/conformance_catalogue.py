@@ -105,7 +105,7 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
         Check(
             id="not_cleared_kept",
             title="An order that is not cleared is kept back",
-            provoked="for one clearance the buyer is set to `requires_input`",
+            provoked="one clearance is judged as if the buyer were in `requires_input`",
             advice="Look at `cleared`, not at the status 200. Act on `reasons`, then ask again.",
             page="docs/clearances.md#reasons",
             not_judged="What left the warehouse without a report.",

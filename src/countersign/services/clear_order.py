@@ -7,8 +7,9 @@ from functools import partial
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from countersign.domain.buyer import best_proof, standing
+from countersign.domain.buyer import BuyerStatus, best_proof, standing
 from countersign.domain.clearance import (
     Case,
     Circumstances,
@@ -101,10 +102,13 @@ class ClearOrder:
         principal: Principal,
         order: Order,
         remember: Callable[[Clearance], IdempotencyEntry] | None = None,
+        *,
+        input_required: bool = False,
     ) -> Clearance:
         """Decide whether an order may ship; durable when this returns.
 
         The same order gets the same clearance while that is valid and all conditions still hold.
+        `input_required`: judge it as if the buyer were in `requires_input`.
 
         Raises:
             InvalidRequest: the product class is neither a usual one nor named by a notice.
@@ -122,12 +126,16 @@ class ClearOrder:
             remember=remember,
         )
         notices = await self._registry.notices()
-        judge = partial(self._judge, act.signers, notices, fresh=False)
+        judge = partial(
+            self._judge, act.signers, notices, fresh=False, input_required=input_required
+        )
         decided = await self._store.decide(question, act, judge, self._settle)
         if decided is None:
             # What speaks against the notice counts only after a fresh look.
             notices = await self._registry.notices(fresh=True)
-            judge = partial(self._judge, act.signers, notices, fresh=True)
+            judge = partial(
+                self._judge, act.signers, notices, fresh=True, input_required=input_required
+            )
             decided = await self._store.decide(question, act, judge, self._settle)
         assert decided is not None  # noqa: S101 - a fresh look leaves nothing open
         return decided
@@ -186,8 +194,12 @@ class ClearOrder:
         known: Circumstances,
         *,
         fresh: bool,
+        input_required: bool,
     ) -> Judgement | None:
         case = self._case(notices, question, known)
+        if input_required and case.standing is not None:
+            standing_ = replace(case.standing, status=BuyerStatus.REQUIRES_INPUT)
+            case = replace(case, standing=standing_)
         if not fresh and case.acknowledgment is not None and not case.notice_in_force:
             return None
         reasons = failing(case)

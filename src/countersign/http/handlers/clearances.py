@@ -39,8 +39,11 @@ class _Cleared(msgspec.Struct):
 _read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
 
 
-async def clear(deployment: Deployment, call: Call) -> Reply:
-    """Decide whether an order may ship; every reason against it is told at once."""
+async def clear(deployment: Deployment, call: Call, *, input_required: bool = False) -> Reply:
+    """Decide whether an order may ship; every reason against it is in the response.
+
+    `input_required` is how a conformance run provokes an order that is not cleared.
+    """
     body = parse_body(call.body, schemas.ClearanceRequest)
     address = body.shipping_address
     _check_zip(body.shipping_zip, "$.shipping_zip")
@@ -57,6 +60,7 @@ async def clear(deployment: Deployment, call: Call) -> Reply:
             shipping_address=None if address is None else _given(address),
         ),
         call.remembering(_render),
+        input_required=input_required,
     )
     if not decided.live_would_refuse:
         return Reply(_render(decided))
