@@ -146,7 +146,10 @@ class IdempotencyKeyReused(Refusal):
     """This Idempotency-Key was used with a different request body."""
 
     code = "idempotency_key_reused"
-    remedy = "Use a new key for every new request; repeat a key only to repeat the very same body."
+    remedy = (
+        "Use a new key for every new request; repeat a key only to repeat the very same body. Make "
+        "the key of a verification from its identity session, not from the order."
+    )
 
 
 class IdempotencyInProgress(Retryable):

@@ -82,7 +82,10 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
             id="idempotency_keys",
             title="Each act has an Idempotency-Key of its own",
             provoked="",
-            advice="Make a new key for each act, and keep it until there is an answer.",
+            advice=(
+                "Make a new key for each act, and keep it until there is a response. Make that of "
+                "a verification from its identity session: a new session needs a new key."
+            ),
             page="docs/integrate.md#retries",
         ),
         requests.idempotency_keys,

@@ -54,7 +54,10 @@ class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
         list[Annotated[str, Meta(max_length=INITIALS_LENGTH_MAX, extra_json_schema=_STORABLE)]],
         Meta(description="One element per bullet of the notice, in order; none may be blank."),
     ]
-    session_id: Annotated[Opaque, Meta(description="Your checkout session.")] | None = None
+    session_id: (
+        Annotated[Opaque, Meta(description="Your checkout session: random, not an order number.")]
+        | None
+    ) = None
     cbid: Annotated[Opaque, Meta(description="The buyer identifier.")] | None = None
     ip: (
         Annotated[
