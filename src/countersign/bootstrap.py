@@ -486,7 +486,7 @@ async def open_deployment(
             ),
             accounts=accounts,
             keys=Keys(keys, secret, clock, entropy),
-            publish_notices=PublishNotices(notices, recorder, clock, entropy),
+            publish_notices=PublishNotices(notices, registry, recorder, clock, entropy),
             expire_buyers=ExpireBuyers(Expiries(database), test_clocks, clock),
             test_clocks=test_clocks,
             manage_test_clock=ManageTestClock(sandbox_rows, test_clocks, clock),

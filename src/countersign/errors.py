@@ -149,7 +149,10 @@ class IdempotencyKeyReused(Refusal):
     """This Idempotency-Key was used with a different request body."""
 
     code = "idempotency_key_reused"
-    remedy = "Use a new key for every new request; repeat a key only to repeat the very same body."
+    remedy = (
+        "Use a new key for every new request; repeat a key only to repeat the very same body. Make "
+        "the key of a verification from its identity session, not from the order."
+    )
 
 
 class IdempotencyInProgress(Retryable):
@@ -184,8 +187,9 @@ class NoticeNotInForce(Refusal):
 
     code = "notice_not_in_force"
     remedy = (
-        "Every version is withdrawn, enjoined or not yet effective: "
-        "`GET /v1/notices/{notice_id}/versions` tells which. The operator publishes a new version."
+        "Every version is withdrawn or not yet effective, or an injunction stops the notice: "
+        "`GET /v1/notices/{notice_id}/versions` shows which. Stop selling what needs the notice. "
+        "The operator publishes a new version or, after an injunction, reinstates one."
     )
 
 
@@ -509,6 +513,12 @@ class NoticeVersionConflict(OperatorError):
     """This version is already published with other words."""
 
     code = "notice_version_conflict"
+
+
+class NoticeIncomplete(OperatorError):
+    """The text of this version is known to lack something."""
+
+    code = "notice_incomplete"
 
 
 class NoticeFileChanged(OperatorError):

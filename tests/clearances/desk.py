@@ -216,8 +216,8 @@ def open_desk(data_dir: Path, clock: MovingClock, settings: Mapping[str, str]) -
 
 
 def order(ack_id: str, cbid: str, session_id: str, zip_: str, **more: Any) -> Order:  # noqa: ANN401 - other members
-    """Make an order; without a product class and an address unless they are given."""
-    members = {"product_class": None, "shipping_address": None} | more
+    """Make an order of an accessory, without an address, unless told otherwise."""
+    members = {"product_class": "accessory", "shipping_address": None} | more
     return Order(ack_id=ack_id, cbid=cbid, session_id=session_id, shipping_zip=zip_, **members)
 
 

@@ -25,6 +25,7 @@ class Shop:
     acknowledgment_max_age: timedelta = timedelta(days=7)
     lifetime: timedelta = timedelta(hours=24)
     minimum_age: int = 18
+    class_required: bool = True
 
 
 @dataclass
@@ -172,7 +173,7 @@ class World:
         tried[asked.zip[:5]] = self.now
         return False
 
-    def reasons(self, asked: Asked) -> list[str]:  # noqa: C901 - a line per rule
+    def reasons(self, asked: Asked) -> list[str]:  # noqa: C901, PLR0912 - a line per rule
         """Everything that speaks against the order."""
         against = []
         ack, person = self.acknowledgment(asked), self.person(asked)
@@ -182,12 +183,16 @@ class World:
             against.append("acknowledgment_erased")
         if ack and not ack.erased and ack.session != asked.session:
             against.append("session_mismatch")
-        if ack and ack.order is not None and (ack.order != asked.order or ack.closed):
+        if ack and ack.order is not None and ack.order != asked.order:
             against.append("acknowledgment_already_used")
+        if ack and ack.order == asked.order and ack.closed:
+            against.append("order_already_fulfilled")
         if ack and self.now - ack.at > asked.shop.acknowledgment_max_age:
             against.append("acknowledgment_too_old")
         if ack and self.in_force(asked.mode) is not ack.text:
             against.append("notice_not_in_force")
+        if asked.mode == "live" and asked.shop.class_required and asked.goods is None:
+            against.append("product_class_missing")
         if ack and asked.goods is not None and asked.goods not in ack.text.suffices_for:
             against.append("notice_not_sufficient")
         wrong = self.standing(asked)

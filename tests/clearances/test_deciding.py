@@ -71,6 +71,19 @@ def _used(shop: Checkout) -> Reasons:
     return list(shop.decision(ack_id, cbid, product_class="accessory")["reasons"])
 
 
+def _shipped(shop: Checkout) -> Reasons:
+    ack_id, cbid = shop.initialed(), shop.buyer()
+    assert shop.fulfil(shop.decision(ack_id, cbid)["clearance_id"], carrier="UPS").is_success
+    return list(shop.decision(ack_id, cbid)["reasons"])
+
+
+def _live(shop: Checkout) -> Reasons:
+    order = {"ack_id": "ack_1", "cbid": "b", "shipping_zip": "94110", "session_id": SESSION}
+    answer = shop.vendor.live.post(CLEARANCES, json=order)
+    assert "Countersign-Live-Would-Refuse" not in answer.headers
+    return list(answer.json()["reasons"])
+
+
 def _withdrawn(shop: Checkout) -> Reasons:
     notice_id, version = shop.notice()
     ack_id, cbid = shop.initialed(notice_id), shop.buyer()
@@ -124,6 +137,7 @@ CASES: dict[str, tuple[Callable[[Checkout], Reasons], Reasons]] = {
         ["session_mismatch"],
     ),
     "used for another order": (_used, ["acknowledgment_already_used"]),
+    "an order that has shipped": (_shipped, ["order_already_fulfilled"]),
     "too old": (
         lambda shop: list(
             shop.decision(shop.initialed_long_ago(timedelta(days=8)), shop.buyer())["reasons"]
@@ -133,9 +147,9 @@ CASES: dict[str, tuple[Callable[[Checkout], Reasons], Reasons]] = {
     "a withdrawn notice": (_withdrawn, ["notice_not_in_force"]),
     "a superseded notice": (_superseded, ["notice_not_in_force"]),
     "a barrel": (_with(product_class="barrel"), ["notice_not_sufficient"]),
-    "goods that the notice does not know": (
-        _with(product_class="slingshot"),
-        ["notice_not_sufficient"],
+    "a live order that does not say what is sold": (
+        _live,
+        ["acknowledgment_not_found", "product_class_missing", "buyer_not_found"],
     ),
     "a buyer that there is not": (
         lambda shop: list(shop.decision(shop.initialed(), "cbid_nobody")["reasons"]),
@@ -267,6 +281,39 @@ def test_a_clearance_that_is_no_longer_true_is_not_given_again(checkout: Checkou
     assert checkout.decision(ack_id, cbid) == first
 
 
+def test_a_class_that_nothing_names_is_refused_with_those_that_there_are(
+    checkout: Checkout,
+) -> None:
+    """A typing error is no barrel. A notice that names a class makes it known at once."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    answer = checkout.ask(ack_id, cbid, product_class="crossbow")
+    assert refusal(answer) == (400, "invalid_request")
+    for known in ("accessory", "barrel", "manufacturing_machine"):
+        assert known in message(answer)
+    checkout.notice('[[obligations]]\ntype = "product_classes"\nsufficient_for = ["crossbow"]\n')
+    told = checkout.decision(ack_id, cbid, product_class="crossbow")
+    assert told["reasons"] == ["notice_not_sufficient"]
+
+
+def test_a_test_key_hears_of_a_class_that_a_live_key_would_be_asked_for(
+    checkout: Checkout,
+) -> None:
+    """It is judged without the class, so that an integration can begin; the header warns."""
+    ack_id, cbid = checkout.initialed(), checkout.buyer()
+    deployment, account = checkout.server.deployment, checkout.vendor.account_id
+
+    def warned(**more: Any) -> str | None:  # noqa: ANN401 - any JSON
+        answer = checkout.ask(ack_id, cbid, **more)
+        assert answer.status_code == 200
+        return answer.headers.get("Countersign-Live-Would-Refuse")
+
+    assert warned() == "product_class_missing"
+    assert warned(product_class="accessory") is None
+    deployment.run("accounts", "clearance", "set", account, "--product-class", "optional")
+    assert deployment.read("accounts", "clearance", "show", account)["product_class"] == "optional"
+    assert warned() is None
+
+
 def test_obligations_are_those_of_the_version_that_was_acknowledged(checkout: Checkout) -> None:
     """As the file has them, with what was compared at the end; product classes are a rule."""
     notice_id, _ = checkout.notice(
@@ -346,6 +393,7 @@ def test_what_was_refused_reads_back_too(checkout: Checkout) -> None:
         ({"shipping_zip": "94110\n"}, "$.shipping_zip"),
         ({"shipping_zip": "９４１１０"}, "$.shipping_zip"),  # noqa: RUF001 - not ASCII digits
         ({"product_class": "Barrel"}, "$.product_class"),
+        ({"product_class": "acessory"}, "$.product_class"),
         ({"product_class": "barrel\n"}, "$.product_class"),
         ({"shipping_address": {"line1": "1 Main Street"}}, "postal_code"),
         ({"shipping_address": {"postal_code": "94110", "zip": "1"}}, "zip"),
@@ -408,6 +456,7 @@ def test_what_an_operator_sets_for_an_account_counts_for_its_next_clearance(
         "account_id": account,
         "acknowledgment_max_age_seconds": 3600,
         "lifetime_seconds": 1800,
+        "product_class": "required",
     }
     assert checkout.decision(ack_id, checkout.buyer())["reasons"] == ["acknowledgment_too_old"]
     told = checkout.cleared()

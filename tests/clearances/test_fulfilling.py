@@ -78,7 +78,7 @@ def test_nothing_is_reported_of_a_closed_order(checkout: Checkout) -> None:
     clearance_id = checkout.decision(ack_id, cbid)["clearance_id"]
     checkout.fulfil(clearance_id, **SHIPPED)
     assert refusal(checkout.fulfil(clearance_id, **SHIPPED)) == (409, "clearance_closed")
-    assert checkout.decision(ack_id, cbid)["reasons"] == ["acknowledgment_already_used"]
+    assert checkout.decision(ack_id, cbid)["reasons"] == ["order_already_fulfilled"]
 
 
 def test_nothing_is_reported_of_an_order_that_was_not_cleared(checkout: Checkout) -> None:

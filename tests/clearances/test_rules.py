@@ -39,7 +39,7 @@ YEAR = timedelta(days=365)
 
 ZIPS = ["94110", "94111", "94112", "94113", "94114", "94115", "94110-1234", "00501"]
 SESSIONS = ["cs_1", "cs_2"]
-GOODS = [None, None, "accessory", "manufacturing_machine", "barrel", "toy"]
+GOODS = [None, None, "accessory", "manufacturing_machine", "barrel", "firearm_accessory"]
 PARTS = ["pending", "requires_input", "failed", "expired", "revoked"]
 STEPS = [
     timedelta(seconds=1),
@@ -105,12 +105,16 @@ class Orders(RuleBasedStateMachine):
         shop=shop_numbers,
         age=st.sampled_from([timedelta(minutes=10), timedelta(days=7), timedelta(days=30)]),
         lifetime=st.sampled_from([timedelta(minutes=30), timedelta(hours=24), timedelta(days=7)]),
+        required=st.booleans(),
     )
-    def settle(self, shop: int, age: timedelta, lifetime: timedelta) -> None:
-        rules = ClearanceRules(acknowledgment_max_age=age, lifetime=lifetime)
+    def settle(self, shop: int, age: timedelta, lifetime: timedelta, *, required: bool) -> None:
+        rules = ClearanceRules(
+            acknowledgment_max_age=age, lifetime=lifetime, product_class_required=required
+        )
         self.desk.rules(self.principals[shop], rules)
         self.shops[shop].acknowledgment_max_age = age
         self.shops[shop].lifetime = lifetime
+        self.shops[shop].class_required = required
 
     @precondition(lambda self: self.mode == "live")
     @rule(shop=shop_numbers, age=st.sampled_from([18, 21]))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign import notices
 from tests.cli.conftest import Bench
 from tests.cli.notice_files import LINES, write_notice
 
@@ -119,6 +120,25 @@ def test_show_tells_the_words_and_the_history(published: Bench) -> None:
         assert words in text
 
 
+def test_show_gives_every_field_in_words_and_not_in_those_of_a_programming_language(
+    initialised: Bench, tmp_path: Path
+) -> None:
+    """A list has a line for each element, and a table is JSON."""
+    file = write_notice(
+        tmp_path / "listed.toml", editorial=["title", "heading"], text_gaps=["(E) is missing"]
+    )
+    file.write_text(file.read_text() + '[[obligations]]\ntype = "adult_signature"\n')
+    initialised.run("notices", "publish", str(file))
+    lines = initialised.run("notices", "show", "storage-law").stdout.splitlines()
+    for line in (
+        "editorial: title",
+        "editorial: heading",
+        "text_gaps: (E) is missing",
+        'obligations: {"type": "adult_signature"}',
+    ):
+        assert line in lines
+
+
 def test_diff_compares_versions_and_files(published: Bench, tmp_path: Path) -> None:
     later = write_notice(tmp_path / "later.toml", version="2027-01", lines=(*LINES[:2], "New."))
     compared = published.run("notices", "diff", "storage-law", "2026-03", str(later)).stdout
@@ -196,9 +216,96 @@ def test_a_withdrawn_version_is_out_of_force_for_good(
         ("review", "storage-law", "--version", "1", *REVIEW),
         ("review", "no-such-law", "--version", "2026-03", *REVIEW),
         ("withdraw", "storage-law", "--version", "1", "--yes"),
+        ("reinstate", "storage-law", "--version", "1", *REVIEW),
     ],
 )
 def test_an_unknown_version_is_refused(published: Bench, arguments: tuple[str, ...]) -> None:
     said = published.refused("notices", *arguments)
     assert "notice_not_found" in said
     assert "countersign notices list" in said
+
+
+def test_an_incomplete_text_cannot_be_signed_off(initialised: Bench) -> None:
+    """Nor is it proposed: live keys are refused until the complete text is a new version."""
+    (shipped,) = initialised.read("notices", "list")
+    (file,) = notices.__path__
+    again = initialised.run("notices", "publish", str(Path(file, "ab1263-2026-01-01.toml"))).stderr
+    assert "notices review" not in again
+    assert "publish a new version" in again
+    version = ("--version", shipped["version"])
+    said = initialised.refused("notices", "review", shipped["notice_id"], *version, *REVIEW)
+    assert "notice_incomplete" in said
+    assert shipped["text_gaps"][0] in said
+    assert "notices publish" in said
+    assert initialised.read("notices", "list") == [shipped]
+
+
+@pytest.fixture
+def two_versions(published: Bench, tmp_path: Path) -> Bench:
+    """Give a notice with two reviewed versions, the second in force."""
+    later = write_notice(tmp_path / "later.toml", version="2026-06", effective_from="2026-06-01")
+    published.run("notices", "publish", str(later))
+    for version in ("2026-03", "2026-06"):
+        published.run("notices", "review", "storage-law", "--version", version, *REVIEW)
+    assert state(published, "2026-06") == ("in_force", "in_force")
+    return published
+
+
+def withdraw(bench: Bench, version: str, *options: str) -> str:
+    """What the command says to the operator."""
+    arguments = ("--version", version, *options, "--yes")
+    return bench.run("notices", "withdraw", "storage-law", *arguments).stderr
+
+
+def test_withdrawing_says_what_is_in_force_now_for_whom(two_versions: Bench) -> None:
+    said = withdraw(two_versions, "2026-06")
+    for keys in ("Test", "Live"):
+        assert f"{keys} keys are served storage-law version 2026-03." in said
+    said = withdraw(two_versions, "2026-03")
+    for keys in ("Test", "Live"):
+        assert f"{keys} keys are refused: no version of storage-law is in force." in said
+
+
+def test_an_injunction_stops_the_notice_for_live_keys_until_a_version_is_reinstated(
+    two_versions: Bench,
+) -> None:
+    """No earlier text returns to live buyers by itself."""
+    said = withdraw(two_versions, "2026-06", "--enjoined")
+    assert "Test keys are served storage-law version 2026-03." in said
+    assert "Live keys are refused: no version of storage-law is in force." in said
+    assert state(two_versions, "2026-03") == ("in_force", "enjoined")
+    reinstate = ("notices", "reinstate", "storage-law", "--version", "2026-03", *REVIEW)
+    done = two_versions.run(*reinstate)
+    assert "Live keys are served storage-law version 2026-03." in done.stderr
+    assert state(two_versions, "2026-03") == ("in_force", "in_force")
+    assert state(two_versions, "2026-06") == ("enjoined", "enjoined")
+    last = two_versions.read("notices", "show", "storage-law", "--version", "2026-03")["events"][-1]
+    assert (last["event_id"], last["type"]) == (done.stdout.strip(), "reinstated")
+    assert last["details"]["by"] == "A. Counsel"
+    assert "invalid_argument" in two_versions.refused(*reinstate)
+
+
+def test_the_enjoined_version_itself_can_be_reinstated(two_versions: Bench) -> None:
+    """An injunction may be lifted; a new one stops the notice again."""
+    for _ in range(2):
+        withdraw(two_versions, "2026-06", "--enjoined")
+        assert state(two_versions, "2026-06") == ("enjoined", "enjoined")
+        two_versions.run("notices", "reinstate", "storage-law", "--version", "2026-06", *REVIEW)
+        assert state(two_versions, "2026-06") == ("in_force", "in_force")
+        assert state(two_versions, "2026-03") == ("superseded", "superseded")
+
+
+def test_only_a_version_that_would_be_in_force_is_reinstated(
+    two_versions: Bench, tmp_path: Path
+) -> None:
+    """Not an incomplete one, a withdrawn one, or one that another supersedes."""
+    incomplete = write_notice(tmp_path / "gaps.toml", version="gaps", text_gaps=["(E)"])
+    two_versions.run("notices", "publish", str(incomplete))
+    reinstate = ("notices", "reinstate", "storage-law", *REVIEW, "--version")
+    withdraw(two_versions, "2026-03", "--enjoined")
+    assert "notice_incomplete" in two_versions.refused(*reinstate, "gaps")
+    said = two_versions.refused(*reinstate, "2026-03")
+    assert "version 2026-06 would be in force" in said
+    withdraw(two_versions, "2026-06")
+    assert "no version would be in force" in two_versions.refused(*reinstate, "2026-06")
+    assert state(two_versions) == ("enjoined", "enjoined")

@@ -104,6 +104,19 @@ def test_stopping_it_ends_the_run_and_still_gives_the_report(
     assert "11 not seen" in again.stdout
 
 
+def test_an_order_that_is_placed_at_the_first_prompt_is_that_of_the_first_step(
+    operator: Operator, server: Server, deployment: Deployment
+) -> None:
+    """Nothing is sent and no second is waited before it; the messages follow, announced."""
+    account_id, shop = new_shop(operator, server, Manners())
+    with started(deployment, account_id, "--for", "60s", "--linger", "1s") as process:
+        read_until(process, "1/5")
+        with shop.client() as api:
+            shop.order(api)
+        read_until(process, "passed: 1 order cleared, 1 reported as shipped")
+        read_until(process, "s for each endpoint. Wait with the next order.")
+
+
 @pytest.mark.crash
 def test_a_killed_command_leaves_no_provocation_behind(
     operator: Operator, server: Server, deployment: Deployment

@@ -324,6 +324,8 @@ def test_what_is_done_again_after_the_second_message_was_done_because_of_it() ->
     act = see(CLEAR, body="b")
     assert verdict(webhooks.duplicate_accepted, *messages({}, [act])) is Verdict.FAILED
     assert verdict(webhooks.duplicate_accepted, act, *messages({}, [act])) is Verdict.PASSED
+    later = see(CLEAR, body="b", at=START + timedelta(seconds=60))
+    assert verdict(webhooks.duplicate_accepted, *messages({}, [act]), later) is Verdict.PASSED
     replayed = see(CLEAR, body="b", replayed=True)
     assert verdict(webhooks.duplicate_accepted, *messages({}, [replayed])) is Verdict.PASSED
 

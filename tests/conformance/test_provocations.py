@@ -21,7 +21,7 @@ from countersign.services.conformance_watch import STALENESS_SECONDS, WatchVendo
 from countersign.storage.conformance import ConformanceRuns
 from tests.http.backstage import Operator, Vendor, make_client, notice_file
 from tests.http.calls import acknowledge, refusal, verify
-from tests.sandbox.calls import ZIP, buyer, clear, ok, order, status
+from tests.sandbox.calls import ZIP, buyer, clear, events, ok, order, status
 from tests.support.service import Deployment, Server, running_server
 
 HOLD = timedelta(seconds=1)
@@ -158,9 +158,12 @@ def test_whoever_outwaits_a_withheld_answer_is_told_to_ask_again(
 def test_an_order_is_not_cleared_once_by_a_real_decision(
     operator: Operator, vendor: Vendor
 ) -> None:
-    """It can be read back and takes no reports; then the buyer is verified as before."""
+    """It can be read back and takes no reports. The buyer stays as it is, and no event is made."""
     cbid = buyer(vendor.test)
     asked = order(vendor.test, cbid)
+    before = status(vendor.test, cbid)
+
+    told_before = events(vendor.test, "buyer.requires_input", "buyer.verified")
     with under_a_run(operator, vendor.account_id, Provocation.ORDER_NOT_CLEARED) as run:
         refused = clear(vendor.test, asked)
         assert (refused["cleared"], refused["reasons"]) == (False, ["buyer_requires_input"])
@@ -168,7 +171,8 @@ def test_an_order_is_not_cleared_once_by_a_real_decision(
         assert ok(vendor.test.get(path))["cleared"] is False
         report = vendor.test.post(f"{path}/fulfilment", json={"carrier": "UPS"})
         assert refusal(report) == (409, "clearance_not_granted")
-        assert status(vendor.test, cbid)["status"] == "verified"
+        assert status(vendor.test, cbid) == before
+        assert events(vendor.test, "buyer.requires_input", "buyer.verified") == told_before
         assert clear(vendor.test, asked)["cleared"] is True
         told = [one for one in seen(operator, run) if one["operation"] == "clearOrder"]
     assert [one["cleared"] for one in told] == [False, True]
@@ -312,3 +316,17 @@ def test_answers_that_were_kept_are_given_again_and_not_provoked(
         (one,) = seen(operator, run)
         assert one["replayed"] is True
         assert armed(operator, run) == "acknowledgment_refused"
+
+
+def test_the_same_report_about_two_orders_is_two_acts(operator: Operator, vendor: Vendor) -> None:
+    """A carrier and a number that a shop always sends are not done again because of a message."""
+    granted = []
+    for number in range(2):
+        asked = order(vendor.test, buyer(vendor.test), f"order-{number}")
+        granted.append(clear(vendor.test, asked)["clearance_id"])
+    with under_a_run(operator, vendor.account_id, None) as run:
+        for clearance_id in granted:
+            path = f"/v1/clearances/{clearance_id}/fulfilment"
+            ok(vendor.test.post(path, json={"carrier": "UPS"}))
+        first, second = (one["body"] for one in seen(operator, run))
+    assert first != second

@@ -158,6 +158,15 @@ class Operator:
         self._do(work)
         time.sleep(STALENESS_SECONDS)
 
+    def reinstate(self, notice_id: str, version: str) -> None:
+        async def work(opened: bootstrap.Deployment) -> None:
+            await opened.publish_notices.reinstate(
+                notice_id, version, "A. Reader", "https://law.example/text"
+            )
+
+        self._do(work)
+        time.sleep(STALENESS_SECONDS)
+
     @contextmanager
     def vendor(self, server: Server) -> Iterator[Vendor]:
         """Make an account with a test and a live key, and clients of this server for them."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import httpx2
+
 from tests.http.backstage import Vendor, notice_file
 from tests.http.calls import SHIPPED_NOTICE, acknowledge, initials, refusal
 from tests.http.conftest import LIVE_NOTICE, LIVE_VERSION, Configured
@@ -209,6 +211,33 @@ def test_what_an_operator_does_to_a_notice_counts_on_a_running_server(
     assert live.get(path).status_code == 200
     operator.withdraw("fleeting", "1")
     assert refusal(live.get(path)) == (409, "notice_not_in_force")
+
+
+def test_an_injunction_stops_a_running_server_until_a_version_is_reinstated(
+    configured: Configured, configured_vendor: Vendor
+) -> None:
+    """Live keys get no version, not even an earlier one; test keys go on with the earlier one."""
+    operator, path = configured.operator, "/v1/notices/stopped"
+    initials = {"initials_per_line": ["AB"] * 2}
+
+    def answers(client: httpx2.Client) -> list[object]:
+        shown = client.get(path).json()
+        stored = client.post(f"{path}/acknowledge", json=initials).json()
+        return [
+            shown.get("version") or shown["error"]["code"],
+            stored.get("notice_version") or stored["error"]["code"],
+        ]
+
+    operator.publish(notice_file("stopped", "1", lines=2))
+    operator.publish(notice_file("stopped", "2", lines=2, effective_from="2021-01-01"))
+    assert answers(configured_vendor.live) == ["2", "2"]
+    operator.withdraw("stopped", "2", enjoined=True)
+    assert answers(configured_vendor.live) == ["notice_not_in_force"] * 2
+    assert answers(configured_vendor.test) == ["1", "1"]
+    listed = configured_vendor.live.get(f"{path}/versions").json()["data"]
+    assert [version["status"] for version in listed] == ["enjoined", "enjoined"]
+    operator.reinstate("stopped", "1")
+    assert answers(configured_vendor.live) == ["1", "1"]
 
 
 def test_a_reviewed_version_names_the_official_text_with_its_times_in_utc(

@@ -47,6 +47,19 @@ BEYOND_JSON_SCHEMA = (
         first={"ack_id": "a", "cbid": "b", "session_id": "d", "shipping_zip": "94110"},
     ),
     Beyond(
+        operation="clearOrder",
+        status=400,
+        reason="The published notices decide which product classes there are.",
+        path="/v1/clearances",
+        body={
+            "ack_id": "a",
+            "cbid": "b",
+            "session_id": "c",
+            "shipping_zip": "94110",
+            "product_class": "toy",
+        },
+    ),
+    Beyond(
         operation="fulfilOrder",
         status=400,
         reason="At least one thing has to be reported, and null is none.",

@@ -37,7 +37,7 @@ _VARIATION_SELECTOR = {
     *range(0xFE00, 0xFE10),
     *range(0xE0100, 0xE01F0),
 }
-_BRAILLE_BLANK = "\u2800"
+_SHOW_NOTHING = "\u2800\ufffc\U0001d159"
 
 
 class Expected(NamedTuple):
@@ -67,10 +67,12 @@ def _is_blank(text: str) -> bool:
 def _is_removed(character: str) -> bool:
     return (
         character.isspace()
-        or unicodedata.category(character) in {"Cc", "Cf", "Zs", "Zl", "Zp"}
+        or unicodedata.category(character) in {"Cc", "Cf", "Co", "Zs", "Zl", "Zp"}
         or ord(character) in _OTHER_DEFAULT_IGNORABLE
         or ord(character) in _VARIATION_SELECTOR
-        or character == _BRAILLE_BLANK
+        or character in _SHOW_NOTHING
+        or ord(character) & 0xFFFF in {0xFFFE, 0xFFFF}
+        or "\ufdd0" <= character <= "\ufdef"
     )
 
 

@@ -11,9 +11,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
+from countersign.domain.clearance import ClearanceRules
 from countersign.errors import NotInitialised, SchemaMismatch
 from countersign.storage import schema
 from countersign.storage.engine import Purpose, open_engine
+from countersign.storage.order_facts import rules_of
 from countersign.storage.tables import metadata
 
 pytestmark = pytest.mark.contract
@@ -150,3 +152,26 @@ def test_a_failed_migration_leaves_nothing_behind(
     assert everything_in(engine) == before
     schema.check(migrated_url)
     engine.dispose()
+
+
+def test_accounts_from_before_may_leave_the_product_class_out(
+    empty_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade refuses no live order that was cleared before it."""
+    copy = tmp_path / "migrations"
+    shutil.copytree(schema._MIGRATIONS, copy)
+    (this,) = (copy / "versions").glob("*_product_class.py")
+    for file in (copy / "versions").glob("[0-9]*_*.py"):
+        if file.name >= this.name:
+            file.unlink()
+    with monkeypatch.context() as release_before:
+        release_before.setattr(schema, "_MIGRATIONS", copy)
+        schema.upgrade(empty_url)
+    engine = open_engine(empty_url, Purpose.WRITE)
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'A', 1)"))
+    schema.upgrade(empty_url)
+    with engine.connect() as connection:
+        (rules,) = rules_of(connection, ["a", "b"]).values()
+    engine.dispose()
+    assert rules == ClearanceRules(product_class_required=False)

@@ -42,6 +42,12 @@ DEFAULT_IGNORABLE = (
 ) - VISIBLE_FORMATS
 
 
+# The 66 of Unicode, D14.
+NONCHARACTERS = _points("FDD0..FDEF") | {
+    plane << 16 | end for plane in range(17) for end in (0xFFFE, 0xFFFF)
+}
+
+
 def blank_by_the_words_of_the_rule(text: str) -> bool:
     """Nothing left after removing what cannot be seen, or combining marks alone."""
     left = [
@@ -51,7 +57,9 @@ def blank_by_the_words_of_the_rule(text: str) -> bool:
         and unicodedata.category(c) not in {"Zs", "Zl", "Zp"}  # white space
         and unicodedata.category(c) not in {"Cc", "Cf"}  # control and format characters
         and ord(c) not in DEFAULT_IGNORABLE
-        and c != "\u2800"
+        and c not in "\u2800\ufffc\U0001d159"
+        and unicodedata.category(c) != "Co"
+        and ord(c) not in NONCHARACTERS
     ]
     return all(unicodedata.category(c) in {"Mn", "Mc", "Me"} for c in left)
 
@@ -61,7 +69,7 @@ UNSEEN = st.sampled_from(
     + list(" \t\n\r\x00\x1f\x7f\x85\xa0\u2000\u2028\u2029\u3000\u2800\ufeff\u200b\u200d\u3164")
 )
 MARKS = st.sampled_from("\u0301\u0903\u20dd\u0488\U0001d165\u3099")
-SEEN = st.sampled_from("AjÉß.·-中ا\u05d0\U0001f58b0\ue000\u0378")
+SEEN = st.sampled_from("AjÉß.·-中ا\u05d0\U0001f58b0\u0378")
 
 
 def test_the_ranges_are_the_default_ignorable_code_points_of_unicode() -> None:
@@ -99,14 +107,19 @@ def test_any_text_is_judged_by_the_rule(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "\t\r\n", "\u00a0\u3000", "\u200b\u200d", "\u2800\u2800", "\u0301", "\u00ad", "\x00"],
+    [
+        *("", " ", "\t\r\n", "\u00a0\u3000", "\u200b\u200d", "\u2800\u2800", "\u0301", "\u00ad"),
+        *("\x00", "\U0001d159", "\ufffc", "\uffff", "\ufdd0", "\U0010ffff", "\ue000\uf8ff"),
+    ],
 )
 def test_nothing_to_be_seen_is_blank(text: str) -> None:
     """The ways in which a line is left empty, by accident or not."""
     assert is_blank(text)
 
 
-@pytest.mark.parametrize("text", ["JD", "j.d.", " J ", "J\u0301", "李", "\U0001f58b", "-", "0"])
+@pytest.mark.parametrize(
+    "text", ["JD", "j.d.", " J ", "J\u0301", "李", "\U0001f58b", "-", "0", "J\ue000"]
+)
 def test_anything_to_be_seen_is_not_blank(text: str) -> None:
     """Whether initials look like someone's name is not for this rule to say."""
     assert not is_blank(text)

@@ -37,10 +37,16 @@ class Facts:
     effective: int
     reviews: int
     removal: LifecycleEvent | None
+    incomplete: bool = False
+
+    @property
+    def unreviewed(self) -> bool:
+        """Whether nobody has compared the whole text."""
+        return self.incomplete or not self.reviews
 
     def in_the_way(self, mode: Mode, day: int) -> bool:
         """Whether this version may not be served on this day."""
-        unreviewed = mode is Mode.LIVE and not self.reviews
+        unreviewed = mode is Mode.LIVE and self.unreviewed
         return self.removal is not None or self.effective > day or unreviewed
 
     def beats(self, other: Facts) -> bool:
@@ -64,6 +70,7 @@ def version_of(facts: Facts) -> NoticeVersion:
         language="en",
         effective_from="2026-01-01",
         source_url="https://example.com",
+        text_gaps=("(E) is missing",) if facts.incomplete else (),
     )
     types = [LifecycleEvent.PUBLISHED, *[LifecycleEvent.REVIEWED] * facts.reviews]
     types += [facts.removal] if facts.removal else []
@@ -89,13 +96,22 @@ def version_of(facts: Facts) -> NoticeVersion:
 
 
 HISTORIES = st.lists(
-    st.tuples(st.integers(0, 4), st.integers(0, 2), st.sampled_from(REMOVALS)), max_size=6
+    st.tuples(st.integers(0, 4), st.integers(0, 2), st.sampled_from(REMOVALS), st.booleans()),
+    max_size=6,
 ).map(
     lambda rows: [
-        Facts(published=n, effective=e, reviews=r, removal=x) for n, (e, r, x) in enumerate(rows)
+        Facts(published=n, effective=e, reviews=r, removal=x, incomplete=i)
+        for n, (e, r, x, i) in enumerate(rows)
     ]
 )
 MODES = st.sampled_from(Mode)
+
+
+def is_stopped(history: list[Facts], mode: Mode) -> bool:
+    """Whether a court has stopped the notice for keys of this mode."""
+    return mode is Mode.LIVE and any(f.removal is LifecycleEvent.ENJOINED for f in history)
+
+
 DAYS = st.integers(0, 5)
 
 
@@ -111,10 +127,13 @@ def test_the_version_in_force_is_that_of_the_rule(
     unbeaten = [f for f in servable if not any(g.beats(f) for g in servable)]
     waiting_for_review = mode is Mode.LIVE and (
         any(f.removal is None and f.effective <= day for f in history)
-        or not any(f.reviews for f in history)
+        or all(f.unreviewed for f in history)
     )
     if not history:
         with pytest.raises(NoticeNotFound):
+            version_in_force(versions, mode, now)
+    elif is_stopped(history, mode):
+        with pytest.raises(NoticeNotInForce):
             version_in_force(versions, mode, now)
     elif unbeaten:
         assert version_in_force(versions, mode, now).content.version == f"v{unbeaten[0].published}"
@@ -130,13 +149,15 @@ def test_the_version_in_force_is_that_of_the_rule(
 def test_every_version_has_the_status_of_the_rule(
     history: list[Facts], mode: Mode, day: int
 ) -> None:
-    """Removal first, then review, then time, then whether a later one has taken over."""
+    """Removal first, then review, an injunction, time, and whether a later one has taken over."""
     versions = [version_of(facts) for facts in history]
     for facts, version in zip(history, versions, strict=True):
         if facts.removal is not None:
             expected = NoticeStatus(facts.removal.value)
-        elif mode is Mode.LIVE and not facts.reviews:
+        elif mode is Mode.LIVE and facts.unreviewed:
             expected = NoticeStatus.NOT_REVIEWED
+        elif is_stopped(history, mode):
+            expected = NoticeStatus.ENJOINED
         elif facts.effective > day:
             expected = NoticeStatus.SCHEDULED
         elif any(g.beats(facts) for g in history if not g.in_the_way(mode, day)):

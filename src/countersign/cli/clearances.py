@@ -91,15 +91,30 @@ def clearance() -> None:
     default=_DEFAULT.lifetime,
     help="How long a clearance is valid, 7d at most. Left out: 24h.",
 )
+@click.option(
+    "--product-class",
+    type=click.Choice(["required", "optional"]),
+    default="required",
+    help="Whether a live order has to name its product class. Left out: required.",
+)
 @command
 def set_(
-    account: str, *, acknowledgment_max_age: timedelta, lifetime: timedelta, as_json: bool
+    account: str,
+    *,
+    acknowledgment_max_age: timedelta,
+    lifetime: timedelta,
+    product_class: str,
+    as_json: bool,
 ) -> None:
     """Set what ACCOUNT (id or name) asks, from its next clearance on.
 
     What is left out gets its default, not what was set before.
     """
-    rules = ClearanceRules(acknowledgment_max_age=acknowledgment_max_age, lifetime=lifetime)
+    rules = ClearanceRules(
+        acknowledgment_max_age=acknowledgment_max_age,
+        lifetime=lifetime,
+        product_class_required=product_class == "required",
+    )
     account_id = _set(account, rules)
     say(f"Account {account_id} asks this of its clearances from now on.")
     _show(account_id, rules, as_json=as_json)
@@ -153,5 +168,6 @@ def _show(account_id: str, rules: ClearanceRules, *, as_json: bool) -> None:
         "account_id": account_id,
         "acknowledgment_max_age_seconds": rules.acknowledgment_max_age // _SECOND,
         "lifetime_seconds": rules.lifetime // _SECOND,
+        "product_class": "required" if rules.product_class_required else "optional",
     }
     show(view, "\n".join(f"{name}: {value}" for name, value in view.items()), as_json=as_json)

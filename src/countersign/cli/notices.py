@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ def diff(notice_id: str, old: str, new: str, *, as_json: bool) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @command
 def publish(file: Path, *, as_json: bool) -> None:
-    """Publish the version in FILE, for ever; live keys get it once it is reviewed."""
+    """Publish the version in FILE permanently; live keys get it once it is reviewed."""
     publication = _publish(_read(file), str(file.resolve()))
     content = publication.content
     say(
@@ -119,7 +120,9 @@ def publish(file: Path, *, as_json: bool) -> None:
     for gap in content.text_gaps:
         say(f"  incomplete: {gap}")
     say(
-        f"Live keys get it once it is reviewed: countersign notices review {content.id} "
+        "Live keys are never served an incomplete text: complete it and publish a new version."
+        if content.text_gaps
+        else f"Live keys get it once it is reviewed: countersign notices review {content.id} "
         f"--version {content.version} --by WHO --against URL"
     )
     _until_servers_know()
@@ -142,31 +145,58 @@ def publish(file: Path, *, as_json: bool) -> None:
 @click.option("--against", required=True, help="Address of the official text.")
 @command
 def review(notice_id: str, version: str, by: str, against: str, *, as_json: bool) -> None:
-    """Sign off that someone compared a version with the official text."""
+    """Sign off that someone compared a version with the official text.
+
+    A version whose text_gaps say what is missing is refused: publish the complete text first.
+    """
     event = _review(notice_id, version, by, against)
-    say(f"{notice_id} version {version} is reviewed: live keys are served it while in force.")
-    for gap in _find(notice_id, version).version.content.text_gaps:
-        say(f"  WARNING, the text is incomplete: {gap}")
-    _until_servers_know()
-    show(_event(event), event.id, as_json=as_json)
+    say(f"{notice_id} version {version} is reviewed.")
+    _report(event, as_json=as_json)
 
 
 @notices.command("withdraw")
 @click.argument("notice_id")
 @click.option("--version", required=True, help="The version to take out of force.")
 @click.option("--reason", default="", help="Why, for the record.")
-@click.option("--enjoined", is_flag=True, help="A court ordered it.")
+@click.option(
+    "--enjoined", is_flag=True, help="A court ordered it: stop the whole notice for live keys."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def withdraw(
     notice_id: str, version: str, reason: str, *, enjoined: bool, yes: bool, as_json: bool
 ) -> None:
-    """Take a version out of force, for good."""
-    confirm(f"Take {notice_id} version {version} out of force, for good?", yes=yes)
+    """Take a version out of force, for good; the version before it returns, if there is one.
+
+    With --enjoined no other version returns for live keys: they are refused until you run
+    `countersign notices reinstate`. The command prints what is in force afterwards.
+    """
+    confirm(
+        f"Stop {notice_id} for live keys, all versions, until one is reinstated?"
+        if enjoined
+        else f"Take {notice_id} version {version} out of force, for good?",
+        yes=yes,
+    )
     event = _withdraw(notice_id, version, reason, enjoined=enjoined)
     say(f"{notice_id} version {version} is {event.type}.")
-    _until_servers_know()
-    show(_event(event), event.id, as_json=as_json)
+    _report(event, as_json=as_json)
+
+
+@notices.command("reinstate")
+@click.argument("notice_id")
+@click.option("--version", required=True, help="The version that live keys are served again.")
+@click.option("--by", required=True, help="Who compared it with the official text, word for word.")
+@click.option("--against", required=True, help="Address of the official text.")
+@command
+def reinstate(notice_id: str, version: str, by: str, against: str, *, as_json: bool) -> None:
+    """Lift the injunction against a notice, and bring it back for live keys with this version.
+
+    The version is the enjoined one or another one, complete and not withdrawn. Other enjoined
+    versions stay out of force.
+    """
+    event = _reinstate(notice_id, version, by, against)
+    say(f"{notice_id} version {version} is reinstated.")
+    _report(event, as_json=as_json)
 
 
 @with_deployment
@@ -213,6 +243,30 @@ async def _withdraw(
     return await deployment.publish_notices.withdraw(notice_id, version, reason, enjoined=enjoined)
 
 
+@with_deployment
+async def _reinstate(
+    deployment: Deployment, notice_id: str, version: str, by: str, against: str
+) -> NoticeEvent:
+    return await deployment.publish_notices.reinstate(notice_id, version, by, against)
+
+
+def _report(event: NoticeEvent, *, as_json: bool) -> None:
+    """Say what is in force for whom after an event, once every running server has seen it."""
+    mine = [v for v in _list() if v.version.content.id == event.notice_id]
+    for mode, statuses in (
+        ("Test", {v.version.content.version: v.test for v in mine}),
+        ("Live", {v.version.content.version: v.live for v in mine}),
+    ):
+        current = [v for v, status in statuses.items() if status is NoticeStatus.IN_FORCE]
+        say(
+            f"{mode} keys are served {event.notice_id} version {current[0]}."
+            if current
+            else f"{mode} keys are refused: no version of {event.notice_id} is in force."
+        )
+    _until_servers_know()
+    show(_event(event), event.id, as_json=as_json)
+
+
 def _until_servers_know() -> None:
     """Return only when every running server must have seen it."""
     time.sleep(STALENESS_SECONDS)
@@ -232,7 +286,12 @@ def _read(file: Path) -> bytes:
 def _as_text(content: NoticeContent) -> str:
     fields = msgspec.to_builtins(content)
     bullets = fields.pop("bullets")
-    lines = [f"{name}: {value}" for name, value in fields.items()]
+    # A line for each element: that is what `diff` compares.
+    lines = [
+        f"{name}: {part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)}"
+        for name, value in fields.items()
+        for part in (value if isinstance(value, list | tuple) else [value])
+    ]
     return "\n".join([*lines, *(f"bullet {b['id']}: {b['text']}" for b in bullets)])
 
 

@@ -35,8 +35,10 @@ class ClearanceReason(StrEnum):
     ACKNOWLEDGMENT_ERASED = "acknowledgment_erased"
     SESSION_MISMATCH = "session_mismatch"
     ACKNOWLEDGMENT_ALREADY_USED = "acknowledgment_already_used"
+    ORDER_ALREADY_FULFILLED = "order_already_fulfilled"
     ACKNOWLEDGMENT_TOO_OLD = "acknowledgment_too_old"
     NOTICE_NOT_IN_FORCE = "notice_not_in_force"
+    PRODUCT_CLASS_MISSING = "product_class_missing"
     NOTICE_NOT_SUFFICIENT = "notice_not_sufficient"
     BUYER_NOT_FOUND = "buyer_not_found"
     BUYER_MISMATCH = "buyer_mismatch"
@@ -55,6 +57,8 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
     """How old an acknowledgment may be when its order is cleared."""
     lifetime: timedelta = timedelta(hours=24)
     """How long a clearance is valid, unless the verification ends before."""
+    product_class_required: bool = True
+    """Whether live orders have to say what is sold."""
 
     def mistake(self) -> str | None:
         """What is wrong with these rules, in a sentence."""
@@ -175,6 +179,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""
     rules: ClearanceRules
     now: datetime
+    live: bool
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -203,6 +208,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
     binds: bool
     """Whether the acknowledgment belongs to this buyer from now on."""
     zip_compared: bool
+    live_would_refuse: tuple[str, ...]
+    """Reasons that the order of a test key would meet with a live key only."""
 
 
 class Clearance(Struct, frozen=True, kw_only=True):
@@ -214,6 +221,8 @@ class Clearance(Struct, frozen=True, kw_only=True):
     obligations: tuple[Mapping[str, Any], ...]
     expires_at: datetime | None
     token: str | None
+    live_would_refuse: tuple[str, ...]
+    """See `Judgement`."""
 
 
 class SettledOrder(NamedTuple, Generic[T]):
@@ -244,6 +253,17 @@ def failing(case: Case) -> tuple[str, ...]:
             if reason is ClearanceReason.BUYER_REQUIRES_INPUT and case.standing is not None:
                 reasons += [own.value for own in case.standing.reasons]
     return tuple(reasons)
+
+
+def live_would_refuse(case: Case) -> tuple[str, ...]:
+    """The reasons against the order of a test key that hold for live keys only."""
+    missing = not case.live and _lacks_class(case.rules, case.order)
+    return (ClearanceReason.PRODUCT_CLASS_MISSING.value,) if missing else ()
+
+
+def _lacks_class(rules: ClearanceRules, order: Order) -> bool:
+    """Whether the order has to say what is sold, and does not."""
+    return rules.product_class_required and order.product_class is None
 
 
 def binds(case: Case) -> bool:
@@ -283,9 +303,13 @@ def _other_session(case: Case) -> bool:
 
 
 def _already_used(case: Case) -> bool:
-    if case.use is None or case.use.order_index is None:
-        return False
-    return case.use.order_index != case.order_index or case.use.closed_at is not None
+    used = case.use.order_index if case.use is not None else None
+    return used is not None and used != case.order_index
+
+
+def _already_fulfilled(case: Case) -> bool:
+    use = case.use
+    return use is not None and use.order_index == case.order_index and use.closed_at is not None
 
 
 def _too_old(case: Case) -> bool:
@@ -295,6 +319,10 @@ def _too_old(case: Case) -> bool:
 
 def _not_in_force(case: Case) -> bool:
     return case.acknowledgment is not None and not case.notice_in_force
+
+
+def _class_missing(case: Case) -> bool:
+    return case.live and _lacks_class(case.rules, case.order)
 
 
 def _not_sufficient(case: Case) -> bool:
@@ -335,8 +363,10 @@ _CHECKS: Final[tuple[tuple[ClearanceReason, Callable[[Case], bool]], ...]] = (
     (ClearanceReason.ACKNOWLEDGMENT_ERASED, _erased),
     (ClearanceReason.SESSION_MISMATCH, _other_session),
     (ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED, _already_used),
+    (ClearanceReason.ORDER_ALREADY_FULFILLED, _already_fulfilled),
     (ClearanceReason.ACKNOWLEDGMENT_TOO_OLD, _too_old),
     (ClearanceReason.NOTICE_NOT_IN_FORCE, _not_in_force),
+    (ClearanceReason.PRODUCT_CLASS_MISSING, _class_missing),
     (ClearanceReason.NOTICE_NOT_SUFFICIENT, _not_sufficient),
     (ClearanceReason.BUYER_NOT_FOUND, _unknown_buyer),
     (ClearanceReason.BUYER_MISMATCH, _other_buyer),

@@ -46,7 +46,7 @@ class Provocation(StrEnum):
     ANSWER_WITHHELD = "answer_withheld"
     """The acknowledgment is stored, and its answer does not come."""
     ORDER_NOT_CLEARED = "order_not_cleared"
-    """The buyer requires input for the length of the decision."""
+    """The order is judged as if the buyer required input."""
 
 
 MEETS: Final = {
@@ -104,6 +104,7 @@ class Observation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str | None = None
     """The `Idempotency-Key`."""
     body: str | None = None
+    """With what the path names: the same report about two orders is two acts."""
     notice: str | None = None
     """Of a notice that was fetched or acknowledged."""
     session: str | None = None
@@ -218,4 +219,4 @@ STEPS: Final = (
         provocation=Provocation.ORDER_NOT_CLEARED,
     ),
 )
-"""In this order, after the webhooks."""
+"""In this order; the webhooks come after the first."""

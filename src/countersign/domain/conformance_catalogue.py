@@ -82,7 +82,10 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
             id="idempotency_keys",
             title="Each act has an Idempotency-Key of its own",
             provoked="",
-            advice="Make a new key for each act, and keep it until there is an answer.",
+            advice=(
+                "Make a new key for each act, and keep it until there is a response. Make that of "
+                "a verification from its identity session: a new session needs a new key."
+            ),
             page="docs/integrate.md#retries",
         ),
         requests.idempotency_keys,
@@ -105,7 +108,7 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
         Check(
             id="not_cleared_kept",
             title="An order that is not cleared is kept back",
-            provoked="for one clearance the buyer is set to `requires_input`",
+            provoked="one clearance is judged as if the buyer were in `requires_input`",
             advice="Look at `cleared`, not at the status 200. Act on `reasons`, then ask again.",
             page="docs/clearances.md#reasons",
             not_judged="What left the warehouse without a report.",

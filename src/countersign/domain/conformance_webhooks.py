@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 from countersign.domain.conformance import (
@@ -22,6 +23,8 @@ _NO_ENDPOINT: Final = "No message was sent: the account has no enabled endpoint 
 _NOTHING_TAKEN: Final = (
     "Genuine messages were not accepted before and after, so a refusal says nothing."
 )
+_REACTION_MAX: Final = timedelta(seconds=10)
+"""What a vendor does this long after the last message is not a reaction to it."""
 _BUSY: Final = 429
 """Says that there were too many messages, and nothing of this one."""
 
@@ -93,12 +96,18 @@ def _answers(history: History) -> list[Observation]:
 
 
 def _acts(history: History, *probes: Probe | None) -> set[tuple[str, str]]:
-    """What the vendor did between one of these messages and the next; None: before the first."""
+    """What the vendor did between one of these messages and the next.
+
+    None: what no message can have caused, before the first or well after the last.
+    """
     done: set[tuple[str, str]] = set()
     last: Probe | None = None
+    sent_at = None
     for one in history.seen:
+        if last is Probe.GENUINE_AFTER and sent_at and one.at - sent_at > _REACTION_MAX:
+            last = None
         if one.operation == WEBHOOK and one.code == SENT:
-            last = one.probe
+            last, sent_at = one.probe, one.at
         elif last in probes and one.operation in ACTS and one.done and one.body is not None:
             done.add((one.operation, one.body))
     return done

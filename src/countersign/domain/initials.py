@@ -14,8 +14,13 @@ from countersign.errors import EmptyInitials, InitialsCountMismatch
 INITIALS_LENGTH_MAX: Final = 32
 """Characters (Unicode code points) in the initials of one line."""
 
-_BRAILLE_BLANK: Final = "\u2800"
-_UNSEEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+# The Braille blank, the object replacement character (it stands for something that is not there)
+# and the musical null notehead: characters that show nothing, in categories of visible ones.
+_SHOW_NOTHING: Final = frozenset("\u2800\ufffc\U0001d159")
+# Private use (Co) has no agreed look, so a record of it does not say what the buyer saw. Unassigned
+# code points (Cn) do count as seen, but for the noncharacters: a later Unicode may assign them, and
+# the judgement must not depend on the version of Python.
+_UNSEEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Zs", "Zl", "Zp"})
 
 # Default_Ignorable_Code_Point of DerivedCoreProperties.txt (Unicode 16), first to last: the
 # standard library does not carry the property.
@@ -45,8 +50,9 @@ assert all(a[1] < b[0] for a, b in pairwise(_DEFAULT_IGNORABLE))  # noqa: S101 -
 def is_blank(text: str) -> bool:
     """Whether nothing of the text can be seen.
 
-    White space, control and format characters, default-ignorable code points and the Braille
-    blank are taken away; blank is what is left empty, or with combining marks alone.
+    White space, control and format characters, default-ignorable code points, private use,
+    noncharacters and a few characters that show nothing are removed. Blank is what is left empty,
+    or with combining marks alone. Where something visible is left, the rest does no harm.
     """
     if text.isalnum() and text.isascii():
         return False
@@ -73,11 +79,13 @@ def check_initials(initials: Sequence[str], lines: int) -> None:
 
 def _stands_alone(character: str) -> bool:
     """Whether the character shows something by itself."""
-    if character.isspace() or character == _BRAILLE_BLANK:
+    if character.isspace() or character in _SHOW_NOTHING:
         return False
     category = unicodedata.category(character)
     if category in _UNSEEN_CATEGORIES or category[0] == "M":
         return False
     code_point = ord(character)
+    if code_point & 0xFFFE == 0xFFFE or 0xFDD0 <= code_point <= 0xFDEF:
+        return False
     place = bisect_right(_STARTS, code_point) - 1
     return place < 0 or code_point > _DEFAULT_IGNORABLE[place][1]

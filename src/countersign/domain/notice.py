@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -58,7 +58,16 @@ class LifecycleEvent(StrEnum):
     PUBLISHED = "published"
     REVIEWED = "reviewed"
     ENJOINED = "enjoined"
+    """A court stopped the notice: live keys are served no version of it."""
+    REINSTATED = "reinstated"
+    """An operator brought the notice back with this version, and says what it was compared with."""
     WITHDRAWN = "withdrawn"
+
+
+LIFTS: Final = "lifts"
+"""The detail of a reinstatement that names the injunctions which it lifts: identifiers of events.
+
+They are named, not found by time, so that a lagging clock never lifts an injunction."""
 
 
 class NoticeStatus(StrEnum):
@@ -110,16 +119,29 @@ class NoticeVersion:
 
     @property
     def review(self) -> NoticeEvent | None:
-        """The latest review, or None while no one has compared the text with the official one."""
-        return self._latest(LifecycleEvent.REVIEWED)
+        """The latest review, or None while no one has compared the text with the official one.
+
+        A review of an incomplete text never counts: older releases accepted one.
+        """
+        if self.content.text_gaps:
+            return None
+        return self._latest(LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED)
 
     @property
     def removal(self) -> NoticeEvent | None:
-        """The event that took the version out of force, if there is one."""
-        return self._latest(LifecycleEvent.ENJOINED, LifecycleEvent.WITHDRAWN)
+        """The event that keeps the version out of force, if there is one."""
+        withdrawn = self._latest(LifecycleEvent.WITHDRAWN)
+        return withdrawn or next(reversed(open_injunctions((self,))), None)
 
     def _latest(self, *types: LifecycleEvent) -> NoticeEvent | None:
         return next((e for e in reversed(self.events) if e.type in types), None)
+
+
+def open_injunctions(versions: Iterable[NoticeVersion]) -> tuple[NoticeEvent, ...]:
+    """The injunctions against these versions that no reinstatement of one of them has lifted."""
+    events = [event for version in versions for event in version.events]
+    lifted = {id_ for event in events for id_ in event.details.get(LIFTS, "").split()}
+    return tuple(e for e in events if e.type is LifecycleEvent.ENJOINED and e.id not in lifted)
 
 
 def published_bytes(content: NoticeContent) -> bytes:
@@ -136,7 +158,8 @@ def version_in_force(versions: Iterable[NoticeVersion], mode: Mode, now: datetim
     """The version that a key of this mode is served at this time.
 
     It is the effective version with the latest `effective_from` (published last, where equal)
-    that is neither withdrawn nor enjoined, and for live keys has been reviewed.
+    that is neither withdrawn nor enjoined, and for live keys has been reviewed. While an
+    injunction is open, live keys are served no version at all.
 
     Raises:
         NoticeNotFound: there are no versions.
@@ -146,6 +169,8 @@ def version_in_force(versions: Iterable[NoticeVersion], mode: Mode, now: datetim
     known = list(versions)
     if not known:
         raise NoticeNotFound
+    if mode is Mode.LIVE and open_injunctions(known):
+        raise NoticeNotInForce
     effective = [v for v in known if v.removal is None and v.effective_at <= now]
     eligible = [v for v in effective if mode is Mode.TEST or v.review is not None]
     if eligible:
@@ -164,6 +189,8 @@ def status_of(
         return NoticeStatus.ENJOINED if enjoined else NoticeStatus.WITHDRAWN
     if mode is Mode.LIVE and version.review is None:
         return NoticeStatus.NOT_REVIEWED
+    if mode is Mode.LIVE and open_injunctions(versions):
+        return NoticeStatus.ENJOINED
     if version.effective_at > now:
         return NoticeStatus.SCHEDULED
     current = version_in_force(versions, mode, now)

@@ -36,6 +36,8 @@ _USUAL_CLASSES: Final = frozenset(
 )
 """What a version suffices for that does not say so. Not barrels: they are sold in person only
 (SB 704)."""
+KNOWN_CLASSES: Final = _USUAL_CLASSES | {"barrel"}
+"""The classes that an order may name although no notice does."""
 
 
 class Following(Struct, frozen=True):

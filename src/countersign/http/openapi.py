@@ -209,6 +209,12 @@ def _success_headers(route: Route) -> dict[str, Any]:
             required=False,
             const="true",
         )
+    if route.operation == "clearOrder":
+        headers["Countersign-Live-Would-Refuse"] = _answer_header(
+            "Test keys only: the reasons against this order that only a live key would get. "
+            "Not there in a replayed response.",
+            required=False,
+        )
     if EvidencePending in route.refusals:
         headers["Content-Digest"] = _answer_header("Its SHA-256 (RFC 9530).")
     if route.scope is not None:

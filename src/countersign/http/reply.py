@@ -21,6 +21,8 @@ JSON: Final[Header] = (b"content-type", b"application/json; charset=utf-8")
 NO_STORE: Final[Header] = (b"cache-control", b"no-store")
 PERSONAL: Final = (JSON, NO_STORE)
 REPLAYED: Final[Header] = (b"idempotent-replayed", b"true")
+LIVE_WOULD_REFUSE: Final = b"countersign-live-would-refuse"
+"""The header that names, in test mode, the reasons that only a live key would get."""
 
 encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
 

@@ -54,7 +54,10 @@ class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
         list[Annotated[str, Meta(max_length=INITIALS_LENGTH_MAX, extra_json_schema=_STORABLE)]],
         Meta(description="One element per bullet of the notice, in order; none may be blank."),
     ]
-    session_id: Annotated[Opaque, Meta(description="Your checkout session.")] | None = None
+    session_id: (
+        Annotated[Opaque, Meta(description="Your checkout session: random, not an order number.")]
+        | None
+    ) = None
     cbid: Annotated[Opaque, Meta(description="The buyer identifier.")] | None = None
     ip: (
         Annotated[
@@ -158,7 +161,10 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
                 pattern=PRODUCT_CLASS_PATTERN,
                 examples=["accessory"],
                 max_length=64,
-                description="What is sold: `accessory`, `manufacturing_machine`, `barrel`.",
+                description=(
+                    "What is sold: `accessory`, `manufacturing_machine`, `barrel`, or another "
+                    "class that a notice names. The account may require it of live orders."
+                ),
             ),
         ]
         | None

@@ -35,6 +35,7 @@ from countersign.errors import (
     StorageUnavailable,
 )
 from countersign.http.errors import STATUS
+from countersign.http.handlers.clearances import clear
 from countersign.http.reply import REPLAYED, Call, Reply
 from countersign.http.routes import Route
 from countersign.services.conformance_watch import WatchVendors
@@ -98,7 +99,8 @@ class _Met:
                 if await _is_verified(deployment, call, cbid) and await self._take(
                     deployment, armed
                 ):
-                    return await _while_input_is_required(deployment, call, cbid, self._route)
+                    # A real decision, which can be read back; the buyer stays as it is.
+                    return await clear(deployment, call, input_required=True)
         return await handler(deployment, call)
 
     def seen(
@@ -130,7 +132,9 @@ class _Met:
             provoked=self.provocation,
             replayed=REPLAYED in reply.headers,
             key=None if key is None else mark("key", key.strip().strip(b'"').decode("latin-1")),
-            body=mark("body", call.body.decode("latin-1")) if call.body else None,
+            body=mark("body", f"{call.parameter}\n{call.body.decode('latin-1')}")
+            if call.body
+            else None,
             notice=mark(
                 "notice", call.parameter if operation in {GET_NOTICE, ACKNOWLEDGE} else None
             ),
@@ -158,18 +162,6 @@ async def _is_verified(deployment: Deployment, call: Call, cbid: str) -> bool:
     except NotFound:
         return False
     return standing.status is BuyerStatus.VERIFIED
-
-
-async def _while_input_is_required(
-    deployment: Deployment, call: Call, cbid: str, route: Route
-) -> Reply:
-    """Decide while the buyer is not verified: a real decision, which can be read back."""
-    account_id = call.principal.account_id
-    await deployment.move_buyer(account_id, cbid, BuyerStatus.REQUIRES_INPUT)
-    try:
-        return await route.handler(deployment, call)
-    finally:
-        await deployment.move_buyer(account_id, cbid, BuyerStatus.VERIFIED)
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from countersign.domain.buyer import best_proof, standing
+from countersign.domain.buyer import BuyerStatus, best_proof, standing
 from countersign.domain.clearance import (
     Case,
     Circumstances,
@@ -22,16 +23,25 @@ from countersign.domain.clearance import (
     binds,
     expiry,
     failing,
+    live_would_refuse,
 )
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.instant import from_ns
 from countersign.domain.key import Principal
+from countersign.domain.mode import Mode
 from countersign.domain.notice import NoticeStatus, NoticeVersion, status_of
-from countersign.domain.obligations import COMPARED_ZIP, NOTHING, Following, following
+from countersign.domain.obligations import (
+    COMPARED_ZIP,
+    KNOWN_CLASSES,
+    NOTHING,
+    Following,
+    following,
+)
 from countersign.domain.postal_code import zip5
 from countersign.domain.record import NewRecord
 from countersign.domain.test_clock import TestClock
 from countersign.domain.verification_rules import AbsentCountry, VerificationRules
+from countersign.errors import InvalidRequest
 from countersign.evidence.canonical import canonical_json
 from countersign.ids import CLEARANCE, timed_id
 from countersign.ports import ClearanceStore, Clock, Entropy
@@ -85,20 +95,26 @@ class ClearOrder:
         self._clock = clock
         self._entropy = entropy
         self._following: dict[str, Following] = {}
+        self._classes: tuple[Notices, frozenset[str]] = ({}, KNOWN_CLASSES)
 
     async def __call__(
         self,
         principal: Principal,
         order: Order,
         remember: Callable[[Clearance], IdempotencyEntry] | None = None,
+        *,
+        input_required: bool = False,
     ) -> Clearance:
         """Decide whether an order may ship; durable when this returns.
 
         The same order gets the same clearance while that is valid and all conditions still hold.
+        `input_required`: judge it as if the buyer were in `requires_input`.
 
         Raises:
+            InvalidRequest: the product class is neither a usual one nor named by a notice.
             RateLimited: the account has tried too many ZIP codes for this buyer today.
         """
+        await self._check_class(order.product_class)
         clock = await self._clocks.of(principal.account_id, principal.mode)
         time_ns = self._clock.time_ns()
         entropy = self._entropy(_ID_ENTROPY + DECISION_ENTROPY)
@@ -110,15 +126,37 @@ class ClearOrder:
             remember=remember,
         )
         notices = await self._registry.notices()
-        judge = partial(self._judge, act.signers, notices, fresh=False)
+        judge = partial(
+            self._judge, act.signers, notices, fresh=False, input_required=input_required
+        )
         decided = await self._store.decide(question, act, judge, self._settle)
         if decided is None:
             # What speaks against the notice counts only after a fresh look.
             notices = await self._registry.notices(fresh=True)
-            judge = partial(self._judge, act.signers, notices, fresh=True)
+            judge = partial(
+                self._judge, act.signers, notices, fresh=True, input_required=input_required
+            )
             decided = await self._store.decide(question, act, judge, self._settle)
         assert decided is not None  # noqa: S101 - a fresh look leaves nothing open
         return decided
+
+    async def _check_class(self, product_class: str | None) -> None:
+        """Refuse a class that nobody has named: a typing error, not goods that need a dealer."""
+        if product_class is None:
+            return
+        if product_class in self._known_classes(await self._registry.notices()):
+            return
+        known = self._known_classes(await self._registry.notices(fresh=True))
+        if product_class not in known:
+            msg = f"Expected one of {', '.join(sorted(known))} - at `$.product_class`."
+            raise InvalidRequest(msg)
+
+    def _known_classes(self, notices: Notices) -> frozenset[str]:
+        if self._classes[0] is not notices:
+            versions = [version for own in notices.values() for version in own]
+            named = KNOWN_CLASSES.union(*(self._follows(v).classes for v in versions))
+            self._classes = notices, named
+        return self._classes[1]
 
     def _question(
         self, principal: Principal, order: Order, clock: TestClock, time_ns: int, entropy: bytes
@@ -156,8 +194,12 @@ class ClearOrder:
         known: Circumstances,
         *,
         fresh: bool,
+        input_required: bool,
     ) -> Judgement | None:
         case = self._case(notices, question, known)
+        if input_required and case.standing is not None:
+            standing_ = replace(case.standing, status=BuyerStatus.REQUIRES_INPUT)
+            case = replace(case, standing=standing_)
         if not fresh and case.acknowledgment is not None and not case.notice_in_force:
             return None
         reasons = failing(case)
@@ -176,6 +218,7 @@ class ClearOrder:
             kid=signers.at(question.at).kid,
             binds=binds(case),
             zip_compared=case.zip_proved is not None,
+            live_would_refuse=live_would_refuse(case),
         )
 
     def _case(self, notices: Notices, question: Question, known: Circumstances) -> Case:
@@ -197,6 +240,7 @@ class ClearOrder:
             zip_proved=self._zip_proved(question, known, rules),
             rules=known.rules,
             now=question.judged_at,
+            live=question.mode is Mode.LIVE,
         )
 
     def _notice(
@@ -297,6 +341,7 @@ class ClearOrder:
             obligations=decision.obligations,
             expires_at=expires_at,
             token=token,
+            live_would_refuse=judgement.live_would_refuse,
         )
         kept = act.remember(clearance) if act.remember else None
         return WrittenClearance(clearance, record, kept)

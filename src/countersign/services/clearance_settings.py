@@ -37,6 +37,7 @@ class ManageClearances:
             account.id,
             acknowledgment_max_age_seconds=rules.acknowledgment_max_age // second,
             lifetime_seconds=rules.lifetime // second,
+            product_class_required=rules.product_class_required,
         )
         await self._store.put(account.id, rules, audit)
         return account.id

@@ -29,7 +29,7 @@ from countersign.errors import CountersignError, InvalidArgument
 from countersign.ids import CONFORMANCE_RUN, OBSERVATION, earliest_id, timed_id
 from countersign.ports import Clock, ConformanceStore, Entropy
 from countersign.services.conformance_watch import STALENESS_SECONDS, WatchVendors
-from countersign.services.conformance_webhooks import ProbeWebhooks
+from countersign.services.conformance_webhooks import PROBING_SECONDS, ProbeWebhooks
 
 _POLL_SECONDS: Final = 0.25
 _PROLONG_SECONDS: Final = 3.0
@@ -114,12 +114,6 @@ class RunConformance:
     async def _go_through(self, conduct: _Conduct, step_limit: timedelta, tell: Tell) -> None:
         # Every server that is asked from now on knows of the run.
         await asyncio.sleep(STALENESS_SECONDS)
-        tell("Sending messages, good and bad, to the webhook endpoints of the account's test mode.")
-        probes = self._probe(
-            conduct.run.account_id, conduct.note, reaction=min(conduct.linger, _REACTION)
-        )
-        if not await conduct.unless_stopped(probes):
-            tell("There is no enabled endpoint: nothing was sent.")
         for number, step in enumerate(STEPS, 1):
             if conduct.stop.is_set():
                 break
@@ -128,8 +122,24 @@ class RunConformance:
             finding = await conduct.see(step, step_limit)
             verdict = finding.verdict.value if finding.due is None else "so far"
             tell(f"    {verdict}: {finding.seen}")
+            if number == 1:
+                # After an order, so that what the vendor does anyway has been seen.
+                await self._send_messages(conduct, tell)
         await conduct.arm(None)
         await conduct.linger_on(tell)
+
+    async def _send_messages(self, conduct: _Conduct, tell: Tell) -> None:
+        if conduct.stop.is_set():
+            return
+        reaction = min(conduct.linger, _REACTION)
+        seconds = PROBING_SECONDS + 2 * reaction.total_seconds()
+        tell(
+            "Sending messages, good and bad, to the webhook endpoints of the account's test mode: "
+            f"{seconds:.0f} s for each endpoint. Wait with the next order."
+        )
+        probes = self._probe(conduct.run.account_id, conduct.note, reaction=reaction)
+        if not await conduct.unless_stopped(probes):
+            tell("There is no enabled endpoint: nothing was sent.")
 
     def _new(self, account_id: str, duration: timedelta, hold: timedelta) -> Run:
         time_ns = self._clock.time_ns()
@@ -161,6 +171,7 @@ class _Conduct:
         self._store = store
         self._watch = watch
         self._known: dict[str, Observation] = {}
+        self._before = 0
         self.now = watch.now
 
     async def keep_alive(self, tell: Tell) -> None:
@@ -191,18 +202,22 @@ class _Conduct:
         await self._watch.note(self.run, observation)
 
     async def arm(self, step: Step | None) -> None:
-        """Have the step's provocation met by the next request on whichever server."""
+        """Have the step's provocation met by the next request on whichever server.
+
+        What is seen from now on belongs to the step.
+        """
+        await self._look()
+        self._before = len(self._known)
         await self._store.arm(self.run.id, step.provocation if step else None, self.now())
         await asyncio.sleep(STALENESS_SECONDS)
 
     async def see(self, step: Step, limit: timedelta) -> Finding:
         """Wait until the step is judged and its order is over; gives what was found."""
-        await self._look()
-        before, began = len(self._known), self.now()
+        began = self.now()
         while True:
             await self._look()
             finding = self._judge(step.check)
-            news = self._seen()[before:]
+            news = self._seen()[self._before :]
             is_settled = finding.verdict is not Verdict.NOT_SEEN or finding.due is not None
             judged = is_settled and bool(news)
             if judged and self._is_over(news):

@@ -31,7 +31,7 @@ from countersign.services.webhook_endpoints import WebhookEndpoints
 from countersign.services.webhook_secrets import WebhookSecrets
 
 _AGE_SECONDS: Final = 3600
-_BEFORE_SECONDS: Final = 1.0
+PROBING_SECONDS: Final = 1.0
 """How long it is watched what the vendor does anyway."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -82,7 +82,7 @@ class ProbeWebhooks:
         keys = await self._secrets.signing_keys(endpoint, self._now())
         type_ = next(type_ for type_ in EventType if endpoint.wants(type_))
         # What the vendor does anyway is not done because of a message.
-        await asyncio.sleep(_BEFORE_SECONDS)
+        await asyncio.sleep(PROBING_SECONDS)
         began = self._now()
         genuine = self._example(endpoint, type_, began)
         for number, probe in enumerate(Probe):

@@ -235,7 +235,8 @@ def _review(notice: PublishedVersion, accepted_at: datetime) -> Review | None:
     found = [
         event
         for event in notice.events
-        if event.type is LifecycleEvent.REVIEWED and event.at <= accepted_at
+        if event.type in {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}
+        and event.at <= accepted_at
     ]
     if not found:
         return None

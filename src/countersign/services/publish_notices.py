@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from countersign.domain.instant import from_ns
 from countersign.domain.mode import Mode
 from countersign.domain.notice import (
+    LIFTS,
     LifecycleEvent,
     NoticeContent,
     NoticeEvent,
+    NoticeVersion,
     notice_digest,
+    open_injunctions,
     published_bytes,
+    version_in_force,
 )
 from countersign.domain.notice_file import parse_notice_file
 from countersign.domain.record import NewRecord, RecordType
@@ -22,13 +26,17 @@ from countersign.errors import (
     InvalidArgument,
     InvalidNoticeFile,
     NoticeFileChanged,
+    NoticeIncomplete,
+    NoticeNotFound,
     NoticeVersionConflict,
+    Refusal,
     UnknownNotice,
 )
 from countersign.evidence.canonical import Json
 from countersign.ids import FACT, timed_id
 from countersign.ports import Clock, Entropy, NoticeStore
 from countersign.services.records import Recorder
+from countersign.services.registry import Registry
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\.[^\s]+\Z")
 SOURCE_DETAIL: Final = "file"
@@ -47,9 +55,15 @@ class PublishNotices:
     """The operator's acts on notices."""
 
     def __init__(
-        self, store: NoticeStore, recorder: Recorder, clock: Clock, entropy: Entropy
+        self,
+        store: NoticeStore,
+        registry: Registry,
+        recorder: Recorder,
+        clock: Clock,
+        entropy: Entropy,
     ) -> None:
         self._store = store
+        self._registry = registry
         self._recorder = recorder
         self._clock = clock
         self._entropy = entropy
@@ -93,28 +107,65 @@ class PublishNotices:
 
         Raises:
             UnknownNotice: there is no such version.
+            NoticeIncomplete: the version says what its text lacks.
             InvalidArgument: `by` or `against` is empty, or `against` is no http(s) address.
         """
-        if not by.strip() or not by.isprintable():
-            msg = "Say who reviewed the text, on one line: --by WHO."
-            raise InvalidArgument(msg)
-        if not _ADDRESS.match(against):
-            msg = "Give the address of the official text: --against https://…"
-            raise InvalidArgument(msg)
-        return await self._append(
-            notice_id, version, LifecycleEvent.REVIEWED, {"by": by.strip(), "against": against}
-        )
+        details = _compared(by, against)
+        reviewed = await self._complete(notice_id, version)
+        return await self._append(reviewed, LifecycleEvent.REVIEWED, details)
 
     async def withdraw(
         self, notice_id: str, version: str, reason: str, *, enjoined: bool = False
     ) -> NoticeEvent:
-        """Take a version out of force for good; `enjoined` says that a court ordered it.
+        """Take a version out of force; `enjoined` also stops the whole notice for live keys.
+
+        An injunction is about what the law asks, so no earlier version returns for live keys until
+        an operator reinstates one.
 
         Raises:
             UnknownNotice: there is no such version.
         """
         kind = LifecycleEvent.ENJOINED if enjoined else LifecycleEvent.WITHDRAWN
-        return await self._append(notice_id, version, kind, {"reason": reason})
+        removed = await self._version(notice_id, version)
+        return await self._append(removed, kind, {"reason": reason})
+
+    async def reinstate(self, notice_id: str, version: str, by: str, against: str) -> NoticeEvent:
+        """Lift the injunctions against a notice and bring it back for live keys with this version.
+
+        It is a review of the version, too: the arguments are those of `review`.
+
+        Raises:
+            UnknownNotice: there is no such version.
+            NoticeIncomplete: the version says what its text lacks.
+            InvalidArgument: `by` or `against` is not valid, nothing is enjoined, or another version
+                or none would be in force then.
+        """
+        details = _compared(by, against)
+        wanted = await self._complete(notice_id, version)
+        versions = await self._registry.versions(notice_id)
+        open_ = {e.id for e in (*open_injunctions(versions), *open_injunctions((wanted,)))}
+        if not open_:
+            msg = f"No injunction against {notice_id} version {version} is open."
+            raise InvalidArgument(msg)
+        details[LIFTS] = " ".join(sorted(open_))
+        event = self._event(notice_id, version, LifecycleEvent.REINSTATED, details)
+        after = [
+            replace(v, events=(*v.events, event)) if v.content == wanted.content else v
+            for v in versions
+        ]
+        try:
+            current = version_in_force(after, Mode.LIVE, self._registry.now()).content.version
+        except Refusal:
+            current = None
+        if current != version:
+            then = f"version {current} would be" if current else "no version would be"
+            msg = (
+                f"{version} cannot be brought back: {then} in force for live keys then. It must "
+                "not be withdrawn, and it must be the latest that is in effect. "
+                f"`countersign notices show {notice_id} --version {version}` shows its history."
+            )
+            raise InvalidArgument(msg)
+        return await self._append(wanted, LifecycleEvent.REINSTATED, details)
 
     async def sources(self) -> Sequence[str]:
         """Where the files of the published versions were."""
@@ -171,24 +222,35 @@ class PublishNotices:
                 raise NoticeVersionConflict(msg)
         return False
 
-    async def _append(
-        self, notice_id: str, version: str, kind: LifecycleEvent, details: dict[str, str]
-    ) -> NoticeEvent:
-        digest = next(
-            (
-                v.digest
-                for v in await self._store.versions()
-                if (v.events[0].notice_id, v.events[0].version) == (notice_id, version)
-            ),
-            None,
-        )
-        if digest is None:
+    async def _version(self, notice_id: str, version: str) -> NoticeVersion:
+        try:
+            return await self._registry.version(notice_id, version)
+        except NoticeNotFound:
             msg = (
                 f"There is no version {version!r} of a notice {notice_id!r}; "
                 "`countersign notices list` shows what is published."
             )
-            raise UnknownNotice(msg)
-        event = self._event(notice_id, version, kind, details | {"digest": digest})
+            raise UnknownNotice(msg) from None
+
+    async def _complete(self, notice_id: str, version: str) -> NoticeVersion:
+        """The version, if nothing is known to be missing in its text."""
+        found = await self._version(notice_id, version)
+        if found.content.text_gaps:
+            gaps = "\n".join(f"  incomplete: {gap}" for gap in found.content.text_gaps)
+            msg = (
+                f"The text of {notice_id} version {version} is incomplete, so live keys are not "
+                f"served it.\n{gaps}\n"
+                "Complete the text in a file of its own without text_gaps, and publish it as a new "
+                "version: countersign notices publish FILE"
+            )
+            raise NoticeIncomplete(msg)
+        return found
+
+    async def _append(
+        self, version: NoticeVersion, kind: LifecycleEvent, details: dict[str, str]
+    ) -> NoticeEvent:
+        content, digest = version.content, version.digest
+        event = self._event(content.id, content.version, kind, details | {"digest": digest})
         await self._store.add_event(event, self._records(event, digest))
         return event
 
@@ -217,3 +279,18 @@ class PublishNotices:
             at=from_ns(time_ns),
             details=details,
         )
+
+
+def _compared(by: str, against: str) -> dict[str, str]:
+    """Who compared a text with the official one, as details of an event.
+
+    Raises:
+        InvalidArgument: `by` or `against` is empty, or `against` is no http(s) address.
+    """
+    if not by.strip() or not by.isprintable():
+        msg = "Say who reviewed the text, on one line: --by WHO."
+        raise InvalidArgument(msg)
+    if not _ADDRESS.match(against):
+        msg = "Give the address of the official text: --against https://…"
+        raise InvalidArgument(msg)
+    return {"by": by.strip(), "against": against}

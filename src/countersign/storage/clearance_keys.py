@@ -142,6 +142,7 @@ def _put_settings(connection: Connection, item: tuple[str, ClearanceRules, Audit
             "account_id": account_id,
             "acknowledgment_max_age": rules.acknowledgment_max_age // timedelta(seconds=1),
             "lifetime": rules.lifetime // timedelta(seconds=1),
+            "product_class_required": rules.product_class_required,
             "changed_at": audit.at,
         },
     )

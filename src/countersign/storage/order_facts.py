@@ -51,8 +51,8 @@ _select_simulated: Final = SelectAmong(
     "SELECT cbid, subject_index, zip_index FROM verifications WHERE cbid {}"
 )
 _select_rules: Final = SelectAmong(
-    "SELECT account_id, acknowledgment_max_age, lifetime FROM clearance_settings"
-    " WHERE account_id {}"
+    "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required"
+    " FROM clearance_settings WHERE account_id {}"
 )
 
 
@@ -142,7 +142,9 @@ def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, Cl
     """What these accounts ask of their clearances; those that have said something."""
     return {
         account_id: ClearanceRules(
-            acknowledgment_max_age=timedelta(seconds=max_age), lifetime=timedelta(seconds=lifetime)
+            acknowledgment_max_age=timedelta(seconds=max_age),
+            lifetime=timedelta(seconds=lifetime),
+            product_class_required=bool(class_required),
         )
-        for account_id, max_age, lifetime in _select_rules(connection, account_ids)
+        for account_id, max_age, lifetime, class_required in _select_rules(connection, account_ids)
     }

@@ -640,6 +640,7 @@ clearance_settings: Final = Table(
     # In seconds.
     Column("acknowledgment_max_age", Integer, nullable=False),
     Column("lifetime", Integer, nullable=False),
+    Column("product_class_required", Boolean, nullable=False, server_default=false()),
     Column("changed_at", Instant, nullable=False),
 )
 
