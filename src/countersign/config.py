@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
+from countersign.domain.host import is_loopback, is_wildcard
 from countersign.domain.origin import Network
 from countersign.domain.verification_rules import AGE_MAX, AGE_MIN, VALIDITY_DAYS_MAX
 from countersign.errors import InvalidConfiguration
@@ -106,8 +107,9 @@ def _host(text: str) -> str:
 def _url(text: str) -> str:
     # It goes into headers, so only what can do no harm there.
     match = _URL.match(text)
-    if match is None or int(match[1] or 1) > _PORT_MAX:
-        msg = "an address such as https://countersign.example.com"
+    host = text.partition("://")[2].partition("/")[0]
+    if match is None or int(match[1] or 1) > _PORT_MAX or is_wildcard(host):
+        msg = "an address that clients can reach, such as https://countersign.example.com"
         raise ValueError(msg)
     return text.rstrip("/")
 
@@ -257,7 +259,9 @@ SETTINGS: Final[dict[str, Setting]] = {
         _url,
         None,
         "https://countersign.example.com",
-        "How clients reach the service, for links in answers. Left out: host and port.",
+        "How clients reach the service: links, tokens and the names of the logs are made from it. "
+        "Left out: host and port. It must be set where `COUNTERSIGN_HOST` is not a loopback "
+        "address.",
     ),
     "trusted_proxies": Setting(
         _networks,
@@ -356,6 +360,14 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             mistakes.append(f"{origin}: expected {error}")
     if values.get("metrics_port") is not None and values["metrics_port"] == values.get("port"):
         mistakes.append(f"{PREFIX}METRICS_PORT: expected another port than {PREFIX}PORT")
+    if values.get("host") and "public_url" in values:
+        host = values["host"]
+        if values["public_url"] is None and not is_loopback(host):
+            mistakes.append(
+                f"{PREFIX}PUBLIC_URL: expected the address by which clients reach the service, "
+                f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
+                "from it"
+            )
     if mistakes:
         raise InvalidConfiguration("\n".join(mistakes))
     values["secret_key_file"] = values["secret_key_file"] or values["data_dir"] / "secret.key"

@@ -9,7 +9,8 @@ from contextlib import nullcontext
 import click
 
 from countersign.bootstrap import Deployment, initialise, open_deployment, shipped_notice_files
-from countersign.cli.support import command, say, show
+from countersign.cli.log import log_states
+from countersign.cli.support import command, say, say_if_local, show
 from countersign.config import Settings, load_settings, unknown_variables
 from countersign.domain.key import KeyKind
 from countersign.domain.mode import Mode
@@ -26,9 +27,16 @@ def init(*, as_json: bool) -> None:
     """Make or upgrade the database, the secret key and the notices; harmless twice."""
     settings = load_settings()
     published = asyncio.run(initialise(settings))
-    origins = asyncio.run(_origins(settings))
+    logs = log_states()
+    origins = [state.log.origin for state in logs]
+    live = next(state.log.origin for state in logs if state.log.mode is Mode.LIVE)
     say(f"Ready in {settings.data_dir.resolve()}.")
-    say(f"The logs are called {' and '.join(origins)}. These names stay.")
+    if any(state.suspended for state in logs):
+        say(f"The newest logs are {' and '.join(origins)}. Sealing is suspended.")
+        say("`countersign log recover` explains how to go on: in these logs, or in new ones.")
+    else:
+        say(f"The logs are called {' and '.join(origins)}. These names stay.")
+        say_if_local(live)
     for publication in published:
         content = publication.content
         say(f"Notice {content.id} version {content.version} is published.")
@@ -38,11 +46,6 @@ def init(*, as_json: bool) -> None:
         notices = [{"notice_id": p.content.id, "version": p.content.version} for p in published]
         place = str(settings.data_dir.resolve())
         show({"data_dir": place, "notices": notices, "logs": origins}, "", as_json=True)
-
-
-async def _origins(settings: Settings) -> list[str]:
-    async with open_deployment(settings) as deployment:
-        return [log.origin for log in (await deployment.seal_log.current()).values()]
 
 
 @click.command()
