@@ -33,7 +33,7 @@ from countersign.providers.key_encryption import (
     key_source,
     key_text,
 )
-from countersign.providers.key_file import KeyFile, key_file, write_key_file
+from countersign.providers.key_file import KeyFile, key_file, loose_mode, write_key_file
 from countersign.providers.sandbox import Sandbox
 from countersign.providers.webhook_sender import WebhookSender
 from countersign.services.accounts import Accounts, Keys
@@ -659,6 +659,13 @@ def _read_secret(path: Path) -> DeploymentSecret:
     except (OSError, UnicodeDecodeError) as error:
         msg = f"The secret key file {path} cannot be read: {error}."
         raise WrongSecretKey(msg) from error
+
+
+def loose_key_files(settings: Settings) -> list[tuple[Path, int]]:
+    """The key files that others than their owner may read or change, each with its mode."""
+    files = [settings.secret_key_file, key_file(settings.key_encryption_key)]
+    found = [(file, loose_mode(file)) for file in files if file is not None]
+    return [(file, mode) for file, mode in found if mode]
 
 
 def _check_secret(secret: DeploymentSecret, kept: bytes) -> None:
