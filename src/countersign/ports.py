@@ -914,6 +914,14 @@ class HousekeepingStore(Protocol):
         """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
         ...
 
+    async def copies_remain(self) -> bool:
+        """Whether the write-ahead log may hold what was erased."""
+        ...
+
+    async def empty_log(self) -> bool:
+        """Empty the write-ahead log; False if another process reads and so keeps it."""
+        ...
+
 
 class ConformanceStore(Protocol):
     """Where the runs are kept in which vendors' integrations are judged."""

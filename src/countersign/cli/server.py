@@ -10,6 +10,7 @@ import click
 
 from countersign.bootstrap import (
     Deployment,
+    check_serving_role,
     initialise,
     loose_key_files,
     open_deployment,
@@ -34,10 +35,12 @@ _DEMO_ACCOUNT = "demo"
 def init(*, as_json: bool) -> None:
     """Make or upgrade the database, the secret key and the notices; harmless twice."""
     settings = load_settings()
-    published = asyncio.run(initialise(settings))
+    done = asyncio.run(initialise(settings))
     logs = log_states()
     origins = [state.log.origin for state in logs]
     live = next(state.log.origin for state in logs if state.log.mode is Mode.LIVE)
+    if not done.upgraded:
+        say("The schema of the database is up to date.")
     say(f"Ready in {settings.data_dir.resolve()}.")
     if any(state.suspended for state in logs):
         say(f"The newest logs are {' and '.join(origins)}. Sealing is suspended.")
@@ -45,13 +48,15 @@ def init(*, as_json: bool) -> None:
     else:
         say(f"The logs are called {' and '.join(origins)}. These names stay.")
         say_if_local(live)
-    for publication in published:
+    for publication in done.published:
         content = publication.content
         say(f"Notice {content.id} version {content.version} is published.")
         for gap in content.text_gaps:
             say(f"  incomplete: {gap}")
     if as_json:
-        notices = [{"notice_id": p.content.id, "version": p.content.version} for p in published]
+        notices = [
+            {"notice_id": p.content.id, "version": p.content.version} for p in done.published
+        ]
         place = str(settings.data_dir.resolve())
         show({"data_dir": place, "notices": notices, "logs": origins}, "", as_json=True)
 
@@ -101,6 +106,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     for name in unknown_variables():
         say(f"warning: {name} is not a setting of this release and has no effect.")
     _warn_of_loose_keys(settings)
+    check_serving_role(settings)
     embedded = settings.database_url is None
     if embedded and not settings.data_dir.is_dir():
         raise NotInitialised
