@@ -68,6 +68,7 @@ from countersign.services.operate_buyers import OperateBuyers
 from countersign.services.operators import Audit
 from countersign.services.prove import ProveAcknowledgment
 from countersign.services.publish_notices import Publication, PublishNotices
+from countersign.services.readiness import Readiness
 from countersign.services.records import Recorder, seal_plaintext
 from countersign.services.recover_log import RecoverLog
 from countersign.services.registry import Registry
@@ -215,6 +216,7 @@ class Deployment:
     watch_vendors: WatchVendors
     run_conformance: RunConformance
     housekeeping: Housekeeping
+    readiness: Readiness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -537,6 +539,7 @@ async def open_deployment(
                 entropy,
             ),
             housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
+            readiness=Readiness(housekeeping_store.Housekeeping(database), heads, clock),
         )
 
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select, tuple_
+from sqlalchemy import Connection, delete, insert, select, tuple_
 
+from countersign.domain.mode import Mode
 from countersign.storage.batching import each
 from countersign.storage.conformance import delete_runs
 from countersign.storage.database import Database
 from countersign.storage.deliveries import delete_old
 from countersign.storage.erasure import COPIES_REMAIN
-from countersign.storage.tables import deployment, idempotency_keys, provider_messages, zip_attempts
+from countersign.storage.tables import (
+    deployment,
+    idempotency_keys,
+    log_pending,
+    provider_messages,
+    zip_attempts,
+)
 
 
 class Housekeeping:
@@ -44,6 +51,15 @@ class Housekeeping:
         """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
         return await self._database.write(delete_runs, (ended_before, limit))
 
+    async def try_writing(self) -> None:
+        """Commit a transaction that writes, and leaves everything as it was.
+
+        Raises:
+            StorageUnavailable: the disk is full, the database read-only or out of reach.
+            Overloaded: another process holds the lock for writing.
+        """
+        await self._database.write(_try_writing, None)
+
     async def copies_remain(self) -> bool:
         """Whether the write-ahead log may hold what was erased; never so on PostgreSQL."""
         return await self._database.read(_copies_remain, None)
@@ -54,6 +70,14 @@ class Housekeeping:
         if emptied:
             await self._database.write(_no_copies_remain, None)
         return emptied
+
+
+@each
+def _try_writing(connection: Connection, _: None) -> None:
+    # The table is nearly always empty, and servers may insert and delete here.
+    row = {"record_id": "readiness", "mode": Mode.TEST, "digest": b""}
+    connection.execute(insert(log_pending), row)
+    connection.execute(delete(log_pending).where(log_pending.c.record_id == row["record_id"]))
 
 
 @each
