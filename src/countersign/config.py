@@ -64,6 +64,7 @@ class Settings:
     evidence_days: int
     failed_evidence_days: int
     metrics_port: int | None
+    metrics_host: str
     security_contact: str | None
     webhook_timeout_seconds: int
     webhook_allow_private: bool
@@ -313,7 +314,14 @@ SETTINGS: Final[dict[str, Setting]] = {
         _port,
         None,
         "9090",
-        "Port for `/metrics`, on the same host. Left out: no metrics are served.",
+        "Port for `/metrics`. Left out: no metrics are served.",
+    ),
+    "metrics_host": Setting(
+        _host,
+        "127.0.0.1",
+        "10.0.0.5",
+        "Address to listen on for `/metrics`. They say how much business is done, to whoever asks: "
+        "let only your monitoring reach it.",
     ),
     "security_contact": Setting(
         _contact,

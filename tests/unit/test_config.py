@@ -45,6 +45,7 @@ CASES: dict[str, tuple[str, object, str | None]] = {
     "webhook_timeout_seconds": ("5", 5, "0"),
     "webhook_allow_private": ("true", True, "maybe"),
     "metrics_port": ("9090", 9090, "0"),
+    "metrics_host": ("10.0.0.5", "10.0.0.5", "example.com"),
     "security_contact": (
         "mailto:security@example.com",
         "mailto:security@example.com",
@@ -93,6 +94,7 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
         evidence_days=90,
         failed_evidence_days=30,
         metrics_port=None,
+        metrics_host="127.0.0.1",
         security_contact=None,
         webhook_timeout_seconds=15,
         webhook_allow_private=False,
