@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,11 +17,12 @@ from countersign.domain.instant import rfc3339
 from countersign.simulators.protocol import Session
 from countersign.storage.serving_role import RIGHTS
 from countersign.storage.tables import PROTECTED, metadata
+from tests.cli.serving import running, wait_for
 from tests.docs.markdown import ROOT, read
 from tests.sandbox import calls
 from tests.support import postgres
 from tests.support.providers import playing
-from tests.support.service import Deployment, running_server
+from tests.support.service import Deployment, free_port, running_server
 
 pytestmark = pytest.mark.postgres
 DATABASE = "countersign"
@@ -173,6 +175,25 @@ def test_the_role_of_servers_may_init_where_nothing_is_to_be_made(
     assert "error (database_permission_denied)" in denied.stderr
     assert "owns the tables" in denied.stderr
     assert "Traceback" not in denied.stderr
+
+
+def test_the_entry_point_of_the_container_works_with_the_role_of_servers(
+    cluster: postgres.PostgresServer, owner: Deployment, tmp_path: Path
+) -> None:
+    """It is run here as it stands in the Containerfile, without the container."""
+    grant(owner, cluster)
+    _, _, words = (ROOT / "Containerfile").read_text(encoding="utf-8").partition("ENTRYPOINT ")
+    app = Deployment(
+        data_dir=owner.data_dir,
+        settings={"DATABASE_URL": url(cluster, APP), "PORT": str(free_port())},
+    )
+    environment = app.environment
+    environment["PATH"] = f"{Path(sys.prefix, 'bin')}:{environment['PATH']}"
+    with running(json.loads(words), environment, tmp_path / "log") as process:
+        said = wait_for(process, tmp_path / "log", "Countersign serves")
+        assert "schema of the database is up to date" in said
+        process.terminate()
+        assert process.wait(20) == 0
 
 
 def test_a_server_names_every_right_that_its_role_lacks(
