@@ -35,7 +35,7 @@ from countersign.providers.key_encryption import (
     key_source,
     key_text,
 )
-from countersign.providers.key_file import KeyFile, key_file, write_key_file
+from countersign.providers.key_file import KeyFile, key_file, loose_mode, write_key_file
 from countersign.providers.sandbox import Sandbox
 from countersign.providers.webhook_sender import WebhookSender
 from countersign.services.accounts import Accounts, Keys
@@ -70,6 +70,7 @@ from countersign.services.operate_buyers import OperateBuyers
 from countersign.services.operators import Audit
 from countersign.services.prove import ProveAcknowledgment
 from countersign.services.publish_notices import Publication, PublishNotices
+from countersign.services.readiness import Readiness
 from countersign.services.records import Recorder, seal_plaintext
 from countersign.services.recover_log import RecoverLog
 from countersign.services.registry import Registry
@@ -89,7 +90,7 @@ from countersign.services.webhook_secrets import WebhookSecrets
 from countersign.storage import accounts as accounts_store
 from countersign.storage import backup as backups
 from countersign.storage import housekeeping as housekeeping_store
-from countersign.storage import schema
+from countersign.storage import schema, serving_role
 from countersign.storage import webhooks as webhooks_store
 from countersign.storage.acknowledgments import Acknowledgments
 from countersign.storage.audit import AuditLog
@@ -218,15 +219,25 @@ class Deployment:
     watch_vendors: WatchVendors
     run_conformance: RunConformance
     housekeeping: Housekeeping
+    readiness: Readiness
 
 
-async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> list[Publication]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initialised:
+    """What `initialise` found: the shipped notices, and whether the schema was made or changed."""
+
+    published: Sequence[Publication]
+    upgraded: bool
+
+
+async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initialised:
     """Make or upgrade a deployment; harmless when it is there already.
 
     Makes the data directory, the schema and the secret key, and publishes the shipped notices.
 
     Raises:
-        InvalidConfiguration: the data directory cannot be made.
+        InvalidConfiguration: the data directory or a key file in it cannot be made.
+        DatabasePermissionDenied: there is something to make, and the role may not.
         WrongSecretKey: the database was initialised with another secret, or the file is gone.
         SchemaMismatch, StorageUnavailable, UnsupportedSqlite: see `storage.schema`.
         NoticeVersionConflict: a shipped notice has changed.
@@ -237,7 +248,7 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> list[
         msg = f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
         raise InvalidConfiguration(msg) from error
     url = database_url(settings.database_url, settings.data_dir)
-    schema.upgrade(url)
+    upgraded = schema.upgrade(url)
     path = settings.secret_key_file
     if not path.exists() and not schema.has_value(url, _CHECK_VALUE):
         write_key_file(path, DeploymentSecret.new_text(entropy(SECRET_BYTES)))
@@ -253,10 +264,11 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> list[
         await deployment.finish_restore()
         await deployment.begin_log.first(settings.public_url)
         await deployment.clearance_keys.begin()
-        return [
+        published = [
             await deployment.publish_notices.publish(data, _SHIPPED + name)
             for name, data in shipped_notice_files().items()
         ]
+    return Initialised(published=published, upgraded=upgraded)
 
 
 @asynccontextmanager
@@ -537,6 +549,7 @@ async def open_deployment(
                 entropy,
             ),
             housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
+            readiness=Readiness(housekeeping_store.Housekeeping(database), heads, clock),
         )
 
 
@@ -685,6 +698,30 @@ def _read_secret(path: Path) -> DeploymentSecret:
     except (OSError, UnicodeDecodeError) as error:
         msg = f"The secret key file {path} cannot be read: {error}."
         raise WrongSecretKey(msg) from error
+
+
+def check_serving_role(settings: Settings) -> None:
+    """On PostgreSQL, find out whether the role may do all that a server does.
+
+    Raises:
+        DatabasePermissionDenied: with every right that is missing.
+        StorageUnavailable: the database cannot be reached.
+    """
+    url = database_url(settings.database_url, settings.data_dir)
+    if not is_embedded(url):
+        serving_role.check_rights(url)
+
+
+def serving_role_grants(role: str) -> list[str]:
+    """The statements that let a role of PostgreSQL serve. See `storage.serving_role`."""
+    return serving_role.grants(role)
+
+
+def loose_key_files(settings: Settings) -> list[tuple[Path, int]]:
+    """The key files that others than their owner may read or change, each with its mode."""
+    files = [settings.secret_key_file, key_file(settings.key_encryption_key)]
+    found = [(file, loose_mode(file)) for file in files if file is not None]
+    return [(file, mode) for file, mode in found if mode]
 
 
 def _check_secret(secret: DeploymentSecret, kept: bytes) -> None:

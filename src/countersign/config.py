@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from countersign.domain.host import is_loopback, is_wildcard
 from countersign.domain.origin import Network
 from countersign.domain.verification_rules import AGE_MAX, AGE_MIN, VALIDITY_DAYS_MAX
 from countersign.errors import InvalidConfiguration
@@ -68,6 +69,7 @@ class Settings:
     provider_proxy_url: str | None = field(repr=False)
     provider_ca_file: Path | None
     metrics_port: int | None
+    metrics_host: str
     security_contact: str | None
     webhook_timeout_seconds: int
     webhook_allow_private: bool
@@ -111,8 +113,9 @@ def _host(text: str) -> str:
 def _url(text: str) -> str:
     # It goes into headers, so only what can do no harm there.
     match = _URL.match(text)
-    if match is None or int(match[1] or 1) > _PORT_MAX:
-        msg = "an address such as https://countersign.example.com"
+    host = text.partition("://")[2].partition("/")[0]
+    if match is None or int(match[1] or 1) > _PORT_MAX or is_wildcard(host):
+        msg = "an address that clients can reach, such as https://countersign.example.com"
         raise ValueError(msg)
     return text.rstrip("/")
 
@@ -274,7 +277,9 @@ SETTINGS: Final[dict[str, Setting]] = {
         _url,
         None,
         "https://countersign.example.com",
-        "How clients reach the service, for links in answers. Left out: host and port.",
+        "How clients reach the service: links, tokens and the names of the logs are made from it. "
+        "Left out: host and port. It must be set where `COUNTERSIGN_HOST` is not a loopback "
+        "address.",
     ),
     "trusted_proxies": Setting(
         _networks,
@@ -347,7 +352,14 @@ SETTINGS: Final[dict[str, Setting]] = {
         _port,
         None,
         "9090",
-        "Port for `/metrics`, on the same host. Left out: no metrics are served.",
+        "Port for `/metrics`. Left out: no metrics are served.",
+    ),
+    "metrics_host": Setting(
+        _host,
+        "127.0.0.1",
+        "10.0.0.5",
+        "Address to listen on for `/metrics`. They say how much business is done, to whoever asks: "
+        "let only your monitoring reach it.",
     ),
     "security_contact": Setting(
         _contact,
@@ -394,6 +406,14 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             mistakes.append(f"{origin}: expected {error}")
     if values.get("metrics_port") is not None and values["metrics_port"] == values.get("port"):
         mistakes.append(f"{PREFIX}METRICS_PORT: expected another port than {PREFIX}PORT")
+    if values.get("host") and "public_url" in values:
+        host = values["host"]
+        if values["public_url"] is None and not is_loopback(host):
+            mistakes.append(
+                f"{PREFIX}PUBLIC_URL: expected the address by which clients reach the service, "
+                f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
+                "from it"
+            )
     if mistakes:
         raise InvalidConfiguration("\n".join(mistakes))
     values["secret_key_file"] = values["secret_key_file"] or values["data_dir"] / "secret.key"

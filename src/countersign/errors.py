@@ -443,6 +443,12 @@ class SchemaMismatch(OperatorError):
     code = "schema_mismatch"
 
 
+class DatabasePermissionDenied(OperatorError):
+    """The role of COUNTERSIGN_DATABASE_URL may not do this."""
+
+    code = "database_permission_denied"
+
+
 class SealingSuspended(OperatorError):
     """Records are not sealed at the moment."""
 

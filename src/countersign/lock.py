@@ -5,11 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from countersign.errors import DataDirectoryLocked
+from countersign.errors import DataDirectoryLocked, InvalidConfiguration
 
 _NAME: Final = "server.lock"
 
@@ -20,8 +20,13 @@ def only_server(data_dir: Path) -> Iterator[None]:
 
     Raises:
         DataDirectoryLocked: another server holds it.
+        InvalidConfiguration: the directory cannot be written.
     """
-    descriptor = os.open(data_dir / _NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        descriptor = os.open(data_dir / _NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        msg = f"The data directory {data_dir} cannot be written: {error.strerror}."
+        raise InvalidConfiguration(msg) from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,8 +37,9 @@ def only_server(data_dir: Path) -> Iterator[None]:
                 f"{data_dir.resolve()}. Stop it, or give this one its own COUNTERSIGN_DATA_DIR."
             )
             raise DataDirectoryLocked(msg) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # the disk is full: the lock holds without the number in it
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)

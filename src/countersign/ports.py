@@ -657,6 +657,14 @@ class AnchorPost(Protocol):
 class HeadStore(Protocol):
     """Where the last published checkpoint of each mode is kept, outside the database."""
 
+    def check(self) -> None:
+        """Find out whether a checkpoint could be kept.
+
+        Raises:
+            HeadUnavailable: it could not.
+        """
+        ...
+
     def read(self, mode: Mode) -> bytes | None:
         """The signed note; None if none was published from here yet.
 
@@ -931,6 +939,23 @@ class HousekeepingStore(Protocol):
 
     async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
         """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
+        ...
+
+    async def try_writing(self) -> None:
+        """Commit a transaction that writes, and leaves everything as it was.
+
+        Raises:
+            StorageUnavailable: the disk is full, the database read-only or out of reach.
+            Overloaded: another process holds the lock for writing.
+        """
+        ...
+
+    async def copies_remain(self) -> bool:
+        """Whether the write-ahead log may hold what was erased."""
+        ...
+
+    async def empty_log(self) -> bool:
+        """Empty the write-ahead log; False if another process reads and so keeps it."""
         ...
 
 

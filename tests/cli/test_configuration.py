@@ -25,6 +25,7 @@ MISTAKES = {
     "WEBHOOK_TIMEOUT_SECONDS": "0",
     "WEBHOOK_ALLOW_PRIVATE": "perhaps",
     "METRICS_PORT": "0",
+    "METRICS_HOST": "metrics.example.com",
     "SECURITY_CONTACT": "security@example.com",
     "WORKERS": "2",
 }

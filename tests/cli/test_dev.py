@@ -29,6 +29,19 @@ def run_curl(line: str) -> object:
     return httpx2.get(words[3], headers={name: value}).raise_for_status().json()
 
 
+def test_dev_adds_no_demo_account_to_a_deployment_that_others_know(bench: Bench) -> None:
+    """In the shell of a production server, and beside it with nothing but its data directory."""
+    own = bench.but(PUBLIC_URL="https://evidence.example.com", PORT=str(free_port()))
+    assert "countersign serve" in own.refused("dev")
+    assert not bench.data_dir.exists()
+    own.run("init")
+    for production in (own, bench.but(PORT=str(free_port()))):
+        said = production.refused("dev")
+        assert "invalid_configuration" in said
+        assert "evidence.example.com" in said
+        assert production.read("accounts", "list") == []
+
+
 def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path) -> None:
     port = free_port()
     own, log = bench.but(PORT=str(port)), tmp_path / "log"

@@ -112,7 +112,45 @@ def test_an_unknown_variable_is_warned_of_and_no_more(initialised: Bench) -> Non
     with running_server(initialised.but(PROT="8080")) as server:
         said = server.log.read_text()
     assert "warning: COUNTERSIGN_PROT is not a setting" in said
-    assert f"Countersign serves {server.url}" in said
+    port = server.url.rpartition(":")[2]
+    assert f"Countersign serves {server.url} on 127.0.0.1 port {port}\n" in said
+
+
+def test_the_address_that_is_listened_on_is_said_beside_the_public_one(initialised: Bench) -> None:
+    with running_server(initialised, PUBLIC_URL="https://evidence.example.com") as server:
+        port = server.url.rpartition(":")[2]
+        expected = f"Countersign serves https://evidence.example.com on 127.0.0.1 port {port}\n"
+        assert expected in server.log.read_text()
+
+
+@pytest.mark.parametrize("name", ["secret.key", "key-encryption.key"])
+def test_a_key_file_that_others_can_read_is_warned_of(initialised: Bench, name: str) -> None:
+    key = initialised.data_dir / name
+    key.chmod(0o644)
+    with running_server(initialised) as server:
+        assert f"warning: others can read or change {key} (mode 0644)" in server.log.read_text()
+    key.chmod(0o600)
+    with running_server(initialised) as server:
+        assert "warning" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("command", ["serve", "dev"])
+def test_a_directory_that_cannot_be_written_is_refused_without_a_traceback(
+    initialised: Bench, command: str
+) -> None:
+    # Root may write wherever permissions forbid it, so something stands in the way.
+    (initialised.data_dir / "server.lock").mkdir()
+    said = initialised.but(PORT=str(free_port())).refused(command)
+    assert "invalid_configuration" in said
+    assert str(initialised.data_dir) in said
+
+
+def test_a_key_file_that_cannot_be_written_is_refused_without_a_traceback(bench: Bench) -> None:
+    (bench.data_dir.parent / "file").write_text("in the way")
+    place = bench.data_dir.parent / "file" / "secret.key"
+    said = bench.but(SECRET_KEY_FILE=str(place)).refused("init")
+    assert "invalid_configuration" in said
+    assert str(place) in said
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from countersign.domain.conformance import KEPT, Provocation
 from tests.conformance.test_provocations import armed, seen, under_a_run
 from tests.docs.test_serving_role import (
-    APP,
-    OWNER,
+    as_app,
     cluster,  # noqa: F401 - a fixture
-    connect,
-    documented_sql,
-    url,
+    grant,
+    owner,  # noqa: F401 - a fixture
 )
 from tests.http.backstage import Operator
 from tests.http.calls import acknowledge, refusal
@@ -26,27 +23,19 @@ from tests.support.service import Deployment, running_server
 pytestmark = pytest.mark.postgres
 
 
-def test_servers_with_the_documented_grants_can_watch_provoke_and_tidy(
+def test_servers_with_the_printed_grants_can_watch_provoke_and_tidy(
     cluster: postgres.PostgresServer,  # noqa: F811 - a fixture
-    tmp_path: Path,
+    owner: Deployment,  # noqa: F811 - a fixture
 ) -> None:
     """What was seen is written down, what is armed is taken, and old runs are deleted."""
-    makes, grants = documented_sql()
-    with cluster.connect() as connection:
-        for statement in makes:
-            connection.execute(statement.encode())
-    owner = Deployment(data_dir=tmp_path / "data", settings={"DATABASE_URL": url(cluster, OWNER)})
-    owner.run("init")
-    with connect(cluster, OWNER) as connection:
-        for statement in grants:
-            connection.execute(statement.encode())
+    grant(owner, cluster)
     with Operator(owner) as operator:
         account_id = operator.account()
         with under_a_run(operator, operator.account()):
             pass
         old = int((datetime.now(UTC) - KEPT - timedelta(days=1)).timestamp() * 1000)
         operator.execute("UPDATE conformance_runs SET active_until = :old", old=old)
-        with running_server(owner, DATABASE_URL=url(cluster, APP)) as server:
+        with running_server(as_app(owner, cluster)) as server:
             key = operator.key(account_id).token
             provocation = Provocation.ACKNOWLEDGMENT_REFUSED
             with (

@@ -82,7 +82,7 @@ def test_a_completed_notice_goes_live_as_the_readme_says(tmp_path: Path) -> None
         [block for block in _bash(README) if block.section == GOING_LIVE],
         directory=tmp_path,
         environment=_environment(),
-        placeholders={"/var/lib/countersign": str(deployment.data_dir)},
+        placeholders={"$HOME/countersign-live": str(deployment.data_dir)},
     )
     begun, shown = printed.values()
     assert "evidence.example.com/v1/log/live/1" in begun

@@ -47,8 +47,9 @@ def test_configuration_md_shows_every_setting() -> None:
 
 @pytest.mark.parametrize(("name", "setting"), SETTINGS.items(), ids=list(SETTINGS))
 def test_the_example_of_a_setting_is_accepted(name: str, setting: Setting) -> None:
-    """Whoever copies an example gets a server that starts."""
-    loaded = load_settings({PREFIX + name.upper(): setting.example})
+    """Whoever copies an example gets a server that starts; that of the host wants a name, too."""
+    named = {PREFIX + "PUBLIC_URL": SETTINGS["public_url"].example}
+    loaded = load_settings(named | {PREFIX + name.upper(): setting.example})
     assert getattr(loaded, name) == setting.read(setting.example)
 
 

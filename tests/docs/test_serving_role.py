@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,12 +15,14 @@ import pytest
 
 from countersign.domain.instant import rfc3339
 from countersign.simulators.protocol import Session
-from countersign.storage.tables import PROTECTED
+from countersign.storage.serving_role import RIGHTS
+from countersign.storage.tables import PROTECTED, metadata
+from tests.cli.serving import running, wait_for
 from tests.docs.markdown import ROOT, read
 from tests.sandbox import calls
 from tests.support import postgres
 from tests.support.providers import playing
-from tests.support.service import Deployment, running_server
+from tests.support.service import Deployment, free_port, running_server
 
 pytestmark = pytest.mark.postgres
 DATABASE = "countersign"
@@ -33,16 +36,43 @@ def cluster() -> Iterator[postgres.PostgresServer]:
         yield server
 
 
-def documented_sql() -> tuple[list[str], list[str]]:
-    """The statements of the page: those for the superuser, and those for the owner."""
+def documented_roles() -> list[str]:
+    """The statements of the page for the superuser."""
     blocks = [block.text for block in read(ROOT / "docs" / "operate.md").blocks]
-    makes = next(text for text in blocks if "CREATE ROLE countersign_owner" in text)
-    grants = next(text for text in blocks if "GRANT USAGE ON SCHEMA" in text)
-    return _statements(makes), _statements(grants)
+    return _statements(next(text for text in blocks if "CREATE ROLE countersign_owner" in text))
 
 
 def _statements(text: str) -> list[str]:
     return [statement.strip() for statement in text.split(";") if statement.strip()]
+
+
+@pytest.fixture
+def owner(cluster: postgres.PostgresServer, tmp_path: Path) -> Deployment:
+    """Give a deployment as the owner sees it, with a role for servers that may do nothing."""
+    with cluster.connect() as connection:
+        for statement in documented_roles():
+            connection.execute(statement.encode())
+    made = Deployment(data_dir=tmp_path / "data", settings={"DATABASE_URL": url(cluster, OWNER)})
+    made.run("init")
+    return made
+
+
+def as_app(owner: Deployment, cluster: postgres.PostgresServer) -> Deployment:
+    """The same deployment under the role of servers."""
+    return Deployment(data_dir=owner.data_dir, settings={"DATABASE_URL": url(cluster, APP)})
+
+
+def grant(owner: Deployment, cluster: postgres.PostgresServer) -> None:
+    """Run what the command prints, as the owner."""
+    printed = owner.run("database", "grants", "--role", APP).stdout
+    with connect(cluster, OWNER) as connection:
+        for statement in _statements(printed):
+            connection.execute(statement.encode())
+
+
+def test_every_table_says_what_servers_may_do_with_it() -> None:
+    """A new table has to be thought through: an empty right is one that servers do not need."""
+    assert set(RIGHTS) == {*metadata.tables, "alembic_version"}
 
 
 def url(server: postgres.PostgresServer, role: str) -> str:
@@ -50,19 +80,11 @@ def url(server: postgres.PostgresServer, role: str) -> str:
     return server.url(DATABASE).replace("postgres@", f"{role}@", 1)
 
 
-def test_servers_need_no_more_than_the_documented_grants(
-    cluster: postgres.PostgresServer, tmp_path: Path
+def test_servers_need_no_more_than_the_printed_grants(
+    cluster: postgres.PostgresServer, owner: Deployment, tmp_path: Path
 ) -> None:
     """Every kind of request is answered, everything that runs beside them works."""
-    makes, grants = documented_sql()
-    with cluster.connect() as connection:
-        for statement in makes:
-            connection.execute(statement.encode())
-    owner = Deployment(data_dir=tmp_path / "data", settings={"DATABASE_URL": url(cluster, OWNER)})
-    owner.run("init")
-    with connect(cluster, OWNER) as connection:
-        for statement in grants:
-            connection.execute(statement.encode())
+    grant(owner, cluster)
     account = owner.account("vendor")
     keys = {mode: owner.key(account, mode) for mode in ("test", "live")}
     with playing("stripe") as provider, running_server(owner, DATABASE_URL=url(cluster, APP)) as s:
@@ -90,6 +112,130 @@ def test_servers_need_no_more_than_the_documented_grants(
             ):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute(statement.encode())
+        _keeps_the_keys_of_records(connection)
+
+
+def _keeps_the_keys_of_records(connection: psycopg.Connection) -> None:
+    """As the role of servers, try to make what is personal unreadable."""
+    statement = b"SELECT count(*) FROM shred_keys"
+    before = connection.execute(statement).fetchone()
+    assert before is not None
+    assert before[0] > 1
+    for refused in (
+        "UPDATE shred_keys SET key = ''",
+        "TRUNCATE shred_keys",
+        "ALTER TABLE shred_keys DISABLE TRIGGER ALL",
+        "SET session_replication_role = replica",
+        "CREATE TEMPORARY TABLE erasures (record_id text)",
+        "INSERT INTO erasures SELECT record_id, 0, 'x' FROM shred_keys",
+        "DROP FUNCTION shred_keys_of_records",
+        "CREATE SCHEMA mine",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(refused.encode())
+    for path in ("public", "pg_temp, public", "nowhere"):
+        connection.execute(f"SET search_path = {path}".encode())
+        with pytest.raises(psycopg.errors.RaiseException, match="only with its erasure"):
+            connection.execute(
+                b"DELETE FROM public.shred_keys WHERE record_id IN (SELECT id FROM public.records)"
+            )
+    connection.execute(b"RESET search_path")
+    assert connection.execute(statement).fetchone() == before
+
+
+def test_an_owner_erases_what_the_role_of_servers_may_not(
+    cluster: postgres.PostgresServer, owner: Deployment
+) -> None:
+    """The command says what the role lacks, and the owner's goes through."""
+    grant(owner, cluster)
+    key = owner.key(owner.account("vendor"))
+    app = as_app(owner, cluster)
+    with running_server(app) as server, server.client(key) as client:
+        order = calls.order(client, calls.buyer(client))
+    denied = app.run("erase", order["ack_id"], "--yes", check=False)
+    assert denied.returncode == 1
+    assert "error (database_permission_denied)" in denied.stderr
+    assert "permission denied for table" in denied.stderr
+    done = owner.run("erase", order["ack_id"], "--yes")
+    assert "shred-keys.db" not in done.stderr
+    assert "archived WAL" in done.stderr
+
+
+def test_the_role_of_servers_may_init_where_nothing_is_to_be_made(
+    cluster: postgres.PostgresServer, owner: Deployment
+) -> None:
+    """The container runs `init` before each start, whatever the role."""
+    grant(owner, cluster)
+    app = as_app(owner, cluster)
+    assert "schema of the database is up to date" in app.run("init").stderr
+    with connect(cluster, OWNER) as connection:
+        connection.execute(b"UPDATE alembic_version SET version_num = '0001'")
+    denied = app.run("init", check=False)
+    assert denied.returncode == 1
+    assert "error (database_permission_denied)" in denied.stderr
+    assert "owns the tables" in denied.stderr
+    assert "Traceback" not in denied.stderr
+
+
+def test_the_entry_point_of_the_container_works_with_the_role_of_servers(
+    cluster: postgres.PostgresServer, owner: Deployment, tmp_path: Path
+) -> None:
+    """It is run here as it stands in the Containerfile, without the container."""
+    grant(owner, cluster)
+    _, _, words = (ROOT / "Containerfile").read_text(encoding="utf-8").partition("ENTRYPOINT ")
+    app = Deployment(
+        data_dir=owner.data_dir,
+        settings={"DATABASE_URL": url(cluster, APP), "PORT": str(free_port())},
+    )
+    environment = app.environment
+    environment["PATH"] = f"{Path(sys.prefix, 'bin')}:{environment['PATH']}"
+    with running(json.loads(words), environment, tmp_path / "log") as process:
+        said = wait_for(process, tmp_path / "log", "Countersign serves")
+        assert "schema of the database is up to date" in said
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_a_server_names_every_right_that_its_role_lacks(
+    cluster: postgres.PostgresServer, owner: Deployment
+) -> None:
+    """At once, and before it serves; so does a command, of the table that it needs."""
+    app = as_app(owner, cluster)
+    for command in (("serve",), ("accounts", "create", "vendor"), ("init",)):
+        denied = app.run(*command, check=False)
+        assert denied.returncode == 1
+        assert "error (database_permission_denied)" in denied.stderr
+        assert "Traceback" not in denied.stderr
+    grant(owner, cluster)
+    with connect(cluster, OWNER) as connection:
+        connection.execute(b"REVOKE ALL ON clearances FROM countersign_app")
+        connection.execute(b"REVOKE UPDATE (name) ON accounts FROM countersign_app")
+        connection.execute(b"REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM countersign_app")
+    lacks = app.run("serve", check=False).stderr
+    for right in ("SELECT on clearances", "INSERT on clearances", "UPDATE on accounts", "USAGE on"):
+        assert right in lacks
+    assert f"countersign database grants --role {APP}" in lacks.replace("\n", " ")
+    denied = app.run("accounts", "create", "vendor", check=False)
+    assert "permission denied for table accounts" in denied.stderr
+
+
+def test_a_right_that_is_taken_while_a_server_runs_is_named_in_its_log(
+    cluster: postgres.PostgresServer, owner: Deployment
+) -> None:
+    """Callers get a bare 500; others in the same batch get their responses."""
+    grant(owner, cluster)
+    key = owner.key(owner.account("vendor"))
+    with running_server(as_app(owner, cluster)) as server, server.client(key) as client:
+        order = calls.order(client, calls.buyer(client))
+        with connect(cluster, OWNER) as connection:
+            connection.execute(b"REVOKE ALL ON clearances FROM countersign_app")
+        refused = client.post("/v1/clearances", json=order)
+        assert refused.status_code == 500
+        assert refused.json()["error"]["code"] == "internal_error"
+        calls.order(client, order["cbid"])
+        said = server.log.read_text()
+    assert "permission denied for table clearances" in said
+    assert "unexpected_error" not in said
 
 
 def connect(server: postgres.PostgresServer, role: str) -> psycopg.Connection:

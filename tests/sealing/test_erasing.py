@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from countersign.evidence.verification import verify_file
+from countersign.storage.engine import sqlite_module
+from tests.cli.serving import wait_until
 from tests.sealing.acts import acknowledge, check, get, policy_of
 from tests.support.service import Deployment, running_server
 
@@ -50,6 +53,28 @@ def test_nothing_personal_stands_in_any_file(embedded: Deployment) -> None:
     for seen in (running, files(embedded.data_dir), server.log.read_bytes()):
         for text in (*PLANTED.values(), "planted-provider-session"):
             assert not [form for form in hidden_forms(text) if form in seen], text
+
+
+def test_erasing_claims_no_more_than_has_left_the_write_ahead_log(embedded: Deployment) -> None:
+    """While another process reads, the key stays in the log; a server empties it afterwards."""
+    key = embedded.key(embedded.account("vendor"))
+    with running_server(embedded) as server, server.client(key) as client:
+        ack_id = acknowledge(client, **PLANTED)
+        with closing(sqlite_module().connect(embedded.data_dir / "countersign.db")) as reader:
+            reader.execute("BEGIN")
+            keys = reader.execute("SELECT record_id, key FROM shred_keys").fetchall()
+            shred_key = dict(keys)[ack_id]
+            done = embedded.run("erase", ack_id, "--yes", "--json")
+            assert json.loads(done.stdout)["copies_remain"] is True
+            assert "still holds copies" in done.stderr.replace("\n", " ")
+            assert embedded.read("vault", "status")["erased_copies_remain"] is True
+            assert shred_key in files(embedded.data_dir)
+    # The next housekeeping is that of the next start.
+    with running_server(embedded):
+        wait_until(
+            lambda: not embedded.read("vault", "status")["erased_copies_remain"], "an empty log"
+        )
+        assert shred_key not in files(embedded.data_dir)
 
 
 def test_an_erased_acknowledgment_keeps_its_record_and_its_proof(own: Deployment) -> None:

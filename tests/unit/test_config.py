@@ -48,6 +48,7 @@ CASES: dict[str, tuple[str, object, str | None]] = {
     "webhook_timeout_seconds": ("5", 5, "0"),
     "webhook_allow_private": ("true", True, "maybe"),
     "metrics_port": ("9090", 9090, "0"),
+    "metrics_host": ("10.0.0.5", "10.0.0.5", "example.com"),
     "security_contact": (
         "mailto:security@example.com",
         "mailto:security@example.com",
@@ -55,6 +56,7 @@ CASES: dict[str, tuple[str, object, str | None]] = {
     ),
     "workers": ("1", 1, "2"),
 }
+NAMED = {"public_url": "https://countersign.example.com"}
 REFUSED = [name for name, (_, _, wrong) in CASES.items() if wrong is not None]
 
 
@@ -98,6 +100,7 @@ def test_the_defaults_need_nothing_to_be_set() -> None:
         provider_proxy_url=None,
         provider_ca_file=None,
         metrics_port=None,
+        metrics_host="127.0.0.1",
         security_contact=None,
         webhook_timeout_seconds=15,
         webhook_allow_private=False,
@@ -133,8 +136,8 @@ def test_a_variable_beats_the_file(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_example_of_the_documentation_is_accepted(name: str) -> None:
-    """People copy them."""
-    load_settings(variables(**{name: SETTINGS[name].example}))
+    """People copy them; that of the host is for a server which has a name."""
+    load_settings(variables(**NAMED | {name: SETTINGS[name].example}))
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import click
 
 from countersign.bootstrap import Deployment
 from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.config import load_settings
 from countersign.domain.erasure import ErasureReason, Hold
 from countersign.domain.instant import from_ns, rfc3339
 from countersign.errors import OnHold
@@ -54,7 +55,10 @@ def erase(
     what = f"{subject}: the disclosures of {number} record{'' if number == 1 else 's'}"
     if plan.buyer:
         what += ", and the buyer itself"
-    answer = {"id": subject, "records": [record.record_id for record in plan.records]}
+    answer: dict[str, Any] = {
+        "id": subject,
+        "records": [record.record_id for record in plan.records],
+    }
     if not plan.records and not plan.buyer:
         say(f"{subject} was erased before: there is nothing left to destroy.")
         show(answer | {"erased": True}, "", as_json=as_json)
@@ -66,12 +70,30 @@ def erase(
         show(answer | {"erased": False}, "\n".join(answer["records"]), as_json=as_json)
         return
     confirm(f"Destroy {what}? This cannot be undone.", yes=yes)
-    _erase(plan, ErasureReason(reason))
+    remain = not _erase(plan, ErasureReason(reason))
+    say(f"Destroyed: {what}.")
+    _say_what_can_bring_it_back(remain=remain)
+    answer |= {"erased": True, "copies_remain": remain}
+    show(answer, "\n".join(answer["records"]), as_json=as_json)
+
+
+def _say_what_can_bring_it_back(*, remain: bool) -> None:
+    if load_settings().database_url is not None:
+        say(
+            "Old dumps of the table shred_keys, physical backups and archived WAL can bring it "
+            "back: keep none of them from before this."
+        )
+        return
     say(
-        f"Destroyed: {what}. Old copies of shred-keys.db beside old backups can bring it back: "
-        "delete all but the newest, which has to be made after this."
+        "Old copies of shred-keys.db beside old backups can bring it back: delete all but the "
+        "newest, which has to be made after this."
     )
-    show(answer | {"erased": True}, "\n".join(answer["records"]), as_json=as_json)
+    if remain:
+        say(
+            "warning: countersign.db-wal still holds copies, since another process reads the "
+            "database (a backup, a shell). Once that has ended, a running server empties the file "
+            "within ten minutes. `countersign vault status` says whether copies remain."
+        )
 
 
 @click.group()
@@ -143,7 +165,8 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     erased: list[str] = []
     if free and not dry_run:
         confirm(f"Destroy the disclosures of {len(free)} records for good?", yes=yes)
-        erased = _erase_due(free)
+        erased, forgotten = _erase_due(free)
+        _say_what_can_bring_it_back(remain=not forgotten)
         if len(erased) < len(free):
             say(f"{len(erased)} were erased; {len(free) - len(erased)} came to be on hold.")
     answer = {
@@ -169,9 +192,9 @@ async def _plan(
 
 
 @with_deployment
-async def _erase(deployment: Deployment, plan: Plan, reason: ErasureReason) -> None:
+async def _erase(deployment: Deployment, plan: Plan, reason: ErasureReason) -> bool:
     await deployment.erase(plan, reason)
-    await deployment.database.forget()
+    return await deployment.housekeeping.forget()
 
 
 @with_deployment
@@ -180,7 +203,7 @@ async def _due(deployment: Deployment) -> list[Due]:
 
 
 @with_deployment
-async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> list[str]:
+async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> tuple[list[str], bool]:
     erased = []
     for number, due in enumerate(found, 1):
         plan = await deployment.erase.plan(due.record_id)
@@ -192,8 +215,7 @@ async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> list[str]:
             erased.append(due.record_id)
         if number % _PROGRESS_EVERY == 0:
             say(f"{number} of {len(found)}")
-    await deployment.database.forget()
-    return erased
+    return erased, await deployment.housekeeping.forget()
 
 
 @with_deployment

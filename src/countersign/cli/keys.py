@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
 from countersign.bootstrap import Deployment
-from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
+from countersign.cli.support import (
+    Duration,
+    command,
+    confirm,
+    say,
+    say_if_local,
+    show,
+    with_deployment,
+)
 from countersign.domain.instant import rfc3339
 from countersign.domain.key import ApiKey, Scope, parse_scopes
 from countersign.domain.mode import Mode
-from countersign.evidence.entry import entry_host
 from countersign.services.accounts import REVOCATION_LAG_SECONDS, NewKey
 
 
@@ -106,24 +111,9 @@ async def _create(
     owner = await deployment.accounts.get(account)
     made = await deployment.keys.create(owner, mode, scopes, lifetime)
     live = (await deployment.seal_log.current()).get(Mode.LIVE)
-    if mode is Mode.LIVE and live is not None and _is_loopback(entry_host(live.origin)):
-        say(
-            f"warning: the live log is called {live.origin}, and stays so: nobody else can reach "
-            "it by that name. Set COUNTERSIGN_PUBLIC_URL before the first `countersign init` of "
-            "another data directory, or begin a new epoch: countersign log recover --new-epoch "
-            "--host NAME"
-        )
+    if mode is Mode.LIVE and live is not None:
+        say_if_local(live.origin)
     return made
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether a host, with its port if there is one, is this machine and no other."""
-    name = (urlsplit(f"//{host}").hostname or "").lower()
-    try:
-        address = ip_address(name)
-    except ValueError:
-        return name == "localhost" or name.endswith(".localhost")
-    return address.is_loopback or address.is_unspecified
 
 
 @with_deployment

@@ -12,7 +12,15 @@ from typing import Any
 import click
 
 from countersign.bootstrap import Deployment
-from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
+from countersign.cli.support import (
+    Duration,
+    command,
+    confirm,
+    say,
+    say_if_local,
+    show,
+    with_deployment,
+)
 from countersign.domain.instant import rfc3339
 from countersign.domain.log import LogKey
 from countersign.domain.mode import Mode
@@ -44,7 +52,7 @@ The ways out:
     {mode}.checkpoint in COUNTERSIGN_LOG_HEAD_DIR, where it is newer than the loss):
     countersign log recover --mode {mode} --published-head FILE
     It is taken only if the database holds exactly that checkpoint, and if `heads` keeps no later
-    one. Is what is kept there not of this deployment, say so with --overrule-kept-head.
+    one. If that one belongs to another deployment, add --overrule-kept-head.
  3. If the file {mode}.checkpoint is gone while the database has lost nothing: put the file back, or
     take the database's own head for the last published one:
     countersign log recover --mode {mode} --adopt-database-head
@@ -63,7 +71,7 @@ def log() -> None:
 @command
 def status(*, as_json: bool) -> None:
     """Tell the size of each log, what waits to be sealed, and why if sealing is suspended."""
-    states = _status()
+    states = log_states()
     lines = []
     for state in states:
         doing = f"suspended: {state.suspended}" if state.suspended else "sealing"
@@ -155,6 +163,8 @@ def recover(
         confirm(f"Begin a new epoch of the {mode} log? The old one ends for good.", yes=yes)
         begun = _new_epoch(Mode(mode), reason, host, note)
         say(f"{begun.origin} has begun. Hand out its key:")
+        if begun.mode is Mode.LIVE:
+            say_if_local(begun.origin)
         show({"origin": begun.origin, "vkey": begun.vkey}, begun.vkey, as_json=as_json)
         return
     if note is not None:
@@ -165,7 +175,7 @@ def recover(
         confirm("Has the database lost nothing, and was it never restored?", yes=yes)
         size = _adopt(Mode(mode), reason).size
         say(f"The checkpoint of size {size} is kept, and the log tells so. Sealing goes on.")
-    (state,) = [state for state in _status() if state.log.mode is Mode(mode)]
+    (state,) = [state for state in log_states() if state.log.mode is Mode(mode)]
     if state.suspended is None:
         say(f"{state.log.origin} is not suspended: there is nothing to recover.")
     else:
@@ -174,8 +184,11 @@ def recover(
 
 
 @with_deployment
-async def _status(deployment: Deployment) -> Sequence[LogState]:
-    # Seals what waits, and finds out on the way whether that is possible.
+async def log_states(deployment: Deployment) -> Sequence[LogState]:
+    """How the newest log of each mode is doing.
+
+    Seals what waits, and finds out on the way whether that is possible.
+    """
     with suppress(InternalError):  # the database is damaged: the states tell that
         await deployment.seal_log.settle()
     return await deployment.seal_log.states()

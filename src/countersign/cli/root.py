@@ -11,6 +11,7 @@ from countersign.cli.backup import backup, restore
 from countersign.cli.buyers import buyers
 from countersign.cli.clearances import clearances
 from countersign.cli.conformance import conformance
+from countersign.cli.database import database
 from countersign.cli.erase import erase, holds, retention
 from countersign.cli.keys import keys
 from countersign.cli.log import log
@@ -50,6 +51,7 @@ for part in (
     verify,
     log,
     vault,
+    database,
     erase,
     holds,
     retention,

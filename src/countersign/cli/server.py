@@ -8,13 +8,23 @@ from contextlib import nullcontext
 
 import click
 
-from countersign.bootstrap import Deployment, initialise, open_deployment, shipped_notice_files
-from countersign.cli.support import command, say, show
+from countersign.bootstrap import (
+    Deployment,
+    check_serving_role,
+    initialise,
+    loose_key_files,
+    open_deployment,
+    shipped_notice_files,
+)
+from countersign.cli.log import log_states
+from countersign.cli.support import command, say, say_if_local, show
 from countersign.config import Settings, load_settings, unknown_variables
+from countersign.domain.host import is_loopback
 from countersign.domain.key import KeyKind
 from countersign.domain.mode import Mode
 from countersign.domain.notice_file import parse_notice_file
-from countersign.errors import NotInitialised, UnknownAccount
+from countersign.errors import InvalidConfiguration, NotInitialised, UnknownAccount
+from countersign.evidence.entry import entry_host
 from countersign.lock import only_server
 
 _DEMO_ACCOUNT = "demo"
@@ -25,24 +35,30 @@ _DEMO_ACCOUNT = "demo"
 def init(*, as_json: bool) -> None:
     """Make or upgrade the database, the secret key and the notices; harmless twice."""
     settings = load_settings()
-    published = asyncio.run(initialise(settings))
-    origins = asyncio.run(_origins(settings))
+    done = asyncio.run(initialise(settings))
+    logs = log_states()
+    origins = [state.log.origin for state in logs]
+    live = next(state.log.origin for state in logs if state.log.mode is Mode.LIVE)
+    if not done.upgraded:
+        say("The schema of the database is up to date.")
     say(f"Ready in {settings.data_dir.resolve()}.")
-    say(f"The logs are called {' and '.join(origins)}. These names stay.")
-    for publication in published:
+    if any(state.suspended for state in logs):
+        say(f"The newest logs are {' and '.join(origins)}. Sealing is suspended.")
+        say("`countersign log recover` explains how to go on: in these logs, or in new ones.")
+    else:
+        say(f"The logs are called {' and '.join(origins)}. These names stay.")
+        say_if_local(live)
+    for publication in done.published:
         content = publication.content
         say(f"Notice {content.id} version {content.version} is published.")
         for gap in content.text_gaps:
             say(f"  incomplete: {gap}")
     if as_json:
-        notices = [{"notice_id": p.content.id, "version": p.content.version} for p in published]
+        notices = [
+            {"notice_id": p.content.id, "version": p.content.version} for p in done.published
+        ]
         place = str(settings.data_dir.resolve())
         show({"data_dir": place, "notices": notices, "logs": origins}, "", as_json=True)
-
-
-async def _origins(settings: Settings) -> list[str]:
-    async with open_deployment(settings) as deployment:
-        return [log.origin for log in (await deployment.seal_log.current()).values()]
 
 
 @click.command()
@@ -59,9 +75,26 @@ def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
     from countersign.http.server import refuse_taken  # noqa: PLC0415 - see _serve
 
     settings = load_settings()
+    _refuse_production(settings.public_url.partition("://")[2])
     refuse_taken(settings.host, settings.port)
     asyncio.run(initialise(settings))
     _serve(settings, demo=True)
+
+
+def _refuse_production(name: str) -> None:
+    """Keep the demo account out of a deployment that others know; `name` is that of its log."""
+    if not is_loopback(entry_host(name)):
+        msg = (
+            f"This deployment is called {entry_host(name)}, so others know it, and `countersign "
+            "dev` (`make run`) would add a demo account to it. Start it with `countersign serve`. "
+            "To try things out, unset COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_DATA_DIR."
+        )
+        raise InvalidConfiguration(msg)
+
+
+def _warn_of_loose_keys(settings: Settings) -> None:
+    for file, mode in loose_key_files(settings):
+        say(f"warning: others can read or change {file} (mode {mode:04o}): chmod 600 {file}")
 
 
 def _serve(settings: Settings, *, demo: bool) -> None:
@@ -72,16 +105,20 @@ def _serve(settings: Settings, *, demo: bool) -> None:
 
     for name in unknown_variables():
         say(f"warning: {name} is not a setting of this release and has no effect.")
+    _warn_of_loose_keys(settings)
+    check_serving_role(settings)
     embedded = settings.database_url is None
     if embedded and not settings.data_dir.is_dir():
         raise NotInitialised
     lock = only_server(settings.data_dir) if embedded else nullcontext()
 
+    address = f"Countersign serves {settings.public_url} on {settings.host} port {settings.port}"
+
     async def run() -> None:
         async with open_deployment(settings) as deployment:
             if demo:
                 await _greet(deployment)
-            await serve_http(deployment, lambda: say(f"Countersign serves {settings.public_url}"))
+            await serve_http(deployment, lambda: say(address))
 
     with lock:
         uvloop.run(run())
@@ -89,6 +126,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
 
 async def _greet(deployment: Deployment) -> None:
     """Make the demo account and its first test key, and show a line to try."""
+    _refuse_production((await deployment.seal_log.current())[Mode.LIVE].origin)
     try:
         account = await deployment.accounts.get(_DEMO_ACCOUNT)
     except UnknownAccount:

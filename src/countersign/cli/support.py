@@ -17,7 +17,9 @@ from rich.console import Console
 
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
+from countersign.domain.host import is_loopback, is_wildcard
 from countersign.errors import CountersignError
+from countersign.evidence.entry import entry_host
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -82,6 +84,18 @@ def show(value: Any, plain: str, *, as_json: bool) -> None:  # noqa: ANN401 - an
 def say(text: str) -> None:
     """Words for people."""
     console.print(text, markup=False)
+
+
+def say_if_local(origin: str) -> None:
+    """Warn where the name of the live log means nothing on another machine."""
+    host = entry_host(origin)
+    if is_loopback(host) or is_wildcard(host):
+        say(
+            f"warning: the live log is called {origin}, and that name stays. It is good for trying "
+            "things out: no other machine can reach it. For evidence that others verify, set "
+            "COUNTERSIGN_PUBLIC_URL before the first `countersign init` of another data directory, "
+            "or begin a new epoch: countersign log recover --new-epoch --host NAME"
+        )
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -19,13 +19,19 @@ def vault() -> None:
 @vault.command("status")
 @command
 def status(*, as_json: bool) -> None:
-    """Tell the key-encryption keys by their ids, and how many data keys each one wraps."""
-    current, counts = _status()
+    """Show the key-encryption keys by their ids, and how many data keys each one wraps.
+
+    Also whether the write-ahead log of the embedded database still holds copies of erased data.
+    """
+    current, counts, remain = _status()
     lines = [
         f"{id_}  {number} data keys{'  (current)' if id_ == current else ''}"
         for id_, number in counts.items()
     ]
-    show({"current": current, "data_keys": counts}, "\n".join(lines), as_json=as_json)
+    if remain:
+        say("warning: countersign.db-wal holds copies of erased data until a server empties it.")
+    view = {"current": current, "data_keys": counts, "erased_copies_remain": remain}
+    show(view, "\n".join(lines), as_json=as_json)
 
 
 @vault.command("rewrap")
@@ -57,10 +63,11 @@ def rotate(*, yes: bool, as_json: bool) -> None:
 
 
 @with_deployment
-async def _status(deployment: Deployment) -> tuple[str, Mapping[str, int]]:
+async def _status(deployment: Deployment) -> tuple[str, Mapping[str, int], bool]:
     counts = {id_.hex(): number for id_, number in (await deployment.data_keys.counts()).items()}
     ring = deployment.encryption
-    return ring.current_id.hex(), {id_.hex(): 0 for id_ in ring.ids} | counts
+    remain = await deployment.housekeeping.copies_remain()
+    return ring.current_id.hex(), {id_.hex(): 0 for id_ in ring.ids} | counts, remain
 
 
 @with_deployment

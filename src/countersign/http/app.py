@@ -23,6 +23,7 @@ from countersign.errors import (
     InternalError,
     InvalidRequest,
     MethodNotAllowed,
+    OperatorError,
     PayloadTooLarge,
     RateLimited,
     Refusal,
@@ -103,6 +104,9 @@ class App:
                 extra.append((b"allow", self._router.allowed(scope["path"])))
             if scope["method"] not in _WITHOUT_BODY:
                 await incoming.drain()
+        except OperatorError as error:  # such as a missing right: not the caller's to know
+            reply = error_reply(InternalError(), self._help)
+            self._log_refusal(error.code, request_id, scope["method"], reply.status)
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
             _log.error("unexpected_error", request_id=request_id, exc_info=_without_values(error))
             reply = error_reply(InternalError(), self._help)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from threading import Thread
-from typing import Any
+from typing import Final
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     Metric,
     SummaryMetricFamily,
 )
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from countersign.domain.instant import from_ns
@@ -21,6 +22,10 @@ from countersign.ports import Clock
 from countersign.services.deliver_webhooks import DeliverWebhooks
 from countersign.services.seal_log import SealLog
 from countersign.services.watch_verifications import WatchVerifications
+
+_CONNECTIONS_MAX: Final = 32
+"""At a time; beyond them, connections are closed without a response."""
+_SECONDS_MAX: Final = 5.0
 
 
 class Metrics(Collector):
@@ -46,7 +51,7 @@ class Metrics(Collector):
         self._answers[operation, status] += 1
 
     def collect(self) -> Iterator[Metric]:
-        """The current values (called from the thread that serves /metrics)."""
+        """The current values."""
         answers = CounterMetricFamily(
             "countersign_http_answers",
             "Answers by operation and status.",
@@ -133,13 +138,53 @@ class Metrics(Collector):
         yield from (verdicts, asked, refused, pending, oldest)
 
 
-def serve_metrics(metrics: Metrics, host: str, port: int) -> tuple[Any, Thread]:
-    """Serve /metrics on a port of its own; gives the server and its thread.
+async def serve_metrics(
+    metrics: Collector, host: str, port: int, *, seconds_max: float = _SECONDS_MAX
+) -> asyncio.Server:
+    """Serve /metrics on an address of its own, on this event loop.
+
+    Args:
+        metrics: what to serve.
+        host: the address to listen on.
+        port: the port there; 0: any.
+        seconds_max: what a connection may take, from its beginning to the end of the response.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the address is taken.
     """
     registry = CollectorRegistry()
     registry.register(metrics)
-    server, thread = start_http_server(port, host, registry)
-    return server, thread
+    open_connections = 0
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_connections
+        open_connections += 1
+        try:
+            if open_connections <= _CONNECTIONS_MAX:
+                async with asyncio.timeout(seconds_max):
+                    request = await reader.readuntil(b"\r\n\r\n")
+                    writer.write(_response(request, registry))
+                    await writer.drain()
+        except (TimeoutError, OSError, EOFError, asyncio.LimitOverrunError):
+            pass  # whoever asked has gone, or sends no request
+        finally:
+            open_connections -= 1
+            writer.close()
+
+    return await asyncio.start_server(respond, host, port)
+
+
+def _response(request: bytes, registry: CollectorRegistry) -> bytes:
+    method, _, rest = request.partition(b" ")
+    found = rest.partition(b" ")[0].partition(b"?")[0] == b"/metrics"
+    if found and method in {b"GET", b"HEAD"}:
+        status, kind, body = b"200 OK", CONTENT_TYPE_PLAIN_0_0_4.encode(), generate_latest(registry)
+    else:
+        status, kind, body = b"404 Not Found", b"text/plain", b"Only GET /metrics is here.\n"
+    head = (
+        b"HTTP/1.1 " + status,
+        b"Content-Type: " + kind,
+        b"Content-Length: %d" % len(body),
+        b"Connection: close",
+    )
+    return b"\r\n".join(head) + b"\r\n\r\n" + (b"" if method == b"HEAD" else body)

@@ -57,8 +57,8 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
     app = App(deployment)
     _calm_the_collector()
     if settings.metrics_port is not None:
-        refuse_taken(settings.host, settings.metrics_port)
-        serve_metrics(app.metrics, settings.host, settings.metrics_port)
+        refuse_taken(settings.metrics_host, settings.metrics_port)
+        await serve_metrics(app.metrics, settings.metrics_host, settings.metrics_port)
     server = _Server(
         app,
         address=settings.host,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from countersign.errors import KeyRotationFailed
+from countersign.errors import InvalidConfiguration, KeyRotationFailed
 from countersign.providers.key_encryption import key_id, key_source, key_text, parse_keys
 
 
@@ -74,15 +75,32 @@ def key_file(uri: str) -> Path | None:
     return Path(rest) if scheme == "file" else None
 
 
+def loose_mode(path: Path) -> int:
+    """The mode of a file that others than its owner may read or change; 0 of any other."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return 0  # whatever needs the file says so
+    return mode if mode & 0o077 else 0
+
+
 def write_key_file(path: Path, text: str) -> None:
-    """Write a new key file under another name, then link it in place: whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _draft(path, text) as draft:
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return  # another `init` was first
-        _sync(path.parent)
+    """Write a new key file under another name, then link it in place: whole, or not at all.
+
+    Raises:
+        InvalidConfiguration: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _draft(path, text) as draft:
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                return  # another `init` was first
+            _sync(path.parent)
+    except OSError as error:
+        msg = f"The key file {path} cannot be written: {error.strerror}."
+        raise InvalidConfiguration(msg) from error
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from countersign.domain.host import is_wildcard
 from countersign.domain.instant import from_ns, rfc3339_ms
 from countersign.domain.log import Log, LogKey
 from countersign.domain.mode import Mode
@@ -151,10 +152,15 @@ class BeginLog:
         origin = f"{host}{_path(mode)}{epoch}"
         try:
             check_origin(origin)
-            entry_host(origin)
         except EvidenceError as error:
             msg = f"{host!r} cannot be the host of a log: {error}"
             raise InvalidArgument(msg) from error
+        if is_wildcard(entry_host(origin)):
+            msg = (
+                f"{host} is an address to listen on and cannot name a log. Give the name by which "
+                "others reach the service: COUNTERSIGN_PUBLIC_URL, or --host for a new epoch."
+            )
+            raise InvalidArgument(msg)
         number = max((log.id for log in await self._store.logs()), default=0) + 1
         signer, key = await self._keys.make(mode, origin, number)
         now = from_ns(self._clock.time_ns())

@@ -61,11 +61,25 @@ class Housekeeping:
             )
         )
 
+    async def forget(self) -> bool:
+        """Let go of copies of what was erased; False if another process keeps some of them.
+
+        They are pages in the write-ahead log of the embedded database. On PostgreSQL its vacuum
+        and archiving decide: nothing is known of them here.
+        """
+        return not await self._store.copies_remain() or await self._store.empty_log()
+
+    async def copies_remain(self) -> bool:
+        """Whether such copies may still be there."""
+        return await self._store.copies_remain()
+
     async def run(self) -> None:
         """Tidy now and then, until cancelled."""
         while True:
             try:
                 await self.tidy()
+                if not await self.forget():
+                    _log.warning("erased_copies_remain")
             except CountersignError as error:
                 _log.warning("housekeeping_postponed", code=error.code)
             except Exception as error:  # noqa: BLE001 - the next time may go better

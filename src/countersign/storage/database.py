@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, Final, Self, TypeVar
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, RootTransaction
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from countersign.errors import CountersignError, InternalError, Overloaded, StorageUnavailable
+from countersign.errors import (
+    CountersignError,
+    DatabasePermissionDenied,
+    InternalError,
+    Overloaded,
+    StorageUnavailable,
+)
 from countersign.storage.batching import (
     Act,
     Batcher,
@@ -24,6 +31,7 @@ from countersign.storage.batching import (
 from countersign.storage.engine import (
     BUSY_TIMEOUT_SECONDS,
     Purpose,
+    denial,
     is_embedded,
     open_engine,
     translate,
@@ -32,6 +40,9 @@ from countersign.storage.engine import (
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_EMPTYING_ATTEMPTS: Final = 10
+_EMPTYING_PAUSE_SECONDS: Final = 0.2
 
 _log: Final = structlog.get_logger("countersign.storage")
 
@@ -91,21 +102,28 @@ class Database:
         """Seal: on the embedded database a write like others, else a transaction apart."""
         return await self._sequence.call(act, item)
 
-    async def forget(self) -> None:
-        """Let go of what was deleted: on the embedded database, empty its write-ahead log.
+    async def empty_log(self) -> bool:
+        """Empty the write-ahead log of the embedded database; False if that was not possible.
 
         Deleted rows are overwritten in the database file itself (secure_delete); copies of their
-        pages can stand in the log until it is emptied. Readers of other processes can put that
-        off. On PostgreSQL its own vacuum and archiving decide.
+        pages can stand in the log until it is emptied, which another process that reads puts off.
         """
-        if is_embedded(self.url):
-            await asyncio.to_thread(self._empty_log)
+        return not is_embedded(self.url) or await asyncio.to_thread(self._empty_log)
 
-    def _empty_log(self) -> None:
+    def _empty_log(self) -> bool:
         engine = open_engine(self.url, Purpose.WRITE)
         with closing(engine.raw_connection()) as connection:
-            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            cursor = connection.cursor()
+            # Nobody can write while it waits for readers: often and briefly, not once and long.
+            cursor.execute("PRAGMA busy_timeout=100")
+            busy = True
+            for left in reversed(range(_EMPTYING_ATTEMPTS)):
+                busy = bool(cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+                if not busy or not left:
+                    break
+                time.sleep(_EMPTYING_PAUSE_SECONDS)
         engine.dispose()
+        return not busy
 
     def batches(self) -> dict[str, tuple[int, int, int]]:
         """By name: batches done, calls in them, and calls waiting now."""
@@ -221,7 +239,7 @@ def _apart(engine: Engine, calls: Sequence[Call], error: Exception) -> Outcomes:
     """
     if not isinstance(error, IntegrityError):
         refusal = _refusal(error)
-        if len(calls) == 1 or not isinstance(refusal, InternalError):
+        if len(calls) == 1 or not isinstance(refusal, InternalError | DatabasePermissionDenied):
             return [refusal] * len(calls)
     return [_alone(engine, call) for call in calls]
 
@@ -266,6 +284,7 @@ def _refusal(error: Exception) -> CountersignError:
             kind=type(error).__name__,
             cause=type(origin).__name__ if origin is not None else None,
             state=getattr(origin, "sqlstate", None) or getattr(origin, "sqlite_errorname", None),
+            denied=denial(error) if isinstance(error, DBAPIError) else None,
             answered=refusal.code,
         )
     return refusal

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, Operationa
 
 from countersign.errors import (
     CountersignError,
+    DatabasePermissionDenied,
     EvidenceDamaged,
     IdempotencyInProgress,
     InternalError,
@@ -39,6 +40,7 @@ _RETRY_AFTER_SECONDS: Final = 2
 _BUSY_STATES: Final = frozenset({"55P03", "57014", "40001", "40P01"})
 """PostgreSQL: lock not available, query cancelled (timed out), serialisation failure, deadlock."""
 _READ_ONLY_STATE: Final = "25006"
+_DENIED_STATE: Final = "42501"
 _POSTGRESQL_ARGUMENTS: Final = {
     "connect_timeout": 5,
     # A server that vanished without a word is noticed within half a minute.
@@ -208,11 +210,29 @@ def translate(error: BaseException) -> CountersignError:
         return EvidenceDamaged()
     if is_violation(error, "pk_idempotency_keys") or is_violation(error, "idempotency_keys.slot"):
         return IdempotencyInProgress()
+    return _of_driver(error) if isinstance(error, DBAPIError) else InternalError()
+
+
+def _of_driver(error: DBAPIError) -> CountersignError:
     if isinstance(error, OperationalError) and _is_busy(error):
         return Overloaded(retry_after=_RETRY_AFTER_SECONDS)
-    if isinstance(error, DBAPIError) and (error.connection_invalidated or _is_away(error)):
+    denied = denial(error)
+    if denied is not None:
+        return DatabasePermissionDenied(
+            f"The database says: {denied}. Use the role that owns the tables for `init` and "
+            "for commands that change or erase something. A server needs what `countersign "
+            "database grants` prints, run by that owner after each upgrade."
+        )
+    if error.connection_invalidated or _is_away(error):
         return StorageUnavailable(retry_after=_RETRY_AFTER_SECONDS)
     return InternalError()
+
+
+def denial(error: DBAPIError) -> str | None:
+    """PostgreSQL's words where a right is missing: they name the table, and no value of a row."""
+    if getattr(error.orig, "sqlstate", None) != _DENIED_STATE:
+        return None
+    return str(getattr(getattr(error.orig, "diag", None), "message_primary", None) or error.orig)
 
 
 def _is_busy(error: OperationalError) -> bool:

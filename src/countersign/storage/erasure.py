@@ -31,6 +31,7 @@ from countersign.storage.tables import (
     accounts,
     buyers,
     clearances,
+    deployment,
     disclosures,
     erasures,
     fulfilments,
@@ -41,6 +42,8 @@ from countersign.storage.tables import (
     verifications,
 )
 
+COPIES_REMAIN: Final = "erased_copies"
+"""Name of the deployment's value that says: the write-ahead log may hold what was erased."""
 _CHUNK: Final = 500
 _NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
 _SELECT: Final = select(
@@ -148,6 +151,9 @@ class Erasures:
 def _destroy(connection: Connection, item: _Erase) -> None:
     for part in item.parts:
         _destroy_records(connection, part)
+    if connection.dialect.name == "sqlite":
+        connection.execute(delete(deployment).where(deployment.c.name == COPIES_REMAIN))
+        connection.execute(insert(deployment), {"name": COPIES_REMAIN, "value": b"1"})
     if item.cbid is not None:
         cbids = identifiers_of(connection, item.cbid)
         remember_erased(connection, cbids, item.cbid_index, item.parts[0].erasure.at)
@@ -158,7 +164,6 @@ def _destroy_records(connection: Connection, part: RecordErasure) -> None:
     for chunk in _chunks(part.record_ids):
         for table in (disclosures, verification_evidence):
             connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
-        connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
         there = set(
             connection.execute(
                 select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
@@ -171,6 +176,8 @@ def _destroy_records(connection: Connection, part: RecordErasure) -> None:
         ]
         if new:
             connection.execute(insert(erasures), new)
+        # Last: PostgreSQL lets the key of a record go only once its erasure is written.
+        connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
 
 
 def _held(connection: Connection, item: _Erase) -> OnHold | None:

@@ -79,6 +79,20 @@ class HeadFiles:
         with self._locked():
             self._replace(mode, note)
 
+    def check(self) -> None:
+        """Find out whether a checkpoint could be kept.
+
+        Raises:
+            HeadUnavailable: it could not.
+        """
+        probe = self._directory / ".probe"
+        try:
+            with self._locked():
+                _write(probe, b"\n")
+                probe.unlink()
+        except OSError as error:
+            raise self._unavailable(error) from error
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Among processes that share the directory, one at a time."""
@@ -97,11 +111,7 @@ class HeadFiles:
         path = self.path(mode)
         draft = path.with_suffix(".new")
         try:
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(note)
-                file.flush()
-                os.fsync(file.fileno())
+            _write(draft, note)
             draft.replace(path)
             directory = os.open(self._directory, os.O_RDONLY)
             try:
@@ -116,3 +126,11 @@ class HeadFiles:
             f"The last published checkpoint cannot be kept in {self._directory}: {error.strerror}. "
             "Make the directory writable, or point COUNTERSIGN_LOG_HEAD_DIR at another one."
         )
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select, tuple_
+from sqlalchemy import Connection, delete, insert, select, tuple_
 
+from countersign.domain.mode import Mode
 from countersign.storage.batching import each
 from countersign.storage.conformance import delete_runs
 from countersign.storage.database import Database
 from countersign.storage.deliveries import delete_old
-from countersign.storage.tables import idempotency_keys, provider_messages, zip_attempts
+from countersign.storage.erasure import COPIES_REMAIN
+from countersign.storage.tables import (
+    deployment,
+    idempotency_keys,
+    log_pending,
+    provider_messages,
+    zip_attempts,
+)
 
 
 class Housekeeping:
@@ -42,6 +50,45 @@ class Housekeeping:
     async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
         """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
         return await self._database.write(delete_runs, (ended_before, limit))
+
+    async def try_writing(self) -> None:
+        """Commit a transaction that writes, and leaves everything as it was.
+
+        Raises:
+            StorageUnavailable: the disk is full, the database read-only or out of reach.
+            Overloaded: another process holds the lock for writing.
+        """
+        await self._database.write(_try_writing, None)
+
+    async def copies_remain(self) -> bool:
+        """Whether the write-ahead log may hold what was erased; never so on PostgreSQL."""
+        return await self._database.read(_copies_remain, None)
+
+    async def empty_log(self) -> bool:
+        """Empty the write-ahead log; False if another process reads and so keeps it."""
+        emptied = await self._database.empty_log()
+        if emptied:
+            await self._database.write(_no_copies_remain, None)
+        return emptied
+
+
+@each
+def _try_writing(connection: Connection, _: None) -> None:
+    # The table is nearly always empty, and servers may insert and delete here.
+    row = {"record_id": "readiness", "mode": Mode.TEST, "digest": b""}
+    connection.execute(insert(log_pending), row)
+    connection.execute(delete(log_pending).where(log_pending.c.record_id == row["record_id"]))
+
+
+@each
+def _copies_remain(connection: Connection, _: None) -> bool:
+    noted = select(deployment.c.name).where(deployment.c.name == COPIES_REMAIN)
+    return connection.execute(noted).first() is not None
+
+
+@each
+def _no_copies_remain(connection: Connection, _: None) -> None:
+    connection.execute(delete(deployment).where(deployment.c.name == COPIES_REMAIN))
 
 
 @each

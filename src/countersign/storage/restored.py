@@ -108,6 +108,9 @@ def _erased_buyers(connection: Connection, cbid_index: CbidIndex) -> Sequence[st
 
 @each
 def _done(connection: Connection, buyers_too: bool) -> None:  # noqa: FBT001 - an act's item
+    waits = select(deployment.c.name).where((deployment.c.name == KEYS_MISSING) | _DUE)
+    if connection.execute(waits).first() is None:
+        return  # and servers' role, which may not write here, has nothing to write
     connection.execute(delete(deployment).where(deployment.c.name == KEYS_MISSING))
     if buyers_too:
         # Those left are of buyers that the backup does not know yet.

@@ -22,8 +22,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from countersign.errors import NotInitialised, SchemaMismatch, StorageUnavailable
-from countersign.storage.engine import Purpose, is_embedded, open_engine
+from countersign.errors import (
+    DatabasePermissionDenied,
+    NotInitialised,
+    SchemaMismatch,
+    StorageUnavailable,
+)
+from countersign.storage.engine import Purpose, is_embedded, open_engine, translate
 from countersign.storage.tables import deployment
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -31,24 +36,29 @@ _VERSIONS: Final = Table("alembic_version", MetaData(), Column("version_num", St
 _ADVISORY_LOCK: Final = 0x636F756E746572
 
 
-def upgrade(url: URL) -> None:
-    """Bring the database to this release's schema; harmless when it is there already.
+def upgrade(url: URL) -> bool:
+    """Bring the database to this release's schema; False if it is there already.
 
     Raises:
         SchemaMismatch: the database belongs to a newer release.
+        DatabasePermissionDenied: the role of this URL does not own the tables.
         StorageUnavailable: the database cannot be reached.
     """
+    with connected(url, Purpose.READ) as connection:
+        if _refuse_unknown(connection) == _revisions()[-1]:
+            return False
     # Alembic takes as long to import as everything else together; only this needs it.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
-    with _connection(url, Purpose.WRITE) as connection, connection.begin():
+    with connected(url, Purpose.WRITE) as connection, connection.begin():
         _wait_for_turn(connection)
         _refuse_unknown(connection)
         config = Config()
         config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+    return True
 
 
 def check(url: URL) -> None:
@@ -61,7 +71,7 @@ def check(url: URL) -> None:
     """
     if is_embedded(url) and not Path(url.database or "").exists():
         raise NotInitialised
-    with _connection(url, Purpose.READ) as connection:
+    with connected(url, Purpose.READ) as connection:
         current = _refuse_unknown(connection)
         if current is None:
             raise NotInitialised
@@ -71,17 +81,17 @@ def check(url: URL) -> None:
 
 def has_value(url: URL, name: str) -> bool:
     """Whether the deployment has a value under this name."""
-    with _connection(url, Purpose.READ) as connection:
+    with connected(url, Purpose.READ) as connection:
         return connection.execute(_value(name)).scalar_one_or_none() is not None
 
 
 def stored_value(url: URL, name: str, value: bytes) -> bytes:
     """The deployment's value under this name; it becomes `value` if there is none yet."""
-    with _connection(url, Purpose.READ) as connection:
+    with connected(url, Purpose.READ) as connection:
         found = connection.execute(_value(name)).scalar_one_or_none()
     if found is not None:
         return found
-    with _connection(url, Purpose.WRITE) as connection, connection.begin():
+    with connected(url, Purpose.WRITE) as connection, connection.begin():
         _wait_for_turn(connection)
         found = connection.execute(_value(name)).scalar_one_or_none()
         if found is None:
@@ -121,13 +131,16 @@ def _revisions() -> list[str]:
 
 
 @contextmanager
-def _connection(url: URL, purpose: Purpose) -> Iterator[Connection]:
+def connected(url: URL, purpose: Purpose) -> Iterator[Connection]:
     """A connection of its own, closed at the end."""
     engine = open_engine(url, purpose)
     try:
         with engine.connect() as connection:
             yield connection
     except DatabaseError as error:
+        refusal = translate(error)
+        if isinstance(refusal, DatabasePermissionDenied):
+            raise refusal from error
         # DatabaseError itself: a file that is no database.
         if type(error) is not DatabaseError and not isinstance(error, OperationalError):
             raise

@@ -23,14 +23,17 @@ async def health(_deployment: Deployment, _call: Call) -> Reply:
 
 
 async def readiness(deployment: Deployment, _call: Call) -> Reply:
-    """Whether the process can do its work: each thing it depends on, within two seconds."""
+    """Whether the process can do its work: read and write, within two seconds."""
     try:
         async with asyncio.timeout(_READY_DEADLINE_SECONDS):
             await deployment.registry.notice_ids()
+            await deployment.readiness()
+    except StorageUnavailable:
+        raise
     except (CountersignError, TimeoutError):
         raise StorageUnavailable from None
-    # Whatever holds sealing up, acknowledgments are accepted: it is told, and is no reason to
-    # take the server out of service.
+    # While sealing is suspended, acknowledgments are accepted: that is reported, and is no reason
+    # to take the server out of service.
     sealing = "suspended" if deployment.seal_log.suspended else "ok"
     checks = {"database": "ok", "sealing": sealing}
     return Reply(encode(schemas.Readiness(status="ready", checks=checks)))

@@ -1,0 +1,33 @@
+"""Hosts that name no place for anyone else: this machine alone, and every address of it."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, with its port if there is one, is this machine and no other."""
+    name, address = _read(host)
+    if address is None:
+        return name == "localhost" or name.endswith(".localhost")
+    return address.is_loopback
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a host, with its port if there is one, is `0.0.0.0` or `::`: to listen on only."""
+    address = _read(host)[1]
+    return address is not None and address.is_unspecified
+
+
+def _read(host: str) -> tuple[str, IPv4Address | IPv6Address | None]:
+    if host.startswith("["):
+        name = host[1:].partition("]")[0]
+    else:
+        name = host if host.count(":") > 1 else host.partition(":")[0]
+    name = name.lower().rstrip(".")
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return name, None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return name, mapped or address

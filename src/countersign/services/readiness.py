@@ -1,0 +1,53 @@
+"""Whether this server can do its work: found out by doing a little of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from countersign.errors import CountersignError, HeadUnavailable, Overloaded, StorageUnavailable
+from countersign.ports import Clock, HeadStore, HousekeepingStore
+
+_FRESH_SECONDS: Final = 1.0
+"""However often it is asked, nothing is written more often than this."""
+_PATIENCE_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 2
+
+
+class Readiness:
+    """Tries to write: to the database, and where the last published checkpoints are kept."""
+
+    def __init__(self, store: HousekeepingStore, heads: HeadStore, clock: Clock) -> None:
+        self._store = store
+        self._heads = heads
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._looked_at = float("-inf")
+        self._trouble: str | None = None
+
+    async def __call__(self) -> None:
+        """Return if writing works, or did a second ago.
+
+        Raises:
+            StorageUnavailable: it does not.
+        """
+        async with self._one_at_a_time:
+            if self._clock.monotonic() - self._looked_at >= _FRESH_SECONDS:
+                self._trouble = await self._try()
+                self._looked_at = self._clock.monotonic()
+        if self._trouble is not None:
+            raise StorageUnavailable(self._trouble, retry_after=_RETRY_SECONDS)
+
+    async def _try(self) -> str | None:
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._store.try_writing()
+        except (Overloaded, TimeoutError):
+            pass  # much to do, or a command holds the lock: that passes by itself
+        except CountersignError:
+            return "The database cannot be written."
+        try:
+            await asyncio.to_thread(self._heads.check)
+        except HeadUnavailable:
+            return "The last published checkpoints cannot be kept."
+        return None
