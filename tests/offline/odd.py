@@ -102,6 +102,24 @@ POLICIES: Mapping[str, tuple[str, str | None]] = {
     ),
     "ML-DSA witness that did not sign": (f"{LOG}witness q {mldsa_vkey()}\nquorum q\n", "quorum"),
     "ML-DSA log beside the log": (f"{LOG}log {mldsa_vkey()}\nquorum none\n", None),
+    "kinds whose ids are made in another way": (
+        f"{LOG}log rekor.example+c0d23d6a+{b64encode(bytes([2]) + bytes(91)).decode()}\n"
+        f"{ONE}witness q q+00000000+{b64encode(bytes([5]) + bytes(32)).decode()}\nquorum w1\n",
+        None,
+    ),
+    "an id of such a kind that is none": (
+        f"{LOG}log rekor.example+c0d23d+{b64encode(bytes([2]) + bytes(91)).decode()}\nquorum none\n",
+        "container",
+    ),
+    "an id in capital letters": (
+        f"{LOG}log rekor.example+C0D23D6A+{b64encode(bytes([2]) + bytes(91)).decode()}\nquorum none\n",
+        "container",
+    ),
+    "wrong id of a known kind": (
+        f"{LOG}log {vkey('a').replace('a+', 'b+', 1)}\nquorum none\n",
+        "container",
+    ),
+    "no newline at the end": (f"{LOG}quorum none", "container"),
     "kind to come, not needed": (
         f"{LOG}{ONE}witness q {any_vkey('q', 200, b'key')}\nquorum w1\n",
         None,
@@ -150,6 +168,30 @@ BUNDLES: Mapping[str, tuple[bytes, str | None]] = {
         None,
     ),
 }
+
+
+def of_a_kind_to_come(name: str) -> str:
+    """A signature line by a key of kind 200."""
+    return f"\u2014 {name} {b64encode(key_id(name, 200, b'key') + bytes(64)).decode()}\n"
+
+
+NOT_CHECKABLE: Mapping[str, tuple[bytes, str]] = {
+    "cosigned by a kind to come": (
+        with_lines(
+            of_a_kind_to_come("q"),
+            policy=f"{LOG}{ONE}witness q {any_vkey('q', 200, b'key')}\ngroup g all w1 q\nquorum g\n",
+        ),
+        "quorum",
+    ),
+    "signed by a kind to come": (
+        with_lines(
+            of_a_kind_to_come(ORIGIN),
+            policy=f"log {any_vkey(ORIGIN, 200, b'key')}\nquorum none\n",
+        ),
+        "signature",
+    ),
+}
+"""Signed as the policy asks, if a signature holds that no reader here can check."""
 NOT_CHECKABLE_OFFLINE = with_lines(ML_DSA_LINE, policy=f"{LOG}witness q {mldsa_vkey()}\nquorum q\n")
 """Met by whoever can check ML-DSA; others have to say that they cannot."""
 
