@@ -180,8 +180,8 @@ def der(tag: int, *parts: bytes) -> bytes:
     content = b"".join(parts)
     if len(content) < 128:
         return bytes([tag, len(content)]) + content
-    length = len(content).to_bytes(2, "big")
-    return bytes([tag, 0x82]) + length + content
+    length = len(content).to_bytes(1 if len(content) < 256 else 2, "big")
+    return bytes([tag, 0x80 | len(length)]) + length + content
 
 
 def stamp(digest: bytes, algorithm: bytes = SHA256, time: bytes = b"20261120213105Z") -> bytes:
@@ -204,6 +204,14 @@ def stamped(*responses: bytes) -> "Material":
 def over() -> bytes:
     """What a time-stamp of the good bundle is over: the note with the log's own signature alone."""
     return replace(material(), cosigners=()).note()
+
+
+def incomplete() -> "Material":
+    """A good bundle about a notice with known gaps, of which the vendor named no version."""
+    words = {"text_gaps": ["(E) and later"], "source_law": "Cal. Civ. Code \u00a7 3273.51"}
+    notice = canonical({**json.loads(material().notice), **words})
+    said = material(notice_digest=sha256(notice).hexdigest(), notice_version_source="assumed")
+    return replace(said, notice=notice)
 
 
 INITIALS = ["JD", "J.D."]

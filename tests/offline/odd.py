@@ -18,6 +18,8 @@ P = 2**255 - 19
 ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 WEAK = [0, 1, P - 1, ORDER_8, P - ORDER_8]
 LOG = f"log {vkey(ORIGIN)}\n"
+REKOR = b64encode(bytes([2]) + bytes(91)).decode()
+"""A key of kind 0x02, whose id is made in another way."""
 ONE = f"witness w1 {vkey(WITNESS, 4, WITNESS_SEED)}\n"
 
 
@@ -103,16 +105,15 @@ POLICIES: Mapping[str, tuple[str, str | None]] = {
     "ML-DSA witness that did not sign": (f"{LOG}witness q {mldsa_vkey()}\nquorum q\n", "quorum"),
     "ML-DSA log beside the log": (f"{LOG}log {mldsa_vkey()}\nquorum none\n", None),
     "kinds whose ids are made in another way": (
-        f"{LOG}log rekor.example+c0d23d6a+{b64encode(bytes([2]) + bytes(91)).decode()}\n"
-        f"{ONE}witness q q+00000000+{b64encode(bytes([5]) + bytes(32)).decode()}\nquorum w1\n",
+        f"{LOG}log rekor.example+c0d23d6a+{REKOR}\n{ONE}witness q q+00000000+{REKOR}\nquorum w1\n",
         None,
     ),
     "an id of such a kind that is none": (
-        f"{LOG}log rekor.example+c0d23d+{b64encode(bytes([2]) + bytes(91)).decode()}\nquorum none\n",
+        f"{LOG}log rekor.example+c0d23d+{REKOR}\nquorum none\n",
         "container",
     ),
     "an id in capital letters": (
-        f"{LOG}log rekor.example+C0D23D6A+{b64encode(bytes([2]) + bytes(91)).decode()}\nquorum none\n",
+        f"{LOG}log rekor.example+C0D23D6A+{REKOR}\nquorum none\n",
         "container",
     ),
     "wrong id of a known kind": (
@@ -179,7 +180,9 @@ NOT_CHECKABLE: Mapping[str, tuple[bytes, str]] = {
     "cosigned by a kind to come": (
         with_lines(
             of_a_kind_to_come("q"),
-            policy=f"{LOG}{ONE}witness q {any_vkey('q', 200, b'key')}\ngroup g all w1 q\nquorum g\n",
+            policy=(
+                f"{LOG}{ONE}witness q {any_vkey('q', 200, b'key')}\ngroup g all w1 q\nquorum g\n"
+            ),
         ),
         "quorum",
     ),
