@@ -3,6 +3,7 @@
 Where two disagree, whoever is handed a bundle picks the one that suits.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -27,6 +28,17 @@ ODD: Mapping[str, tuple[bytes, str | None]] = {
     **BUNDLES,
     **{f"good: {n}": (data, None) for n, data in builder.good().items()},
     **{f"broken: {n}": (data, step) for n, (step, data) in builder.broken().items()},
+}
+
+
+LOG_VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "log"
+VECTORS: Mapping[str, tuple[bytes, str | None]] = {
+    **{f"vector {p.stem}": (p.read_bytes(), None) for p in LOG_VECTORS.glob("good/*.zip")},
+    **{
+        f"vector {name}": ((LOG_VECTORS / "broken" / name).read_bytes(), case["step"])
+        for name, case in json.loads((LOG_VECTORS / "broken/expected.json").read_bytes()).items()
+        if name.endswith(".zip")
+    },
 }
 
 
@@ -117,8 +129,9 @@ def test_the_page_judges_odd_evidence_as_the_others_do(page_file: Path) -> None:
         )
         page = browser.new_page()
         page.goto(page_file.as_uri())
-        unknown = {**NOT_CHECKABLE, "ML-DSA": (NOT_CHECKABLE_OFFLINE, "quorum")}
-        for name, (data, step) in {**ODD, **unknown}.items():
+        of_vectors = {p.stem: (p.read_bytes(), p.stem) for p in LOG_VECTORS.glob("unchecked/*.zip")}
+        unknown = {**NOT_CHECKABLE, **of_vectors, "ML-DSA": (NOT_CHECKABLE_OFFLINE, "quorum")}
+        for name, (data, step) in {**ODD, **VECTORS, **unknown}.items():
             page.locator("#file[data-ready]").set_input_files(
                 FilePayload(name="b.zip", mimeType="application/zip", buffer=data)
             )

@@ -210,7 +210,8 @@ def test_a_page_that_a_deployment_serves_judges_by_its_own_policies(
     page.goto(served.as_uri())
     of_test = replace(
         builder.material(),
-        **dict.fromkeys(("record", "extra"), builder.material(mode="test").record),
+        record=builder.material(mode="test").record,
+        extra=builder.material(mode="test").record,
         origin=origin,
     )
     forged = replace(

@@ -58,9 +58,7 @@ async def get_verify_page(deployment: Deployment, _call: Call) -> Reply:
     so the digests in its content security policy hold.
     """
     before, after, policy = _verify_page()
-    policies = {
-        mode.value: b64encode(await deployment.policy.text(mode)).decode() for mode in Mode
-    }
+    policies = {mode.value: b64encode(await deployment.policy.text(mode)).decode() for mode in Mode}
     return Reply(
         before + json.dumps(policies).encode() + after,
         (
