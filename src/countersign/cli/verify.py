@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -18,7 +19,13 @@ from countersign.evidence.contents import INITIALS
 from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Policy, parse_policy
-from countersign.evidence.verification import CheckTimestamp, Outcome, Verdict, verify_file
+from countersign.evidence.verification import (
+    STEPS,
+    CheckTimestamp,
+    Outcome,
+    Verdict,
+    verify_file,
+)
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _STATUS = {Outcome.OK: 0, Outcome.FAILED: 1, Outcome.UNCHECKED: 2, Outcome.CONSISTENT: 3}
@@ -79,7 +86,7 @@ def verify(
     data = _read(file)
     if data.startswith(b"%PDF"):
         _refuse_certificate(data)
-    verdict = verify_file(data, policy, _timestamp_check(timestamp_roots))
+    verdict = _compared(verify_file(data, policy, _timestamp_check(timestamp_roots)), data)
     warnings = _warnings(verdict)
     for warning in warnings:
         say(f"warning: {warning}")
@@ -89,12 +96,35 @@ def verify(
         at = cosigned_at(cosigned["time"])
         told = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is no date"
         say(_printable(f"cosigned by {cosigned['name']} at {told}"))
+    if "certificate" in verdict.facts:
+        say(_printable(verdict.facts["certificate"]))
     for stamp in verdict.facts.get("timestamps", ()):
         say(_printable(f"time-stamp: {stamp}"))
     answer = json.dumps(_view(verdict) | {"warnings": warnings})
     click.echo(answer if as_json else _printable(verdict.line()))
     if not (own_key and verdict.outcome is Outcome.CONSISTENT):
         sys.exit(_STATUS[verdict.outcome])
+
+
+def _compared(verdict: Verdict, data: bytes) -> Verdict:
+    """The verdict with what came of making the certificate again."""
+    if not verdict.ok or not verdict.notice:
+        return verdict
+    from countersign.services.compare_certificate import (  # noqa: PLC0415 - it is slow to load
+        compare_certificate,
+    )
+
+    try:
+        found = compare_certificate(data)
+    except EvidenceError as error:
+        return Verdict(
+            outcome=Outcome.FAILED,
+            step=len(STEPS),
+            name=STEPS[-1],
+            message=str(error),
+            facts=verdict.facts,
+        )
+    return replace(verdict, facts={**verdict.facts, "certificate": found})
 
 
 def _read(place: Path) -> bytes:
