@@ -33,6 +33,7 @@ _AFTER: Final = (CERTIFICATE, VERIFY_PY, VERIFY_HTML, README, SUMS)
 BUNDLE_BYTES_MAX: Final = 16_000_000
 _FILE_BYTES_MAX: Final = {DISCLOSURES: 1_000_000, NOTICE: 2_000_000}
 """What is read as JSON: as Python's values it takes many times as much memory."""
+_STAMP_BYTES_MAX: Final = 1_000_000
 _FILES_MAX: Final = 64
 _TIMESTAMP: Final = re.compile(r"timestamps/[A-Za-z0-9._-]{1,80}\.tsr\Z", re.ASCII)
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
@@ -177,7 +178,7 @@ def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
     if not all(_TIMESTAMP.match(name) for name in stamps):
         msg = "a time-stamp has a name that it cannot have"
         raise EvidenceError(msg)
-    for name, most in _FILE_BYTES_MAX.items():
+    for name, most in {**_FILE_BYTES_MAX, **dict.fromkeys(stamps, _STAMP_BYTES_MAX)}.items():
         if len(files[name]) > most:
             msg = f"{name} has at most {most} bytes"
             raise EvidenceError(msg)
