@@ -54,6 +54,7 @@ openapi: $(VENV)/.runtime ## Write spec/openapi.json anew from the route table
 
 docs: $(VENV)/.dev ## Write anew what the pages in docs/ take from the code
 	$(BIN)/python -m tests.docs.generated
+	cd src/countersign/offline && sha256sum verify.py verify.html > ../../../spec/verifiers.sha256
 
 # The files are compiled for every supported Python and platform at once, each
 # with the pins of the one before it, so that all of them fit into one .venv.

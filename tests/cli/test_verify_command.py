@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from dataclasses import replace
 from hashlib import sha256
@@ -36,9 +37,9 @@ def test_a_bundle_that_was_unpacked_is_checked_like_the_packed_one(
     packed.write_bytes(builder.material().bundle())
     folder = unpacked(packed.read_bytes(), tmp_path / "folder")
     (folder / "more.txt").write_text("?")
-    first, second = (nothing.run("verify", str(place)) for place in (packed, folder))
+    first, second = (nothing.run("verify", str(place), "--own-key") for place in (packed, folder))
     assert first.stdout == second.stdout
-    assert first.stdout.startswith("OK ")
+    assert first.stdout.startswith("CONSISTENT, KEY NOT CHECKED ")
     assert "more.txt" in second.stderr
     (folder / "notice.json").write_bytes(b"{}")
     assert "(notice)" in nothing.run("verify", str(folder), check=False).stdout
@@ -53,15 +54,15 @@ def test_the_words_are_printed_and_what_vouches_for_nothing_is_said(
     """A certificate and programs of somebody's own pass: so what was checked is printed here."""
     forged = replace(builder.material(), verify_py=b"print('OK')", certificate=b"%PDF- forged")
     (tmp_path / "bundle.zip").write_bytes(forged.bundle())
-    said = nothing.run("verify", str(tmp_path / "bundle.zip"))
-    assert said.stdout.startswith("OK "), "these files are bound by nothing"
+    said = nothing.run("verify", str(tmp_path / "bundle.zip"), "--own-key")
+    assert said.stdout.startswith("CONSISTENT"), "these files are bound by nothing"
     notice = json.loads(forged.notice)
     assert f"The notice reads: {notice['heading']}" in said.stderr
     for bullet in notice["bullets"]:
         assert bullet["text"] in said.stderr
     assert "nothing vouches for certificate.pdf, verify.py and verify.html" in said.stderr
     assert "that the buyer was shown the notice" in said.stderr
-    told = nothing.read("verify", str(tmp_path / "bundle.zip"))
+    told = nothing.read("verify", str(tmp_path / "bundle.zip"), "--own-key")
     assert told["notice"] == notice
     assert any("this very bundle" in warning for warning in told["warnings"])
     policy = tmp_path / "policy"
@@ -80,7 +81,7 @@ def test_text_of_a_bundle_cannot_play_tricks_on_a_terminal(
     record = builder.material(_sd=[builder.b64url(sha256(shown.encode()).digest())]).record
     hostile = replace(builder.material(), record=record, extra=record, disclosures=[shown])
     (tmp_path / "bundle.zip").write_bytes(hostile.bundle())
-    said = nothing.run("verify", str(tmp_path / "bundle.zip"))
+    said = nothing.run("verify", str(tmp_path / "bundle.zip"), "--own-key")
     assert "evil" in said.stderr
     assert all(c.isprintable() for c in said.stderr.replace("\n", ""))
 
@@ -94,7 +95,7 @@ def test_what_a_file_names_cannot_play_tricks_in_the_verdict(
     record = builder.material(_sd=[builder.b64url(sha256(shown.encode()).digest())]).record
     named = replace(builder.material(), record=record, extra=record, disclosures=[shown])
     of_origin = replace(builder.material(), origin="a\u202eb\u200e/v1/log/live/1")
-    for bundle, status in ((named, 0), (of_origin, 1)):
+    for bundle, status in ((named, 3), (of_origin, 1)):
         (tmp_path / "bundle.zip").write_bytes(bundle.bundle())
         for options in ([], ["--json"]):
             said = nothing.run("verify", str(tmp_path / "bundle.zip"), *options, check=False)
@@ -113,3 +114,61 @@ def test_evidence_of_a_test_log_is_said_to_be_that(nothing: Deployment, tmp_path
     )
     assert done.returncode == 1
     assert f"for {origin}, a test log" in done.stdout
+
+
+def test_without_a_policy_it_is_said_first_that_the_key_was_not_checked(
+    nothing: Deployment, tmp_path: Path
+) -> None:
+    """In the first word on both outputs, with exit status 3 unless no more is asked for."""
+    bundle, policy = tmp_path / "bundle.zip", tmp_path / "policy"
+    bundle.write_bytes(builder.material().bundle())
+    policy.write_text(builder.material().policy.removesuffix("\n"))
+    done = nothing.run("verify", str(bundle), check=False)
+    assert done.returncode == 3
+    assert done.stdout.startswith("CONSISTENT, KEY NOT CHECKED  ack_")
+    assert done.stderr.startswith("warning: the key was not checked")
+    said = nothing.read("verify", str(bundle), "--own-key")
+    assert (said["ok"], said["outcome"]) == (False, "consistent")
+    said = nothing.read("verify", str(bundle), "--policy", str(policy))
+    assert (said["ok"], said["outcome"]) == (True, "ok")
+
+
+def test_all_that_was_agreed_to_is_printed(nothing: Deployment, tmp_path: Path) -> None:
+    """Title, version and who named it, law, sentence agreed to, known gaps, account."""
+    bundle = tmp_path / "bundle.zip"
+    bundle.write_bytes(builder.incomplete().bundle())
+    said = nothing.run("verify", str(bundle), "--own-key").stderr
+    for expected in (
+        "Notice ab1263, version 2026-01-01: Notice",
+        "version assumed",
+        "warning: the vendor did not say which version was shown",
+        "warning: the text of the notice is known to be incomplete",
+        "for acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
+        "source_law: Cal. Civ. Code",
+        "agreed to: I understand.",
+        "Known to be missing in this text: (E) and later",
+        "(B) Zeile",
+    ):
+        assert expected in said, expected
+
+
+def test_a_certificate_is_said_to_show_nothing_by_itself(
+    nothing: Deployment, tmp_path: Path
+) -> None:
+    """It is what people have in hand: which acknowledgment it names is said, and no verdict."""
+    (tmp_path / "certificate.pdf").write_bytes(b"%PDF-1.7 ack_01m7xdxbmvex7t29vh2x05yyyq")
+    done = nothing.run("verify", str(tmp_path / "certificate.pdf"), check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "ack_01m7xdxbmvex7t29vh2x05yyyq" in done.stderr
+
+
+def test_what_is_no_file_is_not_read(nothing: Deployment, tmp_path: Path) -> None:
+    """A pipe that nobody writes to and a device without an end, alone and in a folder."""
+    folder = unpacked(builder.material().bundle(), tmp_path / "folder")
+    (folder / "notice.json").unlink()
+    os.mkfifo(folder / "notice.json")
+    done = nothing.run("verify", str(folder), check=False)
+    assert done.stdout == "FAILED at step 1 (container): the bundle lacks notice.json\n"
+    for place in (str(folder / "notice.json"), "/dev/zero"):
+        done = nothing.run("verify", place, check=False)
+        assert (done.returncode, "neither a file nor a folder" in done.stderr) == (1, True)

@@ -17,6 +17,7 @@ from countersign.evidence.tiles import parse_entry_bundle
 from countersign.evidence.tree import leaf_hash
 from countersign.evidence.verification import STEPS, verify_file
 from countersign.offline import verify as offline
+from countersign.providers.timestamps import timestamp_check
 from tests.evidence import rfc6962_reference as rfc
 
 LOG = Path(__file__).parents[2] / "spec" / "vectors" / "log"
@@ -24,6 +25,8 @@ FORMAT = (LOG.parents[1] / "evidence-format.md").read_text(encoding="utf-8")
 POLICY = (LOG / "good" / "policy.txt").read_bytes()
 GOOD = sorted([*(LOG / "good").glob("*.tlog-proof"), *(LOG / "good").glob("*.zip")])
 EXPECTED: dict[str, Any] = json.loads((LOG / "broken" / "expected.json").read_bytes())
+BUNDLES = {"shown": 5, "erased": 0, "stamped": 5, "other-kinds": 5, "disclosure-spaced": 1}
+"""The good bundles, with the number of fields that are shown."""
 TYPES = {"acknowledgment", "verification", "erasure", "key_rotation", "notice_event", "epoch"}
 
 
@@ -46,7 +49,7 @@ def test_the_code_makes_every_vector_byte_for_byte(maker: ModuleType) -> None:
     generated: dict[str, bytes] = maker.generated_files()
     kept = {
         str(path.relative_to(LOG)): path.read_bytes()
-        for folder in ("good", "broken")
+        for folder in ("good", "broken", "unchecked")
         for path in (LOG / folder).rglob("*")
         if path.is_file()
     }
@@ -56,8 +59,8 @@ def test_the_code_makes_every_vector_byte_for_byte(maker: ModuleType) -> None:
 
 def test_there_are_vectors_of_every_kind() -> None:
     """An empty folder must not pass for a green one; every step has something that fails at it."""
-    assert {path.stem for path in GOOD} == TYPES | {"shown", "erased"}
-    assert {case["step"] for case in EXPECTED.values()} == set(STEPS) - {"timestamps"}
+    assert {path.stem for path in GOOD} == TYPES | BUNDLES.keys()
+    assert {case["step"] for case in EXPECTED.values()} == set(STEPS)
     files = {path.name for path in (LOG / "broken").iterdir()} - {"expected.json"}
     assert files == set(EXPECTED)
 
@@ -67,12 +70,13 @@ def test_both_readers_accept_a_good_vector(path: Path) -> None:
     """That of the service, and the one that goes with every bundle."""
     data = path.read_bytes()
     verdict = verify_file(data, parse_policy(POLICY))
-    assert verdict.ok, verdict.line()
+    assert verdict.outcome == "ok", verdict.line()
     report = offline.verify_bytes(data, offline.read_policy(POLICY))
-    assert report.ok
+    assert report.outcome == "ok"
+    assert report.line() == verdict.line()
     if path.suffix == ".zip":
         assert verify_file(data).ok
-        assert len(verdict.shown) == (5 if path.stem == "shown" else 0)
+        assert len(verdict.shown) == BUNDLES[path.stem]
     else:
         assert verdict.record["type"] == path.stem
 
@@ -87,6 +91,25 @@ def test_both_readers_name_the_step_that_fails(name: str) -> None:
     failed = offline.verify_bytes(data, None if zipped else offline.read_policy(POLICY)).failed
     assert failed is not None
     assert failed.name == EXPECTED[name]["step"]
+
+
+@pytest.mark.parametrize("name", ["signature", "quorum"])
+def test_both_readers_say_of_a_kind_to_come_that_it_could_not_be_checked(name: str) -> None:
+    """Neither that it failed nor that it passed."""
+    data = (LOG / "unchecked" / f"{name}.zip").read_bytes()
+    verdict, report = verify_file(data), offline.verify_bytes(data)
+    assert (verdict.outcome, verdict.name, verdict.ok) == ("unchecked", name, False)
+    assert (report.outcome, report.failed and report.failed.name) == ("unchecked", name)
+
+
+def test_the_time_stamps_are_signed_by_the_authority_beside_them() -> None:
+    """Though their certificates are not in the order of DER; by another root they are not."""
+    check = timestamp_check((LOG / "timestamps" / "root.pem").read_bytes())
+    verdict = verify_file((LOG / "good" / "stamped.zip").read_bytes(), None, check)
+    assert verdict.ok, verdict.line()
+    stamps = verdict.facts["timestamps"]
+    assert len(stamps) == 3
+    assert all("signed by a trusted authority" in stamp for stamp in stamps)
 
 
 def test_tiles_entries_and_checkpoint_are_of_one_tree() -> None:

@@ -46,6 +46,7 @@ def test_a_good_bundle_says_what_was_found() -> None:
         "index": 5,
         "key": builder.vkey(builder.ORIGIN),
         "key_fingerprint": sha256(builder.public_key(builder.LOG_SEED)).hexdigest(),
+        "quorum": "all-of-them",
         "cosigned": [{"name": "w1", "time": builder.COSIGNED_AT}],
         "timestamps": [],
     }
@@ -53,7 +54,8 @@ def test_a_good_bundle_says_what_was_found() -> None:
     assert verdict.record["id"] == "ack_01m7xdxbmvex7t29vh2x05yyyq"
     assert verdict.line() == (
         f"OK  ack_01m7xdxbmvex7t29vh2x05yyyq sealed in {builder.ORIGIN} as entry 5, "
-        "checkpoint of size 7; shown: initials_per_line, session_id"
+        "checkpoint of size 7; shown: initials_per_line, session_id; "
+        "cosigned by w1 (quorum all-of-them), 0 time-stamp(s)"
     )
 
 
@@ -95,6 +97,12 @@ def test_a_broken_bundle_fails_at_its_step(name: str) -> None:
     assert verdict.line().startswith(f"FAILED at step {verdict.step} ({step}): ")
     assert len(verdict.message) > 10
     assert not verdict.shown
+
+
+def test_a_bundle_whose_proof_does_not_hold_the_record_fails_at_the_first_step() -> None:
+    """As a proof alone does: its form is another."""
+    files = {**MATERIAL.files(), "proof.tlog-proof": b"\n".join(NO_EXTRA)}
+    assert verify_file(builder.zipped(builder.summed(files))).name == "container"
 
 
 def test_no_byte_of_a_bundle_can_change() -> None:
@@ -166,10 +174,13 @@ def test_a_broken_proof_fails_at_its_step(name: str, proof: bytes) -> None:
 
 
 def test_time_stamps_are_told_of_or_checked_by_whoever_can() -> None:
-    """Without a way to check them they are told of as not checked, never as good."""
-    bundle = replace(MATERIAL, timestamps={"timestamps/a.tsr": b"token"}).bundle()
-    assert verify_file(bundle).facts["timestamps"] == ["present, not checked"]
-    note = replace(MATERIAL, cosigners=()).note()
+    """What they are about is; without a way to check whose they are, that is said, too."""
+    note = builder.over()
+    token = builder.stamp(sha256(note).digest())
+    bundle = builder.stamped(token).bundle()
+    assert verify_file(bundle).facts["timestamps"] == [
+        "2026-11-20T21:31:05Z, about this checkpoint; whose it is was not checked"
+    ]
     seen: list[tuple[bytes, bytes]] = []
 
     def check(token: bytes, over: bytes) -> str:
@@ -177,7 +188,7 @@ def test_time_stamps_are_told_of_or_checked_by_whoever_can() -> None:
         return "by an authority"
 
     assert verify_file(bundle, None, check).facts["timestamps"] == ["by an authority"]
-    assert seen == [(b"token", note)]
+    assert seen == [(token, note)]
 
     def refuse(token: bytes, over: bytes) -> str:
         del token, over

@@ -10,7 +10,7 @@ import zipfile
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from hashlib import sha256, sha384, sha512
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -172,6 +172,48 @@ def zipped(files: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) ->
     return target.getvalue()
 
 
+SHA256, SHA384, SHA512 = (bytes.fromhex(f"60864801650304020{n}") for n in (1, 2, 3))
+
+
+def der(tag: int, *parts: bytes) -> bytes:
+    """A DER value (X.690)."""
+    content = b"".join(parts)
+    if len(content) < 128:
+        return bytes([tag, len(content)]) + content
+    length = len(content).to_bytes(1 if len(content) < 256 else 2, "big")
+    return bytes([tag, 0x80 | len(length)]) + length + content
+
+
+def stamp(digest: bytes, algorithm: bytes = SHA256, time: bytes = b"20261120213105Z") -> bytes:
+    """A TimeStampResp (RFC 3161 §2.4.2) that nobody signed."""
+    number = der(2, b"\1")
+    imprint = der(0x30, der(0x30, der(6, algorithm), der(5)), der(4, digest))
+    info = der(0x30, number, der(6, b"\x2a\x03"), imprint, number, der(0x18, time))
+    content = der(0x30, der(6, bytes.fromhex("2a864886f70d0109100104")), der(0xA0, der(4, info)))
+    data = der(0x30, number, der(0x31), content, der(0x31))
+    signed = der(0x30, der(6, bytes.fromhex("2a864886f70d010702")), der(0xA0, data))
+    return der(0x30, der(0x30, der(2, b"\0")), signed)
+
+
+def stamped(*responses: bytes) -> "Material":
+    """A good bundle with these time-stamps."""
+    names = [f"timestamps/{n}.tsr" for n in range(1, len(responses) + 1)]
+    return replace(material(), timestamps=dict(zip(names, responses, strict=True)))
+
+
+def over() -> bytes:
+    """What a time-stamp of the good bundle is over: the note with the log's own signature alone."""
+    return replace(material(), cosigners=()).note()
+
+
+def incomplete() -> "Material":
+    """A good bundle about a notice with known gaps, of which the vendor named no version."""
+    words = {"text_gaps": ["(E) and later"], "source_law": "Cal. Civ. Code \u00a7 3273.51"}
+    notice = canonical({**json.loads(material().notice), **words})
+    said = material(notice_digest=sha256(notice).hexdigest(), notice_version_source="assumed")
+    return replace(said, notice=notice)
+
+
 INITIALS = ["JD", "J.D."]
 LINES = [
     "Manufacturing more than three firearms.",
@@ -267,8 +309,11 @@ def good() -> dict[str, bytes]:
                 "group a any w1 w2\ngroup b 1 w3\ngroup q 1 a b w4\nquorum q\n"
             ),
         ).bundle(),
-        "stamped": replace(
-            plain, timestamps={"timestamps/a.tsr": b"\x30\x03\x02\x01\x00"}
+        "stamped": stamped(
+            stamp(sha256(over()).digest()),
+            stamp(sha384(over()).digest(), SHA384),
+            stamp(sha512(over()).digest(), SHA512, b"20261120213105.25Z"),
+            stamp(bytes(20), b"\x2b\x0e\x03\x02\x1a"),
         ).bundle(),
         "test-mode": replace(
             _sealed(material(mode="test").record),
@@ -352,6 +397,9 @@ def broken() -> dict[str, tuple[str, bytes]]:
             "notice",
             with_files(notice__json=plain.notice.replace(b"three", b"thre3")),
         ),
+        "stamp-other": ("timestamps", stamped(stamp(sha256(plain.note()).digest())).bundle()),
+        "stamp-none": ("timestamps", stamped(b"\x30\x03\x02\x01\x00").bundle()),
+        "stamp-cut": ("timestamps", stamped(stamp(sha256(over()).digest())[:-1]).bundle()),
         "bullets-disagree": ("notice", _sealed(material(bullets=[]).record).bundle()),
         "sums-wrong": ("files", zipped({**files, "SHA256SUMS": files["SHA256SUMS"].upper()})),
         "certificate-changed": ("files", zipped({**files, "certificate.pdf": b"%PDF-1.7 changed"})),

@@ -18,6 +18,8 @@ P = 2**255 - 19
 ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 WEAK = [0, 1, P - 1, ORDER_8, P - ORDER_8]
 LOG = f"log {vkey(ORIGIN)}\n"
+REKOR = b64encode(bytes([2]) + bytes(91)).decode()
+"""A key of kind 0x02, whose id is made in another way."""
 ONE = f"witness w1 {vkey(WITNESS, 4, WITNESS_SEED)}\n"
 
 
@@ -102,6 +104,23 @@ POLICIES: Mapping[str, tuple[str, str | None]] = {
     ),
     "ML-DSA witness that did not sign": (f"{LOG}witness q {mldsa_vkey()}\nquorum q\n", "quorum"),
     "ML-DSA log beside the log": (f"{LOG}log {mldsa_vkey()}\nquorum none\n", None),
+    "kinds whose ids are made in another way": (
+        f"{LOG}log rekor.example+c0d23d6a+{REKOR}\n{ONE}witness q q+00000000+{REKOR}\nquorum w1\n",
+        None,
+    ),
+    "an id of such a kind that is none": (
+        f"{LOG}log rekor.example+c0d23d+{REKOR}\nquorum none\n",
+        "container",
+    ),
+    "an id in capital letters": (
+        f"{LOG}log rekor.example+C0D23D6A+{REKOR}\nquorum none\n",
+        "container",
+    ),
+    "wrong id of a known kind": (
+        f"{LOG}log {vkey('a').replace('a+', 'b+', 1)}\nquorum none\n",
+        "container",
+    ),
+    "no newline at the end": (f"{LOG}quorum none", "container"),
     "kind to come, not needed": (
         f"{LOG}{ONE}witness q {any_vkey('q', 200, b'key')}\nquorum w1\n",
         None,
@@ -150,6 +169,32 @@ BUNDLES: Mapping[str, tuple[bytes, str | None]] = {
         None,
     ),
 }
+
+
+def of_a_kind_to_come(name: str) -> str:
+    """A signature line by a key of kind 200."""
+    return f"\u2014 {name} {b64encode(key_id(name, 200, b'key') + bytes(64)).decode()}\n"
+
+
+NOT_CHECKABLE: Mapping[str, tuple[bytes, str]] = {
+    "cosigned by a kind to come": (
+        with_lines(
+            of_a_kind_to_come("q"),
+            policy=(
+                f"{LOG}{ONE}witness q {any_vkey('q', 200, b'key')}\ngroup g all w1 q\nquorum g\n"
+            ),
+        ),
+        "quorum",
+    ),
+    "signed by a kind to come": (
+        with_lines(
+            of_a_kind_to_come(ORIGIN),
+            policy=f"log {any_vkey(ORIGIN, 200, b'key')}\nquorum none\n",
+        ),
+        "signature",
+    ),
+}
+"""Signed as the policy asks, if a signature holds that no reader here can check."""
 NOT_CHECKABLE_OFFLINE = with_lines(ML_DSA_LINE, policy=f"{LOG}witness q {mldsa_vkey()}\nquorum q\n")
 """Met by whoever can check ML-DSA; others have to say that they cannot."""
 

@@ -35,6 +35,12 @@ WRONG_MEMBERS: list[dict[str, object]] = [
     {"_sd": "x"},
     {"_sd": [1]},
     {"_sd": None},
+    {"accepted_at": None},
+    {"accepted_at": "2026-11-20T21:31:00Z"},
+    {"accepted_at": "2026-11-20T21:31:00.123Z\n"},
+    {"account": 1},
+    {"capture": None},
+    {"notice_version_source": []},
     {"more": 2**53},
     {"more": 1.5},
 ]
@@ -55,12 +61,22 @@ NOT_DISCLOSED = [
         b'["a","b",1,2]',
     ),
     *(b'["a","b",' + DEEP + b"]", b'\xef\xbb\xbf["a","b",1]', b"[1,2,3]", b'["a","b",01]'),
+    *(b'["a","b",-0]', b'["a","b",{"a":[-0]}]', b'["a","b",{"a":1,"a":2}]', b'["a","b",1E2]'),
+    *(b'["a","b",[{"c":{"a":1,"b":[{}],"\\u0061":1}}]]', b'["a","b",{"a":{"a":1},"a":{"a":1}}]'),
+    *(b'["a","initials_per_line",1]', b'["a","initials_per_line",["JD",null]]'),
+    *(b'["a","initials_per_line",null]', b'["a","initials_per_line",{"length":2}]'),
 ]
 DISCLOSED = [
-    *(b'["a","b",9007199254740991]', b'["a","b",-0]', b'["a","b",' + b"[" * 64 + b"]" * 64 + b"]"),
+    *(b'["a","b",9007199254740991]', b'["a","b",' + b"[" * 64 + b"]" * 64 + b"]"),
+    *(b'["a","b",[-1,0,10,"-0","1e5",{"a":{"a":1},"b":{"a":1}}]]', b'["a","b",{"2":1,"1":2}]'),
+    *(b'["a","b",{"":1,"__proto__":{"a":"{\\"a\\":[,:"}}]', b'["a","initials_per_line",["",""]]'),
     *(b'[ "a" , "b", {"c": "1.5e3", "d": "\\"1.0"} ]', b'["a","b","\\ud83d\\ude00\\u001b[2J"]'),
 ]
-NOTICE = b'{"bullets":[],"title":%s}'
+NOTICE = (
+    b'{"attestation_text":"c","bullets":[{"id":"a","text":"b"}],"heading":"d","id":"ab1263",'
+    b'"language":%s,"title":"t","version":"2026-01-01"}'
+)
+ENOUGH = NOTICE % b'"en"'
 NOT_NOTICES = [
     *(b"[]", b"null", b"{", b'{"bullets":{}}', b'{"bullets":[null]}', b'{ "bullets":[]}'),
     *(b'{"bullets":[{"id":"a","text":5}]}', b'{"bullets":[{"id":"a","text":"\\ud800"}]}'),
@@ -68,10 +84,16 @@ NOT_NOTICES = [
     *(NOTICE % b'"\\ud800"', NOTICE % b"1e400", NOTICE % b"1.0", NOTICE % (b"1" * 5000)),
     *(NOTICE % (b"[" * 64 + b"]" * 64), NOTICE % (b"[" * 1000 + b"]" * 1000), NOTICE % DEEP),
     *(NOTICE % b'"\\u00e9"', NOTICE % b'"\x01"', NOTICE % b"-0", b"\xef\xbb\xbf" + NOTICE % b"1"),
+    *(ENOUGH.replace(b'"title":"t",', b""), ENOUGH.replace(b'"t"', b"1"), b'{"bullets":[]}'),
+    *(ENOUGH.replace(b'[{"id":"a","text":"b"}]', b"[]"), ENOUGH.replace(b'"c"', b"null")),
+    *(ENOUGH.replace(b"ab1263", b"ab1264"), ENOUGH.replace(b"2026-01-01", b"2026-01-02")),
+    *(ENOUGH.replace(b'"title"', b'"text_gaps":[1],"title"'),),
+    *(ENOUGH.replace(b'"title"', b'"text_gaps":"(E)","title"'),),
 ]
 NOTICES = [
     *(NOTICE % (b"[" * 63 + b"]" * 63), NOTICE % b"9007199254740991", NOTICE % b'"\x7f\\u001f"'),
-    *(NOTICE % '"\u202e\u0085\u2028 title"'.encode(), b'{"bullets":[]}'),
+    *(NOTICE % '"\u202e\u0085\u2028 title"'.encode(), ENOUGH),
+    *(ENOUGH.replace(b'"title"', b'"text_gaps":["(E)"],"title"'),),
 ]
 
 
@@ -85,8 +107,15 @@ def with_disclosure(encoded: str) -> builder.Material:
 
 
 def with_notice(notice: bytes) -> builder.Material:
-    record = builder.material(notice_digest=sha256(notice).hexdigest(), bullets=[]).record
-    return replace(sealed(record), notice=notice)
+    """A bundle about this notice, of which the record has whatever lines it has."""
+    lines = [{"id": "a", "digest": sha256(b"b").hexdigest()}] if b'"text":"b"' in notice else []
+    record = builder.material(notice_digest=sha256(notice).hexdigest(), bullets=lines).record
+    return replace(sealed(record), notice=notice, disclosures=[])
+
+
+def with_initials(*typed: object) -> builder.Material:
+    """A bundle that shows these initials for its two lines."""
+    return with_disclosure(builder.disclosure(1, "initials_per_line", list(typed)))
 
 
 def disclosing(text: bytes) -> builder.Material:
@@ -108,6 +137,9 @@ WORDS: Mapping[str, tuple[builder.Material, str | None]] = {
     "no bullets": (with_members({"bullets": None}), "notice"),
     "largest number": (with_members({"more": 2**53 - 1}), None),
     "many characters": (with_members({"more": '\u2028\x7f\x1f\u00e9\U0001f600/"'}), None),
+    "initials for one line of two": (with_initials("JD"), "notice"),
+    "initials for no line": (with_initials(), "notice"),
+    "initials for three lines of two": (with_initials("JD", "JD", "JD"), "notice"),
     "another disclosure": (with_disclosure("WyJhIiwiYiIsMV0"), None),
     "a name with tricks": (disclosing(b'["a","\\u001b[2J\\u202e\\n\\u0000\xc2\x9b",1]'), None),
 }

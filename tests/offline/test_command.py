@@ -1,13 +1,15 @@
 """verify.py as a stranger runs it: a bare Python, no packages, and what it says and returns."""
 
+import ast
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 
+from countersign import __version__
 from countersign.evidence.bundle import GUIDE
 from tests.offline import builder
 
@@ -38,11 +40,13 @@ def last_line(done: subprocess.CompletedProcess[str]) -> str:
 def test_in_an_unpacked_bundle_it_checks_the_files_beside_it(script: Path, tmp_path: Path) -> None:
     """It says that the key came in the same bundle, tells its fingerprint, and writes nothing."""
     done = run(unpack(tmp_path, script))
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 3, done.stdout + done.stderr
     fingerprint = sha256(builder.public_key(builder.LOG_SEED)).hexdigest()
     assert fingerprint in done.stdout
     assert "this very bundle" in done.stdout
-    assert last_line(done).startswith("OK  ack_01m7xdxbmvex7t29vh2x05yyyq sealed in ")
+    assert last_line(done).startswith(
+        "CONSISTENT, KEY NOT CHECKED  ack_01m7xdxbmvex7t29vh2x05yyyq sealed in "
+    )
     assert done.stderr == ""
     names = builder.summed(builder.material().files())
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
@@ -64,7 +68,7 @@ def test_modules_that_lie_beside_it_are_not_run(script: Path, tmp_path: Path) ->
             cwd=tmp_path,
         )
         assert "forger" not in done.stdout, options
-        assert (done.returncode, last_line(done)[:7]) == (0, "OK  ack"), done.stderr
+        assert (done.returncode, last_line(done)[:10]) == (3, "CONSISTENT"), done.stderr
 
 
 def test_it_is_said_to_be_run_apart_from_what_lies_around(script: Path) -> None:
@@ -122,7 +126,7 @@ def test_in_a_folder_changes_are_noticed_and_strange_files_told(
     placed = unpack(tmp_path, script)
     (tmp_path / "more.txt").write_bytes(b"?")
     done = run(placed)
-    assert done.returncode == 0
+    assert done.returncode == 3
     assert "more.txt" in done.stdout
     (tmp_path / "certificate.pdf").write_bytes(b"%PDF-1.7 another")
     done = run(placed)
@@ -162,21 +166,98 @@ def test_text_of_a_bundle_cannot_play_tricks_on_a_terminal(script: Path, tmp_pat
         replace(builder.material(), record=record, extra=record, disclosures=[shown]).bundle()
     )
     done = run(script, bundle)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 3, done.stdout
     assert "evil" in done.stdout
     assert all(character.isprintable() for character in done.stdout.replace("\n", ""))
 
 
-def test_a_stamp_over_this_checkpoint_is_told_from_another(stranger: ModuleType) -> None:
-    """Tokens are not checked here, but whether they name the checkpoint's digest is told."""
-    plain = builder.material()
-    log_only = replace(plain, cosigners=()).note()
-    stamps = {
-        "timestamps/a.tsr": b"\x30\x31" + sha256(log_only).digest(),
-        "timestamps/b.tsr": b"\x30\x31" + bytes(32),
-    }
-    report = stranger.verify_bytes(replace(plain, timestamps=stamps).bundle())
-    assert report.ok
-    detail = next(step.detail for step in report.steps if step.name == "timestamps")
-    assert "2 present, not checked here" in detail
-    assert "1 of them" in detail
+def test_without_a_policy_the_first_line_says_that_the_key_was_not_checked(
+    script: Path, tmp_path: Path
+) -> None:
+    """With exit status 3, or 0 for who asks for no more; a policy makes it OK."""
+    bundle, policy = tmp_path / "bundle.zip", tmp_path / "policy"
+    bundle.write_bytes(builder.material().bundle())
+    policy.write_text(builder.material().policy.removesuffix("\n"))
+    done = run(script, bundle)
+    assert done.stdout.splitlines()[1].startswith("CONSISTENT, KEY NOT CHECKED: ")
+    assert done.returncode == 3
+    assert run(script, bundle, "--own-key").returncode == 0
+    said = json.loads(run(script, bundle, "--own-key", "--json").stdout)
+    assert (said["ok"], said["outcome"]) == (False, "consistent")
+    done = run(script, bundle, "--policy", policy)
+    assert (done.returncode, last_line(done)[:4]) == (0, "OK  ")
+    assert "NOT CHECKED" not in done.stdout
+
+
+def test_all_that_was_agreed_to_is_printed(script: Path, tmp_path: Path) -> None:
+    """Title, version and who named it, law, sentence agreed to, known gaps, account; dates."""
+    bundle = tmp_path / "bundle.zip"
+    bundle.write_bytes(builder.incomplete().bundle())
+    said = run(script, bundle).stdout
+    for expected in (
+        "Notice ab1263, version 2026-01-01: Notice",
+        "assumed: the vendor named none",
+        "for acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
+        "source_law: Cal. Civ. Code",
+        "agreed to: I understand.",
+        "Known to be missing in this text: (E) and later",
+        "(B) Zeile",
+        "cosigned by w1 at 2026-11-20T21:31:00Z",
+        "cosigned by w1 (quorum all-of-them), 0 time-stamp(s)",
+    ):
+        assert expected in said, expected
+    notice = json.loads(run(script, bundle, "--json").stdout)["notice"]
+    assert notice["text_gaps"] == ["(E) and later"]
+
+
+def test_it_says_which_version_it_is(script: Path, tmp_path: Path) -> None:
+    """That of the package, on its own and in each report; the page has the same."""
+    assert run(script, "--version").stdout == f"verify.py {__version__}\n"
+    assert run(unpack(tmp_path, script)).stdout.startswith(f"verify.py {__version__}\n")
+    page = script.with_name("verify.html").read_text(encoding="utf-8")
+    assert f'const VERSION = "{__version__}";' in page
+
+
+def test_the_digests_of_the_verifiers_are_published(script: Path) -> None:
+    """So that a copy from anywhere can be compared: `make docs` writes them."""
+    listed = "".join(
+        f"{sha256(script.with_name(name).read_bytes()).hexdigest()}  {name}\n"
+        for name in ("verify.py", "verify.html")
+    )
+    root = Path(__file__).parents[2]
+    assert (root / "spec" / "verifiers.sha256").read_text(encoding="ascii") == listed
+
+
+def test_a_python_that_is_too_old_is_no_failed_check(script: Path) -> None:
+    """It reads the file as far as the sentence that names the version needed, and exits with 2."""
+    source = script.read_text(encoding="utf-8")
+    ast.parse(source, feature_version=(3, 6))
+    begin = "import sys\nsys.version_info, sys.version = (3, 9, 6), '3.9.6'\n"
+    done = run("-c", begin + source)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("needs Python 3.11 or newer. This is 3.9.6: nothing was checked.\n")
+    for old in sorted(Path(sys.base_prefix).parent.glob("3.[6-9].*/bin/python3")):
+        real = subprocess.run([old, "-I", script], capture_output=True, check=False, timeout=60)
+        assert (real.returncode, b"needs Python 3.11" in real.stderr) == (2, True), old
+
+
+def test_a_certificate_is_said_to_show_nothing_by_itself(script: Path, tmp_path: Path) -> None:
+    """It is what people have in hand: which acknowledgment it names is said, and no verdict."""
+    pdf = tmp_path / "certificate.pdf"
+    pdf.write_bytes(b"%PDF-1.7 ... ack_01m7xdxbmvex7t29vh2x05yyyq ...")
+    done = run(script, pdf)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "of ack_01m7xdxbmvex7t29vh2x05yyyq. A certificate shows nothing by itself" in done.stderr
+
+
+def test_what_is_no_file_is_not_read(script: Path, tmp_path: Path) -> None:
+    """A pipe that nobody writes to and a device without an end, alone and in a folder."""
+    placed = unpack(tmp_path, script)
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", "/dev/zero"):
+        assert run(script, place).returncode == 2
+    for put in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        (tmp_path / "notice.json").unlink()
+        put(tmp_path / "notice.json")
+        assert last_line(run(placed)).endswith("(container): the bundle lacks notice.json")
+    assert run(placed, "--policy", "/dev/zero").returncode == 2

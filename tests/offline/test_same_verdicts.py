@@ -3,28 +3,42 @@
 Where two disagree, whoever is handed a bundle picks the one that suits.
 """
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 from playwright.sync_api import FilePayload, expect, sync_playwright
 
 from countersign.cli import main
-from countersign.evidence.verification import STEPS
+from countersign.evidence.bundle import read_container
+from countersign.evidence.verification import STEPS, verify_file
 from tests.conftest import find_chromium
 from tests.offline import builder
-from tests.offline.odd import BUNDLES, NOT_CHECKABLE_OFFLINE
+from tests.offline.odd import BUNDLES, NOT_CHECKABLE, NOT_CHECKABLE_OFFLINE
 from tests.offline.odd_words import WORDS
 
 ODD: Mapping[str, tuple[bytes, str | None]] = {
     **{name: (material.bundle(), step) for name, (material, step) in WORDS.items()},
     **BUNDLES,
-    # Where there is a time-stamp the command checks more than the others, and this one is none.
-    **{f"good: {n}": (data, None) for n, data in builder.good().items() if n != "stamped"},
+    **{f"good: {n}": (data, None) for n, data in builder.good().items()},
+    **{f"broken: {n}": (data, step) for n, (step, data) in builder.broken().items()},
+}
+
+
+LOG_VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "log"
+VECTORS: Mapping[str, tuple[bytes, str | None]] = {
+    **{f"vector {p.stem}": (p.read_bytes(), None) for p in LOG_VECTORS.glob("good/*.zip")},
+    **{
+        f"vector {name}": ((LOG_VECTORS / "broken" / name).read_bytes(), case["step"])
+        for name, case in json.loads((LOG_VECTORS / "broken/expected.json").read_bytes()).items()
+        if name.endswith(".zip")
+    },
 }
 
 
@@ -51,7 +65,9 @@ def judged_by_the_command(bundle: Path) -> tuple[int, str]:
 
 def expected(step: str | None) -> str:
     """How the verdict begins."""
-    return "OK  ack_" if step is None else f"FAILED at step {STEPS.index(step) + 1} ({step}): "
+    if step is None:
+        return "CONSISTENT, KEY NOT CHECKED  ack_"
+    return f"FAILED at step {STEPS.index(step) + 1} ({step}): "
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -65,19 +81,42 @@ def test_command_and_script_judge_odd_evidence_alike(
     for status, line in (judged_by_the_command(bundle), judged_by_the_script(script, bundle)):
         assert line.startswith(expected(step))
         assert "\n" not in line
-        assert status == (0 if step is None else 1)
+        assert status == (3 if step is None else 1)
 
 
-def test_what_only_the_command_can_check_is_refused_by_the_script_with_the_reason(
+def test_what_only_the_command_can_check_could_not_be_checked_by_the_script(
     script: Path, tmp_path: Path
 ) -> None:
-    """A quorum of a witness by ML-DSA: met, and not to be told from one that is not met."""
+    """A quorum of a witness by ML-DSA is met: sound evidence is never said to have failed."""
     bundle = tmp_path / "bundle.zip"
     bundle.write_bytes(NOT_CHECKABLE_OFFLINE)
-    assert judged_by_the_command(bundle)[0] == 0
+    assert judged_by_the_command(bundle)[0] == 3
     status, line = judged_by_the_script(script, bundle)
-    assert (status, line.startswith(expected("quorum"))) == (1, True)
-    assert line.endswith("cosigned by: nobody; cannot be checked here: q")
+    assert (status, line[:44]) == (2, "COULD NOT BE CHECKED at step 3 (quorum): the")
+    assert line.endswith("signed by a kind of key that cannot be checked here: q")
+
+
+@pytest.mark.parametrize("name", NOT_CHECKABLE)
+def test_what_no_reader_can_check_is_not_said_to_have_failed(
+    name: str, script: Path, tmp_path: Path
+) -> None:
+    """Nor to have passed: by command and script, with exit status 2."""
+    data, step = NOT_CHECKABLE[name]
+    bundle = tmp_path / "bundle.zip"
+    bundle.write_bytes(data)
+    begins = f"COULD NOT BE CHECKED at step {STEPS.index(step) + 1} ({step}): "
+    for status, line in (judged_by_the_command(bundle), judged_by_the_script(script, bundle)):
+        assert (status, line.startswith(begins)) == (2, True), line
+
+
+def test_what_is_broken_fails_though_something_else_cannot_be_checked(
+    stranger: ModuleType,
+) -> None:
+    """A failure is worth more than what cannot be known."""
+    files = read_container(NOT_CHECKABLE["cosigned by a kind to come"][0])
+    changed = builder.zipped({**files, "certificate.pdf": b"%PDF-1.7 changed"})
+    assert stranger.verify_bytes(changed).line().startswith("FAILED at step 9 (files): ")
+    assert verify_file(changed).line().startswith("FAILED at step 9 (files): ")
 
 
 @pytest.mark.browser
@@ -90,13 +129,17 @@ def test_the_page_judges_odd_evidence_as_the_others_do(page_file: Path) -> None:
         )
         page = browser.new_page()
         page.goto(page_file.as_uri())
-        for name, (data, step) in {**ODD, "ML-DSA": (NOT_CHECKABLE_OFFLINE, "quorum")}.items():
+        of_vectors = {p.stem: (p.read_bytes(), p.stem) for p in LOG_VECTORS.glob("unchecked/*.zip")}
+        unknown = {**NOT_CHECKABLE, **of_vectors, "ML-DSA": (NOT_CHECKABLE_OFFLINE, "quorum")}
+        for name, (data, step) in {**ODD, **VECTORS, **unknown}.items():
             page.locator("#file[data-ready]").set_input_files(
                 FilePayload(name="b.zip", mimeType="application/zip", buffer=data)
             )
-            expect(page.locator("#verdict")).to_have_text(re.compile("^(OK|FAILED)"))
-            told = page.locator("#verdict").inner_text()
-            if not (told.startswith("OK: ") if step is None else f"({step}): " in told):
-                wrong[name] = told
+            expect(page.locator("#verdict")).to_have_text(re.compile("^(CONS|FAILED|COULD)"))
+            said = page.locator("#verdict").inner_text()
+            begins = "COULD NOT BE CHECKED" if name in unknown else "FAILED"
+            begins = f"{begins} at step" if step else "CONSISTENT, KEY NOT CHECKED"
+            if not said.startswith(begins) or (step and f"({step}): " not in said):
+                wrong[name] = said
         browser.close()
     assert wrong == {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from hashlib import sha256
 
 import httpx2
@@ -168,10 +169,17 @@ def test_a_key_without_the_scope_gets_no_evidence(
 
 
 def test_the_verify_page_is_served_with_a_policy_that_lets_nothing_out(server: Server) -> None:
-    """What a browser enforces is in the header as well."""
+    """What a browser enforces is in the header as well; it judges by this deployment's keys."""
     with server.client() as nobody:
         answer = nobody.get("/verify")
+        policies = {
+            mode: nobody.get("/v1/log/policy", params={"mode": mode}).content
+            for mode in ("live", "test")
+        }
     assert answer.status_code == 200
+    (block,) = re.findall(r'type="application/json" id="policies">([^<]*)</script>', answer.text)
+    told = json.loads(block)
+    assert {mode: b64decode(text) for mode, text in told.items()} == policies
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "connect-src 'none'" in policy

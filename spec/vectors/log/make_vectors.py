@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countersign.evidence.bundle import (
@@ -26,13 +27,14 @@ from countersign.evidence.bundle import (
     write_bundle,
     write_container,
 )
-from countersign.evidence.canonical import Json
+from countersign.evidence.canonical import Json, canonical_json
 from countersign.evidence.checkpoint import Checkpoint, format_checkpoint, sign_checkpoint
 from countersign.evidence.cosignature import ed25519_message
+from countersign.evidence.disclosure import b64url
 from countersign.evidence.entry import log_entry
 from countersign.evidence.note import COSIGNATURE, Signer, Verifier
 from countersign.evidence.proof import Proof, format_proof
-from countersign.evidence.record import FactDraft, entropy_needed, make_facts
+from countersign.evidence.record import FactDraft, bullet_digests, entropy_needed, make_facts
 from countersign.evidence.tiles import TileReader, entry_bundle, tile_path
 from countersign.evidence.tree import inclusion_path, leaf_hash, root_hash
 from countersign.services.log_keys import test_seed
@@ -186,14 +188,238 @@ def generated_files() -> dict[str, bytes]:
         "good/shown.zip": write_bundle(bundle(log, at["acknowledgment"])),
         "good/erased.zip": write_bundle(bundle(log, at["acknowledgment"], shown=False)),
     }
+    for name, data in odd_and_good(log, at["acknowledgment"]).items():
+        files[f"good/{name}"] = data
     for type_, index in at.items():
         files[f"good/{type_}.tlog-proof"] = format_proof(log.proof(index))
-    cases = broken(log, at["acknowledgment"])
+    files["unchecked/signature.zip"], files["unchecked/quorum.zip"] = unchecked(
+        log, at["acknowledgment"]
+    )
+    cases = broken(log, at["acknowledgment"]) | odd_and_broken(log, at["acknowledgment"])
     for name, (_, _, data) in cases.items():
         files[f"broken/{name}"] = data
     expected = {name: {"change": what, "step": step} for name, (what, step, _) in cases.items()}
     text = json.dumps(expected, ensure_ascii=False, indent=2, sort_keys=True)
     return {**files, "broken/expected.json": text.encode() + b"\n"}
+
+
+def stamps(*names: str) -> dict[str, bytes]:
+    """Time-stamps of `timestamps/`, by their names in a bundle."""
+    return {f"timestamps/{n}.tsr": (ROOT / "timestamps" / f"{n}.tsr").read_bytes() for n in names}
+
+
+def vkey(name: str, kind: int, key: bytes, key_id: str | None = None) -> str:
+    """A verifier key of any kind, also with an id that is made in another way."""
+    made = Verifier(name, kind, key)
+    return made.vkey if key_id is None else made.vkey.replace(made.key_id.hex(), key_id)
+
+
+def changed(log: Log, index: int, **members: object) -> BundleContents:
+    """The bundle of another record, sealed in good order; None leaves a member out."""
+    record = {**json.loads(log.records[index]), **members}
+    body = canonical_json({n: v for n, v in record.items() if v is not None})
+    other = replace(log, records=(*log.records[:index], body, *log.records[index + 1 :]))
+    return bundle(other, index)
+
+
+def disclosing(log: Log, index: int, text: bytes) -> BundleContents:
+    """The bundle of a record that binds one disclosure, of this JSON text."""
+    encoded = b64url(text)
+    digest = b64url(sha256(encoded.encode()).digest())
+    return replace(changed(log, index, _sd=[digest]), disclosures=(encoded,))
+
+
+def about(log: Log, index: int, notice: dict[str, Json]) -> BundleContents:
+    """The bundle of a record about another notice."""
+    body = canonical_json(notice)
+    lines = msgspec.json.decode(bullet_digests([(b["id"], b["text"]) for b in notice["bullets"]]))
+    made = changed(log, index, notice_digest=sha256(body).hexdigest(), bullets=lines)
+    return replace(made, notice=body, disclosures=())
+
+
+def odd_and_good(log: Log, index: int) -> dict[str, bytes]:
+    """What readers are known to judge differently, and have to accept."""
+    good = bundle(log, index)
+    kinds = (
+        f"log {vkey('rekor.example.com', 2, bytes(91), 'c0d23d6a')}\n"
+        f"log {vkey('cosigning.example.com', 4, _witness().public_key)}\n"
+        f"log {vkey('no-point.example.com', 1, (2).to_bytes(32, 'little'))}\n"
+        f"witness pq {vkey('pq.example.com', 6, bytes(1312))}\n"
+    )
+    return {
+        "stamped.zip": write_bundle(replace(good, timestamps=stamps("sha256", "sha384", "sha512"))),
+        "other-kinds.zip": write_bundle(
+            replace(good, policy=f"# kinds that nobody needs\n{kinds}".encode() + policy())
+        ),
+        "disclosure-spaced.zip": write_bundle(
+            disclosing(
+                log, index, b'[ "c2FsdA" , "b", {"a": ' + b"[" * 63 + b"-1" + b"]" * 63 + b"}]"
+            )
+        ),
+    }
+
+
+def unchecked(log: Log, index: int) -> tuple[bytes, bytes]:
+    """Bundles that rest on a signature of kind 200: by the log, and by a witness."""
+    good, key = bundle(log, index), Verifier("k", 200, b"of a kind to come")
+    made = []
+    for name, lines in (
+        (ORIGIN, "log {}\nquorum none\n"),
+        (
+            "new.example.com",
+            f"log {Signer(ORIGIN, LOG_SEED).verifier.vkey}\nwitness n {{}}\nquorum n\n",
+        ),
+    ):
+        new = replace(key, name=name)
+        signature = b64encode(new.key_id + bytes(64)).decode()
+        proof = good.proof + f"\u2014 {name} {signature}\n".encode()
+        made.append(
+            write_bundle(replace(good, proof=proof, policy=lines.format(new.vkey).encode()))
+        )
+    return made[0], made[1]
+
+
+def odd_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
+    """What readers are known to judge differently, and have to refuse; as `broken`."""
+    good = bundle(log, index)
+    notice = json.loads(good.notice)
+    log_line = f"log {Signer(ORIGIN, LOG_SEED).verifier.vkey}\n"
+    files = read_container(write_bundle(good))
+    spaced = {**files, "disclosures.json": b"[ ]"}
+    rights = write_bundle(good)
+    epoch = replace(log, origin=ORIGIN[:-1] + "02")
+    signer = Signer(epoch.origin, LOG_SEED).verifier.vkey
+    of_epoch = bundle(epoch, index)
+    other_id = vkey("a.example.com", 1, _witness().public_key, "00000000")
+    no_extra = format_proof(replace(log.proof(index), extra=None))
+
+    def disclosed(text: bytes) -> bytes:
+        return write_bundle(disclosing(log, index, text))
+
+    def initials(*typed: object) -> bytes:
+        return disclosed(canonical_json(["c2FsdA", "initials_per_line", list(typed)]))
+
+    def by(text: str) -> bytes:
+        return write_bundle(replace(good, policy=text.encode()))
+
+    def resummed(changes: dict[str, bytes]) -> bytes:
+        kept = {n: d for n, d in changes.items() if n != SUMS}
+        return write_container({**kept, SUMS: sums(kept)})
+
+    return {
+        "rights.zip": (
+            "rights 0644 without the type of a file",
+            "container",
+            rights.replace(
+                (0o100644 << 16).to_bytes(4, "little"), (0o644 << 16).to_bytes(4, "little")
+            ),
+        ),
+        "disclosures-spaced.zip": (
+            "disclosures.json is not canonical JSON",
+            "container",
+            resummed(spaced),
+        ),
+        "no-extra.zip": (
+            "the proof does not hold the record",
+            "container",
+            resummed({**files, "proof.tlog-proof": no_extra}),
+        ),
+        "stamp-name.zip": (
+            "a time-stamp has a name with a space",
+            "container",
+            write_bundle(replace(good, timestamps={"timestamps/a b.tsr": b""})),
+        ),
+        "policy-no-newline.zip": (
+            "the last line of policy.txt has no newline",
+            "container",
+            by(policy().decode().removesuffix("\n")),
+        ),
+        "policy-small-order.zip": (
+            "a key by which anyone can sign",
+            "container",
+            by(f"log {vkey('weak.example.com', 1, bytes(32))}\n{policy().decode()}"),
+        ),
+        "policy-key-id.zip": (
+            "the id of an Ed25519 key is another",
+            "container",
+            by(f"log {other_id}\n{log_line}quorum none\n"),
+        ),
+        "sd-missing.zip": (
+            "a record without _sd",
+            "record",
+            write_bundle(changed(log, index, _sd=None)),
+        ),
+        "accepted-at-missing.zip": (
+            "a record that does not say when it was accepted",
+            "record",
+            write_bundle(changed(log, index, accepted_at=None)),
+        ),
+        "epoch-leading-zero.zip": (
+            "an origin whose epoch has a leading zero",
+            "record",
+            write_bundle(replace(of_epoch, policy=f"log {signer}\nquorum none\n".encode())),
+        ),
+        "sd-alg.zip": (
+            "another algorithm of digests",
+            "disclosures",
+            write_bundle(changed(log, index, _sd_alg="sha-512")),
+        ),
+        "disclosure-member-twice.zip": (
+            "a member that is there twice",
+            "disclosures",
+            disclosed(b'["c2FsdA","b",{"a":1,"a":2}]'),
+        ),
+        "disclosure-minus-zero.zip": (
+            "the number -0",
+            "disclosures",
+            disclosed(b'["c2FsdA","b",-0]'),
+        ),
+        "disclosure-of-65.zip": (
+            "65 arrays in each other",
+            "disclosures",
+            disclosed(b'["c2FsdA","b",' + b"[" * 65 + b"]" * 65 + b"]"),
+        ),
+        "initials-null.zip": (
+            "an entry of initials that is no string",
+            "disclosures",
+            initials("JD", None, "JD", "JD"),
+        ),
+        "initials-too-few.zip": (
+            "one entry of initials for four lines",
+            "notice",
+            initials("JD"),
+        ),
+        "initials-too-many.zip": (
+            "five entries of initials for four lines",
+            "notice",
+            initials(*["JD"] * 5),
+        ),
+        "notice-no-lines.zip": (
+            "a notice without lines",
+            "notice",
+            write_bundle(about(log, index, {**notice, "bullets": []})),
+        ),
+        "notice-no-title.zip": (
+            "a notice without a title",
+            "notice",
+            write_bundle(about(log, index, {n: v for n, v in notice.items() if n != "title"})),
+        ),
+        "notice-version.zip": (
+            "a notice of another version than the record says",
+            "notice",
+            write_bundle(changed(log, index, notice_version="2027-01-01")),
+        ),
+        "stamp-other.zip": (
+            "a time-stamp over something else",
+            "timestamps",
+            write_bundle(replace(good, timestamps=stamps("other"))),
+        ),
+        "stamp-none.zip": (
+            "a file that is no time-stamp",
+            "timestamps",
+            write_bundle(replace(good, timestamps={"timestamps/1.tsr": b"0\x03\x02\x01\x00"})),
+        ),
+    }
 
 
 def broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:

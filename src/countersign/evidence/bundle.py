@@ -6,8 +6,9 @@ order. A reader writes what it has read again and compares, so not a byte of it 
 
 import io
 import re
+import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
@@ -30,11 +31,16 @@ SUMS: Final = "SHA256SUMS"
 _BEFORE: Final = (RECORD, DISCLOSURES, NOTICE, PROOF, POLICY)
 _AFTER: Final = (CERTIFICATE, VERIFY_PY, VERIFY_HTML, README, SUMS)
 BUNDLE_BYTES_MAX: Final = 16_000_000
+_FILE_BYTES_MAX: Final = {DISCLOSURES: 1_000_000, NOTICE: 2_000_000}
+"""What is read as JSON: as Python's values it takes many times as much memory."""
+_STAMP_BYTES_MAX: Final = 1_000_000
 _FILES_MAX: Final = 64
 _TIMESTAMP: Final = re.compile(r"timestamps/[A-Za-z0-9._-]{1,80}\.tsr\Z", re.ASCII)
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _MODE: Final = 0o100644
 _UNIX: Final = 3
+_LOCAL: Final = b"PK\x03\x04"
+_HEADER_BYTES: Final = 30
 _VERSION: Final = 20
 
 GUIDE: Final = b"""Evidence of an acknowledgment. You need not trust whoever gave it to you.
@@ -121,19 +127,21 @@ def read_container(data: bytes) -> dict[str, bytes]:
     if len(data) > BUNDLE_BYTES_MAX:
         msg = f"a bundle has at most {BUNDLE_BYTES_MAX} bytes"
         raise EvidenceError(msg)
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = archive.infolist()
-            # Compressed files could be far larger than the bundle.
-            plain = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
-            plain = plain and len(entries) <= _FILES_MAX
-            files = {entry.filename: archive.read(entry) for entry in entries if plain}
-        same = len(files) == len(entries) and write_container(files) == data
-    except Exception as error:  # zipfile lets out many kinds
-        msg = f"not a ZIP file that can be read: {type(error).__name__}"
-        raise EvidenceError(msg) from error
-    if not same:
-        msg = "the ZIP file is not in the one form that bundles have"
+    # File after file from the start: the directory of a hostile file may name the same bytes as the
+    # content of many files, which together are far larger than the bundle.
+    files: dict[str, bytes] = {}
+    at = 0
+    while data[at : at + 4] == _LOCAL and len(data) >= at + _HEADER_BYTES:
+        size, length = struct.unpack_from("<IH", data, at + 22)
+        start = at + _HEADER_BYTES + length
+        name = data[at + _HEADER_BYTES : start].decode("ascii", "replace")
+        if name in files or len(files) == _FILES_MAX or not name.isascii():
+            break
+        files[name] = data[start : start + size]
+        at = start + size
+    # Any of the files cut short, or left out, and the same bytes do not come out again.
+    if not files or write_container(files) != data:
+        msg = "not a ZIP file in the one form that bundles have"
         raise EvidenceError(msg)
     return files
 
@@ -147,11 +155,10 @@ def read_bundle(data: bytes) -> tuple[BundleContents, bytes]:
     return contents_of(read_container(data))
 
 
-def pack(files: Mapping[str, bytes]) -> tuple[bytes, list[str]]:
-    """The bundle that was unpacked into these files, and the names that are none of its files."""
-    stamps = sorted(name for name in files if _TIMESTAMP.match(name))
-    known = [name for name in (*_BEFORE, *stamps, *_AFTER) if name in files]
-    return write_container({n: files[n] for n in known}), sorted(set(files).difference(known))
+def in_order(names: Collection[str]) -> list[str]:
+    """Those of the names that files of a bundle have, in the order of a bundle."""
+    stamps = sorted(name for name in names if _TIMESTAMP.match(name))
+    return [name for name in (*_BEFORE, *stamps, *_AFTER) if name in names]
 
 
 def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
@@ -171,6 +178,10 @@ def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
     if not all(_TIMESTAMP.match(name) for name in stamps):
         msg = "a time-stamp has a name that it cannot have"
         raise EvidenceError(msg)
+    for name, most in {**_FILE_BYTES_MAX, **dict.fromkeys(stamps, _STAMP_BYTES_MAX)}.items():
+        if len(files[name]) > most:
+            msg = f"{name} has at most {most} bytes"
+            raise EvidenceError(msg)
     contents = BundleContents(
         record=files[RECORD],
         disclosures=read_disclosures(files[DISCLOSURES]),

@@ -27,6 +27,21 @@ RECORD_TYPES: Final = frozenset(
     }
 )
 _ID: Final = re.compile(r"[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
+_INSTANT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\Z", re.ASCII
+)
+_SAID: Final = (
+    "account",
+    "capture",
+    "credential",
+    "notice_digest",
+    "notice_id",
+    "notice_version",
+    "notice_version_source",
+)
+"""What the record of an acknowledgment needs besides, for its words to be shown: strings."""
+_WORDS: Final = ("id", "version", "title", "heading", "attestation_text")
+INITIALS: Final = "initials_per_line"
 
 
 def check_record(record: bytes, origin: str) -> dict[str, Any]:
@@ -57,6 +72,14 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
     if _ID.match(found["id"]) is None:
         msg = "the record has an identifier that it cannot have"
         raise EvidenceError(msg)
+    if kind == ACKNOWLEDGMENT:
+        if not _strings([found.get(name) for name in _SAID]):
+            msg = "the record lacks members that every acknowledgment has"
+            raise EvidenceError(msg)
+        at = found.get("accepted_at")
+        if not isinstance(at, str) or _INSTANT.match(at) is None:
+            msg = "the record does not say when it was accepted"
+            raise EvidenceError(msg)
     return found
 
 
@@ -65,7 +88,7 @@ def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) ->
 
     Raises:
         EvidenceError: one is not bound by the record, is not what a record can say, or its name is
-            there twice.
+            there twice; or the initials are no list of strings.
     """
     shown: dict[str, Any] = {}
     if record.get("_sd_alg") != "sha-256":
@@ -76,12 +99,16 @@ def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) ->
         if digest not in record["_sd"]:
             msg = "a disclosure is not one of the record's"
             raise EvidenceError(msg)
-        _, name, value = read_disclosure(encoded)
-        checked_canonical_json(value)  # else one reader understands it and another does not
+        salt, name, value = read_disclosure(encoded)
+        checked_canonical_json([salt, name])  # what one reader understands and another does not
+        checked_canonical_json(value)
         if name in shown:
             msg = f"{name} is disclosed twice"
             raise EvidenceError(msg)
         shown[name] = value
+    if not _strings(shown.get(INITIALS, [])):
+        msg = "the initials are no list of strings"
+        raise EvidenceError(msg)
     return shown
 
 
@@ -92,10 +119,18 @@ class _Bullet(msgspec.Struct):
 
 class _Notice(msgspec.Struct):
     bullets: list[_Bullet]
+    text_gaps: list[str] = []
 
 
-def check_notice(notice: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
+def check_notice(
+    notice: bytes, record: Mapping[str, Any], shown: Mapping[str, Any]
+) -> dict[str, Any]:
     """The members of the notice, if these are the bytes, line by line, that a record is about.
+
+    Args:
+        notice: the bytes.
+        record: the members of the record, checked.
+        shown: the disclosed fields; initials among them have to be one entry for each line.
 
     Raises:
         EvidenceError: they are not.
@@ -115,6 +150,15 @@ def check_notice(notice: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
     expected = [{"digest": sha256(b.text.encode()).hexdigest(), "id": b.id} for b in bullets]
     if expected != record.get("bullets"):
         msg = "the lines of the notice are not those of the record"
+        raise EvidenceError(msg)
+    if not bullets or not _strings([found.get(name) for name in _WORDS]):
+        msg = "the notice lacks members that every notice has"
+        raise EvidenceError(msg)
+    if (found["id"], found["version"]) != (record["notice_id"], record["notice_version"]):
+        msg = "the notice has another id or version than the record says"
+        raise EvidenceError(msg)
+    if len(shown.get(INITIALS, bullets)) != len(bullets):
+        msg = f"there are {len(shown[INITIALS])} entries of initials for {len(bullets)} lines"
         raise EvidenceError(msg)
     return found
 

@@ -4,6 +4,7 @@ The record holds only digests. Deleting the disclosure erases the field; the rec
 proof about it, stays valid.
 """
 
+import json
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
 from collections.abc import Sequence
@@ -17,7 +18,6 @@ from countersign.evidence.errors import EvidenceError
 SALT_BYTES: Final = 16
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 _encode_lines: Final = msgspec.json.Encoder().encode_lines
-_decode: Final = msgspec.json.Decoder(tuple[str, str, Any]).decode
 
 
 class Disclosure(msgspec.Struct, frozen=True, gc=False):
@@ -72,14 +72,43 @@ def read_disclosure(encoded: str) -> tuple[str, str, Any]:
     """Salt, name and value of an encoded disclosure.
 
     Raises:
-        EvidenceError: it is not base64url of a JSON array [salt, name, value].
+        EvidenceError: it is not base64url of a JSON array [salt, name, value], or one that readers
+            understand differently: with a member twice, or a number that is no plain integer.
     """
     msg = "a disclosure is base64url of a JSON array [salt, name, value]"
     try:
         data = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
-        found = _decode(data)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        found = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_members,
+            parse_int=_integer,
+            parse_float=_no_number,
+            parse_constant=_no_number,
+        )
+    except EvidenceError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise EvidenceError(msg) from error
-    if b64url(data) != encoded:
+    if b64url(data) != encoded or not isinstance(found, list) or len(found) != 3:
         raise EvidenceError(msg)
-    return found
+    salt, name, value = found
+    if not isinstance(salt, str) or not isinstance(name, str):
+        raise EvidenceError(msg)
+    return salt, name, value
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        msg = "a member of a disclosure is there twice"
+        raise EvidenceError(msg)
+    return members
+
+
+def _integer(text: str) -> int:
+    return _no_number(text) if text == "-0" else int(text)
+
+
+def _no_number(text: str) -> int:
+    msg = f"{text[:40]} is no number that a disclosure can have"
+    raise EvidenceError(msg)

@@ -54,12 +54,18 @@ class NoQuorum(EvidenceError):
     """Too few witnesses cosigned it."""
 
 
+class NotCheckable(EvidenceError):
+    """It depends on a signature that is there, by a kind of key that cannot be checked here."""
+
+
 class CheckedCheckpoint(NamedTuple):
     """A checkpoint that satisfies a policy."""
 
     checkpoint: Checkpoint
     key: Verifier
     cosigned: tuple[Cosigned, ...]
+    unchecked: tuple[bytes, ...] = ()
+    """Names of the witnesses that have a signature line, of a kind that cannot be checked here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,7 @@ class Policy:
         Raises:
             NotSigned: no log of the policy signed it for its own origin.
             NoQuorum: the witnesses that cosigned it do not satisfy the quorum.
+            NotCheckable: whether they do cannot be checked here.
             EvidenceError: it is malformed.
         """
         signed = self.check_signature(note)
@@ -88,11 +95,13 @@ class Policy:
         # One key may be that of a log and of a witness: it is one key all the same.
         keys = dict.fromkeys([*self.logs, *(witness.verifier for witness in self.witnesses)])
         checkable = tuple(key for key in keys if key.checkable)
-        checkpoint = parse_checkpoint(parse_note(note).text)
+        parsed = parse_note(note)
+        checkpoint = parse_checkpoint(parsed.text)
+        signed = {(line.name, line.key_id) for line in parsed.signatures}
         try:
             _, lines = open_note(note, checkable)
-        except NoKnownSignature as error:
-            raise NotSigned(_nobody_signed(checkpoint.origin)) from error
+        except NoKnownSignature:
+            lines = ()
         except EvidenceError as error:
             raise NotSigned(str(error)) from error
         verified = {(line.name, line.key_id): line for line in lines}
@@ -105,33 +114,50 @@ class Policy:
             None,
         )
         if log is None:
+            for key in self.logs:
+                named = key.name == checkpoint.origin and (key.name, key.key_id) in signed
+                if named and not key.checkable:
+                    msg = f"the log signed with a kind of key that is not known here ({key.kind})"
+                    raise NotCheckable(msg)
             raise NotSigned(_nobody_signed(checkpoint.origin))
         cosigned = tuple(
             Cosigned(witness.name, verified[id_].time)
             for witness in self.witnesses
             if (id_ := (witness.verifier.name, witness.verifier.key_id)) in verified
         )
-        return CheckedCheckpoint(checkpoint, log, cosigned)
+        unchecked = tuple(
+            witness.name
+            for witness in self.witnesses
+            if not witness.verifier.checkable
+            and (witness.verifier.name, witness.verifier.key_id) in signed
+        )
+        return CheckedCheckpoint(checkpoint, log, cosigned, unchecked)
 
     def check_quorum(self, signed: CheckedCheckpoint) -> None:
         """Check that enough witnesses cosigned.
 
         Raises:
             NoQuorum: they did not.
+            NotCheckable: they did, if the cosignatures that cannot be checked here are good.
         """
-        if self.quorum == NONE:
-            return
         present = {cosigned.name for cosigned in signed.cosigned}
-        found = ", ".join(sorted(readable(name) for name in present)) or "nobody"
-        for group in self.groups:
-            if len(present.intersection(group.members)) >= group.threshold:
-                present.add(group.name)
-        if self.quorum not in present:
-            msg = f"the policy asks for {readable(self.quorum)}; cosigned by: {found}"
-            unknown = [w.name for w in self.witnesses if not w.verifier.checkable]
-            if unknown:
-                msg += f"; cannot be checked here: {', '.join(map(readable, unknown))}"
+        if self._met(present):
+            return
+        found = ", ".join(sorted(map(readable, present))) or "no witness"
+        msg = f"the policy asks for {readable(self.quorum)}; cosigned by: {found}"
+        if not self._met(present.union(signed.unchecked)):
             raise NoQuorum(msg)
+        unknown = ", ".join(map(readable, signed.unchecked))
+        msg += f"; signed by a kind of key that cannot be checked here: {unknown}"
+        raise NotCheckable(msg)
+
+    def _met(self, present: set[bytes]) -> bool:
+        """Whether these witnesses make the quorum."""
+        fulfilled = {NONE, *present}
+        for group in self.groups:
+            if len(fulfilled.intersection(group.members)) >= group.threshold:
+                fulfilled.add(group.name)
+        return self.quorum in fulfilled
 
 
 def _nobody_signed(origin: str) -> str:

@@ -5,6 +5,7 @@ The steps are those of `spec/evidence-format.md`. Nothing but the file and a pol
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
@@ -14,9 +15,17 @@ from countersign.evidence.contents import check_disclosures, check_notice, check
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
-from countersign.evidence.policy import CheckedCheckpoint, NoQuorum, Policy, parse_policy
+from countersign.evidence.policy import (
+    NONE,
+    CheckedCheckpoint,
+    NoQuorum,
+    NotCheckable,
+    Policy,
+    parse_policy,
+)
 from countersign.evidence.proof import FIRST_LINE, Proof, parse_proof
 from countersign.evidence.record import ACKNOWLEDGMENT
+from countersign.evidence.timestamp import as_der, read_timestamp
 from countersign.evidence.tree import leaf_hash, verify_inclusion
 from countersign.evidence.trust import readable
 
@@ -35,19 +44,33 @@ STEPS: Final = (
 _ZIP: Final = b"PK"
 
 CheckTimestamp: TypeAlias = Callable[[bytes, bytes], str]
-"""Checks an RFC 3161 response over these bytes: what it says, or EvidenceError."""
+"""Checks an RFC 3161 response (DER) over these bytes: what it says, or EvidenceError."""
+
+
+class Outcome(StrEnum):
+    """What verifying came to, the same words for all readers."""
+
+    OK = "ok"
+    """All steps passed, and the key is one that the reader was given."""
+    CONSISTENT = "consistent"
+    """All steps passed by the key in the bundle itself: whoever made it may have made the key."""
+    UNCHECKED = "unchecked"
+    """None failed, but it depends on a signature of a kind that this reader cannot check."""
+    FAILED = "failed"
+    """A step failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What verifying came to.
 
-    `step` and `name` are those of the step that failed, None if all went well. `facts` are what
-    was established up to there, for people; `shown` the disclosed fields by name; `record` and
-    `notice` what these say. These words are what was checked, and no others in a bundle are.
+    `step` and `name` are those of the step that failed or could not be checked, None if all went
+    well. `facts` are what was established up to there, for people; `shown` the disclosed fields by
+    name; `record` and `notice` what these say. These words are what was checked, and no others in a
+    bundle are.
     """
 
-    ok: bool
+    outcome: Outcome
     step: int | None = None
     name: str | None = None
     message: str
@@ -56,17 +79,29 @@ class Verdict:
     record: Mapping[str, Any] = field(default_factory=dict)
     notice: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def ok(self) -> bool:
+        """Whether all steps passed; by whose key is in `outcome`."""
+        return self.outcome in {Outcome.OK, Outcome.CONSISTENT}
+
     def line(self) -> str:
         """The verdict in one line."""
-        if self.ok:
-            return f"OK  {self.message}"
-        return f"FAILED at step {self.step} ({self.name}): {self.message}"
+        match self.outcome:
+            case Outcome.OK:
+                return f"OK  {self.message}"
+            case Outcome.CONSISTENT:
+                return f"CONSISTENT, KEY NOT CHECKED  {self.message}"
+            case Outcome.UNCHECKED:
+                return f"COULD NOT BE CHECKED at step {self.step} ({self.name}): {self.message}"
+            case Outcome.FAILED:
+                return f"FAILED at step {self.step} ({self.name}): {self.message}"
 
 
 class _Failure(EvidenceError):
-    def __init__(self, name: str, message: str) -> None:
+    def __init__(self, name: str, message: str, outcome: Outcome = Outcome.FAILED) -> None:
         super().__init__(message)
         self.name = name
+        self.outcome = outcome
 
 
 class _Steps:
@@ -77,6 +112,7 @@ class _Steps:
         self.shown: dict[str, Any] = {}
         self.record: dict[str, Any] = {}
         self.notice: dict[str, Any] = {}
+        self.unchecked: _Failure | None = None
 
 
 def verify_file(
@@ -88,7 +124,8 @@ def verify_file(
         data: the file.
         policy: whose logs and witnesses are trusted; None: those of the policy in the bundle
             itself, which shows only that the bundle agrees with itself.
-        check_timestamp: checks RFC 3161 responses; None: they are told of, and not checked.
+        check_timestamp: checks the signatures of RFC 3161 responses; None: what they are about is
+            checked, whose they are is not.
     """
     steps = _Steps()
     try:
@@ -96,16 +133,18 @@ def verify_file(
             message = _verify_bundle(steps, data, policy, check_timestamp)
         else:
             message = _verify_proof(steps, data, policy)
+        if steps.unchecked:
+            raise steps.unchecked
     except _Failure as failure:
         return Verdict(
-            ok=False,
+            outcome=failure.outcome,
             step=STEPS.index(failure.name) + 1,
             name=failure.name,
             message=str(failure),
             facts=steps.facts,
         )
     return Verdict(
-        ok=True,
+        outcome=Outcome.OK if steps.facts["policy"] == "given" else Outcome.CONSISTENT,
         message=message,
         facts=steps.facts,
         shown=steps.shown,
@@ -122,6 +161,7 @@ def _verify_bundle(
         contents, listed = contents_of(files)
         proof = parse_proof(contents.proof)
         parse_checkpoint(parse_note(proof.checkpoint).text)
+        _record_of(proof)
         own = parse_policy(contents.policy, any_kind=True)
         if not contents.policy.endswith(b"\n"):  # a policy by hand may; in a bundle is one form
             msg = "the last line of policy.txt does not end in a newline"
@@ -140,20 +180,18 @@ def _verify_bundle(
     with _step("disclosures"):
         steps.shown = check_disclosures(contents.disclosures, steps.record)
     with _step("notice"):
-        steps.notice = check_notice(contents.notice, steps.record)
+        steps.notice = check_notice(contents.notice, steps.record, steps.shown)
     with _step("timestamps"):
+        over = without_cosignatures(proof.checkpoint)
         steps.facts["timestamps"] = [
-            "present, not checked"
-            if check_timestamp is None
-            else check_timestamp(token, _over(proof))
-            for token in contents.timestamps.values()
+            _stamped(token, over, check_timestamp) for token in contents.timestamps.values()
         ]
     with _step("files"):
         if sums({n: d for n, d in files.items() if n != SUMS}) != listed:
             msg = f"{SUMS} does not agree with the files"
             raise EvidenceError(msg)
     names = ", ".join(steps.shown) or "nothing personal"
-    return f"{_told(steps)}; shown: {names}"
+    return f"{_told(steps)}; shown: {names}; {_rests_on(steps.facts)}"
 
 
 def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
@@ -163,22 +201,23 @@ def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
             raise EvidenceError(msg)
         proof = parse_proof(data)
         parse_checkpoint(parse_note(proof.checkpoint).text)
-        if proof.extra is None:
-            msg = "the proof does not hold the record that it is about"
-            raise EvidenceError(msg)
+        record = _record_of(proof)
     if policy is None:
         raise _Failure("signature", "a proof alone needs a policy to be checked against")
     steps.facts["policy"] = "given"
     checked = _signed(steps, proof, policy)
     with _step("record"):
-        steps.record = check_record(proof.extra, checked.checkpoint.origin)
-    _included(steps, proof.extra, proof, checked)
-    return _told(steps)
+        steps.record = check_record(record, checked.checkpoint.origin)
+    _included(steps, record, proof, checked)
+    return f"{_told(steps)}; {_rests_on(steps.facts)}"
 
 
 def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
     with _step("signature"):
-        checked = policy.check_signature(proof.checkpoint)
+        try:
+            checked = policy.check_signature(proof.checkpoint)
+        except NotCheckable as error:
+            raise _Failure("signature", str(error), Outcome.UNCHECKED) from error
     steps.facts["log"] = checked.checkpoint.origin
     steps.facts["size"] = checked.checkpoint.size
     steps.facts["key"] = checked.key.vkey
@@ -187,6 +226,9 @@ def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
         policy.check_quorum(checked)
     except NoQuorum as error:
         raise _Failure("quorum", str(error)) from error
+    except NotCheckable as error:  # what else is wrong is worth more than what cannot be known
+        steps.unchecked = _Failure("quorum", str(error), Outcome.UNCHECKED)
+    steps.facts["quorum"] = None if policy.quorum == NONE else readable(policy.quorum)
     steps.facts["cosigned"] = [{"name": readable(c.name), "time": c.time} for c in checked.cosigned]
     return checked
 
@@ -199,13 +241,28 @@ def _included(steps: _Steps, record: bytes, proof: Proof, checked: CheckedCheckp
     steps.facts["index"] = proof.index
 
 
-def _over(proof: Proof) -> bytes:
-    """What a time-stamp is over: the checkpoint as the log signed it, without cosignatures."""
-    return without_cosignatures(proof.checkpoint)
+def _record_of(proof: Proof) -> bytes:
+    if proof.extra is None:
+        msg = "the proof does not hold the record that it is about"
+        raise EvidenceError(msg)
+    return proof.extra
+
+
+def _stamped(token: bytes, over: bytes, check: CheckTimestamp | None) -> str:
+    """What a time-stamp says, which has to be about these bytes."""
+    stamp = read_timestamp(token)
+    if not stamp.known():
+        return f"{stamp.at}, not checked: about what it is, by a hash that is not known here"
+    if not stamp.about(over):
+        msg = "a time-stamp is about something else than the checkpoint"
+        raise EvidenceError(msg)
+    if check is None:
+        return f"{stamp.at}, about this checkpoint; whose it is was not checked"
+    return check(as_der(token), over)
 
 
 def without_cosignatures(note: bytes) -> bytes:
-    """A signed checkpoint with only the signature lines of its own origin.
+    """A signed checkpoint with only the signature lines of its own origin: what is time-stamped.
 
     Raises:
         EvidenceError: it is malformed.
@@ -233,6 +290,16 @@ def _told(steps: _Steps) -> str:
     )
 
 
+def _rests_on(facts: Mapping[str, Any]) -> str:
+    """What, besides the log's own signature, speaks for the checkpoint and its time."""
+    by = ", ".join(cosigned["name"] for cosigned in facts["cosigned"])
+    quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum asked for"
+    stamps = len(facts.get("timestamps", ()))
+    if not by and not stamps:
+        return "no witness, no time-stamp: the time is by the operator's clock alone"
+    return f"cosigned by {by or 'no witness'} ({quorum}), {stamps} time-stamp(s)"
+
+
 class _step:  # noqa: N801 - it reads as a statement
     """Turns an EvidenceError inside into the failure of this step."""
 
@@ -243,7 +310,7 @@ class _step:  # noqa: N801 - it reads as a statement
         pass
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, EvidenceError):
+        if isinstance(error, EvidenceError) and not isinstance(error, _Failure):
             raise _Failure(self._name, str(error)) from error
         if isinstance(error, RecursionError):
             message = "it is nested more deeply than anything of ours"

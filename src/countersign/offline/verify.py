@@ -7,19 +7,31 @@
 
     --policy FILE   trust the keys in this file. Without it, the keys that came in the bundle itself
                     are used, which shows only that the bundle agrees with itself.
+    --own-key       that is all that is asked: exit with 0, not 3, if the bundle agrees with itself
     --json          print the outcome as JSON
+    --version       print the version of this file
 
 With -I Python takes no module from the folders around it, which may hold somebody's `json.py`.
 
-Exit status: 0 all checks passed, 1 a check failed, 2 it could not be checked (usage, no such file).
+Exit status: 0 all checks passed; 1 a check failed; 2 it could not be checked (usage, no such file,
+a kind of signature that is not known here, a Python that is too old); 3 all checks passed, but by
+the key in the bundle itself.
 
-How to read this file: part 1 is the signature scheme, part 2 the hash tree, part 3 the text
+How to read this file: part 1 is the signature scheme, part 2 the hash tree, part 3 the
 formats, part 4 the container, part 5 the nine steps in their order, part 6 the command. Every check
 that does not hold raises `Bad`. Nothing is sent anywhere, nothing is written, no other program is
 started.
 """
 
 import sys
+
+VERSION = "0.1.0"
+
+# Any Python from 3.6 on reads this file as far as here, so keep its syntax that old.
+if sys.version_info < (3, 11):
+    sys.stderr.write(f"verify.py {VERSION} needs Python 3.11 or newer. ")
+    sys.stderr.write(f"This is {sys.version.split()[0]}: nothing was checked.\n")
+    sys.exit(2)
 
 if __name__ == "__main__" and not sys.flags.safe_path:
     # Without -I Python looks for modules beside this file first, and whoever made the bundle could
@@ -34,6 +46,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,7 +190,7 @@ def root_from(index: int, size: int, leaf: bytes, path: Sequence[bytes]) -> byte
 
 
 # ---------------------------------------------------------------------------------------------
-# Part 3. Texts: base64, JSON, signed notes, checkpoints, proofs, policies.
+# Part 3. Formats: base64, JSON, signed notes, checkpoints, proofs, policies, time-stamps.
 
 BYTES_MAX = 16_000_000
 ID = re.compile(r"[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
@@ -239,13 +252,33 @@ def read_hash(text: str) -> bytes:
 
 
 def read_json(data: bytes, what: str) -> Any:  # noqa: ANN401 - JSON is any of several types
-    """JSON (RFC 8259) in UTF-8, without the additions that Python allows."""
+    """JSON (RFC 8259) in UTF-8, without what one reader understands and another does not.
+
+    That is what Python allows besides, a member that is there twice, and numbers that are not
+    written as plain integers.
+    """
 
     def refuse(_: str) -> None:
-        raise Bad(f"{what} is not JSON")
+        raise Bad(f"{what} has a number that is no plain integer")
+
+    def integer(text: str) -> int:
+        if text == "-0":
+            refuse(text)
+        return int(text)
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise Bad(f"{what} has a member twice")
+        return dict(pairs)
 
     try:
-        return json.loads(read_text(data, what), parse_constant=refuse)
+        return json.loads(
+            read_text(data, what),
+            parse_constant=refuse,
+            parse_float=refuse,
+            parse_int=integer,
+            object_pairs_hook=members,
+        )
     except (ValueError, RecursionError) as error:
         raise Bad(f"{what} is not JSON") from error
 
@@ -281,11 +314,7 @@ class Key(NamedTuple):
     name: str
     kind: int
     public_key: bytes
-
-    @property
-    def id(self) -> bytes:
-        """What a signature line names the key by, besides its name."""
-        return sha256(self.name.encode() + b"\n" + bytes([self.kind]) + self.public_key)[:4]
+    id: bytes  # what a signature line names the key by, besides its name
 
     @property
     def checkable(self) -> bool:
@@ -321,8 +350,12 @@ def read_vkey(text: str) -> Key:
     data = read_base64(encoded)
     if not data:
         raise Bad("not a verifier key")
-    key = Key(name, data[0], data[1:])
-    if key.id.hex() != key_id:
+    if re.fullmatch(r"[0-9a-f]{8}", key_id, re.ASCII) is None:
+        raise Bad("not a verifier key")
+    key = Key(name, data[0], data[1:], bytes.fromhex(key_id))
+    # Kinds that are not known here may make their ids in another way.
+    known = key.kind in {ED25519, COSIGNATURE, ML_DSA}
+    if known and key.id != sha256(name.encode() + b"\n" + data)[:4]:
         raise Bad(f"the id of the key {name} does not go with it")
     if key.checkable:
         check_public_key(key.public_key)
@@ -428,8 +461,6 @@ def read_policy(data: bytes) -> Policy:
         raise Bad("a policy has at most 1,000,000 bytes")
     if any((octet < 32 and octet not in b"\t\n") or octet == 127 for octet in data):
         raise Bad("a policy has no control characters but tab and newline")
-    if data and not data.endswith(b"\n"):
-        raise Bad("each line of a policy ends in a newline")
     # Names may hold any bytes, and comments too: `surrogateescape` keeps them apart.
     policy, quorum = Policy([], {}, {}, ""), ""
     for number, line in enumerate(data.decode("utf-8", "surrogateescape").split("\n"), 1):
@@ -450,44 +481,126 @@ def read_policy(data: bytes) -> Policy:
 def _policy_line(policy: Policy, words: list[str], quorum: str) -> str:
     """Take one line into the policy; gives the quorum, if there was or now is one."""
     defined = {"none", *policy.witnesses, *policy.groups}
-    match words:
-        case ["log", vkey] | ["log", vkey, _]:
-            key = read_vkey(vkey)
-            if any(key.public_key == log.public_key for log in policy.logs):
-                raise Bad("the same key as another log")
-            policy.logs.append(key)
-        case ["witness", name, vkey] | ["witness", name, vkey, _]:
-            key = read_vkey(vkey)
-            if key.kind == ED25519:
-                raise Bad("a witness signs with the time, and not as a log does")
-            if any(key.public_key == other.public_key for other in policy.witnesses.values()):
-                raise Bad("the same key as another witness")
-            if name in defined:
-                raise Bad("the name is taken")
-            policy.witnesses[name] = key
-        case ["group", name, how, *members] if members:
-            taken = {member for _, others in policy.groups.values() for member in others}
-            if len(set(members)) != len(members) or taken & set(members):
-                raise Bad("a name is a member only once")
-            if "none" in members or not set(members) <= defined:
-                raise Bad("a member is not defined above")
-            if name in defined:
-                raise Bad("the name is taken")
-            if how not in {"all", "any"} and not re.fullmatch(r"[1-9][0-9]{0,3}", how, re.ASCII):
-                raise Bad("expected all, any or a number")
-            needed = {"all": len(members), "any": 1}.get(how) or int(how)
-            if needed > len(members):
-                raise Bad("the number is from 1 to that of the members")
-            policy.groups[name] = (needed, members)
-        case ["quorum", name]:
-            if quorum:
-                raise Bad("there is one quorum line")
-            if name not in defined:
-                raise Bad("the quorum is not defined above")
-            return name
-        case _:
-            raise Bad("not a log, witness, group or quorum line")
+    word, items = words[0], words[1:]
+    if word == "log" and len(items) in {1, 2}:
+        key = read_vkey(items[0])
+        if any(key.public_key == log.public_key for log in policy.logs):
+            raise Bad("the same key as another log")
+        policy.logs.append(key)
+    elif word == "witness" and len(items) in {2, 3}:
+        name, key = items[0], read_vkey(items[1])
+        if key.kind == ED25519:
+            raise Bad("a witness signs with the time, and not as a log does")
+        if any(key.public_key == other.public_key for other in policy.witnesses.values()):
+            raise Bad("the same key as another witness")
+        if name in defined:
+            raise Bad("the name is taken")
+        policy.witnesses[name] = key
+    elif word == "group" and len(items) > 2:
+        name, how, members = items[0], items[1], items[2:]
+        taken = {member for _, others in policy.groups.values() for member in others}
+        if len(set(members)) != len(members) or taken & set(members):
+            raise Bad("a name is a member only once")
+        if "none" in members or not set(members) <= defined:
+            raise Bad("a member is not defined above")
+        if name in defined:
+            raise Bad("the name is taken")
+        if how not in {"all", "any"} and not re.fullmatch(r"[1-9][0-9]{0,3}", how, re.ASCII):
+            raise Bad("expected all, any or a number")
+        needed = {"all": len(members), "any": 1}.get(how) or int(how)
+        if needed > len(members):
+            raise Bad("the number is from 1 to that of the members")
+        policy.groups[name] = (needed, members)
+    elif word == "quorum" and len(items) == 1:
+        if quorum:
+            raise Bad("there is one quorum line")
+        if items[0] not in defined:
+            raise Bad("the quorum is not defined above")
+        return items[0]
+    else:
+        raise Bad("not a log, witness, group or quorum line")
     return quorum
+
+
+class Stamp(NamedTuple):
+    """What a time-stamp says (RFC 3161): the hash of what it is about, and when."""
+
+    algorithm: bytes
+    digest: bytes
+    at: str
+
+
+HASHES = {
+    bytes.fromhex("608648016503040201"): hashlib.sha256,
+    bytes.fromhex("608648016503040202"): hashlib.sha384,
+    bytes.fromhex("608648016503040203"): hashlib.sha512,
+}
+SIGNED_DATA = bytes.fromhex("2a864886f70d010702")
+TST_INFO = bytes.fromhex("2a864886f70d0109100104")
+
+
+def read_ber(data: bytes, at: int, levels: int = 16) -> tuple[int, bytes, int]:
+    """The BER value that begins there (X.690, section 8.1): tag, content, and where it ends."""
+    if at + 2 > len(data) or not levels or data[at] & 31 == 31:
+        raise Bad(NO_STAMP)
+    tag, length, start = data[at], data[at + 1], at + 2
+    if length == 128:  # it ends at two zero bytes
+        end = start
+        while data[end : end + 2] != b"\0\0":
+            end = read_ber(data, end, levels - 1)[2]
+        return tag, data[start:end], end + 2
+    if length > 128:
+        count = length - 128
+        length, start = int.from_bytes(data[start : start + count], "big"), start + count
+    if start + length > len(data):
+        raise Bad(NO_STAMP)
+    return tag, data[start : start + length], start + length
+
+
+def read_parts(value: tuple[int, bytes], tag: int = 0x30) -> list[tuple[int, bytes]]:
+    """What stands in a value, which has to have this tag (0x30: a sequence)."""
+    parts, at = [], 0
+    if value[0] != tag:
+        raise Bad(NO_STAMP)
+    while at < len(value[1]):
+        number, content, at = read_ber(value[1], at)
+        parts.append((number, content))
+    return parts
+
+
+NO_STAMP = "not an RFC 3161 response with a time-stamp"
+
+
+def read_stamp(data: bytes) -> Stamp:
+    """A TimeStampResp, down to the TSTInfo that the authority signed (sections 2.4.1 and 2.4.2).
+
+    The signature is not checked here: that takes the certificates of authorities.
+    """
+    tag, content, end = read_ber(data, 0)
+    try:
+        status, token = read_parts((tag, content))
+        kind, tagged = read_parts(token)
+        (signed,) = read_parts(tagged, 0xA0)
+        info_kind, info_tagged = read_parts(read_parts(signed)[2])
+        (octets,) = read_parts(info_tagged, 0xA0)
+        if octets[0] == 0x24:  # in parts
+            octets = (4, b"".join(part for _, part in read_parts(octets, 0x24)))
+        info = read_parts(read_ber(octets[1], 0)[:2])
+        algorithm, digest = read_parts(info[2])
+        oid = read_parts(algorithm)[0]
+        time = next(text for number, text in info[3:] if number == 0x18)
+    except (ValueError, IndexError, StopIteration) as error:
+        raise Bad(NO_STAMP) from error
+    found = re.fullmatch(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\.\d+)?Z", time)
+    good = end == len(data) and read_parts(status)[:1] in ([(2, b"\0")], [(2, b"\1")])
+    good = good and (kind[1], info_kind[1]) == (SIGNED_DATA, TST_INFO)
+    if not good or found is None or (oid[0], digest[0]) != (6, 4):
+        raise Bad(NO_STAMP)
+    year, month, day, hour, minute, second, fraction = (
+        (part or b"").decode() for part in found.groups()
+    )
+    when = f"{year}-{month}-{day}T{hour}:{minute}:{second}{fraction}Z"
+    return Stamp(oid[1], digest[1], when)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -537,30 +650,47 @@ def read_zip(data: bytes) -> dict[str, bytes]:
 
 
 def read_folder(folder: Path) -> tuple[dict[str, bytes], list[str]]:
-    """The files of a bundle that was unpacked, in their order; and what else lies there."""
+    """The files of a bundle that was unpacked, in their order; and what else lies there.
+
+    Pipes and devices are no files: reading them may never end.
+    """
     found = {path.name for path in folder.iterdir()}
     stamps = folder / "timestamps"
     if stamps.is_dir():
         found.remove("timestamps")
         found |= {f"timestamps/{path.name}" for path in stamps.iterdir()}
     tokens = sorted(name for name in found if TIMESTAMP.fullmatch(name))
-    names = [name for name in [*BEFORE, *tokens, *AFTER] if name in found]
-    files = {}
+    names = [n for n in [*BEFORE, *tokens, *AFTER] if n in found and (folder / n).is_file()]
+    files: dict[str, bytes] = {}
+    left = BYTES_MAX
     for name in names:
-        if (folder / name).stat().st_size > BYTES_MAX:
-            raise Bad(f"{name} is larger than a bundle can be")
-        files[name] = (folder / name).read_bytes()
+        files[name] = read_file(folder / name, left)
+        left -= len(files[name])
+        if left < 0:
+            raise Bad(f"a bundle has at most {BYTES_MAX} bytes")
     return files, sorted(found.difference(names))
 
 
+def read_file(path: Path, most: int = BYTES_MAX) -> bytes:
+    """The bytes of a file; one more than is taken is enough to refuse what is too large."""
+    with path.open("rb") as file:
+        return file.read(most + 1)
+
+
+FILE_BYTES_MAX = {"disclosures.json": 1_000_000, "notice.json": 2_000_000}
+
+
 def check_names(files: Mapping[str, bytes]) -> list[str]:
-    """Refuse missing and unknown files; gives the names of the time-stamps."""
+    """Refuse missing, unknown and huge files; gives the names of the time-stamps."""
     for name in [*BEFORE, *AFTER]:
         if name not in files:
             raise Bad(f"the bundle lacks {name}")
     stamps = sorted(name for name in files if TIMESTAMP.fullmatch(name))
     if list(files) != [*BEFORE, *stamps, *AFTER]:
         raise Bad("the bundle holds other files than it should, or in another order")
+    for name, most in {**FILE_BYTES_MAX, **dict.fromkeys(stamps, 1_000_000)}.items():
+        if len(files[name]) > most:
+            raise Bad(f"{name} has at most {most} bytes")
     return stamps
 
 
@@ -568,15 +698,15 @@ def check_names(files: Mapping[str, bytes]) -> list[str]:
 # Part 5. The nine steps. The first that fails ends the verification.
 
 STEPS = {
-    "container": "the file can be read, strictly",
-    "signature": "a trusted log signed the checkpoint",
-    "quorum": "the witnesses that are asked for signed it too",
-    "record": "the record is one, and is that of the proof",
-    "inclusion": "the record is in the log",
-    "disclosures": "what is shown is bound by the record",
-    "notice": "the notice is the one that was acknowledged",
-    "timestamps": "time-stamps of others",
-    "files": "all files are as listed in SHA256SUMS",
+    "container": "form of the file",
+    "signature": "signature of the checkpoint by a log of the policy",
+    "quorum": "cosignatures that the policy asks for",
+    "record": "form of the record",
+    "inclusion": "path from the record to the root of the checkpoint",
+    "disclosures": "personal fields, bound by the record",
+    "notice": "notice, bound by the record, and initials for each line",
+    "timestamps": "time-stamps, about the checkpoint",
+    "files": "files as listed in SHA256SUMS",
 }
 TYPES = {
     "acknowledgment",
@@ -592,7 +722,10 @@ TYPES = {
 
 
 class Step(NamedTuple):
-    """The outcome of a step: `ok`, `FAILED` or `not checked`, and what there is to say."""
+    """The outcome of a step, and what there is to say.
+
+    It is `ok`, `FAILED`, `UNCHECKED` (it matters, and cannot be checked here) or `not checked`.
+    """
 
     name: str
     result: str
@@ -601,6 +734,10 @@ class Step(NamedTuple):
 
 class _Stop(Exception):
     """A step failed."""
+
+
+class NotCheckable(Exception):
+    """A check depends on a signature that is there, and of a kind that is not known here."""
 
 
 class Report:
@@ -615,13 +752,27 @@ class Report:
 
     @property
     def failed(self) -> Step | None:
-        """The step that failed, if one did."""
-        return next((step for step in self.steps if step.result == "FAILED"), None)
+        """The step that failed, if one did; else the one that could not be checked."""
+        for result in ("FAILED", "UNCHECKED"):
+            for step in self.steps:
+                if step.result == result:
+                    return step
+        return None
 
     @property
     def ok(self) -> bool:
-        """Whether every step was gone through and none failed."""
-        return self.failed is None and len(self.steps) == len(STEPS)
+        """Whether every step was gone through and none failed; by whose key, `outcome` says."""
+        return self.outcome in {"ok", "consistent"}
+
+    @property
+    def outcome(self) -> str:
+        """What verifying came to: `ok`, `consistent`, `unchecked` or `failed`."""
+        results = {step.result for step in self.steps}
+        if "FAILED" in results or len(self.steps) < len(STEPS):
+            return "failed"
+        if "UNCHECKED" in results:
+            return "unchecked"
+        return "ok" if self.facts["policy"] == "given" else "consistent"
 
     @contextmanager
     def step(self, name: str) -> Iterator[list[str]]:
@@ -629,6 +780,11 @@ class Report:
         said: list[str] = []
         try:
             yield said
+        except NotCheckable as error:
+            self.steps.append(Step(name, "UNCHECKED", str(error)))
+            if name == "signature":  # without a signature there is nothing to go on from
+                raise _Stop from error
+            return
         except Exception as error:
             # Whatever goes wrong, wrong is what it is: never a pass, never a crash.
             why = str(error) if isinstance(error, Bad) else f"unreadable ({type(error).__name__})"
@@ -638,15 +794,30 @@ class Report:
 
     def line(self) -> str:
         """The outcome in one line."""
-        if (failed := self.failed) is not None:
+        failed = self.failed
+        if failed is not None:
             number = list(STEPS).index(failed.name) + 1
-            return f"FAILED at step {number} ({failed.name}): {failed.detail}"
+            what = "FAILED" if failed.result == "FAILED" else "COULD NOT BE CHECKED"
+            return f"{what} at step {number} ({failed.name}): {failed.detail}"
         facts = self.facts
-        text = f"OK  {self.record['id']} sealed in {facts['log']} as entry {facts['index']}, "
+        text = "OK" if facts["policy"] == "given" else "CONSISTENT, KEY NOT CHECKED"
+        text += f"  {self.record['id']} sealed in {facts['log']} as entry {facts['index']}, "
         text += f"checkpoint of size {facts['size']}"
+        if facts["policy"] == "bundle":
+            text += f" (checked against the key in this very bundle, {facts['key_fingerprint']})"
         if facts["kind"] != "proof":
             text += f"; shown: {', '.join(self.shown) or 'nothing personal'}"
-        return text
+        return f"{text}; {self.rests_on()}"
+
+    def rests_on(self) -> str:
+        """What, besides the log's signature, speaks for the checkpoint and its time."""
+        facts = self.facts
+        by = ", ".join(cosigned["name"] for cosigned in facts["cosigned"])
+        stamps = len(facts.get("timestamps", ()))
+        if not by and not stamps:
+            return "no witness, no time-stamp: the time is by the operator's clock alone"
+        quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum asked for"
+        return f"cosigned by {by or 'no witness'} ({quorum}), {stamps} time-stamp(s)"
 
 
 Read = Callable[[], tuple[dict[str, bytes], list[str]]]
@@ -688,6 +859,8 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
             if canonical(disclosures) != files["disclosures.json"] or not are_texts(disclosures):
                 raise Bad("disclosures.json is not the canonical JSON of an array of strings")
             own = read_policy(files["policy.txt"])
+            if not files["policy.txt"].endswith(b"\n"):
+                raise Bad("the last line of policy.txt does not end in a newline")
         proof = read_proof(files["proof.tlog-proof"])
         text, signatures = read_note(proof.note)
         checkpoint = read_checkpoint(text)
@@ -700,10 +873,12 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
             if own is None:
                 raise Bad("a proof alone needs a policy to be checked against: --policy FILE")
             facts["policy"], policy = "bundle", own
-        cosigned, others = check_signatures(policy, text, signatures)
+        cosigned, unchecked, others = check_signatures(policy, text, signatures)
         log = next((key for key in policy.logs if key.name == checkpoint.origin), None)
         logs = [key for key in policy.logs if key.name == checkpoint.origin and key in cosigned]
         if not logs:
+            if any(key in policy.logs and key.name == checkpoint.origin for key in unchecked):
+                raise NotCheckable("the log signed with a kind of key that is not known here")
             known = "" if log else ", which is none of its logs"
             if "/v1/log/test/" in checkpoint.origin:
                 known = ", a test log: is this the live policy?"
@@ -719,9 +894,10 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
     with report.step("quorum") as say:
         present = {name: cosigned[key] for name, key in policy.witnesses.items() if key in cosigned}
         facts["cosigned"] = [{"name": name, "time": time} for name, time in present.items()]
-        check_quorum(policy, set(present))
+        facts["quorum"] = None if policy.quorum == "none" else policy.quorum
+        check_quorum(policy, set(present), unchecked)
         say.append("no witness asked for" if policy.quorum == "none" else f"quorum {policy.quorum}")
-        say += [f"cosigned by {name} at {time} (Unix time)" for name, time in present.items()]
+        say += [f"cosigned by {name} at {date_of(time)}" for name, time in present.items()]
 
     with report.step("record") as say:
         if kind != "proof" and files["record.json"] != proof.record:
@@ -750,17 +926,13 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         say.append(f"shown: {', '.join(report.shown) or 'nothing'}; withheld or erased: {hidden}")
 
     with report.step("notice") as say:
-        report.notice = check_notice(files["notice.json"], record)
-        say.append(f"{record.get('notice_id')} {record.get('notice_version')}")
+        report.notice = check_notice(files["notice.json"], record, report.shown)
+        say.append(f"{record['notice_id']} {record['notice_version']}")
 
-    if stamps:
-        over = sha256(own_lines(proof.note, checkpoint.origin))
-        named = [name for name in stamps if over in files[name]]
-        detail = f"{len(stamps)} present, not checked here: use a tool for RFC 3161; "
-        detail += f"{len(named)} of them name(s) the SHA-256 of this checkpoint"
-    else:
-        detail = "there are none"
-    report.steps.append(Step("timestamps", "not checked", detail))
+    with report.step("timestamps") as say:
+        over = own_lines(proof.note, checkpoint.origin)
+        facts["timestamps"] = [check_stamp(files[name], over) for name in stamps]
+        say.append("; ".join(facts["timestamps"]) or "there are none")
 
     with report.step("files"):
         listed = "".join(f"{sha256(files[n]).hex()}  {n}\n" for n in files if n != "SHA256SUMS")
@@ -775,16 +947,23 @@ def are_texts(value: object) -> bool:
 
 def check_signatures(
     policy: Policy, text: bytes, signatures: Sequence[Signature]
-) -> tuple[dict[Key, int], int]:
-    """The keys of the policy that signed, with the time of a cosignature; how many others did.
+) -> tuple[dict[Key, int], set[Key], int]:
+    """The keys of the policy that signed, with the time of a cosignature.
 
     A signature by a key of the policy that is wrong is refused, not skipped, also a second one. One
-    by a kind of key that cannot be checked here counts for nothing.
+    by a kind of key that cannot be checked here counts for nothing: second are the keys that have
+    one, third how many are by others.
     """
     known: dict[tuple[str, bytes], set[Key]] = {}
     for key in {*policy.logs, *policy.witnesses.values()}:
         if key.checkable:
             known.setdefault((key.name, key.id), set()).add(key)
+    lines = {(line.name, line.key_id) for line in signatures}
+    unchecked = {
+        key
+        for key in {*policy.logs, *policy.witnesses.values()}
+        if not key.checkable and (key.name, key.id) in lines
+    }
     signed: dict[Key, int] = {}
     others = 0
     for line in signatures:
@@ -796,22 +975,47 @@ def check_signatures(
             if not key.verifies(text, line.signature):
                 raise Bad(f"the signature by {line.name} is wrong")
             signed.setdefault(key, int.from_bytes(line.signature[:8], "big"))
-    return signed, others
+    return signed, unchecked, others
 
 
-def check_quorum(policy: Policy, present: set[str]) -> None:
+def check_quorum(policy: Policy, present: set[str], unchecked: set[Key]) -> None:
     """Refuse if the witnesses that cosigned do not make the quorum."""
-    if policy.quorum == "none":
+
+    def met(witnesses: set[str]) -> bool:
+        fulfilled = {"none", *witnesses}
+        for name, (needed, members) in policy.groups.items():
+            if len(fulfilled.intersection(members)) >= needed:
+                fulfilled.add(name)
+        return policy.quorum in fulfilled
+
+    if met(present):
         return
-    fulfilled = set(present)
-    for name, (needed, members) in policy.groups.items():
-        if len(fulfilled.intersection(members)) >= needed:
-            fulfilled.add(name)
-    if policy.quorum not in fulfilled:
-        found = ", ".join(sorted(present)) or "nobody"
-        unknown = [name for name, key in policy.witnesses.items() if not key.checkable]
-        more = f"; cannot be checked here: {', '.join(unknown)}" if unknown else ""
-        raise Bad(f"the policy asks for {policy.quorum}; cosigned by: {found}{more}")
+    found = ", ".join(sorted(present)) or "no witness"
+    why = f"the policy asks for {policy.quorum}; cosigned by: {found}"
+    unknown = [name for name, key in policy.witnesses.items() if key in unchecked]
+    if not met(present.union(unknown)):
+        raise Bad(why)
+    why += "; signed by a kind of key that cannot be checked here: "
+    raise NotCheckable(why + ", ".join(unknown))
+
+
+def date_of(time: int) -> str:
+    """When a witness signed; who holds its key may sign any number, far beyond the year 9999."""
+    try:
+        at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time)
+    except OverflowError:
+        return f"{time} (Unix time), which is no date"
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def check_stamp(data: bytes, over: bytes) -> str:
+    """What a time-stamp says, which has to be about these bytes."""
+    stamp = read_stamp(data)
+    if stamp.algorithm not in HASHES:
+        return f"{stamp.at}, not checked: about what it is, by a hash that is not known here"
+    if HASHES[stamp.algorithm](over).digest() != stamp.digest:
+        raise Bad("a time-stamp is about something else than the checkpoint")
+    return f"{stamp.at}, about this checkpoint; whose it is was not checked"
 
 
 def check_record(data: bytes, origin: str) -> dict[str, Any]:
@@ -832,7 +1036,20 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
         raise Bad("the record lacks members that every record has")
     if ID.fullmatch(record["id"]) is None:
         raise Bad("the record has an identifier that it cannot have")
+    if record["type"] == "acknowledgment":
+        if not are_texts([record.get(name) for name in SAID]):
+            raise Bad("the record lacks members that every acknowledgment has")
+        if INSTANT.fullmatch(record["accepted_at"]) is None:
+            raise Bad("the record does not say when it was accepted")
     return record
+
+
+# What the record of an acknowledgment, and a notice, need for their words to be shown.
+SAID = ["account", "accepted_at", "capture", "credential", "notice_digest", "notice_id"]
+SAID += ["notice_version", "notice_version_source"]
+WORDS = ["id", "version", "title", "heading", "attestation_text"]
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+INITIALS = "initials_per_line"
 
 
 def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> dict[str, Any]:
@@ -852,11 +1069,18 @@ def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> 
         canonical(found[:2])
         canonical(found[2])
         shown[found[1]] = found[2]
+    if not are_texts(shown.get(INITIALS, [])):
+        raise Bad("the initials are no list of texts")
     return shown
 
 
-def check_notice(data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The notice, which has to be the one that the record names, line for line."""
+def check_notice(
+    data: bytes, record: Mapping[str, Any], shown: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The notice, which has to be the one that the record names, line for line.
+
+    If the initials are shown, there is one entry for each line.
+    """
     if sha256(data).hex() != record.get("notice_digest"):
         raise Bad("the notice is not the one that was acknowledged")
     notice: Any = read_json(data, "the notice")
@@ -871,6 +1095,13 @@ def check_notice(data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
         lines.append({"digest": sha256(bullet["text"].encode()).hex(), "id": bullet["id"]})
     if lines != record.get("bullets"):
         raise Bad("the lines of the notice are not those of the record")
+    texts = [notice.get(name) for name in WORDS]
+    if not lines or not are_texts(texts) or not are_texts(notice.get("text_gaps", [])):
+        raise Bad("the notice lacks members that every notice has")
+    if texts[:2] != [record["notice_id"], record["notice_version"]]:
+        raise Bad("the notice has another id or version than the record says")
+    if len(shown.get(INITIALS, lines)) != len(lines):
+        raise Bad(f"there are {len(shown[INITIALS])} entries of initials for {len(lines)} lines")
     return notice
 
 
@@ -897,7 +1128,9 @@ def outcome(report: Report) -> dict[str, Any]:
     """The outcome for programs."""
     failed = report.failed
     return {
-        "ok": report.ok,
+        "ok": report.outcome == "ok",
+        "outcome": report.outcome,
+        "verifier": f"verify.py {VERSION}",
         "step": list(STEPS).index(failed.name) + 1 if failed else None,
         "name": failed.name if failed else None,
         "message": report.line(),
@@ -906,12 +1139,18 @@ def outcome(report: Report) -> dict[str, Any]:
         ],
         "facts": report.facts,
         "record": report.record if report.ok else {},
+        "notice": report.notice if report.ok else {},
         "shown": report.shown if report.ok else {},
     }
 
 
 def explain(report: Report) -> Iterator[str]:
     """The outcome for people, line by line."""
+    yield f"verify.py {VERSION}"
+    if report.outcome == "consistent":
+        yield "CONSISTENT, KEY NOT CHECKED: the key came in this very bundle, and whoever made the"
+        yield "bundle may have made the key too."
+    yield ""
     for number, step in enumerate(report.steps, 1):
         detail = f": {step.detail}" if step.detail else ""
         yield f"{number} {step.name:<12} {step.result:<12} {STEPS[step.name]}{detail}"
@@ -924,48 +1163,73 @@ def explain(report: Report) -> Iterator[str]:
         yield "It does not show who typed the initials, nor that the service's clock was right."
         if report.record.get("capture") == "vendor_api":
             yield "That the buyer was shown the notice is what the vendor asserts."
+        if report.facts["cosigned"]:
+            yield "The times of the witnesses are by their own clocks."
+        if report.facts.get("timestamps"):
+            yield "Whose the time-stamps are was not checked: that takes a tool for RFC 3161."
         if report.notice:
             yield "What is printed above is what was checked. Nothing vouches for certificate.pdf,"
             yield "nor for verify.py in the bundle: take it, and the policy, from another source."
         if report.record["mode"] == "test":
             yield "It was made in TEST mode: it proves nothing about a sale."
     if report.facts.get("policy") == "bundle" and "key_fingerprint" in report.facts:
-        yield "The signature was checked with the key that came in this very bundle. Compare its"
-        yield f"fingerprint with one that you trust:  {report.facts['key_fingerprint']}"
-        yield "or check with a policy from a source that you trust:  --policy FILE"
+        yield "The signature was checked with the key that came in this very bundle. Check with a"
+        yield "policy from a source that you trust (--policy FILE), or compare the fingerprint of"
+        yield f"the key with one from such a source:  {report.facts['key_fingerprint']}"
     yield report.line()
 
 
 def explain_contents(report: Report) -> Iterator[str]:
     """What was acknowledged, and what of the personal fields is shown."""
     record, notice = report.record, report.notice
-    initials: Any = report.shown.get("initials_per_line")
-    given = initials if are_texts(initials) else []
-    yield f"Accepted at {record.get('accepted_at')} by the service's clock,"
-    yield f"captured by {record.get('capture')}, with a {record.get('credential')}."
-    yield f"The notice reads: {notice.get('heading')}"
-    for number, bullet in enumerate(notice["bullets"]):
-        typed = given[number] if number < len(given) else "(not shown)"
-        yield f"  {typed:<12} {bullet['text']}"
+    bullets = notice["bullets"]
+    given = report.shown.get(INITIALS, ["(not shown)"] * len(bullets))
+    yield f"Accepted at {record['accepted_at']} by the service's clock, for {record['account']},"
+    yield f"captured by {record['capture']}, with a {record['credential']}."
+    yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
+    yield f"  (version {VERSION_SOURCES.get(record['notice_version_source'], 'of unknown source')})"
+    for name in ("source_law", "source_bill", "source_url"):
+        if isinstance(notice.get(name), str):
+            yield f"  {name}: {notice[name]}"
+    yield f"The notice reads: {notice['heading']}"
+    for typed, bullet in zip(given, bullets, strict=True):
+        yield f"  {typed:<12} ({bullet['id']}) {bullet['text']}"
+    yield f"The buyer is recorded to have agreed to: {notice['attestation_text']}"
+    for gap in notice.get("text_gaps", []):
+        yield f"Known to be missing in this text: {gap}"
     for name, value in report.shown.items():
-        if name != "initials_per_line":
+        if name != INITIALS:
             yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
 
 
-USAGE = "usage: python3 -I verify.py [BUNDLE.zip | PROOF | FOLDER] [--policy FILE] [--json]"
+VERSION_SOURCES = {
+    "asserted": "asserted: the vendor named the version that was shown",
+    "assumed": "assumed: the vendor named none, the one in force was taken",
+}
+
+
+USAGE = (
+    "usage: python3 -I verify.py [BUNDLE.zip | PROOF | FOLDER] [--policy FILE] [--own-key] [--json]"
+)
+STATUS = {"ok": 0, "failed": 1, "unchecked": 2, "consistent": 3}
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; gives the exit status."""
-    rest, policy_file, as_json = list(arguments), None, False
+    rest, policy_file, as_json, own_key = list(arguments), None, False, False
     places: list[str] = []
     while rest:
         argument = rest.pop(0)
         if argument in {"-h", "--help"}:
             print(__doc__)
             return 0
+        if argument == "--version":
+            print(f"verify.py {VERSION}")
+            return 0
         if argument == "--json":
             as_json = True
+        elif argument == "--own-key":
+            own_key = True
         elif argument == "--policy" and rest and policy_file is None:
             policy_file = Path(rest.pop(0))
         elif argument.startswith("-") or places:
@@ -975,15 +1239,21 @@ def main(arguments: Sequence[str]) -> int:
             places.append(argument)
     place = Path(places[0]) if places else Path(__file__).resolve().parent
     try:
-        policy = None if policy_file is None else read_policy(policy_file.read_bytes())
+        policy = None if policy_file is None else read_policy(read_file(policy_file, 1_000_000))
+        if place.exists() and not place.is_file() and not place.is_dir():
+            print("cannot be checked: reading a pipe or a device may never end", file=sys.stderr)
+            return 2
         if place.is_dir():
             if not any((place / name).is_file() for name in BEFORE):
                 print(printable(f"no bundle was unpacked in {place}"), file=sys.stderr)
                 return 2
             report = verify_folder(place, policy)
         else:
-            with place.open("rb") as file:
-                report = verify_bytes(file.read(BYTES_MAX + 1), policy)
+            data = read_file(place)
+            if data.startswith(b"%PDF"):
+                print(printable(about_certificate(data)), file=sys.stderr)
+                return 2
+            report = verify_bytes(data, policy)
     except (OSError, ValueError, Bad) as error:
         print(printable(f"cannot be checked: {error}"), file=sys.stderr)
         return 2
@@ -992,7 +1262,17 @@ def main(arguments: Sequence[str]) -> int:
     else:
         for line in explain(report):
             print(printable(line))
-    return 0 if report.ok else 1
+    return 0 if own_key and report.outcome == "consistent" else STATUS[report.outcome]
+
+
+def about_certificate(pdf: bytes) -> str:
+    """What to say to whoever gives a certificate in the place of its bundle."""
+    found = re.search(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}", pdf)
+    of = f" It seems to be of {found[0].decode()}." if found else ""
+    return (
+        f"cannot be checked: this is a PDF, perhaps a certificate.{of} A certificate shows nothing "
+        "by itself: ask who gave it to you for the bundle, a ZIP file"
+    )
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from countersign.evidence.verification import Verdict
 from countersign.ports import AccountStore, LogStore, NoticeStore
 from countersign.services.certificate import CertificateFacts, Certificates
 from countersign.services.certificate_facts import Review
+from countersign.services.compare_certificate import readme
 from countersign.services.find_acknowledgments import FindAcknowledgments
 from countersign.services.log_policy import LogPolicy
 from countersign.services.seal_log import SealLog
@@ -134,6 +135,7 @@ class ProveAcknowledgment:
                 certificate=await self._certificates.make(facts),
                 verify_py=_offline("verify.py"),
                 verify_html=_offline("verify.html"),
+                readme=readme(facts),
             )
         )
 

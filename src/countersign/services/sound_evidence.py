@@ -54,5 +54,4 @@ def check_words(verdict: Verdict, shown: Sequence[str], notice: bytes) -> None:
     Raises:
         EvidenceError: they are not.
     """
-    check_disclosures(shown, verdict.record)
-    check_notice(notice, verdict.record)
+    check_notice(notice, verdict.record, check_disclosures(shown, verdict.record))

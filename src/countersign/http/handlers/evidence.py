@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
 from functools import cache
@@ -11,10 +12,12 @@ from typing import Final
 
 from countersign import offline
 from countersign.bootstrap import Deployment
+from countersign.domain.mode import Mode
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 
 WAIT_SECONDS_MAX: Final = 10
 _WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,6})(?:$|[,;\s])")
+_NO_POLICIES: Final = b'id="policies">{}'
 _CSP: Final = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"]+)"')
 
 
@@ -48,11 +51,16 @@ async def get_bundle(deployment: Deployment, call: Call) -> Reply:
     return _file(bundle, b"application/zip", f"{call.parameter}.zip")
 
 
-async def get_verify_page(_deployment: Deployment, _call: Call) -> Reply:
-    """The page on which a bundle or a proof is checked: in the browser, uploading nothing."""
-    page, policy = _verify_page()
+async def get_verify_page(deployment: Deployment, _call: Call) -> Reply:
+    """The page on which a bundle or a proof is checked: in the browser, uploading nothing.
+
+    It judges by the policies of this deployment, which stand in it as data. No script is changed,
+    so the digests in its content security policy hold.
+    """
+    before, after, policy = _verify_page()
+    policies = {mode.value: b64encode(await deployment.policy.text(mode)).decode() for mode in Mode}
     return Reply(
-        page,
+        before + json.dumps(policies).encode() + after,
         (
             (b"content-type", b"text/html; charset=utf-8"),
             (b"content-security-policy", policy + b"; frame-ancestors 'none'"),
@@ -64,12 +72,12 @@ async def get_verify_page(_deployment: Deployment, _call: Call) -> Reply:
 
 
 @cache
-def _verify_page() -> tuple[bytes, bytes]:
-    """The page, and the policy that stands in it too, which holds where there are no headers."""
+def _verify_page() -> tuple[bytes, bytes, bytes]:
+    """The page before and after the policies, and the content security policy that it names."""
     page = (resources.files(offline) / "verify.html").read_bytes()
-    found = _CSP.search(page)
+    found, (before, after) = _CSP.search(page), page.split(_NO_POLICIES)
     assert found is not None  # noqa: S101 - our own page
-    return page, found[1]
+    return before + _NO_POLICIES[:-2], after, found[1]
 
 
 def _file(body: bytes, media_type: bytes, name: str) -> Reply:

@@ -1,0 +1,89 @@
+"""A certificate in a bundle is made again and compared, if this release made it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from countersign.evidence.bundle import GUIDE
+from countersign.evidence.cosignature import cosigned_at
+from countersign.evidence.errors import EvidenceError
+from countersign.services.certificate import make_certificate
+from countersign.services.certificate_facts import CertificateFacts, Review
+from countersign.services.compare_certificate import compare_certificate, readme
+from tests.certificate.facts import notice_bytes
+from tests.offline import builder
+from tests.support.service import Deployment
+
+AT = datetime(2026, 11, 20, 21, 31, 1, 123456, tzinfo=UTC)
+
+
+def of(evidence: builder.Material) -> CertificateFacts:
+    """What the service makes a certificate of this evidence from."""
+    return CertificateFacts(
+        record=evidence.record,
+        shown=tuple(evidence.disclosures),
+        erased_at=None,
+        notice=evidence.notice,
+        review=Review(by="Counsel", against="https://example.com/law", at=AT),
+        account_name="My shop",
+        proof=evidence.proof(),
+        origin=evidence.origin,
+        index=evidence.index,
+        size=evidence.size,
+        root=builder.tree_root(evidence._leaves()),
+        checkpoint_at=AT,
+        key_fingerprint=sha256(builder.public_key(builder.LOG_SEED)).hexdigest(),
+        witnesses=((builder.WITNESS, cosigned_at(builder.COSIGNED_AT)),),
+        timestamps=(),
+        verify_url="https://log.example/verify",
+    )
+
+
+def evidence() -> builder.Material:
+    """Good evidence about a notice with all members that the service writes."""
+    notice = notice_bytes(list(zip("AB", builder.LINES, strict=True)))
+    record = builder.material(notice_digest=sha256(notice).hexdigest()).record
+    return replace(builder.material(), record=record, extra=record, notice=notice)
+
+
+FACTS = of(evidence())
+SOUND = replace(evidence(), certificate=make_certificate(FACTS), readme=readme(FACTS))
+OF_ANOTHER = replace(SOUND, certificate=make_certificate(replace(FACTS, account_name="Another")))
+
+
+def test_the_certificate_of_this_release_is_made_again() -> None:
+    """And what it says besides the evidence is told as the operator's word."""
+    said = compare_certificate(SOUND.bundle())
+    assert said.startswith("certificate.pdf is what this release makes")
+    assert '"account_name":"My shop"' in said
+
+
+def test_another_certificate_fails(tmp_path: Path) -> None:
+    """At the last step, though SHA256SUMS agrees with it."""
+    with pytest.raises(EvidenceError, match=r"certificate\.pdf is another"):
+        compare_certificate(OF_ANOTHER.bundle())
+    (tmp_path / "bundle.zip").write_bytes(OF_ANOTHER.bundle())
+    nothing = Deployment(data_dir=tmp_path / "none")
+    done = nothing.run("verify", str(tmp_path / "bundle.zip"), "--own-key", check=False)
+    assert (done.returncode, done.stdout[:26]) == (1, "FAILED at step 9 (files): ")
+
+
+def test_facts_that_make_no_certificate_fail() -> None:
+    """Of this release there is none whose facts cannot be read."""
+    broken = replace(SOUND, readme=SOUND.readme.replace(b"checkpoint_at", b"checkpoint-at"))
+    with pytest.raises(EvidenceError, match="cannot be made again"):
+        compare_certificate(broken.bundle())
+
+
+@pytest.mark.parametrize(
+    "changed", [GUIDE, SOUND.readme.replace(b"Countersign 0", b"Countersign 1")]
+)
+def test_the_certificate_of_another_release_is_not_compared(changed: bytes) -> None:
+    """Its bytes may differ for good reasons: that is said, and is no failure."""
+    other = replace(OF_ANOTHER, readme=changed)
+    assert compare_certificate(other.bundle()).startswith("certificate.pdf was not compared")

@@ -1,0 +1,113 @@
+"""Readers of evidence stay small whatever the file is."""
+
+import io
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.offline import builder
+
+MEMORY_MAX = 256 * 1024 * 1024
+BUNDLE_MAX = 16_000_000
+# The peak of the process itself, in KiB on Linux; the program's outcome must not matter.
+MEASURE = """
+import resource, runpy, sys
+sys.argv = sys.argv[1:]
+try:
+    if sys.argv[0] == "countersign":
+        runpy.run_module("countersign", run_name="__main__")
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit as end:
+    sys.stderr.write(f"status {end.code}\\n")
+sys.stderr.write(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}\\n")
+"""
+
+
+def overlapping() -> bytes:
+    """A ZIP file whose directory names the same 15 MB as the content of each of 64 files."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("0", bytes(BUNDLE_MAX - 100_000))
+        for number in range(1, 64):
+            archive.filelist.append(_renamed(archive.filelist[0], str(number)))
+    return target.getvalue()
+
+
+def _renamed(entry: zipfile.ZipInfo, name: str) -> zipfile.ZipInfo:
+    other = zipfile.ZipInfo(name, entry.date_time)
+    for of in ("CRC", "compress_size", "file_size", "header_offset", "external_attr"):
+        setattr(other, of, getattr(entry, of))
+    return other
+
+
+def of_many_names() -> bytes:
+    """A ZIP file of nothing but empty files."""
+    header = b"PK\x03\x04" + bytes(22) + b"\x01\x00\x00\x00"
+    return b"".join(header + bytes([33 + n % 90]) for n in range(BUNDLE_MAX // 31))
+
+
+def of_many_values() -> bytes:
+    """A bundle whose disclosures.json is millions of strings."""
+    return builder.with_files(disclosures__json=b"[" + b'"ab",' * 2_900_000 + b'"ab"]')
+
+
+def of_a_hostile_stamp() -> bytes:
+    """A bundle with a time-stamp of millions of empty values, without an end."""
+    return builder.stamped(b"\x30\x80" + b"\x05\x00" * 400_000).bundle()
+
+
+@pytest.mark.parametrize(
+    ("reader", "make"),
+    [
+        ("script", overlapping),
+        ("script", of_many_names),
+        ("script", of_many_values),
+        ("script", of_a_hostile_stamp),
+        ("command", overlapping),
+        ("command", of_many_values),
+    ],
+)
+def test_no_file_takes_much_memory(
+    make: Callable[[], bytes], reader: str, script: Path, tmp_path: Path
+) -> None:
+    """A hostile bundle of 16 MB fails, within 256 MB."""
+    bundle = tmp_path / "bundle.zip"
+    bundle.write_bytes(make())
+    program = [str(script)] if reader == "script" else ["countersign", "verify"]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, *program, bundle],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+    assert "status 1\n" in done.stderr, done.stderr[-500:]
+    assert done.stdout.splitlines()[-1].startswith("FAILED at step ")
+    assert int(done.stderr.rpartition("peak ")[2]) < MEMORY_MAX
+
+
+def test_a_folder_of_large_files_is_not_read_whole(script: Path, tmp_path: Path) -> None:
+    """Together they may be no larger than a bundle; what does not belong to one is not read."""
+    for name, data in builder.summed(builder.material().files()).items():
+        (tmp_path / name).write_bytes(data)
+    stamps = tmp_path / "timestamps"
+    stamps.mkdir()
+    for number in range(60):
+        for name in (f"{number}.tsr", f"{number}.txt"):
+            with (stamps / name).open("wb") as file:
+                file.truncate(BUNDLE_MAX)
+    for program in ([str(script)], ["countersign", "verify"]):
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, *program, tmp_path],
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+        )
+        assert done.stdout.splitlines()[-1].startswith("FAILED at step 1 (container)")
+        assert int(done.stderr.rpartition("peak ")[2]) < MEMORY_MAX
