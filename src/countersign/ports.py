@@ -538,6 +538,10 @@ class LogStore(Protocol):
         """
         ...
 
+    async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log whose cosignatures meet the quorum."""
+        ...
+
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
         """The checkpoint of exactly this size."""
         ...

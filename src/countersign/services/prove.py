@@ -26,7 +26,7 @@ from countersign.services.certificate import CertificateFacts, Certificates
 from countersign.services.certificate_facts import Review
 from countersign.services.find_acknowledgments import FindAcknowledgments
 from countersign.services.log_policy import LogPolicy
-from countersign.services.seal_log import SealLog
+from countersign.services.seal_log import SealLog, cosigned
 from countersign.services.shown_fields import fields_to_show, shown_of
 from countersign.services.sound_evidence import check_proof, check_words, explained
 
@@ -181,7 +181,7 @@ class ProveAcknowledgment:
             extra=record,
             index=sealed.index,
             path=tuple(path),
-            checkpoint=note + b"".join(a.body for a in anchors if a.kind == WITNESS),
+            checkpoint=cosigned(note, anchors),
         )
         written = format_proof(proof)
         return _Entry(

@@ -123,6 +123,10 @@ class LogRecords:
         """
         return await self._database.scan(_covering, (log_id, index, kinds, quorum))
 
+    async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log whose cosignatures meet the quorum."""
+        return await self._database.scan(_cosigned, (log_id, quorum))
+
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
         """The checkpoint of exactly this size."""
         return await self._database.read(_checkpoint, (log_id, size))
@@ -366,6 +370,25 @@ def _covering(
             anchored = anchored.having(_meets(quorum) == 1)
         query = query.where(checkpoints.c.size == anchored.scalar_subquery())
     return _stored(connection, query.order_by(checkpoints.c.size))
+
+
+@each
+def _cosigned(connection: Connection, item: tuple[int, Policy]) -> StoredCheckpoint | None:
+    log_id, quorum = item
+    newest = (
+        select(anchors.c.size)
+        .where(anchors.c.log_id == log_id)
+        .group_by(anchors.c.size)
+        .having(_meets(quorum) == 1)
+        .order_by(anchors.c.size.desc())
+        .limit(1)
+    )
+    return _stored(
+        connection,
+        select(checkpoints).where(
+            checkpoints.c.log_id == log_id, checkpoints.c.size == newest.scalar_subquery()
+        ),
+    )
 
 
 def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
