@@ -596,8 +596,12 @@ class LogSequencer(Protocol):
 
     suspended: dict[Mode, str]
     """Why the records of a mode are not sealed at the moment."""
-    unknown_keys: bool
-    """Whether a log was met whose signing keys were not learned."""
+    unknown_keys: set[Mode]
+    """The modes whose log has signing keys that were not learned."""
+
+    def suspend(self, mode: Mode, reason: str) -> None:
+        """Note why the records of a mode are not sealed."""
+        ...
 
     def learn(self, log_id: int, keys_revision: int, signers: Sequence[Signer]) -> None:
         """Take the keys that sign for a log, as of this revision of them."""
