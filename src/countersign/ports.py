@@ -546,6 +546,10 @@ class LogStore(Protocol):
         """The checkpoint of exactly this size."""
         ...
 
+    async def size_before(self, log_id: int, moment: datetime) -> int:
+        """The size of the last checkpoint that was made before a moment; 0 where there is none."""
+        ...
+
     async def anchors(self, log_id: int, size: int) -> Sequence[Anchor]:
         """What others say of the checkpoint of this size."""
         ...

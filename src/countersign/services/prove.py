@@ -114,7 +114,7 @@ class ProveAcknowledgment:
     async def bundle(
         self, principal: Principal, ack_id: str, disclose: str | None, wait: float = 0.0
     ) -> bytes:
-        """Everything in one ZIP file, the same bytes each time.
+        """Everything in one ZIP file: the same facts give the same bytes.
 
         Raises:
             NotFound, EvidencePending, EvidenceDamaged, InvalidRequest, Erased, Overloaded: as for
@@ -129,7 +129,7 @@ class ProveAcknowledgment:
                 disclosures=facts.shown,
                 notice=facts.notice,
                 proof=facts.proof,
-                policy=await self._policy.text(entry.log.mode),
+                policy=await self._policy.behind(entry.log, entry.checkpoint.note),
                 timestamps=entry.timestamps,
                 certificate=await self._certificates.make(facts),
                 verify_py=_offline("verify.py"),

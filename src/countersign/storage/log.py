@@ -131,6 +131,10 @@ class LogRecords:
         """The checkpoint of exactly this size."""
         return await self._database.read(_checkpoint, (log_id, size))
 
+    async def size_before(self, log_id: int, moment: datetime) -> int:
+        """The size of the last checkpoint that was made before a moment; 0 where there is none."""
+        return await self._database.scan(_size_before, (log_id, moment))
+
     async def anchors(self, log_id: int, size: int) -> Sequence[Anchor]:
         """What others say of the checkpoint of this size."""
         return await self._database.read(_anchors, (log_id, size))
@@ -419,6 +423,32 @@ def _checkpoint(connection: Connection, item: tuple[int, int]) -> StoredCheckpoi
         connection,
         select(checkpoints).where(checkpoints.c.log_id == log_id, checkpoints.c.size == size),
     )
+
+
+@each
+def _size_before(connection: Connection, item: tuple[int, datetime]) -> int:
+    log_id, moment = item
+    newest = select(log_heads.c.size).where(log_heads.c.log_id == log_id)
+    found, end = 0, connection.execute(newest).scalar_one() + 1
+    # By halves: later checkpoints are larger, and there is an index by size only.
+    start = 0
+    while start < end:
+        middle = (start + end) // 2
+        row = connection.execute(
+            select(checkpoints.c.size, checkpoints.c.at)
+            .where(
+                checkpoints.c.log_id == log_id,
+                checkpoints.c.size >= middle,
+                checkpoints.c.size < end,
+            )
+            .order_by(checkpoints.c.size)
+            .limit(1)
+        ).one_or_none()
+        if row is not None and row.at < moment:
+            found, start = row.size, row.size + 1
+        else:
+            end = middle
+    return found
 
 
 @each
