@@ -520,8 +520,8 @@ class LogStore(Protocol):
         """How much waits for sealing, for each mode in which something does."""
         ...
 
-    async def sealed(self, record_id: str) -> tuple[int, Sealed] | None:
-        """The id of the log that holds the record, and where it stands there."""
+    async def sealed(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
+        """Of each of these records that a log holds: the id of the log, and where it stands."""
         ...
 
     async def latest(self, log_id: int) -> StoredCheckpoint | None:

@@ -29,6 +29,7 @@ from countersign.evidence.trust import Policy
 from countersign.ids import made_at_ms
 from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
 from countersign.services.log_keys import LogKeys
+from countersign.services.shared_question import SharedQuestion
 
 PERIOD_SECONDS: Final = 0.25
 """How long a record waits for its entry at most, where it is not sealed in passing."""
@@ -78,6 +79,7 @@ class SealLog:
         self._publishing = asyncio.Lock()
         self._current: dict[Mode, Log] = {}
         self._gauges: dict[Mode, tuple[int, int]] = {}
+        self._sealed_soon = SharedQuestion(store.sealed, _POLL_SECONDS)
 
     @property
     def suspended(self) -> Mapping[Mode, str]:
@@ -198,10 +200,11 @@ class SealLog:
             EvidencePending: it has no entry yet.
         """
         deadline = self._clock.monotonic() + seconds
-        while (found := await self._store.sealed(record_id)) is None:
+        found = (await self._store.sealed([record_id])).get(record_id)
+        while found is None:
             if self._clock.monotonic() >= deadline:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
-            await asyncio.sleep(_POLL_SECONDS)
+            found = await self._sealed_soon(record_id)
         return found
 
     async def newest(self, log: Log, quorum: Policy | None) -> bytes:

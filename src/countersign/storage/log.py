@@ -54,6 +54,8 @@ _LOGS: Final = select(
 
 _TILE: Final = log_tiles.c
 _SURPLUS_MAX: Final = 100
+_ASKED_AT_ONCE: Final = 500
+"""Values in one statement; the databases have a bound for them."""
 
 
 class LogRecords:
@@ -105,9 +107,9 @@ class LogRecords:
         """How much waits for sealing, for each mode."""
         return await self._database.read(_queues, None)
 
-    async def sealed(self, record_id: str) -> tuple[int, Sealed] | None:
-        """The id of the log that holds the record, and where it stands there."""
-        return await self._database.read(_sealed, record_id)
+    async def sealed(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
+        """Of each of these records that a log holds: the id of the log, and where it stands."""
+        return await self._database.read(_sealed, tuple(record_ids))
 
     async def latest(self, log_id: int) -> StoredCheckpoint | None:
         """The newest checkpoint of a log; None while it is empty."""
@@ -331,13 +333,18 @@ def _queues(connection: Connection, _: None) -> Sequence[Queue]:
 
 
 @each
-def _sealed(connection: Connection, record_id: str) -> tuple[int, Sealed] | None:
-    row = connection.execute(
-        select(logs.c.id, logs.c.origin, log_entries.c.leaf_index)
-        .join(log_entries, log_entries.c.log_id == logs.c.id)
-        .where(log_entries.c.record_id == record_id)
-    ).one_or_none()
-    return None if row is None else (row.id, Sealed(row.origin, row.leaf_index))
+def _sealed(
+    connection: Connection, record_ids: tuple[str, ...]
+) -> Mapping[str, tuple[int, Sealed]]:
+    found: dict[str, tuple[int, Sealed]] = {}
+    for start in range(0, len(record_ids), _ASKED_AT_ONCE):
+        rows = connection.execute(
+            select(log_entries.c.record_id, logs.c.id, logs.c.origin, log_entries.c.leaf_index)
+            .join(log_entries, log_entries.c.log_id == logs.c.id)
+            .where(log_entries.c.record_id.in_(record_ids[start : start + _ASKED_AT_ONCE]))
+        )
+        found |= {row[0]: (row[1], Sealed(row[2], row[3])) for row in rows}
+    return found
 
 
 def _stored(connection: Connection, query: Select[Any]) -> StoredCheckpoint | None:
