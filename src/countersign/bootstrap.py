@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hmac import compare_digest
 from importlib import resources
 from pathlib import Path
@@ -411,6 +411,7 @@ async def open_deployment(
                 seal_log=seal_log,
                 policy=policy,
                 certificates=certificates,
+                stamped_at=_stamped_at,
                 public_url=settings.public_url,
             ),
             policy=policy,
@@ -588,6 +589,15 @@ def _anchor_log(
         check=check,
         clock=clock,
     )
+
+
+def _stamped_at(token: bytes) -> datetime | None:
+    """The time that a stored RFC 3161 response states; None without the package that reads it."""
+    try:
+        from countersign.providers import timestamps  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        return None
+    return timestamps.stamped_at(token)
 
 
 def _no_check(_token: bytes, _over: bytes) -> str:

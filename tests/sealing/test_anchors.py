@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import re
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from countersign.providers.timestamps import (
     timestamp_check,
     timestamp_request,
 )
+from tests.certificate.reader import words_of
 from tests.sealing.acts import get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.sealing.witness import NAME, Witness, served, wait_for
@@ -116,6 +120,9 @@ def test_a_time_stamp_goes_along_in_the_bundle_and_is_checked(
     ):
         wait_for(lambda: b"timestamps/1.tsr" in get(vendor, ack_id, "bundle"))
         bundle = get(vendor, ack_id, "bundle")
+    with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+        words = words_of(archive.read("certificate.pdf"))
+    assert re.search(r", [0-9-]{10} [0-9:]{8} UTC as the tokens say", words), "its time is read"
     policy = policy_of(embedded, "live")
     roots = (authority / "ca.pem").read_bytes()
     verdict = verify_file(bundle, policy, timestamp_check(roots))

@@ -29,7 +29,8 @@ __all__ = ["WAITING_MAX", "CertificateFacts", "Certificates", "make_certificate"
 WAITING_MAX: Final = 32
 """How many of one account may wait while one of its own is being made."""
 _RETRY_SECONDS: Final = 5
-_STANDARD: Final = "a-3b"
+_STANDARDS: Final = ("a-3b", "ua-1")
+"""For archives, and for screen readers."""
 # A compiler serves one caller at a time, and refuses a second one.
 _compiling: Final = Lock()
 
@@ -83,13 +84,13 @@ class Certificates:
 
 
 def make_certificate(facts: CertificateFacts) -> bytes:
-    """The PDF (PDF/A-3b), made from nothing but the facts."""
+    """The PDF (PDF/A-3b and PDF/UA-1), made from nothing but the facts."""
     words = certificate_words(facts)
     words["qr"] = _qr(words["verify_url"])
     told = msgspec.json.encode(words).decode()
     with _compiling:
         made = _compiler().compile(
-            _template(), sys_inputs={"facts": told}, pdf_standards=[_STANDARD], timestamp=0
+            _template(), sys_inputs={"facts": told}, pdf_standards=list(_STANDARDS), timestamp=0
         )
     assert isinstance(made, bytes)  # noqa: S101 - a PDF is one file
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -73,8 +73,10 @@ class ProveAcknowledgment:
         seal_log: SealLog,
         policy: LogPolicy,
         certificates: Certificates,
+        stamped_at: Callable[[bytes], datetime | None],
         public_url: str,
     ) -> None:
+        """`stamped_at` reads the time in an RFC 3161 response; None if it cannot be read."""
         self._find = find
         self._store = store
         self._notices = notices
@@ -82,6 +84,7 @@ class ProveAcknowledgment:
         self._seal_log = seal_log
         self._policy = policy
         self._certificates = certificates
+        self._stamped_at = stamped_at
         self._verify_url = f"{public_url}/verify"
         self._waiting: Counter[str] = Counter()
         self._cosigned_soon = SharedQuestion(self._cosigned_sizes, _POLL_SECONDS)
@@ -171,7 +174,9 @@ class ProveAcknowledgment:
             checkpoint_at=entry.checkpoint.at,
             key_fingerprint=entry.verdict.facts["key_fingerprint"],
             witnesses=tuple((w.name, cosigned_at(w.time)) for w in witnesses),
-            timestamps=tuple((a.name, None) for a in entry.anchors if a.kind == TIMESTAMP),
+            timestamps=tuple(
+                (a.name, self._stamped_at(a.body)) for a in entry.anchors if a.kind == TIMESTAMP
+            ),
             verify_url=self._verify_url,
         )
         return facts, entry
