@@ -76,6 +76,7 @@ class SealLog:
         self._clock = clock
         self._published: dict[Mode, Released] = {}
         self._unkept: dict[Mode, str] = {}
+        self._lost: dict[Mode, int] = {}
         self._publishing = asyncio.Lock()
         self._current: dict[Mode, Log] = {}
         self._gauges: dict[Mode, tuple[int, int]] = {}
@@ -172,8 +173,10 @@ class SealLog:
             if guarded.log_id != log.id:
                 await self.current(anew=True)
                 return  # a new epoch has begun meanwhile
+            self._lost.pop(mode, None)
             if guarded.refusal is not None:
                 self._sequencer.check_again(mode)
+                self._lost[mode] = log.id
             if kept is not None and _covers(kept, log, checkpoint):
                 break
             if guarded.refusal or guarded.restored or mode in self._sequencer.suspended:
@@ -226,6 +229,8 @@ class SealLog:
     async def released(self, log: Log) -> Released:
         """The newest checkpoint of a log, or else the last one that has left.
 
+        Where the database has lost that one, it is what is kept outside.
+
         Raises:
             NotFound: it has none.
             StorageUnavailable: none can be released, and which was the last cannot be read.
@@ -234,10 +239,32 @@ class SealLog:
         if newest is None:
             raise NotFound
         try:
-            return Released(log.id, newest.size, await self.release(log, newest))
+            found = Released(log.id, newest.size, await self.release(log, newest))
         except EvidencePending:
             known = self._published.get(log.mode)
             return known if known and known.log_id == log.id else await self._kept(log)
+        if self._lost.get(log.mode) == log.id:
+            with suppress(StorageUnavailable):
+                return await self._kept(log)
+        return found
+
+    async def tiles_up_to(self, log: Log) -> int:
+        """The size of the tree whose tiles may leave: of what was released, as far as it is there.
+
+        What is beyond it could still be lost with the database, and caches keep a tile for a year.
+
+        Raises:
+            NotFound: the log has no checkpoint.
+            StorageUnavailable: the database does not go with what was published.
+        """
+        released = await self.released(log)
+        if released.size >= log.size:
+            return log.size
+        held = await self._store.checkpoint(log.id, released.size)
+        if held is None or held.note != released.note:
+            msg = "The log's entries do not go with its last published checkpoint at the moment."
+            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS)
+        return released.size
 
     async def _kept(self, log: Log) -> Released:
         """The checkpoint that is kept outside as the last one, if it is signed by this log."""

@@ -61,10 +61,8 @@ async def _tile(deployment: Deployment, log: Log, path: str) -> Reply:
         level, index, width = parse_tile_path(path)
     except EvidenceError:
         raise NotFound from None
-    # How many nodes the level has in the tree whose checkpoint has left. What is beyond it could
-    # still be lost with the database, and caches keep a tile for a year. After such a loss the
-    # database has less than was published.
-    size = min((await deployment.seal_log.released(log)).size, log.size)
+    size = await deployment.seal_log.tiles_up_to(log)
+    # How many nodes the level has in the tree of that size.
     nodes = size if level == "entries" else size >> (HEIGHT * level)
     start = index * WIDTH
     if start + width > nodes:
