@@ -91,7 +91,7 @@ def test_the_keys_are_one_vkey_a_line_whose_names_are_the_origins(server: Server
     assert policy.splitlines()[-1] == "quorum none"
 
 
-def test_whoever_has_the_newest_checkpoint_need_not_fetch_it_again(server: Server) -> None:
+def test_the_newest_checkpoint_is_not_sent_again_to_a_caller_that_has_it(server: Server) -> None:
     """An entity tag stands for its bytes."""
     with server.client() as nobody:
         first = nobody.get("/v1/log/live/1/checkpoint")
@@ -104,7 +104,7 @@ def test_whoever_has_the_newest_checkpoint_need_not_fetch_it_again(server: Serve
 
 
 def hold_heads(deployment: Deployment) -> None:
-    """Let nothing be written into `heads` from now on, whoever tries."""
+    """Let nothing be written into `heads` from now on, by any process."""
     lock = deployment.data_dir / "heads" / ".lock"
     lock.unlink(missing_ok=True)
     lock.mkdir()

@@ -131,7 +131,7 @@ def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None
         policy = parse_policy(await service.policy.text(Mode.LIVE))
         await place.acknowledged(service)
         early = policy.check_signature(await public(service))
-        assert early.cosigned == (), "nobody has cosigned yet"
+        assert early.cosigned == (), "no witness has cosigned yet"
         await service.anchor_log.anchor()
         first = policy.check(await public(service))
         assert len(first.cosigned) == 2

@@ -1,4 +1,4 @@
-"""`Prefer: wait`: a place for each account, so that nobody's waiting is at another's cost."""
+"""`Prefer: wait`: a place for each account, so that one account's waiting is not at another's cost."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_all_who_wait_are_asked_about_together() -> None:
 
 
 def test_one_who_gives_up_leaves_the_others_waiting() -> None:
-    """A closed connection takes nobody else's answer away."""
+    """A closed connection takes no other caller's response away."""
 
     async def ask(keys: Sequence[str]) -> Mapping[str, str]:
         return dict.fromkeys(keys, "found")

@@ -241,7 +241,7 @@ class ProveAcknowledgment:
         while self._policy.quorum(log.mode) and asyncio.get_running_loop().time() < deadline:
             newest = (await self._seal_log.current()).get(log.mode, log)
             if newest.id != log.id:
-                break  # nobody is asked to cosign a log of the past
+                break  # no witness is asked to cosign a log of the past
             if (await self._cosigned_soon((log.mode, log.id)) or 0) > index:
                 return True
         return False

@@ -41,7 +41,7 @@ async def get_bundle(deployment: Deployment, call: Call) -> Reply:
     """Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
 
     The same question gets the same bytes, also when the log has grown or has another key. Other
-    bytes come when a witness or a timestamp authority has vouched for a checkpoint, when fields
+    bytes come when a witness cosigns or a timestamp authority stamps a checkpoint, when fields
     are erased, when the operator changes the account's name or the witnesses, and from another
     release of the service.
     """
