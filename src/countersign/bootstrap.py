@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hmac import compare_digest
 from importlib import resources
 from pathlib import Path
@@ -21,9 +21,15 @@ from countersign.config import Settings
 from countersign.domain.event import EventIds
 from countersign.domain.notice_file import NOTICE_BYTES_MAX
 from countersign.domain.verification_rules import VerificationRules
-from countersign.errors import AnchoringFailed, BackupFailed, InvalidConfiguration, WrongSecretKey
+from countersign.errors import (
+    AnchoringFailed,
+    BackupFailed,
+    InvalidArgument,
+    InvalidConfiguration,
+    WrongSecretKey,
+)
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import Witness, parse_policy
+from countersign.evidence.policy import Witness
 from countersign.ports import Clock, Entropy
 from countersign.providers.address_guard import AddressGuard
 from countersign.providers.anchoring import AnchorClient
@@ -65,7 +71,7 @@ from countersign.services.housekeeping import Housekeeping
 from countersign.services.idempotency import Idempotency
 from countersign.services.judge_session import JudgeSession
 from countersign.services.log_keys import LogKeys
-from countersign.services.log_policy import LogPolicy
+from countersign.services.log_policy import LogPolicy, read_witnesses
 from countersign.services.operate_buyers import OperateBuyers
 from countersign.services.operators import Audit
 from countersign.services.prove import ProveAcknowledgment
@@ -306,7 +312,7 @@ async def open_deployment(
         await log_keys.load()
         seal_log = SealLog(log, sequencer, heads, log_keys, clock)
         lines, witnesses = _witnesses(settings.witness_policy_file)
-        policy = LogPolicy(log, lines)
+        policy = LogPolicy(log, lines, clock)
         accounts = Accounts(accounts_store.Accounts(database), clock, entropy)
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
@@ -425,6 +431,7 @@ async def open_deployment(
                 seal_log=seal_log,
                 policy=policy,
                 certificates=certificates,
+                stamped_at=_stamped_at,
                 public_url=settings.public_url,
             ),
             policy=policy,
@@ -573,20 +580,10 @@ def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:
     if file is None:
         return None, ()
     try:
-        lines = file.read_bytes()
-        policy = parse_policy(lines)
-        if not lines.endswith(b"\n"):  # which a policy in a bundle has to
-            lines += b"\n"
-    except (OSError, EvidenceError) as error:
+        return read_witnesses(file.read_bytes())
+    except (OSError, EvidenceError, InvalidArgument) as error:
         msg = f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
         raise InvalidConfiguration(msg) from error
-    if policy.logs:
-        msg = (
-            f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} names logs; those of this deployment are "
-            "added by themselves."
-        )
-        raise InvalidConfiguration(msg)
-    return lines, policy.witnesses
 
 
 def _anchor_log(
@@ -615,6 +612,15 @@ def _anchor_log(
         check=check,
         clock=clock,
     )
+
+
+def _stamped_at(token: bytes) -> datetime | None:
+    """The time that a stored RFC 3161 response states; None without the package that reads it."""
+    try:
+        from countersign.providers import timestamps  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        return None
+    return timestamps.stamped_at(token)
 
 
 def _no_check(_token: bytes, _over: bytes) -> str:

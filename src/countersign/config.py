@@ -262,7 +262,8 @@ SETTINGS: Final[dict[str, Setting]] = {
         None,
         "/etc/countersign/witnesses.policy",
         "File with `witness`, `group` and `quorum` lines (c2sp.org/tlog-policy): witnesses with a "
-        "URL are asked to cosign live checkpoints, and the lines become part of the policy.",
+        "URL are asked to cosign live checkpoints, and the lines become part of the policy, "
+        "without comments and URLs.",
     ),
     "timestamp_urls": Setting(
         _urls,

@@ -539,8 +539,8 @@ class LogStore(Protocol):
         """How much waits for sealing, for each mode in which something does."""
         ...
 
-    async def sealed(self, record_id: str) -> tuple[int, Sealed] | None:
-        """The id of the log that holds the record, and where it stands there."""
+    async def sealed(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
+        """Of each of these records that a log holds: the id of the log, and where it stands."""
         ...
 
     async def latest(self, log_id: int) -> StoredCheckpoint | None:
@@ -557,8 +557,16 @@ class LogStore(Protocol):
         """
         ...
 
+    async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log whose cosignatures meet the quorum."""
+        ...
+
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
         """The checkpoint of exactly this size."""
+        ...
+
+    async def size_before(self, log_id: int, moment: datetime) -> int:
+        """The size of the last checkpoint that was made before a moment; 0 where there is none."""
         ...
 
     async def anchors(self, log_id: int, size: int) -> Sequence[Anchor]:
@@ -611,8 +619,12 @@ class LogSequencer(Protocol):
 
     suspended: dict[Mode, str]
     """Why the records of a mode are not sealed at the moment."""
-    unknown_keys: bool
-    """Whether a log was met whose signing keys were not learned."""
+    unknown_keys: set[Mode]
+    """The modes whose log has signing keys that were not learned."""
+
+    def suspend(self, mode: Mode, reason: str) -> None:
+        """Note why the records of a mode are not sealed."""
+        ...
 
     def learn(self, log_id: int, keys_revision: int, signers: Sequence[Signer]) -> None:
         """Take the keys that sign for a log, as of this revision of them."""

@@ -12,7 +12,12 @@ import pytest
 
 from countersign.errors import Overloaded
 from countersign.services import certificate
-from countersign.services.certificate import WAITING_MAX, Certificates, make_certificate
+from countersign.services.certificate import (
+    WAITING_MAX,
+    CertificateFacts,
+    Certificates,
+    make_certificate,
+)
 from tests.certificate.facts import made_facts
 
 ELSEWHERE = """
@@ -48,7 +53,7 @@ async def _many() -> tuple[list[bytes], int]:
             turns += 1
 
     counting = asyncio.create_task(count())
-    made = await asyncio.gather(*(certificates.make(made_facts()) for _ in range(4)))
+    made = await asyncio.gather(*(certificates.make(made_facts(), "acct_1") for _ in range(4)))
     counting.cancel()
     await certificates.close()
     return made, turns
@@ -70,14 +75,17 @@ async def _crowd(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(certificate, "make_certificate", slow)
     certificates = Certificates()
-    inside = [asyncio.create_task(certificates.make(made_facts())) for _ in range(WAITING_MAX + 1)]
+    inside = [
+        asyncio.create_task(certificates.make(made_facts(), "acct_1"))
+        for _ in range(WAITING_MAX + 1)
+    ]
     await asyncio.sleep(0)
     with pytest.raises(Overloaded) as refused:
-        await certificates.make(made_facts())
+        await certificates.make(made_facts(), "acct_1")
     assert refused.value.retry_after == 5
     gate.set()
     assert await asyncio.gather(*inside) == [b"%PDF-"] * (WAITING_MAX + 1)
-    assert await certificates.make(made_facts()) == b"%PDF-"
+    assert await certificates.make(made_facts(), "acct_1") == b"%PDF-"
     await certificates.close()
 
 
@@ -86,6 +94,38 @@ def test_a_crowd_is_told_to_come_back_and_those_inside_are_served(
 ) -> None:
     """One in the making and thirty-two waiting; more would only wait in vain."""
     asyncio.run(_crowd(monkeypatch))
+
+
+async def _neighbours(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str | None], int]:
+    gate, made = threading.Event(), []
+
+    def slow(facts: CertificateFacts) -> bytes:
+        gate.wait(30)
+        made.append(facts.account_name)
+        return b"%PDF-"
+
+    monkeypatch.setattr(certificate, "make_certificate", slow)
+    certificates = Certificates()
+
+    async def ask(account: str) -> bytes:
+        return await certificates.make(made_facts(account_name=account), account)
+
+    crowd = [asyncio.create_task(ask("hostile")) for _ in range(48)]
+    await asyncio.sleep(0)
+    innocent = [asyncio.create_task(ask("innocent")) for _ in range(3)]
+    await asyncio.sleep(0)
+    gate.set()
+    outcomes = await asyncio.gather(*crowd, return_exceptions=True)
+    assert await asyncio.gather(*innocent) == [b"%PDF-"] * 3
+    await certificates.close()
+    return made, sum(isinstance(outcome, Overloaded) for outcome in outcomes)
+
+
+def test_an_account_that_asks_for_many_holds_no_other_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It alone is refused what is too much, and a neighbour waits for one of its at most."""
+    made, refused = asyncio.run(_neighbours(monkeypatch))
+    assert refused == 48 - (WAITING_MAX + 1)
+    assert made[:6] == ["hostile", "innocent"] * 3
 
 
 def test_two_threads_may_ask_at_once() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import tomllib
 from datetime import UTC, datetime
 from hashlib import sha256
+from importlib import resources
+from typing import Any
 
 import pytest
 from pypdf import PdfReader
@@ -64,15 +67,64 @@ def test_the_evidence_itself_is_attached_to_the_byte() -> None:
 
 
 def test_a_certificate_is_an_archival_document_in_a_language_with_a_title() -> None:
-    """PDF/A-3b, so that it can be read in many years, and by a screen reader."""
+    """PDF/A-3b, so that it can be read in many years; PDF/UA-1, so that it can be read aloud."""
     reader = PdfReader(io.BytesIO(make_certificate(made_facts())), strict=True)
     assert reader.xmp_metadata is not None
     claims = reader.xmp_metadata.stream.get_data()
     assert b"<pdfaid:part>3<" in claims
     assert b"<pdfaid:conformance>B<" in claims
+    assert b"<pdfuaid:part>1<" in claims
+    assert "/DisplayDocTitle" in reader.root_object.get("/ViewerPreferences", {})
     assert reader.root_object.get("/Lang") == "en"
     assert reader.metadata is not None
     assert reader.metadata.title == f"Certificate of Acknowledgment {ACK_ID}"
+
+
+def elements(pdf: bytes) -> list[tuple[str, str | None]]:
+    """The tagged structure: each element's kind, and the language where it changes."""
+    found: list[tuple[str, str | None]] = []
+
+    def walk(node: Any) -> None:  # noqa: ANN401 - whatever a PDF holds
+        node = node.get_object()
+        if isinstance(node, list):
+            for child in node:
+                walk(child)
+        elif isinstance(node, dict):
+            if "/S" in node:
+                found.append((str(node["/S"]), node.get("/Lang")))
+            if "/K" in node:
+                walk(node["/K"])
+
+    reader = PdfReader(io.BytesIO(pdf), strict=True)
+    walk(reader.root_object["/StructTreeRoot"])
+    return found
+
+
+def test_a_screen_reader_can_say_which_initials_belong_to_which_line() -> None:
+    """They are a table with a header, in the language of the notice."""
+    spanish = made_facts(notice={"language": "es-US"})
+    found = elements(make_certificate(spanish))
+    kinds = [kind for kind, _ in found]
+    assert kinds.count("/Table") >= 4
+    assert kinds.count("/TH") == 3
+    assert "es" in {language for _, language in found}
+    assert "es" not in {language for _, language in elements(make_certificate(made_facts()))}
+
+
+def test_the_shipped_notice_fits_on_two_pages() -> None:
+    """Also in test mode, which says more: a third page with two lines looks like a mistake."""
+    file = resources.files("countersign") / "notices" / "ab1263-2026-01-01.toml"
+    notice = tomllib.loads(file.read_text())
+    lines = [(bullet["id"], bullet["text"]) for bullet in notice.pop("bullets")]
+    for mode in ("test", "live"):
+        facts = made_facts(
+            {"initials_per_line": ["JD"] * len(lines)},
+            lines=lines,
+            notice={name: notice[name] for name in ("title", "heading", "text_gaps", "editorial")},
+            subject={"mode": mode},
+            account_name="My shop",
+        )
+        assert len(pages_of(make_certificate(facts))) == 2
 
 
 def test_every_page_names_the_record_and_its_own_number() -> None:
@@ -137,7 +189,7 @@ def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_
         )
     )
     assert "witness.example/w1, 2026-11-21 12:00:00 UTC" in seen
-    assert "tsa, its time not read" in seen
+    assert "tsa, the time is in its token, in the bundle" in seen
     assert "operator's clock alone" not in seen
 
 
@@ -165,13 +217,17 @@ def test_a_certificate_claims_no_more_than_is_checked() -> None:
 
 
 def test_a_time_is_claimed_only_where_it_is_given() -> None:
-    """A time-stamp is listed without its time, and a witness may sign one that is no date."""
+    """That of a time-stamp is what its token states, and a witness may sign one that is no date."""
+    at = datetime(2026, 11, 22, 4, 5, 6, tzinfo=UTC)
+    dated = words_of(make_certificate(made_facts(timestamps=(("https://tsa.example", at),))))
+    assert "https://tsa.example, 2026-11-22 04:05:06 UTC as the tokens say" in dated
+    assert "signatures were not checked here" in dated
     stamped = words_of(make_certificate(made_facts(timestamps=(("tsa", None),))))
-    assert "At what time, their responses in the bundle tell" in stamped
+    assert "at the times that their responses in the bundle state" in stamped
     assert "saw the checkpoint at the times given" not in stamped
     assert "Witness cosignatures none over this checkpoint" in stamped
     odd = words_of(make_certificate(made_facts(witnesses=(("witness.example/w1", None),))))
-    assert "witness.example/w1, its time not read" in odd
+    assert "witness.example/w1, at a time that is no date" in odd
 
 
 def test_it_prints_whole_on_letter_and_on_a4() -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import re
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
+from rfc3161_client import decode_timestamp_response
 
+from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Verifier
 from countersign.evidence.verification import verify_file
-from countersign.providers.timestamps import check_timestamp, timestamp_check
+from countersign.providers.timestamps import (
+    check_timestamp,
+    stamped_at,
+    timestamp_check,
+    timestamp_request,
+)
+from tests.certificate.reader import words_of
 from tests.sealing.acts import get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.sealing.witness import NAME, Witness, served, wait_for
@@ -82,10 +93,10 @@ def openssl(place: Path, *arguments: str) -> None:
     subprocess.run(["openssl", *arguments], cwd=place, check=True, capture_output=True)
 
 
-def stamp(place: Path, query: bytes) -> bytes:
+def stamp(place: Path, query: bytes, *options: str) -> bytes:
     (place / "query").write_bytes(query)
     openssl(place, "ts", "-reply", "-config", "ca.cnf", "-section", "tsa1", "-queryfile", "query",
-            "-signer", "tsa.pem", "-inkey", "tsa.key", "-out", "reply")  # fmt: skip
+            "-signer", "tsa.pem", "-inkey", "tsa.key", "-out", "reply", *options)  # fmt: skip
     return (place / "reply").read_bytes()
 
 
@@ -109,6 +120,9 @@ def test_a_time_stamp_goes_along_in_the_bundle_and_is_checked(
     ):
         wait_for(lambda: b"timestamps/1.tsr" in get(vendor, ack_id, "bundle"))
         bundle = get(vendor, ack_id, "bundle")
+    with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+        words = words_of(archive.read("certificate.pdf"))
+    assert re.search(r", [0-9-]{10} [0-9:]{8} UTC as the tokens say", words), "its time is read"
     policy = policy_of(embedded, "live")
     roots = (authority / "ca.pem").read_bytes()
     verdict = verify_file(bundle, policy, timestamp_check(roots))
@@ -118,6 +132,33 @@ def test_a_time_stamp_goes_along_in_the_bundle_and_is_checked(
     stranger = (authority / "tsa.pem").read_bytes()
     refused = verify_file(bundle, policy, timestamp_check(stranger))
     assert (refused.ok, refused.name) == (False, "timestamps")
+
+
+@pytest.mark.openssl
+def test_a_response_whose_certificates_are_in_no_order_is_read(authority: Path) -> None:
+    """OpenSSL sends them as they come (CMS allows BER); its signature is checked all the same."""
+    over = b"a checkpoint"
+    token = stamp(authority, timestamp_request(over), "-chain", "ca.pem")
+    with pytest.raises(ValueError, match="InvalidSetOrdering"):
+        decode_timestamp_response(token)
+    roots = timestamp_check((authority / "ca.pem").read_bytes())
+    assert "signed by a trusted authority" in roots(token, over)
+    assert stamped_at(token) is not None
+    with pytest.raises(EvidenceError, match="something else"):
+        roots(token, b"another checkpoint")
+
+
+@pytest.mark.openssl
+def test_what_is_no_time_stamp_is_refused_with_its_cause(authority: Path) -> None:
+    """A log line says what to look for: a refusal with the authority's words, or what is broken."""
+    refusal = stamp(authority, b"no request")
+    with pytest.raises(EvidenceError, match=r"status 2.*Bad request format"):
+        check_timestamp(refusal, b"a checkpoint")
+    token = stamp(authority, timestamp_request(b"a checkpoint"), "-chain", "ca.pem")
+    for broken in (b"", b"0", b"0\x80", b"<html>", token[:-1], token[:300], token + b"0"):
+        with pytest.raises(EvidenceError, match="not an RFC 3161 response"):
+            check_timestamp(broken, b"a checkpoint")
+        assert stamped_at(broken) is None
 
 
 def test_whoever_cannot_be_reached_holds_nothing_up(embedded: Deployment, tmp_path: Path) -> None:

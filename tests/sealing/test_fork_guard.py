@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from countersign.evidence.verification import verify_file
+from countersign.storage.heads import checkpoint_of
 from tests.sealing.acts import acknowledge, check, evidence_of, get, policy_of
 from tests.support.service import Deployment, Server, running_server
 
@@ -61,6 +62,22 @@ def test_a_restored_copy_stops_sealing_and_refuses_no_act(embedded: Deployment) 
     assert told["waiting"] == 1
     assert "restored from a backup" in str(told["suspended"])
     assert "log recover" in str(told["suspended"])
+
+
+def test_what_was_published_stays_public_although_the_database_has_lost_it(
+    embedded: Deployment,
+) -> None:
+    """A smaller checkpoint would look like a fork; of the tiles there is what the database has."""
+    go_back(embedded)
+    kept = (embedded.data_dir / "heads" / "test.checkpoint").read_bytes()
+    size = checkpoint_of(kept).size
+    has = int(str(state(embedded)["size"]))
+    assert has < size
+    with running_server(embedded) as server, server.client() as nobody:
+        assert nobody.get("/v1/log/test/1/checkpoint").content == kept
+        tile = "/v1/log/test/1/tile/entries/000.p"
+        assert nobody.get(f"{tile}/{has}").status_code == 200
+        assert nobody.get(f"{tile}/{size}").status_code == 404
 
 
 def test_a_new_epoch_goes_on_and_cites_the_old_head(embedded: Deployment) -> None:

@@ -35,6 +35,9 @@ def test_a_running_server_takes_up_the_new_key(own: Deployment, tmp_path: Path) 
         own.run("log", "rotate-key", "--yes")
         after = get(client, acknowledge_live(client), "proof")
         own.run("log", "rotate-key", "--overlap", "1s", "--yes")
+        said = server.log.read_text()
+    assert "log_keys_changed" in said
+    assert "sealing_suspended" not in said, "a planned change is no alarm"
     policy = policy_of(own, "live")
     assert (signatures(before), signatures(after)) == (1, 2)
     assert len(policy.logs) == 3

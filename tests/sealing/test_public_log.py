@@ -11,8 +11,8 @@ from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign.evidence.note import Verifier, open_note
 from countersign.evidence.tiles import parse_entry_bundle, tile_path
 from countersign.evidence.tree import leaf_hash, root_hash
-from tests.sealing.acts import acknowledge, get
-from tests.support.service import Server
+from tests.sealing.acts import acknowledge, evidence_of, get
+from tests.support.service import Deployment, Server, running_server
 
 
 def checkpoint(nobody: httpx2.Client, mode: str = "test") -> Checkpoint:
@@ -89,3 +89,68 @@ def test_the_keys_are_one_vkey_a_line_whose_names_are_the_origins(server: Server
     assert sorted(name.split("/", 1)[1] for name in names) == ["v1/log/live/1", "v1/log/test/1"]
     assert [f"log {key}" for key in keys if "/live/" in key] == policy.splitlines()[:-1]
     assert policy.splitlines()[-1] == "quorum none"
+
+
+def test_the_newest_checkpoint_is_not_sent_again_to_a_caller_that_has_it(server: Server) -> None:
+    """An entity tag stands for its bytes."""
+    with server.client() as nobody:
+        first = nobody.get("/v1/log/live/1/checkpoint")
+        again = nobody.get(
+            "/v1/log/live/1/checkpoint", headers={"If-None-Match": first.headers["etag"]}
+        )
+    assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    assert again.headers["access-control-allow-origin"] == "*"
+
+
+def hold_heads(deployment: Deployment) -> None:
+    """Let nothing be written into `heads` from now on, by any process."""
+    lock = deployment.data_dir / "heads" / ".lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+
+
+def test_the_last_published_checkpoint_is_served_while_no_later_one_can_be(
+    embedded: Deployment,
+) -> None:
+    """Also by a server that was started in the middle of the trouble."""
+    key = embedded.key(embedded.account("vendor"))
+    with running_server(embedded) as server, server.client(key) as client:
+        get(client, acknowledge(client), "proof")
+        before = checkpoint(client)
+        hold_heads(embedded)
+        assert evidence_of(client, acknowledge(client))["index"] == before.size
+        assert checkpoint(client) == before
+    with running_server(embedded) as server, server.client() as nobody:
+        assert checkpoint(nobody) == before
+
+
+def test_no_tile_leaves_before_its_checkpoint(embedded: Deployment) -> None:
+    """An entry that is not kept outside yet can still be lost, and caches keep tiles for a year."""
+    key = embedded.key(embedded.account("vendor"))
+    with running_server(embedded) as server, server.client(key) as client:
+        get(client, acknowledge(client), "proof")
+        size = checkpoint(client).size
+        hold_heads(embedded)
+        acknowledge(client)
+        for level in ("entries", "0"):
+            base = f"/v1/log/test/1/tile/{level}/000.p"
+            assert client.get(f"{base}/{size}").status_code == 200
+            assert client.get(f"{base}/{size + 1}").status_code == 404
+
+
+def test_a_server_that_cannot_tell_what_was_published_says_to_ask_again(
+    embedded: Deployment,
+) -> None:
+    """It makes nothing up: 503, which mirrors try again."""
+    embedded.run("log", "status")
+    (embedded.data_dir / "heads" / "test.checkpoint").write_bytes(b"damaged")
+    with running_server(embedded) as server, server.client() as nobody:
+        answer = nobody.get("/v1/log/test/1/checkpoint")
+        tile = nobody.get("/v1/log/test/1/tile/0/000.p/1")
+    for refused in (answer, tile):
+        assert (refused.status_code, refused.json()["error"]["code"]) == (
+            503,
+            "storage_unavailable",
+        )
+        assert int(refused.headers["retry-after"]) >= 1

@@ -15,6 +15,8 @@ from countersign.errors import AnchoringFailed
 from countersign.evidence.note import Verifier
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import verify_file
+from countersign.http.handlers.log import get_resource
+from countersign.http.reply import Call
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import acknowledge, get, policy_of
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
@@ -109,6 +111,58 @@ def test_the_proof_is_over_the_first_checkpoint_that_meets_the_quorum(place: Pla
         await place.acknowledged(service)
         await service.anchor_log.anchor()
         assert await bundle() == late, "the oldest that does stays the one"
+
+    place.within(act)
+
+
+async def public(service: Opened, path: str = "live/1/checkpoint") -> bytes:
+    """What everyone gets below `/v1/log/`."""
+    call = Call(
+        method="GET", path=f"/v1/log/{path}", parameter=path, query_string=b"", headers={},
+        raw_headers=[], peer=None,
+    )  # fmt: skip
+    return (await get_resource(service, call)).body
+
+
+def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None:
+    """The newest one that meets the quorum is served, with its cosignatures."""
+
+    async def act(service: Opened) -> None:
+        policy = parse_policy(await service.policy.text(Mode.LIVE))
+        await place.acknowledged(service)
+        early = policy.check_signature(await public(service))
+        assert early.cosigned == (), "no witness has cosigned yet"
+        await service.anchor_log.anchor()
+        first = policy.check(await public(service))
+        assert len(first.cosigned) == 2
+        await place.acknowledged(service)
+        assert policy.check(await public(service)) == first, "no later one meets the quorum"
+        place.two.away = True
+        await service.anchor_log.anchor()
+        assert policy.check(await public(service)) == first
+        place.two.away = False
+        await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        assert policy.check(await public(service)).checkpoint.size > first.checkpoint.size
+
+    place.within(act)
+
+
+def test_without_a_quorum_the_public_checkpoint_is_the_newest(place: Place) -> None:
+    """With what cosignatures it has, which is at times none."""
+    lines = place.file.read_text().replace("quorum both", "quorum none")
+    place.file.write_text(lines)
+
+    async def act(service: Opened) -> None:
+        policy = parse_policy(await service.policy.text(Mode.LIVE))
+        await place.acknowledged(service)
+        await service.anchor_log.anchor()
+        cosigned = policy.check(await public(service))
+        assert len(cosigned.cosigned) == 2
+        await place.acknowledged(service)
+        newest = policy.check(await public(service))
+        assert newest.checkpoint.size > cosigned.checkpoint.size
+        assert newest.cosigned == ()
 
     place.within(act)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
@@ -69,6 +70,27 @@ class Call:
         if entry is None:
             return None
         return lambda outcome: entry(render(outcome))
+
+
+def etag_of(body: bytes) -> bytes:
+    """The strong entity tag of these bytes (RFC 9110 §8.8.3)."""
+    return f'"sha256-{sha256(body).hexdigest()}"'.encode()
+
+
+def tagged(call: Call, body: bytes, etag: bytes, media_type: Header, *headers: Header) -> Reply:
+    """An answer with an entity tag; 304 without a body where the caller has it already."""
+    rest = (*headers, (b"etag", etag))
+    wanted = call.headers.get(b"if-none-match")
+    if wanted is not None and _matches(wanted, etag):
+        return Reply(b"", rest, 304)
+    return Reply(body, (media_type, *rest))
+
+
+def _matches(if_none_match: bytes, etag: bytes) -> bool:
+    """RFC 9110 §13.1.2: `*`, or one of the listed tags by weak comparison."""
+    if if_none_match.strip() == b"*":
+        return True
+    return any(tag.strip().removeprefix(b"W/") == etag for tag in if_none_match.split(b","))
 
 
 def parse_query(query_string: bytes, allowed: tuple[str, ...]) -> dict[str, str]:

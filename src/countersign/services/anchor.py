@@ -54,7 +54,7 @@ class AnchorLog:
         self._store = store
         self._seal_log = seal_log
         self._post = post
-        self._witnesses = [witness for witness in witnesses if witness.url]
+        self._witnesses = [w for w in witnesses if w.url and w.verifier.checkable]
         self._authorities = authorities
         self._request = request
         self._check = check

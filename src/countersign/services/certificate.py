@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from threading import Lock
@@ -26,15 +27,24 @@ if TYPE_CHECKING:
 __all__ = ["WAITING_MAX", "CertificateFacts", "Certificates", "make_certificate"]
 
 WAITING_MAX: Final = 32
-"""How many may wait while one is being made."""
+"""How many of one account may wait while one of its own is being made."""
 _RETRY_SECONDS: Final = 5
-_STANDARD: Final = "a-3b"
+_STANDARDS: Final = ("a-3b", "ua-1")
+"""For archives, and for screen readers."""
 # A compiler serves one caller at a time, and refuses a second one.
 _compiling: Final = Lock()
 
 
+@dataclass(slots=True)
+class _Queue:
+    """Those of one account: one at a time stands in the line for the thread."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    inside: int = 0
+
+
 class Certificates:
-    """Makes certificates in a thread of their own.
+    """Makes certificates in a thread of their own, for each account in turn.
 
     No process is needed: the compiler lets go of the interpreter (measured with typst 0.15: a
     thread that counts meanwhile keeps 94 % of its pace).
@@ -42,37 +52,45 @@ class Certificates:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="countersign-certificate")
-        self._inside = 0
+        self._queues: dict[str, _Queue] = {}
+        self._closed = False
 
-    async def make(self, facts: CertificateFacts) -> bytes:
-        """The PDF.
+    async def make(self, facts: CertificateFacts, account: str) -> bytes:
+        """The PDF; however many an account asks for, another waits for one of them at most.
 
         Raises:
-            Overloaded: `WAITING_MAX` are waiting already.
+            Overloaded: `WAITING_MAX` of this account are waiting already, or the service ends.
         """
-        if self._inside > WAITING_MAX:
+        queue = self._queues.setdefault(account, _Queue())
+        if queue.inside > WAITING_MAX:
             raise Overloaded(retry_after=_RETRY_SECONDS)
-        self._inside += 1
+        queue.inside += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._thread, make_certificate, facts
-            )
+            async with queue.turn:
+                if self._closed:
+                    raise Overloaded(retry_after=_RETRY_SECONDS)
+                return await asyncio.get_running_loop().run_in_executor(
+                    self._thread, make_certificate, facts
+                )
         finally:
-            self._inside -= 1
+            queue.inside -= 1
+            if not queue.inside:
+                del self._queues[account]
 
     async def close(self) -> None:
         """Give up what waits, and return when what is being made is done."""
+        self._closed = True
         await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)
 
 
 def make_certificate(facts: CertificateFacts) -> bytes:
-    """The PDF (PDF/A-3b), made from nothing but the facts."""
+    """The PDF (PDF/A-3b and PDF/UA-1), made from nothing but the facts."""
     words = certificate_words(facts)
     words["qr"] = _qr(words["verify_url"])
     told = msgspec.json.encode(words).decode()
     with _compiling:
         made = _compiler().compile(
-            _template(), sys_inputs={"facts": told}, pdf_standards=[_STANDARD], timestamp=0
+            _template(), sys_inputs={"facts": told}, pdf_standards=list(_STANDARDS), timestamp=0
         )
     assert isinstance(made, bytes)  # noqa: S101 - a PDF is one file
     return made

@@ -31,8 +31,8 @@ def proves(record: dict[str, Any], facts: CertificateFacts) -> list[str]:
         )
     if facts.timestamps:
         told.append(
-            "The time-stamp authorities named above saw the checkpoint. At what time, their "
-            "responses in the bundle tell to whoever checks them."
+            "The time-stamp authorities named above saw the checkpoint at the times that their "
+            "responses in the bundle state, if the signatures of these are good too."
         )
     return told
 

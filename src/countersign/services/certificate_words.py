@@ -22,6 +22,7 @@ from countersign.services.certificate_facts import CertificateFacts, Review
 from countersign.services.showable_text import code_points, showable
 
 _PARTS: Final = re.compile(r"[0-9]+")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")
 _CAPTURES: Final = {
     Capture.VENDOR_API: (
         "The vendor's server reported it (vendor_api). The vendor asserts what the buyer did."
@@ -93,10 +94,17 @@ def _notice(notice: dict[str, Any]) -> Any:  # noqa: ANN401 - a tree of JSON val
     shown = {
         "title": notice["title"],
         "heading": notice["heading"],
+        "language": _language(notice),
         "attestation": notice["attestation_text"],
         "lines": [{"id": line["id"], "text": line["text"]} for line in notice["bullets"]],
     }
     return showable(shown, keep="\n")
+
+
+def _language(notice: dict[str, Any]) -> str:
+    """The notice's language by its first subtag, as a screen reader needs it."""
+    found = _LANGUAGE.match(notice.get("language") or "")
+    return found[0].lower() if found else "en"
 
 
 def _row(label: str, value: str, note: str | None = None, *, mono: bool = False) -> dict[str, Any]:
@@ -204,19 +212,29 @@ def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
             f"number {facts.index}, counted from 0",
             f"under a checkpoint over {facts.size} {'entry' if facts.size == 1 else 'entries'}",
         ),
-        _row("Checkpoint made", _instant(facts.checkpoint_at), _OWN_CLOCK),
+        _row(
+            "Checkpoint made",
+            _instant(facts.checkpoint_at),
+            f"{_OWN_CLOCK}; in neither the record nor the proof",
+        ),
         _row("Checkpoint root", facts.root.hex(), mono=True),
         _row("Log key SHA-256", facts.key_fingerprint, mono=True),
         _row("Record SHA-256", digest, mono=True),
-        _row("Witness cosignatures", _attested(facts.witnesses) or alone),
-        _row("RFC 3161 timestamps", _attested(facts.timestamps) or alone),
+        _row(
+            "Witness cosignatures", _attested(facts.witnesses, "at a time that is no date") or alone
+        ),
+        _row(
+            "RFC 3161 timestamps",
+            _attested(facts.timestamps, "the time is in its token, in the bundle") or alone,
+            "as the tokens say; the authorities' signatures were not checked here"
+            if facts.timestamps
+            else None,
+        ),
     ]
 
 
-def _attested(anchors: Sequence[tuple[str, datetime | None]]) -> str:
-    return "; ".join(
-        f"{name}, {_instant(at) if at else 'its time not read'}" for name, at in anchors
-    )
+def _attested(anchors: Sequence[tuple[str, datetime | None]], undated: str) -> str:
+    return "; ".join(f"{name}, {_instant(at) if at else undated}" for name, at in anchors)
 
 
 def _summary(record: dict[str, Any], facts: CertificateFacts) -> str:

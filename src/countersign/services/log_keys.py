@@ -11,7 +11,7 @@ import structlog
 from countersign.domain.instant import from_ns
 from countersign.domain.log import Log, LogKey
 from countersign.domain.mode import Mode
-from countersign.errors import DamagedValue
+from countersign.errors import CountersignError, DamagedValue
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Signer
 from countersign.ports import Clock, Entropy, LogSequencer, LogStore
@@ -96,12 +96,24 @@ class LogKeys:
         return None
 
     async def load(self) -> None:
-        """Give the sequencer the keys of the newest log of each mode."""
-        newest = {log.mode: log for log in await self._store.logs()}
+        """Give the sequencer the keys of the newest log of each mode.
+
+        Raises:
+            CountersignError: they cannot be read; where they have changed, sealing is suspended.
+        """
         # Before reading: a change that comes meanwhile is noticed again.
-        self._sequencer.unknown_keys = False
-        for log in newest.values():
-            self._sequencer.learn(log.id, log.keys_revision, await self.signers(log))
+        changed = frozenset(self._sequencer.unknown_keys)
+        self._sequencer.unknown_keys.clear()
+        try:
+            newest = {log.mode: log for log in await self._store.logs()}
+            for log in newest.values():
+                self._sequencer.learn(log.id, log.keys_revision, await self.signers(log))
+        except CountersignError as error:
+            for mode in changed:
+                self._sequencer.suspend(
+                    mode, f"The log's keys have changed and cannot be read: {error.message}"
+                )
+            raise
 
     async def _open(self, origin: str, key: LogKey) -> Signer:
         seed = await self._vault.open(

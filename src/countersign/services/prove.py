@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -13,6 +15,7 @@ from typing import Final
 from countersign import offline
 from countersign.domain.key import Principal
 from countersign.domain.log import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
+from countersign.domain.mode import Mode
 from countersign.domain.notice import LifecycleEvent, PublishedVersion
 from countersign.errors import EvidencePending
 from countersign.evidence.bundle import BundleContents, write_bundle
@@ -27,12 +30,15 @@ from countersign.services.certificate_facts import Review
 from countersign.services.compare_certificate import readme
 from countersign.services.find_acknowledgments import FindAcknowledgments
 from countersign.services.log_policy import LogPolicy
-from countersign.services.seal_log import SealLog
+from countersign.services.seal_log import SealLog, cosigned
+from countersign.services.shared_question import SharedQuestion
 from countersign.services.shown_fields import fields_to_show, shown_of
 from countersign.services.sound_evidence import check_proof, check_words, explained
 
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.25
+WAITING_MAX: Final = 100
+"""How many requests of one account may wait at once; the others are answered as things are."""
 _STAMPED_WITHIN: Final = timedelta(days=1)
 """A cosigned checkpoint with a time-stamp is better than one without, unless it is far later."""
 
@@ -68,8 +74,10 @@ class ProveAcknowledgment:
         seal_log: SealLog,
         policy: LogPolicy,
         certificates: Certificates,
+        stamped_at: Callable[[bytes], datetime | None],
         public_url: str,
     ) -> None:
+        """`stamped_at` reads the time in an RFC 3161 response; None if it cannot be read."""
         self._find = find
         self._store = store
         self._notices = notices
@@ -77,7 +85,10 @@ class ProveAcknowledgment:
         self._seal_log = seal_log
         self._policy = policy
         self._certificates = certificates
+        self._stamped_at = stamped_at
         self._verify_url = f"{public_url}/verify"
+        self._waiting: Counter[str] = Counter()
+        self._cosigned_soon = SharedQuestion(self._cosigned_sizes, _POLL_SECONDS)
 
     async def proof(self, principal: Principal, ack_id: str, wait: float = 0.0) -> bytes:
         """The proof that the log holds the record (c2sp.org/tlog-proof).
@@ -94,7 +105,7 @@ class ProveAcknowledgment:
         """
         with explained(ack_id):
             record = await self._find.record(principal, ack_id)
-            return (await self._entry(ack_id, record, wait)).proof
+            return (await self._entry(principal, ack_id, record, wait)).proof
 
     async def certificate(
         self, principal: Principal, ack_id: str, disclose: str | None, wait: float = 0.0
@@ -110,12 +121,12 @@ class ProveAcknowledgment:
         fields = fields_to_show(disclose)
         with explained(ack_id):
             facts, _ = await self._evidence(principal, ack_id, fields, wait)
-        return await self._certificates.make(facts)
+        return await self._certificates.make(facts, principal.account_id)
 
     async def bundle(
         self, principal: Principal, ack_id: str, disclose: str | None, wait: float = 0.0
     ) -> bytes:
-        """Everything in one ZIP file, the same bytes each time.
+        """Everything in one ZIP file: the same facts give the same bytes.
 
         Raises:
             NotFound, EvidencePending, EvidenceDamaged, InvalidRequest, Erased, Overloaded: as for
@@ -130,9 +141,9 @@ class ProveAcknowledgment:
                 disclosures=facts.shown,
                 notice=facts.notice,
                 proof=facts.proof,
-                policy=await self._policy.text(entry.log.mode),
+                policy=await self._policy.behind(entry.log, entry.checkpoint.note),
                 timestamps=entry.timestamps,
-                certificate=await self._certificates.make(facts),
+                certificate=await self._certificates.make(facts, principal.account_id),
                 verify_py=_offline("verify.py"),
                 verify_html=_offline("verify.html"),
                 readme=readme(facts),
@@ -145,7 +156,7 @@ class ProveAcknowledgment:
         """One acknowledgment with its proof; `fields` are the personal ones to show, None: all."""
         found = await self._find.found(principal, ack_id)
         shown = shown_of(found, fields)
-        entry = await self._entry(ack_id, found.record, wait)
+        entry = await self._entry(principal, ack_id, found.record, wait)
         notice = await self._notice(found.notice_digest)
         check_words(entry.verdict, shown, notice.body)
         account = await self._accounts.get(principal.account_id)
@@ -165,17 +176,20 @@ class ProveAcknowledgment:
             checkpoint_at=entry.checkpoint.at,
             key_fingerprint=entry.verdict.facts["key_fingerprint"],
             witnesses=tuple((w.name, cosigned_at(w.time)) for w in witnesses),
-            timestamps=tuple((a.name, None) for a in entry.anchors if a.kind == TIMESTAMP),
+            timestamps=tuple(
+                (a.name, self._stamped_at(a.body)) for a in entry.anchors if a.kind == TIMESTAMP
+            ),
             verify_url=self._verify_url,
         )
         return facts, entry
 
-    async def _entry(self, ack_id: str, record: bytes, wait: float) -> _Entry:
+    async def _entry(self, principal: Principal, ack_id: str, record: bytes, wait: float) -> _Entry:
         """The entry of a record, as soon as it has one, with its proof."""
-        deadline = asyncio.get_running_loop().time() + wait
-        log_id, sealed = await self._seal_log.sealed(ack_id, wait)
-        log = next(log for log in await self._store.logs() if log.id == log_id)
-        checkpoint = await self._checkpoint(log, sealed.index, deadline)
+        with self._place(principal.account_id, wait) as seconds:
+            deadline = asyncio.get_running_loop().time() + seconds
+            log_id, sealed = await self._seal_log.sealed(ack_id, seconds)
+            log = next(log for log in await self._store.logs() if log.id == log_id)
+            checkpoint = await self._checkpoint(log, sealed.index, deadline)
         anchors = await self._store.anchors(log.id, checkpoint.size)
         note = await self._seal_log.release(log, checkpoint)
         path = await self._store.inclusion(log_id, sealed.index, checkpoint.size)
@@ -183,7 +197,7 @@ class ProveAcknowledgment:
             extra=record,
             index=sealed.index,
             path=tuple(path),
-            checkpoint=note + b"".join(a.body for a in anchors if a.kind == WITNESS),
+            checkpoint=cosigned(note, anchors),
         )
         written = format_proof(proof)
         return _Entry(
@@ -202,18 +216,49 @@ class ProveAcknowledgment:
         one. Where the quorum is not met when the time is up, the best that there is goes out:
         a proof that leaves early is worth more than one that waits for a witness.
         """
-        quorum = self._policy.quorum(log.mode)
-        while (found := await self._cosigned(log, index)) is None and quorum is not None:
-            newest = (await self._seal_log.current()).get(log.mode, log)
-            if newest.id != log.id or asyncio.get_running_loop().time() >= deadline:
-                break  # nobody is asked to cosign a log of the past
-            await asyncio.sleep(_POLL_SECONDS)
+        found = await self._cosigned(log, index)
+        if found is None and await self._is_cosigned(log, index, deadline):
+            found = await self._cosigned(log, index)
         for kind in (WITNESS, TIMESTAMP) if found is None else ():
             found = found or await self._store.covering(log.id, index, frozenset({kind}), None)
         found = found or await self._store.covering(log.id, index, frozenset(), None)
         if found is None:
             raise EvidencePending(retry_after=_RETRY_SECONDS)
         return found
+
+    @contextmanager
+    def _place(self, account: str, wait: float) -> Iterator[float]:
+        """How long a caller may wait: not at all where too many of its account do already."""
+        if wait <= 0 or self._waiting[account] >= WAITING_MAX:
+            yield 0.0
+            return
+        self._waiting[account] += 1
+        try:
+            yield wait
+        finally:
+            self._waiting -= Counter([account])  # which forgets those that have none left
+
+    async def _is_cosigned(self, log: Log, index: int, deadline: float) -> bool:
+        """Wait until a checkpoint over an entry meets the quorum, if one is asked for."""
+        while self._policy.quorum(log.mode) and asyncio.get_running_loop().time() < deadline:
+            newest = (await self._seal_log.current()).get(log.mode, log)
+            if newest.id != log.id:
+                break  # no witness is asked to cosign a log of the past
+            if (await self._cosigned_soon((log.mode, log.id)) or 0) > index:
+                return True
+        return False
+
+    async def _cosigned_sizes(
+        self, logs: Sequence[tuple[Mode, int]]
+    ) -> Mapping[tuple[Mode, int], int]:
+        """Of each log the size of the newest checkpoint that meets the quorum."""
+        sizes: dict[tuple[Mode, int], int] = {}
+        for mode, log_id in logs:
+            quorum = self._policy.quorum(mode)
+            newest = quorum and await self._store.cosigned(log_id, quorum)
+            if newest:
+                sizes[mode, log_id] = newest.size
+        return sizes
 
     async def _cosigned(self, log: Log, index: int) -> StoredCheckpoint | None:
         """The oldest checkpoint that meets the quorum; where there is none: that has a witness."""

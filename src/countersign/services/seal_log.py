@@ -7,20 +7,29 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
 from countersign.domain.instant import from_ms, from_ns
-from countersign.domain.log import Log, StoredCheckpoint
+from countersign.domain.log import WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.record import Sealed
-from countersign.errors import CountersignError, EvidencePending, HeadUnavailable, NotFound
+from countersign.errors import (
+    CountersignError,
+    EvidencePending,
+    HeadUnavailable,
+    NotFound,
+    StorageUnavailable,
+)
 from countersign.evidence.checkpoint import parse_checkpoint
-from countersign.evidence.note import parse_note
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import Verifier, open_note, parse_note
+from countersign.evidence.trust import Policy
 from countersign.ids import made_at_ms
 from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
 from countersign.services.log_keys import LogKeys
+from countersign.services.shared_question import SharedQuestion
 
 PERIOD_SECONDS: Final = 0.25
 """How long a record waits for its entry at most, where it is not sealed in passing."""
@@ -41,6 +50,14 @@ class LogState:
     oldest_at: datetime | None
 
 
+class Released(NamedTuple):
+    """A checkpoint that has left, or may: the id of its log, its size, and the signed note."""
+
+    log_id: int
+    size: int
+    note: bytes
+
+
 class SealLog:
     """Seals what is queued, and publishes checkpoints."""
 
@@ -57,10 +74,13 @@ class SealLog:
         self._heads = heads
         self._keys = keys
         self._clock = clock
-        self._published: dict[Mode, tuple[int, int]] = {}
+        self._published: dict[Mode, Released] = {}
+        self._unkept: dict[Mode, str] = {}
+        self._lost: dict[Mode, int] = {}
         self._publishing = asyncio.Lock()
         self._current: dict[Mode, Log] = {}
         self._gauges: dict[Mode, tuple[int, int]] = {}
+        self._sealed_soon = SharedQuestion(store.sealed, _POLL_SECONDS)
 
     @property
     def suspended(self) -> Mapping[Mode, str]:
@@ -123,15 +143,22 @@ class SealLog:
             current = (await self.current(anew=True))[log.mode]
         if log.id != current.id:
             return checkpoint.note  # a log of the past: its head moves no more
-        if self._published.get(log.mode, (0, -1)) < (log.id, checkpoint.size):
+        if not self._has_left(log, checkpoint):
             async with self._publishing:
                 try:
                     await self._keep(log, checkpoint)
                 except HeadUnavailable as error:
                     self._sequencer.check_again(log.mode)
-                    _log.error("head_unavailable", mode=log.mode.value, reason=error.message)
+                    if self._unkept.get(log.mode) != error.message:
+                        _log.error("head_unavailable", mode=log.mode.value, reason=error.message)
+                    self._unkept[log.mode] = error.message
                     raise EvidencePending(retry_after=_RETRY_SECONDS) from error
+                self._unkept.pop(log.mode, None)
         return checkpoint.note
+
+    def _has_left(self, log: Log, checkpoint: StoredCheckpoint) -> bool:
+        known = self._published.get(log.mode)
+        return known is not None and (known.log_id, known.size) >= (log.id, checkpoint.size)
 
     async def _keep(self, log: Log, checkpoint: StoredCheckpoint) -> None:
         """See to it that this checkpoint, or one after it, is kept outside the database.
@@ -146,8 +173,10 @@ class SealLog:
             if guarded.log_id != log.id:
                 await self.current(anew=True)
                 return  # a new epoch has begun meanwhile
+            self._lost.pop(mode, None)
             if guarded.refusal is not None:
                 self._sequencer.check_again(mode)
+                self._lost[mode] = log.id
             if kept is not None and _covers(kept, log, checkpoint):
                 break
             if guarded.refusal or guarded.restored or mode in self._sequencer.suspended:
@@ -156,8 +185,8 @@ class SealLog:
                 _log.warning("head_adopted", log=log.origin, size=checkpoint.size)
             if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, kept):
                 break
-        known = self._published.get(mode, (0, -1))
-        self._published[mode] = max(known, (log.id, checkpoint.size))
+        if not self._has_left(log, checkpoint):
+            self._published[mode] = Released(log.id, checkpoint.size, checkpoint.note)
 
     async def publish(self) -> None:
         """Release the newest checkpoint of each mode whose sealing is not suspended."""
@@ -174,23 +203,81 @@ class SealLog:
             EvidencePending: it has no entry yet.
         """
         deadline = self._clock.monotonic() + seconds
-        while (found := await self._store.sealed(record_id)) is None:
+        found = (await self._store.sealed([record_id])).get(record_id)
+        while found is None:
             if self._clock.monotonic() >= deadline:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
-            await asyncio.sleep(_POLL_SECONDS)
+            found = await self._sealed_soon(record_id)
         return found
 
-    async def newest(self, log: Log) -> bytes:
-        """The newest checkpoint of a log, released.
+    async def newest(self, log: Log, quorum: Policy | None) -> bytes:
+        """The checkpoint of a log for everyone, with its cosignatures.
+
+        The newest one that meets the quorum; where none is asked for, or none meets it yet, the
+        newest one that was released.
+
+        Raises:
+            NotFound, StorageUnavailable: as for `released`.
+        """
+        found: StoredCheckpoint | Released | None = None
+        if quorum is not None:
+            found = await self._store.cosigned(log.id, quorum)
+        if found is None:
+            found = await self.released(log)
+        return cosigned(found.note, await self._store.anchors(log.id, found.size))
+
+    async def released(self, log: Log) -> Released:
+        """The newest checkpoint of a log, or else the last one that has left.
+
+        Where the database has lost that one, it is what is kept outside.
 
         Raises:
             NotFound: it has none.
-            EvidencePending: as for `release`.
+            StorageUnavailable: none can be released, and which was the last cannot be read.
         """
-        found = await self._store.latest(log.id)
-        if found is None:
+        newest = await self._store.latest(log.id)
+        if newest is None:
             raise NotFound
-        return await self.release(log, found)
+        try:
+            found = Released(log.id, newest.size, await self.release(log, newest))
+        except EvidencePending:
+            known = self._published.get(log.mode)
+            return known if known and known.log_id == log.id else await self._kept(log)
+        if self._lost.get(log.mode) == log.id:
+            with suppress(StorageUnavailable):
+                return await self._kept(log)
+        return found
+
+    async def tiles_up_to(self, log: Log) -> int:
+        """The size of the tree whose tiles may leave: of what was released, as far as it is there.
+
+        What is beyond it could still be lost with the database, and caches keep a tile for a year.
+
+        Raises:
+            NotFound: the log has no checkpoint.
+            StorageUnavailable: the database does not go with what was published.
+        """
+        released = await self.released(log)
+        if released.size >= log.size:
+            return log.size
+        held = await self._store.checkpoint(log.id, released.size)
+        if held is None or held.note != released.note:
+            msg = "The log's entries do not go with its last published checkpoint at the moment."
+            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS)
+        return released.size
+
+    async def _kept(self, log: Log) -> Released:
+        """The checkpoint that is kept outside as the last one, if it is signed by this log."""
+        keys = [Verifier.parse(key.vkey) for key in await self._store.keys(log.id)]
+        msg = "Which checkpoint was published last cannot be read at the moment."
+        try:
+            note = await asyncio.to_thread(self._heads.read, log.mode) or b""
+            checkpoint = parse_checkpoint(open_note(note, keys)[0])
+        except (HeadUnavailable, EvidenceError) as error:
+            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS) from error
+        if checkpoint.origin != log.origin:
+            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS)
+        return Released(log.id, checkpoint.size, note)
 
     async def run(self) -> None:
         """Seal and publish, until cancelled."""
@@ -214,6 +301,11 @@ class SealLog:
     def now(self) -> datetime:
         """The service's time."""
         return from_ns(self._clock.time_ns())
+
+
+def cosigned(note: bytes, anchors: Sequence[Anchor]) -> bytes:
+    """A signed checkpoint with the cosignatures among what others say of it."""
+    return note + b"".join(anchor.body for anchor in anchors if anchor.kind == WITNESS)
 
 
 def _covers(kept: bytes, log: Log, checkpoint: StoredCheckpoint) -> bool:

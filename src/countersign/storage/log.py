@@ -54,6 +54,8 @@ _LOGS: Final = select(
 
 _TILE: Final = log_tiles.c
 _SURPLUS_MAX: Final = 100
+_ASKED_AT_ONCE: Final = 500
+"""Values in one statement; the databases have a bound for them."""
 
 
 class LogRecords:
@@ -105,9 +107,9 @@ class LogRecords:
         """How much waits for sealing, for each mode."""
         return await self._database.read(_queues, None)
 
-    async def sealed(self, record_id: str) -> tuple[int, Sealed] | None:
-        """The id of the log that holds the record, and where it stands there."""
-        return await self._database.read(_sealed, record_id)
+    async def sealed(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
+        """Of each of these records that a log holds: the id of the log, and where it stands."""
+        return await self._database.read(_sealed, tuple(record_ids))
 
     async def latest(self, log_id: int) -> StoredCheckpoint | None:
         """The newest checkpoint of a log; None while it is empty."""
@@ -123,9 +125,17 @@ class LogRecords:
         """
         return await self._database.scan(_covering, (log_id, index, kinds, quorum))
 
+    async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log whose cosignatures meet the quorum."""
+        return await self._database.scan(_cosigned, (log_id, quorum))
+
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
         """The checkpoint of exactly this size."""
         return await self._database.read(_checkpoint, (log_id, size))
+
+    async def size_before(self, log_id: int, moment: datetime) -> int:
+        """The size of the last checkpoint that was made before a moment; 0 where there is none."""
+        return await self._database.scan(_size_before, (log_id, moment))
 
     async def anchors(self, log_id: int, size: int) -> Sequence[Anchor]:
         """What others say of the checkpoint of this size."""
@@ -323,13 +333,18 @@ def _queues(connection: Connection, _: None) -> Sequence[Queue]:
 
 
 @each
-def _sealed(connection: Connection, record_id: str) -> tuple[int, Sealed] | None:
-    row = connection.execute(
-        select(logs.c.id, logs.c.origin, log_entries.c.leaf_index)
-        .join(log_entries, log_entries.c.log_id == logs.c.id)
-        .where(log_entries.c.record_id == record_id)
-    ).one_or_none()
-    return None if row is None else (row.id, Sealed(row.origin, row.leaf_index))
+def _sealed(
+    connection: Connection, record_ids: tuple[str, ...]
+) -> Mapping[str, tuple[int, Sealed]]:
+    found: dict[str, tuple[int, Sealed]] = {}
+    for start in range(0, len(record_ids), _ASKED_AT_ONCE):
+        rows = connection.execute(
+            select(log_entries.c.record_id, logs.c.id, logs.c.origin, log_entries.c.leaf_index)
+            .join(log_entries, log_entries.c.log_id == logs.c.id)
+            .where(log_entries.c.record_id.in_(record_ids[start : start + _ASKED_AT_ONCE]))
+        )
+        found |= {row[0]: (row[1], Sealed(row[2], row[3])) for row in rows}
+    return found
 
 
 def _stored(connection: Connection, query: Select[Any]) -> StoredCheckpoint | None:
@@ -368,6 +383,25 @@ def _covering(
     return _stored(connection, query.order_by(checkpoints.c.size))
 
 
+@each
+def _cosigned(connection: Connection, item: tuple[int, Policy]) -> StoredCheckpoint | None:
+    log_id, quorum = item
+    newest = (
+        select(anchors.c.size)
+        .where(anchors.c.log_id == log_id)
+        .group_by(anchors.c.size)
+        .having(_meets(quorum) == 1)
+        .order_by(anchors.c.size.desc())
+        .limit(1)
+    )
+    return _stored(
+        connection,
+        select(checkpoints).where(
+            checkpoints.c.log_id == log_id, checkpoints.c.size == newest.scalar_subquery()
+        ),
+    )
+
+
 def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
     """1 if it holds for any row of the group, else 0."""
     return func.max(case((condition, 1), else_=0))
@@ -396,6 +430,32 @@ def _checkpoint(connection: Connection, item: tuple[int, int]) -> StoredCheckpoi
         connection,
         select(checkpoints).where(checkpoints.c.log_id == log_id, checkpoints.c.size == size),
     )
+
+
+@each
+def _size_before(connection: Connection, item: tuple[int, datetime]) -> int:
+    log_id, moment = item
+    newest = select(log_heads.c.size).where(log_heads.c.log_id == log_id)
+    found, end = 0, connection.execute(newest).scalar_one() + 1
+    # By halves: later checkpoints are larger, and there is an index by size only.
+    start = 0
+    while start < end:
+        middle = (start + end) // 2
+        row = connection.execute(
+            select(checkpoints.c.size, checkpoints.c.at)
+            .where(
+                checkpoints.c.log_id == log_id,
+                checkpoints.c.size >= middle,
+                checkpoints.c.size < end,
+            )
+            .order_by(checkpoints.c.size)
+            .limit(1)
+        ).one_or_none()
+        if row is not None and row.at < moment:
+            found, start = row.size, row.size + 1
+        else:
+            end = middle
+    return found
 
 
 @each

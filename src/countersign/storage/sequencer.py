@@ -9,6 +9,7 @@ when another process has sealed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from sqlalchemy import Connection, select
 
-from countersign.domain.instant import from_ms
+from countersign.domain.instant import from_ms, rfc3339_ms
 from countersign.domain.mode import Mode
 from countersign.errors import CountersignError, SealingSuspended
 from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
@@ -39,6 +40,7 @@ from countersign.storage.tables import (
 
 BATCH_MAX: Final = 10_000
 _CLOCK_TOLERANCE_MS: Final = 1000
+_NUMBER: Final = re.compile(r"[0-9]+")
 _DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
 
@@ -69,6 +71,10 @@ class Waiting(NamedTuple):
     record_id: str
     mode: Mode
     digest: bytes
+
+
+class _KeysChanged(SealingSuspended):
+    """The log has other keys than this process has read; the next turn seals with them."""
 
 
 _Take: TypeAlias = Callable[[], Sequence[Waiting]]
@@ -102,8 +108,8 @@ class Sequencer:
         self._signers: dict[tuple[int, int], tuple[Signer, ...]] = {}
         self.suspended: dict[Mode, str] = {}
         """Why the records of a mode are not sealed at the moment."""
-        self.unknown_keys = False
-        """Whether a log was met whose signing keys this process has not learned."""
+        self.unknown_keys: set[Mode] = set()
+        """The modes whose log has signing keys that this process has not learned."""
 
     def learn(self, log_id: int, keys_revision: int, signers: Sequence[Signer]) -> None:
         """Take the keys that sign for a log, as of this revision of them."""
@@ -114,6 +120,10 @@ class Sequencer:
     def check_again(self, mode: Mode) -> None:
         """Compare with the last published checkpoint before anything more is sealed."""
         self._edges.pop(mode, None)
+
+    def suspend(self, mode: Mode, reason: str) -> None:
+        """Note why nothing is sealed; said once, however the numbers in it change meanwhile."""
+        self._suspend(mode, "sealing_suspended", reason)
 
     def wait_for_turn(self, connection: Connection, mode: Mode) -> None:
         """Let no other process seal in this mode until the transaction ends.
@@ -169,19 +179,25 @@ class Sequencer:
     def _seal(self, connection: Connection, mode: Mode, take: _Take) -> bool:
         try:
             self._append(connection, mode, take)
+        except _KeysChanged:
+            if mode not in self.unknown_keys:
+                _log.info("log_keys_changed", mode=mode.value)
+            self.unknown_keys.add(mode)
+            return False
         except SealingSuspended as reason:
-            self._edges.pop(mode, None)
-            if self.suspended.get(mode) != reason.message:
-                _log.error("sealing_suspended", mode=mode.value, reason=reason.message)
-            self.suspended[mode] = reason.message
+            self.suspend(mode, reason.message)
             return False
         except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on
-            self._edges.pop(mode, None)
-            _log.error("sealing_failed", mode=mode.value, kind=type(error).__name__)
-            self.suspended[mode] = _unexpected(error)
+            self._suspend(mode, "sealing_failed", _unexpected(error), kind=type(error).__name__)
             return False
         self.suspended.pop(mode, None)
         return True
+
+    def _suspend(self, mode: Mode, event: str, reason: str, **more: str) -> None:
+        self._edges.pop(mode, None)
+        if _NUMBER.sub("", self.suspended.get(mode, "")) != _NUMBER.sub("", reason):
+            _log.error(event, mode=mode.value, reason=reason, **more)
+        self.suspended[mode] = reason
 
     def _append(self, connection: Connection, mode: Mode, take: _Take) -> None:
         edge = self._edge(connection, mode)
@@ -189,8 +205,11 @@ class Sequencer:
         now_ms = self._clock.time_ns() // 1_000_000
         if now_ms < head.at_ms - _CLOCK_TOLERANCE_MS:
             msg = (
-                f"The clock is {head.at_ms - now_ms} ms behind the last checkpoint. Set it right; "
-                "sealing goes on by itself."
+                f"The clock is behind the last checkpoint, which was made at "
+                f"{rfc3339_ms(from_ms(head.at_ms))} by this service's clock. If the clock is slow "
+                "now, set it right: sealing goes on by itself. If it was fast when the checkpoint "
+                "was made, sealing goes on at that time, or at once in a new epoch: `countersign "
+                "log recover --new-epoch`."
             )
             raise SealingSuspended(msg)
         waiting = take()
@@ -236,9 +255,7 @@ class Sequencer:
         self._edges.pop(mode, None)
         signers = self._signers.get((head.log_id, head.keys_revision))
         if signers is None:
-            self.unknown_keys = True
-            msg = "The keys of the log have changed; this process is reading them."
-            raise SealingSuspended(msg)
+            raise _KeysChanged
         if not signers:
             msg = (
                 f"There is no key to sign {head.origin} with: its keys are gone from the database, "

@@ -43,7 +43,10 @@ async def get_certificate(deployment: Deployment, call: Call) -> Reply:
 async def get_bundle(deployment: Deployment, call: Call) -> Reply:
     """Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
 
-    The same question gets the same bytes.
+    The same question gets the same bytes, also when the log has grown or has another key. Other
+    bytes come when a witness cosigns or a timestamp authority stamps a checkpoint, when fields
+    are erased, when the operator changes the account's name or the witnesses, and from another
+    release of the service.
     """
     bundle = await deployment.prove.bundle(
         call.principal, call.parameter, call.query.get("disclose"), _wait(call)

@@ -12,7 +12,7 @@ from countersign.errors import InvalidRequest, NotFound
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
-from countersign.http.reply import Call, Header, Reply
+from countersign.http.reply import Call, Header, Reply, etag_of, tagged
 
 _LOG: Final = re.compile(r"(test|live)/([1-9][0-9]{0,8})/(checkpoint|tile/.{1,200})\Z")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
@@ -50,8 +50,9 @@ async def get_resource(deployment: Deployment, call: Call) -> Reply:
     if not found or log is None:
         raise NotFound
     if found[3] == "checkpoint":
-        newest = await deployment.seal_log.newest(log)
-        return Reply(newest, (_TEXT, _CHANGES, _OPEN))
+        quorum = deployment.policy.quorum(log.mode)
+        newest = await deployment.seal_log.newest(log, quorum)
+        return tagged(call, newest, etag_of(newest), _TEXT, _CHANGES, _OPEN)
     return await _tile(deployment, log, found[3].removeprefix("tile/"))
 
 
@@ -60,8 +61,9 @@ async def _tile(deployment: Deployment, log: Log, path: str) -> Reply:
         level, index, width = parse_tile_path(path)
     except EvidenceError:
         raise NotFound from None
-    # How many nodes the level has in the tree that is committed.
-    nodes = log.size if level == "entries" else log.size >> (HEIGHT * level)
+    size = await deployment.seal_log.tiles_up_to(log)
+    # How many nodes the level has in the tree of that size.
+    nodes = size if level == "entries" else size >> (HEIGHT * level)
     start = index * WIDTH
     if start + width > nodes:
         raise NotFound

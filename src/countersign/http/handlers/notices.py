@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Final
 
 from countersign.bootstrap import Deployment
@@ -11,7 +10,7 @@ from countersign.domain.notice import NoticeStatus, NoticeVersion, status_of
 from countersign.errors import InvalidRequest
 from countersign.http import schemas
 from countersign.http.handlers.paging import page_of, read_limit
-from countersign.http.reply import JSON, Call, Header, Reply, encode
+from countersign.http.reply import JSON, Call, Header, Reply, encode, etag_of, tagged
 
 _FRESH: Final[Header] = (b"cache-control", b"private, no-cache")
 _IMMUTABLE: Final[Header] = (b"cache-control", b"private, max-age=31536000, immutable")
@@ -32,11 +31,7 @@ async def get_notice(deployment: Deployment, call: Call) -> Reply:
         notice = await deployment.registry.version_for(call.parameter, version, mode)
         caching = _IMMUTABLE
     body, etag = _render(notice)
-    headers = (JSON, caching, (b"etag", etag))
-    wanted = call.headers.get(b"if-none-match")
-    if wanted is not None and _matches(wanted, etag):
-        return Reply(b"", headers[1:], 304)
-    return Reply(body, headers)
+    return tagged(call, body, etag, JSON, caching)
 
 
 async def list_notices(deployment: Deployment, call: Call) -> Reply:
@@ -98,18 +93,11 @@ def _render(notice: NoticeVersion) -> tuple[bytes, bytes]:
                 source_bill=content.source_bill,
             )
         )
-        known = body, f'"sha256-{sha256(body).hexdigest()}"'.encode()
+        known = body, etag_of(body)
         if len(_rendered) >= _KEPT_MAX:
             _rendered.clear()
         _rendered[notice.digest] = known
     return known
-
-
-def _matches(if_none_match: bytes, etag: bytes) -> bool:
-    """RFC 9110 §13.1.2: `*`, or one of the listed tags by weak comparison."""
-    if if_none_match.strip() == b"*":
-        return True
-    return any(tag.strip().removeprefix(b"W/") == etag for tag in if_none_match.split(b","))
 
 
 def _version(version: NoticeVersion, status: NoticeStatus) -> schemas.NoticeVersion:

@@ -1,0 +1,117 @@
+"""What is said while sealing is suspended: the truth, and once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+import structlog
+from structlog.typing import EventDict
+
+from countersign.bootstrap import Deployment as Opened
+from countersign.domain.mode import Mode
+from countersign.errors import WrongKeyEncryptionKey
+from countersign.services.vault import Vault
+from tests.sealing.acts import NOTICE
+from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
+from tests.support.service import Deployment
+
+
+def said_while(
+    deployment: Deployment,
+    act: Callable[[Opened, ShiftedClock], Awaitable[None]],
+    mode: str = "test",
+) -> list[EventDict]:
+    """The errors that the service logs about sealing in a mode meanwhile."""
+
+    async def done() -> None:
+        clock = ShiftedClock()
+        async with opened(deployment, clock) as service:
+            await act(service, clock)
+
+    with structlog.testing.capture_logs() as said:
+        asyncio.run(done())
+    return [line for line in said if line["log_level"] == "error" and line["mode"] == mode]
+
+
+async def acknowledge(service: Opened, account: str) -> None:
+    await acknowledge_inside(service, account, NOTICE, Mode.TEST)
+
+
+def test_a_clock_that_is_behind_is_said_once(embedded: Deployment) -> None:
+    """Not for every acknowledgment, nor four times a second, although it moves meanwhile."""
+    account = embedded.account("vendor")
+
+    async def act(service: Opened, clock: ShiftedClock) -> None:
+        await acknowledge(service, account)
+        for behind in (60, 58, 40):
+            clock.seconds = -behind
+            await acknowledge(service, account)
+            await service.seal_log.settle()
+
+    assert [line["event"] for line in said_while(embedded, act)] == ["sealing_suspended"]
+
+
+def test_a_clock_that_was_fast_is_told_from_one_that_is_slow(embedded: Deployment) -> None:
+    """The message names the time, and a new epoch as the way out; that way goes on at once."""
+    account = embedded.account("vendor")
+
+    async def act(service: Opened, clock: ShiftedClock) -> None:
+        clock.seconds = 400 * 86_400
+        await acknowledge(service, account)
+        clock.seconds = 0
+        await acknowledge(service, account)
+        said = service.seal_log.suspended[Mode.TEST]
+        head = (await service.seal_log.current(anew=True))[Mode.TEST]
+        assert head.at.strftime("%Y-%m-%dT%H:%M:%S") in said
+        assert "log recover --new-epoch" in said
+        await service.begin_log.epoch(Mode.TEST, "the clock was fast")
+        await service.seal_log.settle()
+        assert service.seal_log.suspended == {}
+        assert await service.log_store.queues() == []
+
+    said_while(embedded, act)
+
+
+def test_heads_that_cannot_be_written_are_said_once(embedded: Deployment) -> None:
+    """However often somebody asks for evidence meanwhile; and again after it had gone well."""
+    account = embedded.account("vendor")
+    lock = embedded.data_dir / "heads" / ".lock"
+
+    async def act(service: Opened, _: ShiftedClock) -> None:
+        for _round in range(2):
+            await acknowledge(service, account)
+            await service.seal_log.publish()
+            lock.unlink()
+            lock.mkdir()
+            for _ask in range(3):
+                await acknowledge(service, account)
+                await service.seal_log.publish()
+            lock.rmdir()
+            await service.seal_log.publish()
+
+    said = said_while(embedded, act)
+    assert [line["event"] for line in said] == ["head_unavailable"] * 2
+
+
+def test_changed_keys_that_cannot_be_read_are_an_alarm(
+    embedded: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a change that goes well is none."""
+
+    async def refuse(*_: object, **__: object) -> bytes:
+        raise WrongKeyEncryptionKey
+
+    async def act(service: Opened, _: ShiftedClock) -> None:
+        embedded.run("log", "rotate-key", "--yes")
+        with monkeypatch.context() as broken:
+            broken.setattr(Vault, "open", refuse)
+            for _turn in range(2):
+                with pytest.raises(WrongKeyEncryptionKey):
+                    await service.seal_log.settle()
+            assert "cannot be read" in service.seal_log.suspended[Mode.LIVE]
+        await service.seal_log.settle()
+        assert service.seal_log.suspended == {}
+
+    assert [line["event"] for line in said_while(embedded, act, "live")] == ["sealing_suspended"]

@@ -1,0 +1,50 @@
+"""`Prefer: wait`: a place for each account, so that one account's waiting is not at another's cost."""
+
+from __future__ import annotations
+
+import asyncio
+
+from countersign.domain.mode import Mode
+from countersign.errors import EvidencePending
+from countersign.services.prove import WAITING_MAX
+from tests.sealing.acts import NOTICE
+from tests.sealing.inside import acknowledge_inside, opened
+from tests.support.service import Deployment
+
+MORE = 20
+
+
+def test_an_account_that_waits_a_thousandfold_takes_no_place_from_another(own: Deployment) -> None:
+    """What is too much of it is answered at once as things are; all who wait are served."""
+    hostile, innocent = own.account("hostile"), own.account("innocent")
+    head = own.data_dir / "heads" / "test.checkpoint"
+    kept = head.read_bytes()
+
+    async def act() -> None:
+        async with opened(own) as service:
+            head.write_bytes(b"so sealing is suspended")
+            asked = [
+                await acknowledge_inside(service, account, NOTICE, Mode.TEST)
+                for account in (hostile, innocent)
+            ]
+            await service.seal_log.settle()
+            assert service.seal_log.suspended
+            crowd = [
+                asyncio.create_task(service.prove.proof(*asked[0], wait=120.0))
+                for _ in range(WAITING_MAX + MORE)
+            ]
+            refused, _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
+            while len(refused) < MORE:
+                done, _ = await asyncio.wait(
+                    set(crowd) - refused, return_when=asyncio.FIRST_COMPLETED
+                )
+                refused |= done
+            assert {type(task.exception()) for task in refused} == {EvidencePending}
+            waiting = asyncio.create_task(service.prove.proof(*asked[1], wait=120.0))
+            head.write_bytes(kept)
+            assert await service.seal_log.settle()
+            assert (await waiting).startswith(b"c2sp.org/tlog-proof@v1")
+            served = await asyncio.gather(*(set(crowd) - refused))
+            assert len(served) == WAITING_MAX
+
+    asyncio.run(act())
