@@ -292,11 +292,11 @@ async def open_deployment(
         seal_log = SealLog(log, sequencer, heads, log_keys, clock)
         lines, witnesses = _witnesses(settings.witness_policy_file)
         policy = LogPolicy(log, lines)
-        accounts = Accounts(accounts_store.Accounts(database), clock, entropy)
+        audit = Audit(clock, entropy, _operator())
+        accounts = Accounts(accounts_store.Accounts(database), audit, clock, entropy)
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
         )
-        audit = Audit(clock, entropy, _operator())
         manage = ManageVerification(
             store=SettingsOfAccounts(database),
             accounts=accounts,
@@ -382,6 +382,7 @@ async def open_deployment(
                 notices=notices,
                 secret=secret,
                 recorder=recorder,
+                audit=audit,
                 evidence_retention=_evidence_retention(settings),
                 clock=clock,
                 entropy=entropy,
@@ -475,7 +476,7 @@ async def open_deployment(
                 clock=clock,
             ),
             accounts=accounts,
-            keys=Keys(keys, secret, clock, entropy),
+            keys=Keys(keys, audit, secret, clock, entropy),
             publish_notices=PublishNotices(notices, recorder, clock, entropy),
             expire_buyers=ExpireBuyers(Expiries(database), test_clocks, clock),
             test_clocks=test_clocks,
