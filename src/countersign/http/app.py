@@ -36,6 +36,7 @@ from countersign.http.router import Router
 from countersign.http.routes import API_ROUTES, SITE_ROUTES, Route
 from countersign.http.watched import watched
 from countersign.ids import base32
+from countersign.services.loops import without_values
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -94,7 +95,7 @@ class App:
             if scope["method"] not in _WITHOUT_BODY:
                 await incoming.drain()
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
-            _log.error("unexpected_error", request_id=request_id, exc_info=_without_values(error))
+            _log.error("unexpected_error", request_id=request_id, exc_info=without_values(error))
             reply = error_reply(InternalError(), self._help)
         self.metrics.count(route.operation if route else "", reply.status)
         await _send(send, scope["method"], reply, extra, request_id)
@@ -334,12 +335,3 @@ async def _turn_away(scope: Scope, receive: Receive, send: Send) -> None:
     elif scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1000})
-
-
-class _Unexpected(Exception):
-    """An error of ours, by the name of its type."""
-
-
-def _without_values(error: Exception) -> Exception:
-    """The same traceback without the message, which may quote what a buyer typed."""
-    return _Unexpected(type(error).__name__).with_traceback(error.__traceback__)

@@ -28,6 +28,8 @@ class Metrics(Collector):
         self._batches = batches
         self._seal_log = seal_log
         self._webhooks = webhooks
+        self.loops_ended: Counter[str] = Counter()
+        """How often each loop of the server has ended and was begun again."""
 
     def count(self, operation: str, status: int) -> None:
         """Count one answer."""
@@ -54,6 +56,12 @@ class Metrics(Collector):
             calls.add_metric((name,), done)
             waiting.add_metric((name,), pending)
         yield from (batches, calls, waiting)
+        ended = CounterMetricFamily(
+            "countersign_loops_ended", "Loops that ended and were restarted.", labels=("loop",)
+        )
+        for name, number in dict(self.loops_ended).items():
+            ended.add_metric((name,), number)
+        yield ended
         yield from self._logs()
         yield from self._deliveries()
 

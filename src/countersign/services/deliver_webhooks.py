@@ -97,6 +97,7 @@ class DeliverWebhooks:
 
     async def run(self) -> None:
         """Deliver until cancelled; what is under way then comes to its end."""
+        self._stopping = False
         try:
             await self._events.begin()
             while True:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -15,12 +16,13 @@ from countersign.domain.instant import from_ms, from_ns
 from countersign.domain.log import Log, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.record import Sealed
-from countersign.errors import CountersignError, EvidencePending, HeadUnavailable, NotFound
+from countersign.errors import EvidencePending, HeadUnavailable, NotFound
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.note import parse_note
 from countersign.ids import made_at_ms
 from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
 from countersign.services.log_keys import LogKeys
+from countersign.services.loops import forever
 
 PERIOD_SECONDS: Final = 0.25
 """How long a record waits for its entry at most, where it is not sealed in passing."""
@@ -57,6 +59,7 @@ class SealLog:
         self._heads = heads
         self._keys = keys
         self._clock = clock
+        self._keys_read_at = clock.monotonic()
         self._published: dict[Mode, tuple[int, int]] = {}
         self._publishing = asyncio.Lock()
         self._current: dict[Mode, Log] = {}
@@ -194,22 +197,17 @@ class SealLog:
 
     async def run(self) -> None:
         """Seal and publish, until cancelled."""
-        keys_read_at = self._clock.monotonic()
-        while True:
-            try:
-                if self._clock.monotonic() - keys_read_at > _KEYS_SECONDS:
-                    await self._keys.load()
-                    keys_read_at = self._clock.monotonic()
-                await self.settle()
-                self._gauges = {
-                    state.log.mode: (state.log.size, state.waiting) for state in await self.states()
-                }
-                await self.publish()
-            except CountersignError as error:
-                _log.warning("sealing_postponed", code=error.code)
-            except Exception as error:  # noqa: BLE001 - the next time may go better
-                _log.error("sealing_failed", kind=type(error).__name__)
-            await asyncio.sleep(PERIOD_SECONDS)
+        await forever("sealing", self._seal, partial(asyncio.sleep, PERIOD_SECONDS))
+
+    async def _seal(self) -> None:
+        if self._clock.monotonic() - self._keys_read_at > _KEYS_SECONDS:
+            await self._keys.load()
+            self._keys_read_at = self._clock.monotonic()
+        await self.settle()
+        self._gauges = {
+            state.log.mode: (state.log.size, state.waiting) for state in await self.states()
+        }
+        await self.publish()
 
     def now(self) -> datetime:
         """The service's time."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -31,6 +32,7 @@ from countersign.services.judge_session import (
     JudgeSession,
     SessionRequest,
 )
+from countersign.services.loops import forever, log_failure
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.vault import Vault
 from countersign.services.verification_settings import ManageVerification
@@ -126,19 +128,13 @@ class SettleSessions:
 
     async def run(self) -> None:
         """Settle what is due, until cancelled."""
-        while True:
-            try:
-                await self.settle()
-            except CountersignError as error:
-                _log.warning("settling_postponed", code=error.code)
-            except Exception as error:  # noqa: BLE001 - the next time may go better
-                _log.error("settling_failed", kind=type(error).__name__)
-            try:
-                async with asyncio.timeout(PERIOD_SECONDS):
-                    await self._hurried.wait()
-            except TimeoutError:
-                continue
-            self._hurried.clear()
+        await forever("settling", self.settle, self._hurried_or_due)
+
+    async def _hurried_or_due(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PERIOD_SECONDS):
+                await self._hurried.wait()
+                self._hurried.clear()
 
     async def _poll(self, pending: Pending) -> bool:
         """Ask about one session; the next time is fixed before, so that a crash repeats nothing."""
@@ -159,7 +155,7 @@ class SettleSessions:
             if now - pending.created_at > 2 * FOLLOWED_FOR:
                 await self._store.drop(pending, now)
         except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
-            _log.error("poll_failed", kind=type(error).__name__, account=pending.account_id)
+            log_failure("poll_failed", error, account=pending.account_id)
         return True
 
     async def _ask(self, pending: Pending, now: datetime) -> None:
