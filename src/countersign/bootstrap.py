@@ -200,6 +200,7 @@ class Deployment:
     manage_verification: ManageVerification
     settle_sessions: SettleSessions
     operate_buyers: OperateBuyers
+    audit: Audit
     accounts: Accounts
     keys: Keys
     publish_notices: PublishNotices
@@ -292,7 +293,7 @@ async def open_deployment(
         seal_log = SealLog(log, sequencer, heads, log_keys, clock)
         lines, witnesses = _witnesses(settings.witness_policy_file)
         policy = LogPolicy(log, lines)
-        audit = Audit(clock, entropy, _operator())
+        audit = Audit(AuditLog(database), clock, entropy, _operator())
         accounts = Accounts(accounts_store.Accounts(database), audit, clock, entropy)
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
@@ -475,6 +476,7 @@ async def open_deployment(
                 clocks=test_clocks,
                 clock=clock,
             ),
+            audit=audit,
             accounts=accounts,
             keys=Keys(keys, audit, secret, clock, entropy),
             publish_notices=PublishNotices(notices, recorder, clock, entropy),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from countersign.domain.key import (
     ENTROPY_BYTES,
+    RESERVED_SCOPES,
     VENDOR_SCOPES,
     ApiKey,
     KeyKind,
@@ -24,6 +25,7 @@ from countersign.domain.key import (
 )
 from countersign.domain.mode import Mode
 from countersign.errors import InvalidArgument
+from countersign.http.routes import API_ROUTES
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 KEYS = st.builds(
@@ -149,6 +151,12 @@ def test_a_key_works_until_it_expires_or_is_revoked(
 def test_a_vendors_key_may_do_all_but_manage_keys_and_erase() -> None:
     """What a checkout never needs is not in the default."""
     assert frozenset(Scope) - VENDOR_SCOPES == {Scope("keys:manage"), Scope("erasure:write")}
+
+
+def test_the_reserved_scopes_are_those_that_no_operation_needs() -> None:
+    """So that nobody makes a key with one of them and wonders."""
+    needed = {route.scope for route in API_ROUTES}
+    assert frozenset(Scope) - needed == RESERVED_SCOPES
 
 
 def test_the_scopes_are_those_of_the_design() -> None:

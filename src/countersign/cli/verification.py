@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from countersign.bootstrap import Deployment
-from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.cli.support import command, confirm, field_lines, say, show, with_deployment
 from countersign.domain.identity import Source
 from countersign.domain.instant import rfc3339
 from countersign.domain.verification_rules import (
@@ -227,11 +227,4 @@ def _show(settings: VerificationSettings, *, as_json: bool) -> None:
         "webhook_url": _webhook_url(settings),
         **msgspec.to_builtins(settings.rules),
     }
-    lines = [f"{name}: {_text(value)}" for name, value in view.items()]
-    show(view, "\n".join(lines), as_json=as_json)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    show(view, field_lines(view), as_json=as_json)

@@ -25,7 +25,7 @@ _FORM: Final = re.compile(rf"{BRAND}_(sk|rk)_(test|live)_([0-9A-Za-z]{{32}})([0-
 
 
 class Scope(StrEnum):
-    """What a key may do; some of these belong to operations of releases to come."""
+    """What a key may do."""
 
     NOTICES_READ = "notices:read"
     ACKS_CREATE = "acks:create"
@@ -45,6 +45,12 @@ class Scope(StrEnum):
 
 VENDOR_SCOPES: Final = frozenset(Scope) - {Scope.KEYS_MANAGE, Scope.ERASURE_WRITE}
 """All that a vendor's server needs: what a key made without `--scope` may do."""
+
+
+RESERVED_SCOPES: Final = frozenset(
+    {Scope.CHECKOUT_SESSIONS_CREATE, Scope.KEYS_MANAGE, Scope.ERASURE_WRITE}
+)
+"""For operations of releases to come: no operation needs one of them yet."""
 
 
 class KeyKind(StrEnum):

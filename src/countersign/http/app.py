@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from itertools import count
 from typing import Any, Final, TypeAlias
 
 import structlog
@@ -68,8 +67,6 @@ class App:
         rate = deployment.settings.rate_limit
         self._limiter = RateLimiter(rate, deployment.clock) if rate else None
         self._help = f"{deployment.settings.public_url}/docs/errors"
-        self._request_ids = count()
-        self._process = f"req_{base32(int.from_bytes(deployment.entropy(8), 'big') << 64)[:14]}"
         self._logged: dict[str, tuple[float, int]] = {}
         self.metrics = Metrics(
             deployment.database.batches, deployment.seal_log, deployment.deliver_webhooks
@@ -80,7 +77,8 @@ class App:
         if scope["type"] != "http":
             await _turn_away(scope, receive, send)
             return
-        request_id = f"{self._process}{next(self._request_ids):x}"
+        # Random: a number in it would show everyone how many requests there are.
+        request_id = f"req_{base32(int.from_bytes(self._deployment.entropy(16), 'big'))}"
         route: Route | None = None
         extra: list[Header] = []
         incoming = _Incoming(receive)

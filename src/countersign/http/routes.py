@@ -100,9 +100,9 @@ class Route:
     query: tuple[Parameter, ...] = ()
     request: type | None = None
     raw_body_max: int = 0
+    """Bytes of a body that is taken as it is, without a key: what others send and sign."""
     judged_anew: Callable[[bytes], bool] | None = None
     """Of kept answers, those that are not repeated blindly: the request is judged once more."""
-    """Bytes of a body that is taken as it is, without a key: what others send and sign."""
     answer: Any = None
     media_type: str = "application/json"
     """Of the answer; `answer` describes only JSON."""

@@ -20,7 +20,7 @@ from countersign.domain.key import (
     key_hint,
 )
 from countersign.domain.mode import Mode
-from countersign.errors import UnknownAccount, UnknownKey
+from countersign.errors import AccountExists, UnknownAccount, UnknownKey
 from countersign.ids import timed_id
 from countersign.ports import AccountStore, Clock, Entropy, KeyStore
 from countersign.services.operators import Audit
@@ -58,9 +58,14 @@ class Accounts:
             AccountExists: the name is taken.
         """
         time_ns = self._clock.time_ns()
+        checked = checked_account_name(name)
+        for known in await self._store.list():
+            if known.name != checked and known.name.casefold() == checked.casefold():
+                msg = f"An account named {known.name!r} exists already."
+                raise AccountExists(msg)
         account = Account(
             id=timed_id("acct", time_ns, self._entropy(8)),
-            name=checked_account_name(name),
+            name=checked,
             created_at=from_ns(time_ns),
         )
         await self._store.add(account, self._audit.entry(AuditAction.ACCOUNT_CREATED, account.id))

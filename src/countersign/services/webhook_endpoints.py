@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from countersign.domain.event import EventType
 from countersign.domain.idempotency import IdempotencyEntry
@@ -28,6 +29,8 @@ from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookEndpointStore
 from countersign.services.events import EventView, ReadEvents
 from countersign.services.webhook_secrets import WebhookSecrets
+
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,6 +265,9 @@ class WebhookEndpoints:
         if changes.description is not None:
             if len(changes.description) > DESCRIPTION_LENGTH_MAX:
                 msg = f"A description has at most {DESCRIPTION_LENGTH_MAX} characters."
+                raise InvalidRequest(msg)
+            if any(unicodedata.category(char) in _UNSEEN for char in changes.description):
+                msg = "A description has no control or invisible characters - at `$.description`."
                 raise InvalidRequest(msg)
             endpoint = replace(endpoint, description=changes.description)
         if changes.every_event_type or changes.event_types is not None:

@@ -11,7 +11,13 @@ import structlog
 from sqlalchemy import URL, Connection, Engine, RootTransaction
 from sqlalchemy.exc import IntegrityError
 
-from countersign.errors import CountersignError, InternalError, Overloaded, StorageUnavailable
+from countersign.errors import (
+    CountersignError,
+    IdempotencyInProgress,
+    InternalError,
+    Overloaded,
+    StorageUnavailable,
+)
 from countersign.storage.batching import (
     Act,
     Batcher,
@@ -258,7 +264,8 @@ def _run(connection: Connection, calls: Sequence[Call]) -> Outcomes:
 
 def _refusal(error: Exception) -> CountersignError:
     refusal = translate(error)
-    if refusal is not error:
+    # A conflict of two requests is the answer to one of them, and no trouble of the database.
+    if refusal is not error and not isinstance(refusal, IdempotencyInProgress):
         # The driver's message can hold values of rows: only its kind is logged.
         origin = getattr(error, "orig", None)
         _log.error(
