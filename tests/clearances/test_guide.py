@@ -87,8 +87,9 @@ def test_a_warehouse_checks_a_token_with_the_snippet_of_the_guide(desk: Desk) ->
     # The snippet looks at the real time, and the desk's clock is years ahead: nothing is expired.
     token = _token(desk, who, desk.live_buyer(who, ZIP))
     parcel = (who.account_id, ZIP, "accessory", SESSION)
-    assert may_ship(token, jwks, issuer, *parcel) == []
-    assert may_ship(token, jwks, issuer, who.account_id, f"{ZIP}-1234", *parcel[2:]) == []
+    told = [{"type": "compared", "what": "zip"}]
+    assert may_ship(token, jwks, issuer, *parcel) == told
+    assert may_ship(token, jwks, issuer, who.account_id, f"{ZIP}-1234", *parcel[2:]) == told
     wrong: list[tuple[str, tuple[str | None, ...]]] = [
         ("another order", (who.account_id, "94111", "accessory", SESSION)),
         ("another order", (who.account_id, ZIP, "barrel", SESSION)),

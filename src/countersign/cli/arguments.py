@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Final
 
 import click
@@ -45,7 +46,9 @@ def explain(command: click.Command, path: str = "") -> None:
         for parameter in command.params
         if isinstance(parameter, click.Argument) and (sentence := _sentence(parameter, path))
     ]
-    command.help = "\n\n".join([command.help or "", *said])
+    # Some commands stand in two groups; once is enough.
+    help_ = cleandoc(command.help or "")
+    command.help = "\n\n".join([help_, *(s for s in said if s not in help_)])
 
 
 def _sentence(argument: click.Argument, path: str) -> str:
