@@ -210,6 +210,7 @@ class Deployment:
     manage_verification: ManageVerification
     settle_sessions: SettleSessions
     operate_buyers: OperateBuyers
+    audit: Audit
     accounts: Accounts
     keys: Keys
     publish_notices: PublishNotices
@@ -313,11 +314,11 @@ async def open_deployment(
         seal_log = SealLog(log, sequencer, heads, log_keys, clock)
         lines, witnesses = _witnesses(settings.witness_policy_file)
         policy = LogPolicy(log, lines, clock)
-        accounts = Accounts(accounts_store.Accounts(database), clock, entropy)
+        audit = Audit(AuditLog(database), clock, entropy, _operator())
+        accounts = Accounts(accounts_store.Accounts(database), audit, clock, entropy)
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
         )
-        audit = Audit(clock, entropy, _operator())
         manage = ManageVerification(
             store=SettingsOfAccounts(database),
             accounts=accounts,
@@ -408,6 +409,7 @@ async def open_deployment(
                 notices=notices,
                 secret=secret,
                 recorder=recorder,
+                audit=audit,
                 evidence_retention=_evidence_retention(settings),
                 clock=clock,
                 entropy=entropy,
@@ -503,8 +505,9 @@ async def open_deployment(
                 clocks=test_clocks,
                 clock=clock,
             ),
+            audit=audit,
             accounts=accounts,
-            keys=Keys(keys, secret, clock, entropy),
+            keys=Keys(keys, audit, secret, clock, entropy),
             publish_notices=PublishNotices(notices, registry, recorder, clock, entropy),
             expire_buyers=ExpireBuyers(Expiries(database), test_clocks, clock),
             test_clocks=test_clocks,

@@ -413,7 +413,7 @@ class IdempotencyStore(Protocol):
 class AccountStore(Protocol):
     """Where accounts are kept."""
 
-    async def add(self, account: Account) -> None:
+    async def add(self, account: Account, audit: AuditEntry | None = None) -> None:
         """Write a new account.
 
         Raises:
@@ -433,7 +433,7 @@ class AccountStore(Protocol):
 class KeyStore(Protocol):
     """Where API keys are kept, as keyed hashes."""
 
-    async def add(self, key: ApiKey, digest: bytes) -> None:
+    async def add(self, key: ApiKey, digest: bytes, audit: AuditEntry | None = None) -> None:
         """Write a new key."""
         ...
 
@@ -449,14 +449,23 @@ class KeyStore(Protocol):
         """The keys of one account or of all, oldest first."""
         ...
 
-    async def rotate(self, successor: ApiKey, digest: bytes, old_expires_at: datetime) -> None:
+    async def rotate(
+        self,
+        successor: ApiKey,
+        digest: bytes,
+        old_expires_at: datetime,
+        audit: AuditEntry | None = None,
+    ) -> None:
         """Write the successor of `successor.replaces` and let that one expire, in one transaction.
 
         An earlier expiry of the old key is kept.
+
+        Raises:
+            KeyNotUsable: the old key is revoked or expired.
         """
         ...
 
-    async def revoke(self, key_id: str, at: datetime) -> None:
+    async def revoke(self, key_id: str, at: datetime, audit: AuditEntry | None = None) -> None:
         """Mark a key revoked; an earlier revocation is kept."""
         ...
 
@@ -893,7 +902,11 @@ class ErasureStore(Protocol):
         ...
 
     async def erase(
-        self, parts: Sequence[RecordErasure], cbid: str | None, cbid_index: CbidIndex
+        self,
+        parts: Sequence[RecordErasure],
+        cbid: str | None,
+        cbid_index: CbidIndex,
+        audit: AuditEntry | None = None,
     ) -> None:
         """Destroy the disclosures of these records, and what is known of the buyer, for good.
 
@@ -904,7 +917,7 @@ class ErasureStore(Protocol):
         """
         ...
 
-    async def place_hold(self, hold: Hold) -> None:
+    async def place_hold(self, hold: Hold, audit: AuditEntry) -> None:
         """Place a legal hold.
 
         Raises:
@@ -912,12 +925,8 @@ class ErasureStore(Protocol):
         """
         ...
 
-    async def release_hold(self, hold_id: str, at: datetime) -> None:
-        """Release a hold; an earlier release is kept.
-
-        Raises:
-            UnknownSubject: there is no such hold.
-        """
+    async def release_hold(self, hold_id: str, at: datetime, audit: AuditEntry) -> None:
+        """Release a hold; an earlier release is kept."""
         ...
 
     async def holds(self) -> Sequence[Hold]:

@@ -10,11 +10,15 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from countersign.domain.clearance import ClearanceReason, ClearanceRules
+from countersign.domain.key import Principal
+from countersign.domain.mode import Mode
 from countersign.http.schemas import ClearanceRequest, FulfilmentRequest
 from tests.clearances.checkout import SESSION, ZIP, Checkout
+from tests.clearances.desk import Desk, order
 from tests.clearances.test_tokens import JWKS, checked
 from tests.docs.markdown import ROOT, read
 from tests.docs.shell import run_blocks
+from tests.http.backstage import notice_file
 
 GUIDE: Final = read(ROOT / "docs" / "clearances.md")
 
@@ -75,32 +79,45 @@ def test_the_question_of_the_guide_is_answered_as_it_says(checkout: Checkout) ->
     assert '"cleared":true' in printed[block]
 
 
-def test_a_warehouse_checks_a_token_with_the_snippet_of_the_guide(checkout: Checkout) -> None:
+def test_a_warehouse_checks_a_token_with_the_snippet_of_the_guide(desk: Desk) -> None:
     """The right parcel may ship, and is told what to do; each wrong one may not."""
-    may_ship = _snippet()
-    told = checkout.cleared(product_class="accessory")
-    jwks = checkout.client.get("/.well-known/jwks.json", params={"mode": "test"}).json()
-    live = checkout.client.get("/.well-known/jwks.json", params={"mode": "live"}).json()
-    issuer = f"{checkout.server.url}/test"
-    parcel = (ZIP, "accessory", SESSION)
-    assert may_ship(told["token"], jwks, issuer, *parcel) == told["obligations"]
-    assert may_ship(told["token"], jwks, issuer, f"{ZIP}-1234", *parcel[1:])
-    for wrong in (
-        ("94111", "accessory", SESSION),
-        (ZIP, "barrel", SESSION),
-        (ZIP, None, SESSION),
-        (ZIP, "accessory", "cs_other"),
-    ):
-        with pytest.raises(ValueError, match="another order"):
-            may_ship(told["token"], jwks, issuer, *wrong)
+    may_ship, issuer = _snippet(), desk.deployment.settings.public_url
+    desk.publish(notice_file("of-a-warehouse", "1"))
+    who, sandbox = desk.account(Mode.LIVE), desk.account(Mode.TEST)
+    jwks = desk.do(desk.deployment.clearance_keys.published([*Mode]))
+    # The snippet looks at the real time, and the desk's clock is years ahead: nothing is expired.
+    token = _token(desk, who, desk.live_buyer(who, ZIP))
+    parcel = (who.account_id, ZIP, "accessory", SESSION)
+    told = [{"type": "compared", "what": "zip"}]
+    assert may_ship(token, jwks, issuer, *parcel) == told
+    assert may_ship(token, jwks, issuer, who.account_id, f"{ZIP}-1234", *parcel[2:]) == told
+    wrong: list[tuple[str, tuple[str | None, ...]]] = [
+        ("another order", (who.account_id, "94111", "accessory", SESSION)),
+        ("another order", (who.account_id, ZIP, "barrel", SESSION)),
+        ("another order", (who.account_id, ZIP, None, SESSION)),
+        ("another order", (who.account_id, ZIP, "accessory", "cs_other")),
+        ("another vendor", (sandbox.account_id, ZIP, "accessory", SESSION)),
+    ]
+    for why, other in wrong:
+        with pytest.raises(ValueError, match=why):
+            may_ship(token, jwks, issuer, *other)
     with pytest.raises(ValueError, match="another service"):
-        may_ship(told["token"], jwks, checkout.server.url, *parcel)
-    with pytest.raises(ValueError, match="not enough values"):
-        may_ship(told["token"], live, issuer, *parcel)
-    signed, _, signature = told["token"].rpartition(".")
+        may_ship(token, jwks, "https://other.example", *parcel)
+    signed, _, signature = token.rpartition(".")
     changed = f"{signed}.{'B' if signature[0] == 'A' else 'A'}{signature[1:]}"
     with pytest.raises(InvalidSignature):
         may_ship(changed, jwks, issuer, *parcel)
+    played = _token(desk, sandbox, desk.sandbox_buyer(sandbox, "vs_1", ZIP))
+    with pytest.raises(ValueError, match="not a live clearance"):
+        may_ship(played, jwks, f"{issuer}/test", sandbox.account_id, *parcel[1:])
+
+
+def _token(desk: Desk, who: Principal, cbid: str) -> str:
+    ack_id = desk.acknowledge(who, "of-a-warehouse", SESSION)
+    asked = order(ack_id, cbid, SESSION, ZIP, product_class="accessory")
+    token = desk.clear(who, asked).token
+    assert token is not None
+    return token
 
 
 def test_the_obligations_of_the_guide_are_a_notice_that_can_be_published(

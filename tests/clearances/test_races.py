@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from countersign.domain.buyer import ZIPS_PER_DAY
 from tests.clearances.checkout import CLEARANCES, SESSION, ZIP, Checkout
 from tests.http.calls import refusal
 from tests.support.service import Server, running_server
@@ -126,3 +127,18 @@ def test_one_of_several_reports_closes_an_order(
         assert len(refused) == CALLERS - 1
         assert {refusal(answer) for answer in refused} == {(409, "clearance_closed")}
         assert len(checkout.back(clearance_id)["fulfilments"]) == 1
+
+
+def test_no_more_zip_codes_can_be_guessed_by_asking_several_servers_at_once(
+    checkout: Checkout, callers: list[httpx2.Client]
+) -> None:
+    """The one that the buyer was verified with counts, too; each order is another."""
+    for number in range(ROUNDS // 3):
+        cbid = checkout.buyer()
+        bodies = [
+            _order(checkout.initialed(), cbid, shipping_zip=f"1{number}00{n}")
+            for n in range(CALLERS)
+        ]
+        answers = at_once(callers, CLEARANCES, bodies)
+        refused = [refusal(a) for a in answers if a.status_code != 200]
+        assert refused == [(429, "rate_limited")] * (CALLERS - ZIPS_PER_DAY + 1)

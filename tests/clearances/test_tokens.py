@@ -122,6 +122,8 @@ def test_live_and_test_keys_are_apart(checkout: Checkout) -> None:
     assert {kid.partition("-")[0] for kid in _kids(live)} == {"live"}
     assert {kid.partition("-")[0] for kid in _kids(test)} == {"test"}
     assert _jwks(checkout.client)["keys"] == live["keys"] + test["keys"]
+    assert {key["livemode"] for key in live["keys"]} == {True}
+    assert {key["livemode"] for key in test["keys"]} == {False}
     with pytest.raises(ValueError, match="not enough values"):
         checked(checkout.cleared()["token"], live)
     answer = checkout.client.get(JWKS, params={"mode": "both"})

@@ -35,7 +35,9 @@ def test_an_unusable_account_name_is_refused(initialised: Bench, name: str) -> N
 
 
 def test_an_account_name_is_given_once(vendor: Bench) -> None:
+    """Not in another letter case either."""
     assert "account_exists" in vendor.refused("accounts", "create", "vendor")
+    assert "account_exists" in vendor.refused("accounts", "create", "Vendor")
 
 
 def test_an_empty_list_says_what_to_run(initialised: Bench) -> None:

@@ -110,6 +110,8 @@ def test_every_answer_has_a_request_id_of_its_own(client: httpx2.Client) -> None
     found = [client.get(path).headers["X-Request-Id"] for path in paths]
     assert len(set(found)) == len(paths)
     assert all(re.fullmatch(r"req_[0-9a-z]{15,}", request_id) for request_id in found)
+    # Nor does one show how many others there were: they have nothing in common.
+    assert len({request_id[:12] for request_id in found}) == len(paths)
 
 
 def test_no_answer_is_to_be_sniffed(client: httpx2.Client) -> None:

@@ -69,6 +69,8 @@ def test_one_idempotency_key_has_one_effect_on_two_servers(
         answers = sorted((call.result() for call in calls), key=lambda a: a.status_code)
     assert [answer.status_code for answer in answers] == [200, 409]
     assert refusal(answers[1]) == (409, "idempotency_in_progress")
+    # It is the answer to one of them, and no trouble of the database.
+    assert not any("database_error" in server.log.read_text() for server in pair.servers)
     assert len(clients[0].get("/v1/acknowledgments").json()["data"]) == len(clients) + 1
     for client in clients:
         again = act(client)

@@ -1,4 +1,4 @@
-"""`Prefer: wait`: a place for each account, so that one account's waiting is not at another's cost."""
+"""`Prefer: wait`: places for each account, so that those who wait cost no other account."""
 
 from __future__ import annotations
 

@@ -49,6 +49,7 @@ def api_key(owner: Account, mode: Mode = Mode.TEST, **different: object) -> ApiK
         "scopes": VENDOR_SCOPES,
         "hint": f"csign_sk_{mode}_…Ab3d",
         "created_at": NOON,
+        "lifetime": None,
         "expires_at": None,
         "revoked_at": None,
         "last_used_at": None,

@@ -1,9 +1,10 @@
 """The store of buyers: verifications, what they make of a buyer, and the count of ZIP codes."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Connection, func, select
+from sqlalchemy import URL, Connection, func, select
 
 from countersign.domain.account import Account
 from countersign.domain.buyer import (
@@ -194,3 +195,29 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
     assert run(Buyers(database, items.JOURNAL).get(entry.account_id, Mode.TEST, CBID)) is None
     found = run(IdempotencyKeys(database).get(entry.account_id, entry.mode, entry.slot))
     assert found is None
+
+
+def test_zip_codes_are_counted_once_over_several_servers(
+    url: URL, run: Run, guesser: Guesser
+) -> None:
+    """Nobody gets five guesses at each of them by asking all at the same moment."""
+
+    async def guess(subject: bytes) -> int:
+        async with Database(url) as one, Database(url) as two, Database(url) as three:
+            stores = [Buyers(server, items.JOURNAL) for server in (one, two, three)]
+            tried = [
+                stores[number % len(stores)].verify(
+                    items.verification(
+                        guesser.accounts[0],
+                        items.identifier("cbid_test"),
+                        subject_index=subject,
+                        zip_index=b"zip %d" % number,
+                    )
+                )
+                for number in range(4 * ZIPS_PER_DAY)
+            ]
+            answers = await asyncio.gather(*tried, return_exceptions=True)
+        assert {type(answer) for answer in answers} == {Buyer, RateLimited}
+        return sum(isinstance(answer, Buyer) for answer in answers)
+
+    assert [run(guess(items.some_bytes())) for _ in range(4)] == [ZIPS_PER_DAY] * 4

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign.domain.audit import AuditEntry
 from countersign.domain.instant import from_ns
 from countersign.domain.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, compose_key
 from countersign.domain.mode import Mode
@@ -59,6 +60,7 @@ class Keys:
                 scopes=VENDOR_SCOPES,
                 hint="…",
                 created_at=from_ns(0),
+                lifetime=None,
                 replaces=None,
                 **facts,
             )
@@ -70,7 +72,7 @@ class Keys:
         for facts in self.facts.values():
             facts["last_used_at"] = at
 
-    async def add(self, key: ApiKey, digest: bytes) -> None:
+    async def add(self, key: ApiKey, digest: bytes, audit: AuditEntry | None = None) -> None:
         raise NotImplementedError
 
     async def get(self, key_id: str) -> ApiKey | None:
@@ -79,10 +81,16 @@ class Keys:
     async def list(self, account_id: str | None) -> Sequence[ApiKey]:
         raise NotImplementedError
 
-    async def rotate(self, successor: ApiKey, digest: bytes, old_expires_at: datetime) -> None:
+    async def rotate(
+        self,
+        successor: ApiKey,
+        digest: bytes,
+        old_expires_at: datetime,
+        audit: AuditEntry | None = None,
+    ) -> None:
         raise NotImplementedError
 
-    async def revoke(self, key_id: str, at: datetime) -> None:
+    async def revoke(self, key_id: str, at: datetime, audit: AuditEntry | None = None) -> None:
         raise NotImplementedError
 
 

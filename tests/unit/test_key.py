@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from countersign.domain.key import (
     ENTROPY_BYTES,
+    RESERVED_SCOPES,
     VENDOR_SCOPES,
     ApiKey,
     KeyKind,
@@ -24,6 +25,7 @@ from countersign.domain.key import (
 )
 from countersign.domain.mode import Mode
 from countersign.errors import InvalidArgument
+from countersign.http.routes import API_ROUTES
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 KEYS = st.builds(
@@ -126,6 +128,7 @@ def key_with(*, expires_at: datetime | None, revoked_at: datetime | None) -> Api
         scopes=VENDOR_SCOPES,
         hint="csign_sk_test_…abcd",
         created_at=NOW,
+        lifetime=None,
         expires_at=expires_at,
         revoked_at=revoked_at,
         last_used_at=None,
@@ -140,15 +143,20 @@ MOMENTS = st.one_of(st.none(), st.sampled_from([NOW - TICK, NOW, NOW + TICK]))
 def test_a_key_works_until_it_expires_or_is_revoked(
     expires_at: datetime | None, revoked_at: datetime | None
 ) -> None:
-    """In the very moment of either it no longer works."""
-    ends = [moment for moment in (expires_at, revoked_at) if moment is not None]
+    """Once it is revoked, no clock brings it back; in the moment it expires it no longer works."""
     works = key_with(expires_at=expires_at, revoked_at=revoked_at).works_at(NOW)
-    assert works == all(end > NOW for end in ends)
+    assert works == (revoked_at is None and (expires_at is None or expires_at > NOW))
 
 
 def test_a_vendors_key_may_do_all_but_manage_keys_and_erase() -> None:
     """What a checkout never needs is not in the default."""
     assert frozenset(Scope) - VENDOR_SCOPES == {Scope("keys:manage"), Scope("erasure:write")}
+
+
+def test_the_reserved_scopes_are_those_that_no_operation_needs() -> None:
+    """So that nobody makes a key with one of them and wonders."""
+    needed = {route.scope for route in API_ROUTES}
+    assert frozenset(Scope) - needed == RESERVED_SCOPES
 
 
 def test_the_scopes_are_those_of_the_design() -> None:

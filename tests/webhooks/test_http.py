@@ -87,6 +87,8 @@ def test_a_repeated_creation_makes_one_endpoint_and_tells_the_same_secret(
         ({"url": URL, "event_types": []}, "$.event_types"),
         ({"url": URL, "event_types": ["buyer.known"]}, "$.event_types[0]"),
         ({"url": URL, "description": "x" * 201}, "$.description"),
+        ({"url": URL, "description": "a\x1b[31m"}, "$.description"),
+        ({"url": URL, "description": "a\u202eb"}, "$.description"),
         ({"url": URL, "secret": "whsec_mine"}, "$.secret"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import nullcontext
 from datetime import datetime
@@ -13,8 +12,16 @@ import click
 
 from countersign.bootstrap import Deployment
 from countersign.cli.files import written
-from countersign.cli.support import command, say, show, with_deployment
-from countersign.domain.instant import parse_rfc3339
+from countersign.cli.support import (
+    command,
+    json_text,
+    printable,
+    say,
+    show,
+    with_deployment,
+)
+from countersign.domain.audit import AuditAction
+from countersign.domain.instant import parse_rfc3339, rfc3339
 from countersign.domain.key import Principal
 from countersign.domain.mode import Mode
 from countersign.errors import InvalidArgument, UnknownSubject
@@ -58,7 +65,8 @@ def export(
     """Export an account's acknowledgments with what is disclosed of them, newest first."""
     times = (_time("--after", after), _time("--before", before))
     jsonl = format_ == "jsonl" or (as_json and output is None)
-    with nullcontext(sys.stdout.buffer) if output is None else written(output) as target:
+    printed = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
+    with nullcontext(printed) if output is None else written(output) as target:
         number = _export(target, account, Mode(mode), times, jsonl=jsonl)
     if output is not None and as_json:
         show({"exported": number, "output": str(output)}, "", as_json=True)
@@ -87,10 +95,18 @@ def bundle(ack_id: str, *, disclose: str | None, output: Path | None, as_json: b
     )
 
 
+class Terminal:
+    """Standard output where a person reads it: what could play tricks is made visible."""
+
+    def write(self, data: bytes) -> None:
+        """Print whole lines of text."""
+        click.echo(printable(data.decode(), keep="\r\n"), nl=False)
+
+
 @with_deployment
 async def _export(
     deployment: Deployment,
-    target: BinaryIO,
+    target: BinaryIO | Terminal,
     account: str,
     mode: Mode,
     times: tuple[datetime | None, datetime | None],
@@ -98,11 +114,15 @@ async def _export(
     jsonl: bool,
 ) -> int:
     owner = await deployment.accounts.get(account)
+    after, before = (None if time is None else rfc3339(time) for time in times)
+    await deployment.audit.note(
+        AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode.value, after=after, before=before
+    )
     number = 0
     if not jsonl:
         target.write(csv_lines([COLUMNS]).encode())
     async for row in deployment.export(owner, mode, *times):
-        line = json.dumps(row, ensure_ascii=False) + "\n" if jsonl else csv_lines([[*row.values()]])
+        line = json_text(row) + "\n" if jsonl else csv_lines([[*row.values()]])
         target.write(line.encode())
         number += 1
         if number % _PROGRESS_EVERY == 0:
@@ -117,6 +137,9 @@ async def _bundle(deployment: Deployment, ack_id: str, disclose: str | None) -> 
     if found is None:
         msg = f"There is no acknowledgment {ack_id!r}."
         raise UnknownSubject(msg)
+    await deployment.audit.note(
+        AuditAction.BUNDLE_WRITTEN, ack_id, account_id=found.account_id, disclose=disclose
+    )
     principal = Principal(
         key_id="operator",
         account_id=found.account_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +10,16 @@ import click
 import msgspec
 
 from countersign.bootstrap import Deployment
-from countersign.cli.support import command, confirm, say, show, with_deployment
-from countersign.domain.audit import AuditEntry
+from countersign.cli.audit import audit
+from countersign.cli.support import (
+    command,
+    confirm,
+    field_lines,
+    json_text,
+    say,
+    show,
+    with_deployment,
+)
 from countersign.domain.buyer import Buyer, BuyerStatus
 from countersign.domain.instant import rfc3339
 from countersign.services.operate_buyers import OpenedEvidence
@@ -94,26 +101,11 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     erased = sum(one.content is None for one in found)
     number = f"{len(found)} verification{'' if len(found) == 1 else 's'}"
     say(f"{number}, the evidence of {erased} erased." if erased else f"{number}.")
-    say(f"That you looked was written down: countersign buyers audit {cbid}")
-    show(view, json.dumps(view, ensure_ascii=False, indent=2), as_json=as_json)
+    say(f"That you looked was written down: countersign audit {cbid}")
+    show(view, json_text(view, indent=2), as_json=as_json)
 
 
-@buyers.command("audit")
-@click.argument("subject", required=False)
-@command
-def audit(subject: str | None, *, as_json: bool) -> None:
-    """List what operators did with a buyer or an account, or with all; oldest first."""
-    found = _audit(subject)
-    view = [msgspec.to_builtins(entry) | {"at": rfc3339(entry.at)} for entry in found]
-    lines = [
-        f"{rfc3339(entry.at)}  {entry.actor}  {entry.action}  {entry.subject}  "
-        f"{json.dumps(entry.details, ensure_ascii=False)}"
-        for entry in found
-    ]
-    if found or as_json:
-        show(view, "\n".join(lines), as_json=as_json)
-    else:
-        say("Nothing was done yet.")
+buyers.add_command(audit)
 
 
 @with_deployment
@@ -142,11 +134,6 @@ async def _accept_zip(
 @with_deployment
 async def _evidence(deployment: Deployment, cbid: str, reason: str) -> Sequence[OpenedEvidence]:
     return [one async for one in deployment.operate_buyers.evidence(cbid, reason)]
-
-
-@with_deployment
-async def _audit(deployment: Deployment, subject: str | None) -> Sequence[AuditEntry]:
-    return await deployment.operate_buyers.audit_log(subject)
 
 
 def _opened(one: OpenedEvidence) -> dict[str, Any]:
@@ -179,5 +166,4 @@ def _show(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:
         "expires_at": buyer.expires_at and rfc3339(buyer.expires_at),
         "proved": [msgspec.to_builtins(proof.facts) for proof in buyer.proofs],
     }
-    lines = [f"{name}: {'-' if value is None else value}" for name, value in view.items()]
-    show(view, "\n".join(lines), as_json=as_json)
+    show(view, field_lines(view), as_json=as_json)

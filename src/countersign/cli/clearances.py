@@ -8,7 +8,15 @@ from typing import Any, Final
 import click
 
 from countersign.bootstrap import Deployment
-from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
+from countersign.cli.support import (
+    Duration,
+    command,
+    confirm,
+    field_lines,
+    say,
+    show,
+    with_deployment,
+)
 from countersign.domain.clearance import ClearanceRules
 from countersign.domain.clearance_key import ClearanceKey
 from countersign.domain.instant import rfc3339
@@ -170,4 +178,4 @@ def _show(account_id: str, rules: ClearanceRules, *, as_json: bool) -> None:
         "lifetime_seconds": rules.lifetime // _SECOND,
         "product_class": "required" if rules.product_class_required else "optional",
     }
-    show(view, "\n".join(f"{name}: {value}" for name, value in view.items()), as_json=as_json)
+    show(view, field_lines(view), as_json=as_json)

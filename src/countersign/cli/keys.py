@@ -19,7 +19,7 @@ from countersign.cli.support import (
     with_deployment,
 )
 from countersign.domain.instant import rfc3339
-from countersign.domain.key import ApiKey, Scope, parse_scopes
+from countersign.domain.key import RESERVED_SCOPES, ApiKey, Scope, parse_scopes
 from countersign.domain.mode import Mode
 from countersign.services.accounts import REVOCATION_LAG_SECONDS, NewKey
 
@@ -40,7 +40,8 @@ def keys() -> None:
     multiple=True,
     metavar="SCOPE",
     help="Restrict the key to this scope; may be repeated. Without it: all that a vendor's server "
-    f"needs. Scopes: {', '.join(Scope)}.",
+    f"needs. Scopes: {', '.join(s for s in Scope if s not in RESERVED_SCOPES)}. Reserved, as no "
+    f"operation needs them yet: {', '.join(sorted(RESERVED_SCOPES))}.",
 )
 @click.option("--expires-in", type=Duration(), help="Lifetime, such as 24h or 365d.")
 @command

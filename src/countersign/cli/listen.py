@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 import httpx2
 
-from countersign.cli.support import command, say
+from countersign.cli.support import command, say, show
 from countersign.config import load_settings
 from countersign.domain.event import EventType
 from countersign.domain.instant import rfc3339
@@ -97,7 +97,7 @@ def listen(
         for event in _follow(api, query):
             told = _forward(local, forward_to, [shared, private], event)
             line = f"{event['type']}  {event['id']}  →  {told}"
-            click.echo(json.dumps(event | {"answer": told}) if as_json else line)
+            show(event | {"answer": told}, line, as_json=as_json)
 
 
 def _secret(text: str | None) -> SharedSecret:

@@ -21,6 +21,7 @@ from countersign.cli.support import (
     show,
     with_deployment,
 )
+from countersign.domain.audit import AuditAction
 from countersign.domain.instant import rfc3339
 from countersign.domain.log import LogKey
 from countersign.domain.mode import Mode
@@ -32,6 +33,7 @@ from countersign.services.check_log import Finding, Progress
 from countersign.services.recover_log import PublishedHead
 from countersign.services.seal_log import LogState
 
+_LOG = "log"
 _MODES = click.Choice([mode.value for mode in Mode])
 _EXPLANATION = """\
 Sealing of the {mode} log is suspended:
@@ -214,7 +216,9 @@ async def _policy(deployment: Deployment, mode: Mode) -> bytes:
 
 @with_deployment
 async def _rotate(deployment: Deployment, overlap: timedelta) -> LogKey:
-    return await deployment.begin_log.rotate(Mode.LIVE, overlap)
+    key = await deployment.begin_log.rotate(Mode.LIVE, overlap)
+    await deployment.audit.note(AuditAction.LOG_KEY_ROTATED, _LOG, new_key=key.vkey)
+    return key
 
 
 @with_deployment
@@ -222,7 +226,9 @@ async def _new_epoch(
     deployment: Deployment, mode: Mode, reason: str, host: str | None, note: bytes | None
 ) -> NewEpoch:
     published = None if note is None else await _published(deployment, mode, note)
-    return await deployment.begin_log.epoch(mode, reason, host, published)
+    begun = await deployment.begin_log.epoch(mode, reason, host, published)
+    await deployment.audit.note(AuditAction.LOG_EPOCH_BEGUN, _LOG, log=begun.origin, reason=reason)
+    return begun
 
 
 def _refuse_two(new_epoch: bool, adopt: bool, published: bool) -> None:  # noqa: FBT001 - options
@@ -237,11 +243,18 @@ async def _accept(
 ) -> None:
     published = await _published(deployment, mode, note)
     await deployment.recover_log.accept(mode, published, reason, overrule=overrule)
+    await deployment.audit.note(
+        AuditAction.LOG_RECOVERED, _LOG, mode=mode.value, reason=reason, overruled=overrule
+    )
 
 
 @with_deployment
 async def _adopt(deployment: Deployment, mode: Mode, reason: str) -> Checkpoint:
-    return await deployment.recover_log.adopt(mode, reason)
+    adopted = await deployment.recover_log.adopt(mode, reason)
+    await deployment.audit.note(
+        AuditAction.LOG_RECOVERED, _LOG, mode=mode.value, reason=reason, adopted=adopted.size
+    )
+    return adopted
 
 
 async def _published(deployment: Deployment, mode: Mode, note: bytes) -> PublishedHead:

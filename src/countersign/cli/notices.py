@@ -15,6 +15,7 @@ import msgspec
 
 from countersign.bootstrap import Deployment
 from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.domain.audit import AuditAction
 from countersign.domain.instant import rfc3339
 from countersign.domain.mode import Mode
 from countersign.domain.notice import (
@@ -226,21 +227,33 @@ def _find(notice_id: str, version: str | None) -> _Listed:
 
 @with_deployment
 async def _publish(deployment: Deployment, data: bytes, source: str) -> Publication:
-    return await deployment.publish_notices.publish(data, source)
+    made = await deployment.publish_notices.publish(data, source)
+    if made.new:
+        await _note(deployment, AuditAction.NOTICE_PUBLISHED, made.content.id, made.content.version)
+    return made
 
 
 @with_deployment
 async def _review(
     deployment: Deployment, notice_id: str, version: str, by: str, against: str
 ) -> NoticeEvent:
-    return await deployment.publish_notices.review(notice_id, version, by, against)
+    event = await deployment.publish_notices.review(notice_id, version, by, against)
+    await _note(deployment, AuditAction.NOTICE_REVIEWED, notice_id, version)
+    return event
 
 
 @with_deployment
 async def _withdraw(
     deployment: Deployment, notice_id: str, version: str, reason: str, *, enjoined: bool
 ) -> NoticeEvent:
-    return await deployment.publish_notices.withdraw(notice_id, version, reason, enjoined=enjoined)
+    event = await deployment.publish_notices.withdraw(notice_id, version, reason, enjoined=enjoined)
+    action = AuditAction.NOTICE_ENJOINED if enjoined else AuditAction.NOTICE_WITHDRAWN
+    await _note(deployment, action, notice_id, version)
+    return event
+
+
+async def _note(deployment: Deployment, action: AuditAction, notice_id: str, version: str) -> None:
+    await deployment.audit.note(action, notice_id, version=version)
 
 
 @with_deployment

@@ -7,6 +7,8 @@ import click
 from countersign import __version__
 from countersign.cli.accounts import accounts
 from countersign.cli.acknowledgments import acknowledgments
+from countersign.cli.arguments import explain
+from countersign.cli.audit import audit
 from countersign.cli.backup import backup, restore
 from countersign.cli.buyers import buyers
 from countersign.cli.clearances import clearances
@@ -55,6 +57,7 @@ for part in (
     erase,
     holds,
     retention,
+    audit,
     backup,
     restore,
     simulate_provider,
@@ -63,3 +66,4 @@ for part in (
     webhooks,
 ):
     main.add_command(part)
+explain(main)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from typing import Any
 
 import click
 import httpx2
 
-from countersign.cli.support import command, say, show
+from countersign.cli.support import command, json_text, say, show
 from countersign.errors import AddressInUse, InvalidArgument
 from countersign.simulators.protocol import Session, Simulator
 from countersign.simulators.registry import SIMULATORS
@@ -50,17 +49,17 @@ def simulate_provider(
 ) -> None:
     """Play an identity provider over HTTP; everybody in it is made up.
 
-    NAME is one of stripe, persona, veriff, plaid, didit and onfido. Set an account to it with
+    Set an account to it with
     `countersign accounts verification set ACCOUNT --provider NAME --credentials-file FILE
     --dangerous-base-url http://127.0.0.1:9100`.
     """
     simulator = SIMULATORS[name](time.time)
     if listing:
         for session in simulator.sessions:
-            click.echo(json.dumps(_view(session), ensure_ascii=False))
+            show(_view(session), "", as_json=True)
     elif credentials:
         held = simulator.credentials
-        show(held, json.dumps(held, ensure_ascii=False, indent=2), as_json=as_json)
+        show(held, json_text(held, indent=2), as_json=as_json)
     elif send_webhook is not None:
         status = _send(simulator, *send_webhook)
         say(f"The receiver answered {status}.")

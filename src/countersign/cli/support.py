@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
@@ -27,6 +27,7 @@ R = TypeVar("R")
 console: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 """Words for people go to standard error; standard output is for programs."""
 
+_JSON_PATH: Final = re.compile(r" - at `\$\.([^`]+)`")
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])\Z")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -67,23 +68,72 @@ def with_deployment(
 
 def fail(error: CountersignError, *, as_json: bool) -> None:
     """Say what is wrong on standard error, and exit with status 1."""
+    # A command line has no JSON in which a member could be found: only its name is said.
+    message = _JSON_PATH.sub(r" (\1)", error.message)
     if as_json:
-        body = {"error": {"code": error.code, "message": error.message}}
-        click.echo(json.dumps(body, ensure_ascii=False), err=True)
+        click.echo(json_text({"error": {"code": error.code, "message": message}}), err=True)
     else:
         console.print(f"[bold red]error[/] ({error.code}):", end=" ")
-        console.print(error.message, markup=False)
+        say(message)
     sys.exit(1)
 
 
 def show(value: Any, plain: str, *, as_json: bool) -> None:  # noqa: ANN401 - any JSON
     """The answer on standard output: the value as JSON, or the plain text."""
-    click.echo(json.dumps(value, ensure_ascii=False) if as_json else plain)
+    click.echo(json_text(value) if as_json else printable(plain))
 
 
 def say(text: str) -> None:
     """Words for people."""
-    console.print(text, markup=False)
+    console.print(printable(text), markup=False)
+
+
+def printable(text: str, keep: str = "\n") -> str:
+    """A text with whatever could play tricks on a terminal made visible.
+
+    All that commands print goes through this or `json_text`: vendors and buyers wrote some of it.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c
+        if c.isprintable() or c in keep
+        else c.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for c in text
+    )
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """A value as JSON, with the same characters escaped in the way of JSON."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in text)
+
+
+def field_lines(view: Mapping[str, object]) -> str:
+    """A line for each member of a view, in words."""
+    return "\n".join(f"{name}: {in_words(value)}" for name, value in view.items())
+
+
+def in_words(value: object) -> str:
+    """A value as a person reads it: `yes`, `a, b`, `-` for none."""
+    match value:
+        case None | [] | ():
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ", ".join(in_words(item) for item in value)
+        case dict():
+            return "; ".join(f"{name} {in_words(item)}" for name, item in value.items())
+        case _:
+            return str(value)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def say_if_local(origin: str) -> None:

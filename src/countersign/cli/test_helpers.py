@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from countersign.bootstrap import Deployment
-from countersign.cli.support import Duration, command, say, show, with_deployment
+from countersign.cli.support import Duration, command, field_lines, say, show, with_deployment
 from countersign.domain.account import Account
 from countersign.domain.buyer import BuyerStatus, Standing
 from countersign.domain.event import EventType
@@ -99,7 +99,7 @@ def set_buyer(
         "verified_at": standing.verified_at and rfc3339(standing.verified_at),
         "expires_at": standing.expires_at and rfc3339(standing.expires_at),
     }
-    show(view, _lines(view), as_json=as_json)
+    show(view, field_lines(view), as_json=as_json)
 
 
 @test_helpers.command("trigger")
@@ -232,7 +232,7 @@ def _show_clock(view: ClockView, *, as_json: bool) -> None:
         "real_time": rfc3339(view.real_time),
         "ahead_seconds": view.ahead // _SECOND,
     }
-    show(shown, _lines(shown), as_json=as_json)
+    show(shown, field_lines(shown), as_json=as_json)
 
 
 def _show_fault(plan: FaultPlan | None, *, as_json: bool) -> None:
@@ -241,8 +241,4 @@ def _show_fault(plan: FaultPlan | None, *, as_json: bool) -> None:
         "calls": plan and plan.calls,
         "delay_seconds": plan and plan.delay // _SECOND,
     }
-    show(view, _lines(view), as_json=as_json)
-
-
-def _lines(view: dict[str, Any]) -> str:
-    return "\n".join(f"{name}: {'-' if value is None else value}" for name, value in view.items())
+    show(view, field_lines(view), as_json=as_json)

@@ -8,7 +8,10 @@ import click
 
 from countersign.bootstrap import Deployment
 from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.domain.audit import AuditAction
 from countersign.services.rotate_key import Rotated
+
+_VAULT = "vault"
 
 
 @click.group()
@@ -72,11 +75,14 @@ async def _status(deployment: Deployment) -> tuple[str, Mapping[str, int], bool]
 
 @with_deployment
 async def _rewrap(deployment: Deployment) -> int:
+    await deployment.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
     return await deployment.rotate_key.rewrap(_progress)
 
 
 @with_deployment
 async def _rotate(deployment: Deployment) -> Rotated:
+    # Before: a rotation that stops halfway has changed the file, too.
+    await deployment.audit.note(AuditAction.VAULT_ROTATED, _VAULT)
     return await deployment.rotate_key(_progress)
 
 

@@ -12,7 +12,15 @@ import click
 import msgspec
 
 from countersign.bootstrap import Deployment
-from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.cli.support import (
+    command,
+    confirm,
+    field_lines,
+    in_words,
+    say,
+    show,
+    with_deployment,
+)
 from countersign.domain.identity import Source
 from countersign.domain.instant import rfc3339
 from countersign.domain.verification_rules import (
@@ -216,7 +224,7 @@ def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes:
     for name, value in new.items():
         if value != old[name]:
             mark = " (weaker)" if name in weaker else ""
-            say(f"{name}: {_text(old[name])} → {_text(value)}{mark}")
+            say(f"{name}: {in_words(old[name])} → {in_words(value)}{mark}")
     if not weaker or yes:
         return
     if not sys.stdin.isatty():
@@ -254,11 +262,4 @@ def _show(settings: VerificationSettings, *, as_json: bool) -> None:
         "webhook_url": _webhook_url(settings),
         **msgspec.to_builtins(settings.rules),
     }
-    lines = [f"{name}: {_text(value)}" for name, value in view.items()]
-    show(view, "\n".join(lines), as_json=as_json)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    show(view, field_lines(view), as_json=as_json)

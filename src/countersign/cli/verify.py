@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from countersign.cli.support import command, say
+from countersign.cli.support import command, printable, say
 from countersign.domain.instant import rfc3339
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, in_order, write_container
@@ -205,10 +205,8 @@ def _warnings(verdict: Verdict) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """A text from a file, with whatever could play tricks on a terminal made visible."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
-    )
+    """A text from a file, on one line."""
+    return printable(text, keep="")
 
 
 def _policy(file: Path) -> Policy:

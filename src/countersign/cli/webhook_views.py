@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from countersign.cli.support import say, show
+from countersign.cli.support import printable, say, show
 from countersign.domain.instant import rfc3339
 from countersign.domain.webhook import Attempt, Delivery, WebhookEndpoint
 from countersign.services.events import EventView
@@ -25,7 +25,7 @@ def show_endpoint(endpoint: WebhookEndpoint, *, as_json: bool) -> None:
         f"endpoint     {endpoint.id}",
         f"account      {endpoint.account_id}, {endpoint.mode}",
         f"url          {endpoint.url}",
-        f"description  {endpoint.description}",
+        f"description  {printable(endpoint.description, keep='')}",
         f"events       {'all' if types is None else ', '.join(sorted(types))}",
         f"state        {_state(endpoint)}",
         f"created      {rfc3339(endpoint.created_at)}",

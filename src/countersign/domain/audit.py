@@ -19,6 +19,24 @@ class AuditAction(StrEnum):
     CLEARANCE_SETTINGS_CHANGED = "clearance_settings_changed"
     CLEARANCE_KEY_ADDED = "clearance_key_added"
     CLEARANCE_KEY_WITHDRAWN = "clearance_key_withdrawn"
+    ACCOUNT_CREATED = "account_created"
+    KEY_CREATED = "key_created"
+    KEY_ROTATED = "key_rotated"
+    KEY_REVOKED = "key_revoked"
+    ACKNOWLEDGMENTS_EXPORTED = "acknowledgments_exported"
+    BUNDLE_WRITTEN = "bundle_written"
+    ERASED = "erased"
+    HOLD_PLACED = "hold_placed"
+    HOLD_RELEASED = "hold_released"
+    NOTICE_PUBLISHED = "notice_published"
+    NOTICE_REVIEWED = "notice_reviewed"
+    NOTICE_WITHDRAWN = "notice_withdrawn"
+    NOTICE_ENJOINED = "notice_enjoined"
+    LOG_KEY_ROTATED = "log_key_rotated"
+    LOG_EPOCH_BEGUN = "log_epoch_begun"
+    LOG_RECOVERED = "log_recovered"
+    VAULT_REWRAPPED = "vault_rewrapped"
+    VAULT_ROTATED = "vault_rotated"
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True):
@@ -30,6 +48,6 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     """Who, as far as the command line knows: the user of the operating system."""
     action: AuditAction
     subject: str
-    """The account or buyer."""
+    """The account, buyer, record or notice; or `log`, `vault`."""
     details: Mapping[str, object]
     """More of it; never a secret, and nothing personal."""

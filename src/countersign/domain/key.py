@@ -8,7 +8,7 @@ import re
 from binascii import crc32
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -25,7 +25,7 @@ _FORM: Final = re.compile(rf"{BRAND}_(sk|rk)_(test|live)_([0-9A-Za-z]{{32}})([0-
 
 
 class Scope(StrEnum):
-    """What a key may do; some of these belong to operations of releases to come."""
+    """What a key may do."""
 
     NOTICES_READ = "notices:read"
     ACKS_CREATE = "acks:create"
@@ -45,6 +45,12 @@ class Scope(StrEnum):
 
 VENDOR_SCOPES: Final = frozenset(Scope) - {Scope.KEYS_MANAGE, Scope.ERASURE_WRITE}
 """All that a vendor's server needs: what a key made without `--scope` may do."""
+
+
+RESERVED_SCOPES: Final = frozenset(
+    {Scope.CHECKOUT_SESSIONS_CREATE, Scope.KEYS_MANAGE, Scope.ERASURE_WRITE}
+)
+"""For operations of releases to come: no operation needs one of them yet."""
 
 
 class KeyKind(StrEnum):
@@ -70,6 +76,8 @@ class ApiKey:
     scopes: frozenset[Scope]
     hint: str
     created_at: datetime
+    lifetime: timedelta | None
+    """How long it was made to work; rotation moves `expires_at`, and leaves this as it is."""
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
@@ -77,9 +85,8 @@ class ApiKey:
 
     def works_at(self, now: datetime) -> bool:
         """Whether the key is neither revoked nor expired at this time."""
-        return (self.revoked_at is None or now < self.revoked_at) and (
-            self.expires_at is None or now < self.expires_at
-        )
+        # A revocation is not compared with the clock: one that is behind would undo it.
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 def compose_key(kind: KeyKind, mode: Mode, entropy: bytes) -> str:

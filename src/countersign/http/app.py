@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
-from itertools import count
 from typing import Any, Final, TypeAlias
 
 import structlog
@@ -39,6 +38,7 @@ from countersign.http.router import Router
 from countersign.http.routes import API_ROUTES, SITE_ROUTES, Route
 from countersign.http.watched import watched
 from countersign.ids import base32
+from countersign.services.loops import without_values
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -74,8 +74,6 @@ class App:
         self._limiter = RateLimiter(rate, deployment.clock) if rate else None
         self._unauthenticated = Held(_UNAUTHENTICATED_BYTES_MAX, _UNAUTHENTICATED_BYTES_EACH)
         self._help = f"{deployment.settings.public_url}/docs/errors"
-        self._request_ids = count()
-        self._process = f"req_{base32(int.from_bytes(deployment.entropy(8), 'big') << 64)[:14]}"
         self._logged: dict[str, tuple[float, int]] = {}
         self.metrics = Metrics(
             deployment.database.batches,
@@ -90,7 +88,8 @@ class App:
         if scope["type"] != "http":
             await _turn_away(scope, receive, send)
             return
-        request_id = f"{self._process}{next(self._request_ids):x}"
+        # Random: a number in it would show everyone how many requests there are.
+        request_id = f"req_{base32(int.from_bytes(self._deployment.entropy(16), 'big'))}"
         route: Route | None = None
         extra: list[Header] = []
         incoming = _Incoming(receive)
@@ -108,7 +107,7 @@ class App:
             reply = error_reply(InternalError(), self._help)
             self._log_refusal(error.code, request_id, scope["method"], reply.status)
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
-            _log.error("unexpected_error", request_id=request_id, exc_info=_without_values(error))
+            _log.error("unexpected_error", request_id=request_id, exc_info=without_values(error))
             reply = error_reply(InternalError(), self._help)
         self.metrics.count(route.operation if route else "", reply.status)
         await _send(send, scope["method"], reply, extra, request_id)
@@ -366,12 +365,3 @@ async def _turn_away(scope: Scope, receive: Receive, send: Send) -> None:
     elif scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1000})
-
-
-class _Unexpected(Exception):
-    """An error of ours, by the name of its type."""
-
-
-def _without_values(error: Exception) -> Exception:
-    """The same traceback without the message, which may quote what a buyer typed."""
-    return _Unexpected(type(error).__name__).with_traceback(error.__traceback__)

@@ -45,6 +45,8 @@ class Metrics(Collector):
         self._webhooks = webhooks
         self._verifications = verifications
         self._clock = clock
+        self.loops_ended: Counter[str] = Counter()
+        """How often each loop of the server has ended and was begun again."""
 
     def count(self, operation: str, status: int) -> None:
         """Count one answer."""
@@ -71,6 +73,12 @@ class Metrics(Collector):
             calls.add_metric((name,), done)
             waiting.add_metric((name,), pending)
         yield from (batches, calls, waiting)
+        ended = CounterMetricFamily(
+            "countersign_loops_ended", "Loops that ended and were restarted.", labels=("loop",)
+        )
+        for name, number in dict(self.loops_ended).items():
+            ended.add_metric((name,), number)
+        yield ended
         yield from self._logs()
         yield from self._deliveries()
         yield from self._verified()

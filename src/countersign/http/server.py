@@ -23,6 +23,7 @@ from countersign.bootstrap import Deployment, refuse_changed_notices
 from countersign.errors import AddressInUse, CountersignError
 from countersign.http.app import App
 from countersign.http.metrics import serve_metrics
+from countersign.services.loops import restarted
 
 _BACKLOG: Final = 1024
 _CONNECTIONS_MAX: Final = 10_000
@@ -88,16 +89,17 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
+    loops = {
+        "housekeeping": deployment.housekeeping.run,
+        "sealing": deployment.seal_log.run,
+        "settling": deployment.settle_sessions.run,
+        "anchoring": deployment.anchor_log.run,
+        "expiry": deployment.expire_buyers.run,
+        "webhooks": deployment.deliver_webhooks.run,
+    }
     beside = [
-        asyncio.create_task(work)
-        for work in (
-            deployment.housekeeping.run(),
-            deployment.seal_log.run(),
-            deployment.settle_sessions.run(),
-            deployment.anchor_log.run(),
-            deployment.expire_buyers.run(),
-            deployment.deliver_webhooks.run(),
-        )
+        asyncio.create_task(restarted(name, run, app.metrics.loops_ended))
+        for name, run in loops.items()
     ]
     try:
         if ready is not None:

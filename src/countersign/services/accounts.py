@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from countersign.domain.account import Account, checked_account_name
-from countersign.domain.instant import from_ns
+from countersign.domain.audit import AuditAction
+from countersign.domain.instant import from_ns, rfc3339
 from countersign.domain.key import (
     ENTROPY_BYTES,
     VENDOR_SCOPES,
@@ -19,9 +20,10 @@ from countersign.domain.key import (
     key_hint,
 )
 from countersign.domain.mode import Mode
-from countersign.errors import KeyNotUsable, UnknownAccount, UnknownKey
+from countersign.errors import AccountExists, UnknownAccount, UnknownKey
 from countersign.ids import timed_id
 from countersign.ports import AccountStore, Clock, Entropy, KeyStore
+from countersign.services.operators import Audit
 from countersign.services.secrets import DeploymentSecret
 
 REVOCATION_LAG_SECONDS: Final = 5
@@ -42,8 +44,9 @@ class NewKey:
 class Accounts:
     """Making and finding accounts."""
 
-    def __init__(self, store: AccountStore, clock: Clock, entropy: Entropy) -> None:
+    def __init__(self, store: AccountStore, audit: Audit, clock: Clock, entropy: Entropy) -> None:
         self._store = store
+        self._audit = audit
         self._clock = clock
         self._entropy = entropy
 
@@ -55,12 +58,17 @@ class Accounts:
             AccountExists: the name is taken.
         """
         time_ns = self._clock.time_ns()
+        checked = checked_account_name(name)
+        for known in await self._store.list():
+            if known.name != checked and known.name.casefold() == checked.casefold():
+                msg = f"An account named {known.name!r} exists already."
+                raise AccountExists(msg)
         account = Account(
             id=timed_id("acct", time_ns, self._entropy(8)),
-            name=checked_account_name(name),
+            name=checked,
             created_at=from_ns(time_ns),
         )
-        await self._store.add(account)
+        await self._store.add(account, self._audit.entry(AuditAction.ACCOUNT_CREATED, account.id))
         return account
 
     async def get(self, id_or_name: str) -> Account:
@@ -84,9 +92,15 @@ class Keys:
     """Making, rotating and revoking keys."""
 
     def __init__(
-        self, store: KeyStore, secret: DeploymentSecret, clock: Clock, entropy: Entropy
+        self,
+        store: KeyStore,
+        audit: Audit,
+        secret: DeploymentSecret,
+        clock: Clock,
+        entropy: Entropy,
     ) -> None:
         self._store = store
+        self._audit = audit
         self._secret = secret
         self._clock = clock
         self._entropy = entropy
@@ -109,7 +123,15 @@ class Keys:
             lifetime=lifetime,
             replaces=None,
         )
-        await self._store.add(new.key, self._secret.key_digest(new.token))
+        audit = self._audit.entry(
+            AuditAction.KEY_CREATED,
+            account.id,
+            key_id=new.key.id,
+            mode=mode.value,
+            scopes=None if scopes is None else sorted(scopes),
+            expires_at=None if new.key.expires_at is None else rfc3339(new.key.expires_at),
+        )
+        await self._store.add(new.key, self._secret.key_digest(new.token), audit)
         return new
 
     async def rotate(self, key_id: str, overlap: timedelta) -> NewKey:
@@ -122,20 +144,23 @@ class Keys:
             KeyNotUsable: the old key no longer works, so there is nothing to hand over.
         """
         old = await self.get(key_id)
-        now = from_ns(self._clock.time_ns())
-        if not old.works_at(now):
-            msg = f"The key {key_id} is revoked or expired; make a new one instead."
-            raise KeyNotUsable(msg)
-        lifetime = None if old.expires_at is None else old.expires_at - old.created_at
         new = self._compose(
             account_id=old.account_id,
             mode=old.mode,
             kind=old.kind,
             scopes=old.scopes,
-            lifetime=lifetime,
+            lifetime=old.lifetime,
             replaces=old.id,
         )
-        await self._store.rotate(new.key, self._secret.key_digest(new.token), now + overlap)
+        until = new.key.created_at + overlap
+        audit = self._audit.entry(
+            AuditAction.KEY_ROTATED,
+            old.account_id,
+            key_id=old.id,
+            successor=new.key.id,
+            works_until=rfc3339(until),
+        )
+        await self._store.rotate(new.key, self._secret.key_digest(new.token), until, audit)
         return new
 
     async def revoke(self, key_id: str) -> ApiKey:
@@ -146,7 +171,8 @@ class Keys:
         """
         key = await self.get(key_id)
         now = from_ns(self._clock.time_ns())
-        await self._store.revoke(key.id, now)
+        audit = self._audit.entry(AuditAction.KEY_REVOKED, key.account_id, key_id=key.id)
+        await self._store.revoke(key.id, now, audit)
         return replace(key, revoked_at=key.revoked_at or now)
 
     async def get(self, key_id: str) -> ApiKey:
@@ -190,6 +216,7 @@ class Keys:
             scopes=scopes,
             hint=key_hint(token),
             created_at=now,
+            lifetime=lifetime,
             expires_at=None if lifetime is None else now + lifetime,
             revoked_at=None,
             last_used_at=None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 import structlog
@@ -22,6 +23,7 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import open_note, parse_cosignature
 from countersign.evidence.policy import Witness
 from countersign.ports import AnchorPost, Clock, LogStore
+from countersign.services.loops import forever
 from countersign.services.seal_log import SealLog
 
 PERIOD_SECONDS: Final = 10.0
@@ -66,15 +68,12 @@ class AnchorLog:
 
     async def run(self) -> None:
         """Anchor until cancelled; nothing to do where neither is configured."""
-        while self._witnesses or self._authorities:
-            try:
-                await self.anchor()
-            except Exception as error:  # noqa: BLE001 - nobody watches; the next time may go better
-                _log.error("anchoring_failed", kind=type(error).__name__)
-            await asyncio.sleep(PERIOD_SECONDS)
+        await forever("anchoring", self.anchor, partial(asyncio.sleep, PERIOD_SECONDS))
 
     async def anchor(self) -> None:
         """One round. Whoever cannot be reached is asked again in the next; nothing is raised."""
+        if not (self._witnesses or self._authorities):
+            return
         try:
             log = (await self._seal_log.current())[Mode.LIVE]
             checkpoint = await self._store.latest(log.id)

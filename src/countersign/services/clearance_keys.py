@@ -92,7 +92,11 @@ class ClearanceKeys:
         """
         now = from_ns(self._clock.time_ns())
         keys = [key for mode in modes for key in _valid(await self._store.of(mode), now)]
-        return {"keys": [jwk(key.kid, key.public_key) for key in keys]}
+        return {
+            "keys": [
+                jwk(key.kid, key.public_key) | {"livemode": key.mode is Mode.LIVE} for key in keys
+            ]
+        }
 
     async def rotate(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
         """Add a key that is published now and signs when `overlap` is over.

@@ -37,6 +37,7 @@ from countersign.domain.webhook import (
 from countersign.errors import CountersignError, RateLimited
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookSender
 from countersign.services.events import EventView, ReadEvents
+from countersign.services.loops import log_failure
 from countersign.services.pace import Pace
 from countersign.services.webhook_secrets import WebhookSecrets
 
@@ -109,6 +110,7 @@ class DeliverWebhooks:
     async def run(self) -> None:
         """Deliver until cancelled; what is under way then comes to its end."""
         begun = False
+        self._stopping = False
         try:
             while True:
                 self._ended.clear()
@@ -120,7 +122,7 @@ class DeliverWebhooks:
                 except CountersignError as error:
                     _log.warning("webhooks_postponed", code=error.code)
                 except Exception as error:  # noqa: BLE001 - the next time may go better
-                    _log.error("webhooks_failed", kind=type(error).__name__)
+                    log_failure("webhooks_failed", error)
                 try:
                     async with asyncio.timeout(IDLE_SECONDS):
                         await self._ended.wait()
@@ -209,7 +211,7 @@ class DeliverWebhooks:
             _log.warning("webhook_postponed", endpoint=endpoint.id, code=error.code)
         except Exception as error:  # noqa: BLE001 - one endpoint's trouble is not another's
             pace.rest()
-            _log.error("webhook_failed", endpoint=endpoint.id, kind=type(error).__name__)
+            log_failure("webhook_failed", error, endpoint=endpoint.id)
         return False
 
     async def _work(self, endpoint: WebhookEndpoint, pace: Pace) -> bool:

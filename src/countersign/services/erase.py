@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from countersign.domain.audit import AuditAction
 from countersign.domain.erasure import (
     Erasable,
     ErasureReason,
@@ -31,6 +32,7 @@ from countersign.ids import (
 )
 from countersign.ports import AccountStore, Clock, Entropy, ErasureStore, NoticeStore
 from countersign.services.acknowledge import CBID_FIELD
+from countersign.services.operators import Audit
 from countersign.services.records import Recorder
 from countersign.services.secrets import DeploymentSecret
 
@@ -96,6 +98,7 @@ class Erase:
         notices: NoticeStore,
         secret: DeploymentSecret,
         recorder: Recorder,
+        audit: Audit,
         evidence_retention: EvidenceRetention,
         clock: Clock,
         entropy: Entropy,
@@ -106,6 +109,7 @@ class Erase:
         self._notices = notices
         self._secret = secret
         self._recorder = recorder
+        self._audit = audit
         self._clock = clock
         self._entropy = entropy
 
@@ -164,7 +168,11 @@ class Erase:
         if plan.buyer and plan.buyer not in {(r.account_id, r.mode) for r in plan.records}:
             parts.append(await self._part(*plan.buyer, [], reason))
         if parts:
-            await self._store.erase(parts, plan.subject if plan.buyer else None, self._cbid_index)
+            cbid = plan.subject if plan.buyer else None
+            audit = self._audit.entry(
+                AuditAction.ERASED, plan.subject, reason=reason.value, records=len(plan.records)
+            )
+            await self._store.erase(parts, cbid, self._cbid_index, audit)
         return len(plan.records)
 
     async def _part(
@@ -243,7 +251,10 @@ class Erase:
             placed_at=from_ns(time_ns),
             released_at=None,
         )
-        await self._store.place_hold(placed)
+        entry = self._audit.entry(
+            AuditAction.HOLD_PLACED, subject, hold_id=placed.id, reason=placed.reason
+        )
+        await self._store.place_hold(placed, entry)
         return placed
 
     async def release(self, hold_id: str) -> None:
@@ -252,7 +263,13 @@ class Erase:
         Raises:
             UnknownSubject: there is no such hold.
         """
-        await self._store.release_hold(hold_id, from_ns(self._clock.time_ns()))
+        hold = next((hold for hold in await self._store.holds() if hold.id == hold_id), None)
+        if hold is None:
+            raise UnknownSubject(
+                f"There is no hold {hold_id!r}; `countersign holds list` shows those there are."
+            )
+        entry = self._audit.entry(AuditAction.HOLD_RELEASED, hold.subject, hold_id=hold_id)
+        await self._store.release_hold(hold_id, from_ns(self._clock.time_ns()), entry)
 
     async def holds(self) -> Sequence[Hold]:
         """Every hold, oldest first."""

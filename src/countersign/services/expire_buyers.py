@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final
 
-import structlog
-
 from countersign.domain.instant import from_ns
-from countersign.errors import CountersignError
 from countersign.ports import Clock, ExpiryStore
+from countersign.services.loops import forever
 from countersign.services.test_clocks import TestClocks
 
 PERIOD_SECONDS: Final = 2.0
 CHUNK: Final = 200
-
-_log: Final = structlog.get_logger("countersign.expiry")
 
 
 class ExpireBuyers:
@@ -42,11 +39,4 @@ class ExpireBuyers:
 
     async def run(self) -> None:
         """Sweep again and again, until cancelled."""
-        while True:
-            try:
-                await self.sweep()
-            except CountersignError as error:
-                _log.warning("expiry_postponed", code=error.code)
-            except Exception as error:  # noqa: BLE001 - the next time may go better
-                _log.error("expiry_failed", kind=type(error).__name__)
-            await asyncio.sleep(PERIOD_SECONDS)
+        await forever("expiry", self.sweep, partial(asyncio.sleep, PERIOD_SECONDS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import structlog
@@ -15,15 +16,15 @@ from countersign.domain.instant import from_ns
 from countersign.domain.verification import MESSAGES_KEPT
 from countersign.domain.webhook import AGE_MAX
 from countersign.domain.webhook import LOG_KEPT as DELIVERIES_KEPT
-from countersign.errors import CountersignError
 from countersign.ports import Clock, HousekeepingStore
+from countersign.services.loops import forever
 
 PERIOD_SECONDS: Final = 600.0
 CHUNK: Final = 1000
 _RUNS: Final = 5
 """Each may have thousands of rows."""
 
-_log = structlog.get_logger("countersign.housekeeping")
+_log: Final = structlog.get_logger("countersign.housekeeping")
 
 
 class Housekeeping:
@@ -75,16 +76,12 @@ class Housekeeping:
 
     async def run(self) -> None:
         """Tidy now and then, until cancelled."""
-        while True:
-            try:
-                await self.tidy()
-                if not await self.forget():
-                    _log.warning("erased_copies_remain")
-            except CountersignError as error:
-                _log.warning("housekeeping_postponed", code=error.code)
-            except Exception as error:  # noqa: BLE001 - the next time may go better
-                _log.error("housekeeping_failed", kind=type(error).__name__)
-            await asyncio.sleep(PERIOD_SECONDS)
+        await forever("housekeeping", self._turn, partial(asyncio.sleep, PERIOD_SECONDS))
+
+    async def _turn(self) -> None:
+        await self.tidy()
+        if not await self.forget():
+            _log.warning("erased_copies_remain")
 
 
 async def _in_chunks(delete: Callable[[], Awaitable[int]], chunk: int = CHUNK) -> int:

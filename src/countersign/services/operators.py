@@ -7,7 +7,7 @@ from typing import Final
 from countersign.domain.audit import AuditAction, AuditEntry
 from countersign.domain.instant import from_ns
 from countersign.ids import timed_id
-from countersign.ports import Clock, Entropy
+from countersign.ports import AuditStore, Clock, Entropy
 
 _AUDIT: Final = "aud"
 
@@ -15,10 +15,15 @@ _AUDIT: Final = "aud"
 class Audit:
     """Makes entries for the record of what operators did."""
 
-    def __init__(self, clock: Clock, entropy: Entropy, actor: str) -> None:
+    def __init__(self, store: AuditStore, clock: Clock, entropy: Entropy, actor: str) -> None:
+        self._store = store
         self._clock = clock
         self._entropy = entropy
         self._actor = actor
+
+    async def note(self, action: AuditAction, subject: str, **details: object) -> None:
+        """Write down an act that has no transaction of its own."""
+        await self._store.add(self.entry(action, subject, **details))
 
     def entry(self, action: AuditAction, subject: str, **details: object) -> AuditEntry:
         """An act of now; `details` hold no secret, and nothing personal."""

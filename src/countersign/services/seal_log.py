@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 import structlog
@@ -15,13 +16,7 @@ from countersign.domain.instant import from_ms, from_ns
 from countersign.domain.log import WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.domain.record import Sealed
-from countersign.errors import (
-    CountersignError,
-    EvidencePending,
-    HeadUnavailable,
-    NotFound,
-    StorageUnavailable,
-)
+from countersign.errors import EvidencePending, HeadUnavailable, NotFound, StorageUnavailable
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Verifier, open_note, parse_note
@@ -29,6 +24,7 @@ from countersign.evidence.trust import Policy
 from countersign.ids import made_at_ms
 from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
 from countersign.services.log_keys import LogKeys
+from countersign.services.loops import forever
 from countersign.services.shared_question import SharedQuestion
 
 PERIOD_SECONDS: Final = 0.25
@@ -74,6 +70,7 @@ class SealLog:
         self._heads = heads
         self._keys = keys
         self._clock = clock
+        self._keys_read_at = clock.monotonic()
         self._published: dict[Mode, Released] = {}
         self._unkept: dict[Mode, str] = {}
         self._lost: dict[Mode, int] = {}
@@ -281,22 +278,17 @@ class SealLog:
 
     async def run(self) -> None:
         """Seal and publish, until cancelled."""
-        keys_read_at = self._clock.monotonic()
-        while True:
-            try:
-                if self._clock.monotonic() - keys_read_at > _KEYS_SECONDS:
-                    await self._keys.load()
-                    keys_read_at = self._clock.monotonic()
-                await self.settle()
-                self._gauges = {
-                    state.log.mode: (state.log.size, state.waiting) for state in await self.states()
-                }
-                await self.publish()
-            except CountersignError as error:
-                _log.warning("sealing_postponed", code=error.code)
-            except Exception as error:  # noqa: BLE001 - the next time may go better
-                _log.error("sealing_failed", kind=type(error).__name__)
-            await asyncio.sleep(PERIOD_SECONDS)
+        await forever("sealing", self._seal, partial(asyncio.sleep, PERIOD_SECONDS))
+
+    async def _seal(self) -> None:
+        if self._clock.monotonic() - self._keys_read_at > _KEYS_SECONDS:
+            await self._keys.load()
+            self._keys_read_at = self._clock.monotonic()
+        await self.settle()
+        self._gauges = {
+            state.log.mode: (state.log.size, state.waiting) for state in await self.states()
+        }
+        await self.publish()
 
     def now(self) -> datetime:
         """The service's time."""

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -33,6 +34,7 @@ from countersign.services.judge_session import (
     JudgeSession,
     SessionRequest,
 )
+from countersign.services.loops import forever, log_failure
 from countersign.services.secrets import DeploymentSecret
 from countersign.services.vault import Vault
 from countersign.services.verification_settings import ManageVerification, Ready
@@ -145,18 +147,17 @@ class SettleSessions:
     async def run(self) -> None:
         """Settle what is due, until cancelled; a slow account keeps no other account waiting."""
         async with asyncio.TaskGroup() as group:
-            while True:
-                try:
-                    self.watch.pending = await self._store.waiting()
-                    await self._begin(group)
-                except CountersignError as error:
-                    _log.warning("settling_postponed", code=error.code)
-                except Exception as error:  # noqa: BLE001 - the next time may go better
-                    _log.error("settling_failed", kind=type(error).__name__)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(PERIOD_SECONDS):
-                        await self._hurried.wait()
-                self._hurried.clear()
+            await forever("settling", partial(self._look, group), self._hurried_or_due)
+
+    async def _look(self, group: asyncio.TaskGroup) -> None:
+        self.watch.pending = await self._store.waiting()
+        await self._begin(group)
+
+    async def _hurried_or_due(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PERIOD_SECONDS):
+                await self._hurried.wait()
+        self._hurried.clear()
 
     async def _begin(self, group: asyncio.TaskGroup) -> list[asyncio.Task[int]]:
         """Begin to ask for each account that has sessions due, and for which nobody asks yet."""
@@ -193,7 +194,7 @@ class SettleSessions:
         except CountersignError as error:
             _log.warning("poll_failed", code=error.code, account=pending.account_id)
         except Exception as error:  # noqa: BLE001 - see above
-            _log.error("poll_failed", kind=type(error).__name__, account=pending.account_id)
+            log_failure("poll_failed", error, account=pending.account_id)
         return False
 
     async def _claimed(self, pending: Pending, now: datetime) -> bool:
@@ -213,8 +214,8 @@ class SettleSessions:
             _log.warning("poll_failed", code=error.code, account=pending.account_id)
             if now - pending.created_at > 2 * FOLLOWED_FOR:
                 await self._store.drop(pending, now)
-        except Exception as error:  # noqa: BLE001 - it was asked about; the next time may go better
-            _log.error("poll_failed", kind=type(error).__name__, account=pending.account_id)
+        except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
+            log_failure("poll_failed", error, account=pending.account_id)
         return True
 
     async def _ask(self, pending: Pending, now: datetime) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from countersign.domain.idempotency import IdempotencyEntry
 from countersign.domain.instant import from_ns
@@ -27,6 +28,8 @@ from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookEndpointStore
 from countersign.services.events import EventView, ReadEvents
 from countersign.services.webhook_secrets import WebhookSecrets
+
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +254,9 @@ class WebhookEndpoints:
                 raise InvalidRequest(f"Expected {error} - at `$.url`.") from None
         if changes.description is not None and len(changes.description) > DESCRIPTION_LENGTH_MAX:
             msg = f"A description has at most {DESCRIPTION_LENGTH_MAX} characters."
+            raise InvalidRequest(msg)
+        if any(unicodedata.category(char) in _UNSEEN for char in changes.description or ""):
+            msg = "A description has no control or invisible characters - at `$.description`."
             raise InvalidRequest(msg)
 
     def _now(self) -> datetime:

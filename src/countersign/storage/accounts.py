@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -11,9 +11,11 @@ from sqlalchemy import Connection, Row, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from countersign.domain.account import Account
+from countersign.domain.audit import AuditEntry
 from countersign.domain.key import VENDOR_SCOPES, ApiKey, KeyKind, Scope
 from countersign.domain.mode import Mode
-from countersign.errors import AccountExists, CountersignError
+from countersign.errors import AccountExists, CountersignError, KeyNotUsable
+from countersign.storage.audit import write_audit
 from countersign.storage.batching import each
 from countersign.storage.database import Database
 from countersign.storage.engine import is_violation
@@ -25,6 +27,7 @@ _SELECT_ACCOUNT: Final = select(accounts).where(
 _SELECT_BY_DIGEST: Final = select(api_keys).where(
     api_keys.c.digest.in_(bindparam("digests", expanding=True))
 )
+_SECOND: Final = timedelta(seconds=1)
 _decode_scopes: Final = msgspec.json.Decoder(frozenset[Scope]).decode
 
 
@@ -34,9 +37,9 @@ class Accounts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, account: Account) -> None:
+    async def add(self, account: Account, audit: AuditEntry | None = None) -> None:
         """Write a new account, or raise AccountExists."""
-        await self._database.write(_add_account, account)
+        await self._database.write(_add_account, (account, audit))
 
     async def get(self, id_or_name: str) -> Account | None:
         """The account with this id or name."""
@@ -53,9 +56,9 @@ class Keys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, key: ApiKey, digest: bytes) -> None:
+    async def add(self, key: ApiKey, digest: bytes, audit: AuditEntry | None = None) -> None:
         """Write a new key."""
-        await self._database.write(_add_key, (key, digest))
+        await self._database.write(_add_key, (key, digest, audit))
 
     async def by_digest(self, digest: bytes) -> ApiKey | None:
         """The key with this keyed hash."""
@@ -69,13 +72,19 @@ class Keys:
         """The keys of one account or of all, oldest first."""
         return await self._database.scan(_list_keys, account_id)
 
-    async def rotate(self, successor: ApiKey, digest: bytes, old_expires_at: datetime) -> None:
-        """Write the successor and let the old key expire, in one transaction."""
-        await self._database.write(_rotate, (successor, digest, old_expires_at))
+    async def rotate(
+        self,
+        successor: ApiKey,
+        digest: bytes,
+        old_expires_at: datetime,
+        audit: AuditEntry | None = None,
+    ) -> None:
+        """Write the successor and let the old key expire, or raise KeyNotUsable."""
+        await self._database.write(_rotate, (successor, digest, old_expires_at, audit))
 
-    async def revoke(self, key_id: str, at: datetime) -> None:
+    async def revoke(self, key_id: str, at: datetime, audit: AuditEntry | None = None) -> None:
         """Mark a key revoked; an earlier revocation is kept."""
-        await self._database.write(_revoke, (key_id, at))
+        await self._database.write(_revoke, (key_id, at, audit))
 
     async def touch(self, key_id: str, at: datetime) -> None:
         """Note when a key was last used."""
@@ -83,16 +92,17 @@ class Keys:
 
 
 def _add_account(
-    connection: Connection, items: Sequence[Account]
+    connection: Connection, items: Sequence[tuple[Account, AuditEntry | None]]
 ) -> Sequence[CountersignError | None]:
     outcomes: list[CountersignError | None] = []
-    for account in items:
+    for account, audit in items:
         try:
             with connection.begin_nested():
                 connection.execute(
                     insert(accounts),
                     {"id": account.id, "name": account.name, "created_at": account.created_at},
                 )
+                write_audit(connection, audit)
         except IntegrityError as error:
             if not (
                 is_violation(error, "accounts.name") or is_violation(error, "uq_accounts_name")
@@ -116,8 +126,10 @@ def _list_accounts(connection: Connection, _: None) -> Sequence[Account]:
 
 
 @each
-def _add_key(connection: Connection, item: tuple[ApiKey, bytes]) -> None:
-    connection.execute(insert(api_keys), _key_row(*item))
+def _add_key(connection: Connection, item: tuple[ApiKey, bytes, AuditEntry | None]) -> None:
+    key, digest, audit = item
+    connection.execute(insert(api_keys), _key_row(key, digest))
+    write_audit(connection, audit)
 
 
 def _by_digest(
@@ -143,9 +155,18 @@ def _list_keys(connection: Connection, account_id: str | None) -> Sequence[ApiKe
 
 
 @each
-def _rotate(connection: Connection, item: tuple[ApiKey, bytes, datetime]) -> None:
-    successor, digest, old_expires_at = item
+def _rotate(
+    connection: Connection, item: tuple[ApiKey, bytes, datetime, AuditEntry | None]
+) -> CountersignError | None:
+    successor, digest, old_expires_at, audit = item
+    # Locked: a revocation at the same moment comes before this, or after it.
+    old = select(api_keys).where(api_keys.c.id == successor.replaces).with_for_update()
+    if not _key(connection.execute(old).one()).works_at(successor.created_at):
+        return KeyNotUsable(
+            f"The key {successor.replaces} is revoked or expired; make a new one instead."
+        )
     connection.execute(insert(api_keys), _key_row(successor, digest))
+    write_audit(connection, audit)
     connection.execute(
         update(api_keys)
         .where(
@@ -154,16 +175,19 @@ def _rotate(connection: Connection, item: tuple[ApiKey, bytes, datetime]) -> Non
         )
         .values(expires_at=old_expires_at)
     )
+    return None
 
 
 @each
-def _revoke(connection: Connection, item: tuple[str, datetime]) -> None:
-    key_id, at = item
-    connection.execute(
+def _revoke(connection: Connection, item: tuple[str, datetime, AuditEntry | None]) -> None:
+    key_id, at, audit = item
+    changed = connection.execute(
         update(api_keys)
         .where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
         .values(revoked_at=at)
     )
+    if changed.rowcount:
+        write_audit(connection, audit)
 
 
 @each
@@ -187,6 +211,7 @@ def _key_row(key: ApiKey, digest: bytes) -> dict[str, object]:
         "hint": key.hint,
         "scopes": None if all_of_a_vendor else msgspec.json.encode(sorted(key.scopes)).decode(),
         "created_at": key.created_at,
+        "lifetime_seconds": None if key.lifetime is None else key.lifetime // _SECOND,
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
         "last_used_at": key.last_used_at,
@@ -203,6 +228,7 @@ def _key(row: Row[Any]) -> ApiKey:
         scopes=VENDOR_SCOPES if row.scopes is None else _decode_scopes(row.scopes),
         hint=row.hint,
         created_at=row.created_at,
+        lifetime=None if row.lifetime_seconds is None else row.lifetime_seconds * _SECOND,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,
         last_used_at=row.last_used_at,

@@ -32,8 +32,10 @@ class AuditLog:
         return await self._database.scan(_find, subject)
 
 
-def write_audit(connection: Connection, entry: AuditEntry) -> None:
-    """Write an act in the transaction that does it."""
+def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
+    """Write an act in the transaction that does it; None: it is no operator's."""
+    if entry is None:
+        return
     connection.execute(
         insert(audit_log),
         {

@@ -24,7 +24,7 @@ from countersign.storage.events import write_buyer_events
 from countersign.storage.idempotency import keep_answers
 from countersign.storage.journal import Journal
 from countersign.storage.tables import buyers, verification_settings, verifications
-from countersign.storage.zip_attempts import count_zip
+from countersign.storage.zip_attempts import ZipTries, tries_of
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
@@ -88,7 +88,9 @@ class Buyers:
         self, connection: Connection, items: Sequence[NewVerification]
     ) -> Sequence[Buyer | CountersignError]:
         written: list[NewRecord] = []
-        outcomes = [_verify_one(connection, new, written) for new in items]
+        tries = tries_of(connection, items)
+        outcomes = [_verify_one(connection, new, tries, written) for new in items]
+        tries.write()
         self._journal.write(connection, written)
         return outcomes
 
@@ -188,16 +190,9 @@ def encoded_reasons(attempt: Attempt) -> str:
 
 
 def _verify_one(
-    connection: Connection, new: NewVerification, written: list[NewRecord]
+    connection: Connection, new: NewVerification, tries: ZipTries, written: list[NewRecord]
 ) -> Buyer | CountersignError:
-    refusal = count_zip(
-        connection,
-        account_id=new.account_id,
-        mode=new.mode,
-        subject_index=new.subject_index,
-        zip_index=new.zip_index,
-        at=new.at,
-    )
+    refusal = tries.count_of(new)
     if refusal is not None:
         return refusal
     before = buyers_by_cbid(connection, [new.cbid], to_change=True).get(new.cbid)

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
+    IdempotencyInProgress,
     InternalError,
     Overloaded,
     StorageUnavailable,
@@ -276,7 +277,8 @@ def _run(connection: Connection, calls: Sequence[Call]) -> Outcomes:
 
 def _refusal(error: Exception) -> CountersignError:
     refusal = translate(error)
-    if refusal is not error:
+    # A conflict of two requests is the answer to one of them, and no trouble of the database.
+    if refusal is not error and not isinstance(refusal, IdempotencyInProgress):
         # The driver's message can hold values of rows: only its kind is logged.
         origin = getattr(error, "orig", None)
         _log.error(

@@ -6,8 +6,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, and_, delete, insert, not_, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    and_,
+    delete,
+    insert,
+    not_,
+    or_,
+    select,
+    union,
+    update,
+)
 
+from countersign.domain.audit import AuditEntry
 from countersign.domain.buyer import BuyerStatus
 from countersign.domain.erasure import (
     Erasable,
@@ -22,6 +35,7 @@ from countersign.domain.record import RecordType
 from countersign.errors import CountersignError, OnHold, UnknownSubject
 from countersign.ids import ACKNOWLEDGMENT, BUYER, earliest_id
 from countersign.ports import CbidIndex
+from countersign.storage.audit import write_audit
 from countersign.storage.batching import each
 from countersign.storage.database import Database
 from countersign.storage.forget_buyer import forget_buyer, identifiers_of
@@ -36,6 +50,7 @@ from countersign.storage.tables import (
     erasures,
     fulfilments,
     legal_holds,
+    pending_sessions,
     records,
     shred_keys,
     verification_evidence,
@@ -60,6 +75,7 @@ class _Erase(NamedTuple):
     parts: Sequence[RecordErasure]
     cbid: str | None
     cbid_index: CbidIndex
+    audit: AuditEntry | None
 
 
 class Erasures:
@@ -104,7 +120,11 @@ class Erasures:
         return await self._database.scan(_held_records, (tuple(record_ids), cbid_index))
 
     async def erase(
-        self, parts: Sequence[RecordErasure], cbid: str | None, cbid_index: CbidIndex
+        self,
+        parts: Sequence[RecordErasure],
+        cbid: str | None,
+        cbid_index: CbidIndex,
+        audit: AuditEntry | None = None,
     ) -> None:
         """Destroy the disclosures of these records, and what is known of the buyer, for good.
 
@@ -113,23 +133,19 @@ class Erasures:
         Raises:
             OnHold: a legal hold keeps the buyer or one of the records.
         """
-        await self._database.write(self._erase, _Erase(parts, cbid, cbid_index))
+        await self._database.write(self._erase, _Erase(parts, cbid, cbid_index, audit))
 
-    async def place_hold(self, hold: Hold) -> None:
+    async def place_hold(self, hold: Hold, audit: AuditEntry) -> None:
         """Place a legal hold.
 
         Raises:
             UnknownSubject: there is nothing with this identifier.
         """
-        await self._database.write(_place_hold, hold)
+        await self._database.write(_place_hold, (hold, audit))
 
-    async def release_hold(self, hold_id: str, at: datetime) -> None:
-        """Release a hold; an earlier release is kept.
-
-        Raises:
-            UnknownSubject: there is no such hold.
-        """
-        await self._database.write(_release_hold, (hold_id, at))
+    async def release_hold(self, hold_id: str, at: datetime, audit: AuditEntry) -> None:
+        """Release a hold; an earlier release is kept."""
+        await self._database.write(_release_hold, (hold_id, at, audit))
 
     async def holds(self) -> Sequence[Hold]:
         """Every hold, oldest first."""
@@ -144,6 +160,7 @@ class Erasures:
             if held is None:
                 _destroy(connection, item)
                 self._journal.write(connection, [part.erasure for part in item.parts])
+                write_audit(connection, item.audit)
             outcomes.append(held)
         return outcomes
 
@@ -185,8 +202,7 @@ def _held(connection: Connection, item: _Erase) -> OnHold | None:
     active = _active_holds(connection)
     found = [(active[item.cbid], item.cbid)] if item.cbid in active else []
     if item.cbid is not None and not found:
-        own = select(buyers.c.account_id).where(buyers.c.cbid == item.cbid)
-        found += [(active[a], a) for a in connection.execute(own).scalars() if a in active]
+        found += [(active[a], a) for a in _accounts_of(connection, item.cbid) if a in active]
     for part in item.parts:
         found += _holding(connection, active, part.record_ids, item.cbid_index).values()
     if not found:
@@ -196,6 +212,16 @@ def _held(connection: Connection, item: _Erase) -> OnHold | None:
         f"The legal hold {hold} on {subject} keeps this from being erased; nothing was. When it "
         f"has ended: `countersign holds release {hold}`."
     )
+
+
+def _accounts_of(connection: Connection, cbid: str) -> list[str]:
+    """The accounts of which something goes with a buyer, under whichever of its identifiers."""
+    cbids = identifiers_of(connection, cbid)
+    owned = [
+        select(table.c.account_id).where(table.c.cbid.in_(cbids))
+        for table in (buyers, verifications, pending_sessions)
+    ]
+    return [*connection.execute(union(*owned)).scalars()]
 
 
 def _active_holds(connection: Connection) -> dict[str, str]:
@@ -340,7 +366,8 @@ def _old_evidence(
 
 
 @each
-def _place_hold(connection: Connection, hold: Hold) -> CountersignError | None:
+def _place_hold(connection: Connection, item: tuple[Hold, AuditEntry]) -> CountersignError | None:
+    hold, audit = item
     for column in (records.c.id, buyers.c.cbid, accounts.c.id):
         if connection.execute(select(column).where(column == hold.subject)).first() is not None:
             connection.execute(
@@ -352,6 +379,7 @@ def _place_hold(connection: Connection, hold: Hold) -> CountersignError | None:
                     "placed_at": hold.placed_at,
                 },
             )
+            write_audit(connection, audit)
             return None
     return UnknownSubject(
         f"There is no acknowledgment, buyer or account {hold.subject!r}: give an identifier."
@@ -359,20 +387,15 @@ def _place_hold(connection: Connection, hold: Hold) -> CountersignError | None:
 
 
 @each
-def _release_hold(connection: Connection, item: tuple[str, datetime]) -> CountersignError | None:
-    hold_id, at = item
-    row = connection.execute(
-        select(legal_holds.c.released_at).where(legal_holds.c.id == hold_id)
-    ).one_or_none()
-    if row is None:
-        return UnknownSubject(
-            f"There is no hold {hold_id!r}; `countersign holds list` shows those there are."
-        )
-    if row.released_at is None:
-        connection.execute(
-            update(legal_holds).where(legal_holds.c.id == hold_id).values(released_at=at)
-        )
-    return None
+def _release_hold(connection: Connection, item: tuple[str, datetime, AuditEntry]) -> None:
+    hold_id, at, audit = item
+    released = connection.execute(
+        update(legal_holds)
+        .where(legal_holds.c.id == hold_id, legal_holds.c.released_at.is_(None))
+        .values(released_at=at)
+    )
+    if released.rowcount:
+        write_audit(connection, audit)
 
 
 @each

@@ -40,7 +40,7 @@ from countersign.storage.tables import (
     verification_evidence,
     verifications,
 )
-from countersign.storage.zip_attempts import count_zip
+from countersign.storage.zip_attempts import ZipTries, tries_of
 
 _SELECT_DOCUMENT: Final = select(buyer_documents.c.cbid).where(
     buyer_documents.c.mode == bindparam("mode"),
@@ -136,7 +136,9 @@ class LiveVerifications:
         self, connection: Connection, items: Sequence[LiveVerification]
     ) -> Sequence[Buyer | Resolution | CountersignError]:
         written: list[LiveVerification] = []
-        outcomes = [_judge_one(connection, new, written) for new in items]
+        tries = tries_of(connection, items)
+        outcomes = [_judge_one(connection, new, tries, written) for new in items]
+        tries.write()
         for new, outcome in zip(items, outcomes, strict=True):
             if new.audit is not None and isinstance(outcome, Buyer):
                 write_audit(connection, new.audit)
@@ -234,7 +236,10 @@ def _document(connection: Connection, mode: Mode, fingerprint: bytes) -> str | N
 
 
 def _judge_one(
-    connection: Connection, new: LiveVerification, written: list[LiveVerification]
+    connection: Connection,
+    new: LiveVerification,
+    tries: ZipTries,
+    written: list[LiveVerification],
 ) -> Buyer | Resolution | CountersignError:
     if new.polled is not None and not is_followed(connection, new.polled):
         # Erased, or asked about anew, while the provider was being asked.
@@ -243,14 +248,7 @@ def _judge_one(
     found = _find(connection, new.mode, new.session)
     if not found.bound or found.cbid not in {None, new.cbid}:
         return _resolution(found)
-    refusal = count_zip(
-        connection,
-        account_id=new.account_id,
-        mode=new.mode,
-        subject_index=new.subject_index,
-        zip_index=new.zip_index,
-        at=new.at,
-    )
+    refusal = tries.count_of(new)
     if refusal is not None:
         return refusal
     buyer = _after(before, new, revoked=found.revoked)

@@ -107,6 +107,7 @@ api_keys: Final = Table(
     # NULL: whatever a vendor's server needs, in this release and later ones.
     Column("scopes", Text),
     Column("created_at", Instant, nullable=False),
+    Column("lifetime_seconds", BigInteger),
     Column("expires_at", Instant),
     Column("revoked_at", Instant),
     Column("last_used_at", Instant),

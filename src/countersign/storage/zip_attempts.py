@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, delete
 from countersign.domain.buyer import ZIP_WINDOW, ZIPS_PER_DAY
 from countersign.domain.instant import from_ms, to_ms
 from countersign.domain.mode import Mode
+from countersign.domain.verification import LiveVerification, NewVerification
 from countersign.errors import RateLimited
 from countersign.storage.bulk import BulkInsert
 from countersign.storage.tables import zip_attempts
@@ -25,6 +26,7 @@ _SELECT: Final = {
     " FROM unnest(%s::text[], %s::text[], %s::bytea[]) AS s (account_id, mode, subject_index)"
     " JOIN zip_attempts z USING (account_id, mode, subject_index)",
 }
+_LOCK: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
 _encode: Final = msgspec.json.Encoder().encode
 _MODES: Final = {mode.value: mode for mode in Mode}
 _DELETE: Final = delete(zip_attempts).where(
@@ -55,6 +57,7 @@ class ZipTries:
         self._new: list[tuple[object, ...]] = []
         if not subjects:
             return
+        _lock(connection, subjects)
         for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
             known = self._tried.get(Subject(account_id, _MODES[mode], bytes(index)))
             if known is not None:
@@ -83,12 +86,43 @@ class ZipTries:
         self._new.append((account_id, mode.value, index, zip_index, to_ms(at)))
         return None
 
+    def count_of(self, new: NewVerification | LiveVerification) -> RateLimited | None:
+        """Note the ZIP code that a verification tries; the refusal if that is one too many."""
+        subject = _subject_of(new)
+        if subject is None or new.zip_index is None:
+            return None
+        return self.count(subject, new.zip_index, new.at)
+
     def write(self) -> None:
         """Write what was counted."""
         if self._old:
             self._connection.execute(_DELETE, self._old)
         if self._new:
             _insert(self._connection, self._new)
+
+
+def tries_of(
+    connection: Connection, items: Sequence[NewVerification | LiveVerification]
+) -> ZipTries:
+    """The ZIP codes that were tried for those whom these verifications are about."""
+    return ZipTries(connection, {s for new in items if (s := _subject_of(new)) is not None})
+
+
+def _subject_of(new: NewVerification | LiveVerification) -> Subject | None:
+    if new.subject_index is None or new.zip_index is None:
+        return None
+    return Subject(new.account_id, new.mode, new.subject_index)
+
+
+def _lock(connection: Connection, subjects: Collection[Subject]) -> None:
+    """Have other servers wait who count for one of these subjects, until this transaction ends.
+
+    The embedded database has one writer. Always in the same order, and before any buyer is locked,
+    so that no two transactions wait for each other.
+    """
+    if connection.dialect.name == "postgresql":
+        keys = {int.from_bytes(s.subject_index[:8], signed=True) for s in subjects}
+        connection.exec_driver_sql(_LOCK, (sorted(keys),))
 
 
 def _tried(connection: Connection, subjects: Sequence[Subject]) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -100,34 +134,6 @@ def _tried(connection: Connection, subjects: Sequence[Subject]) -> Sequence[Row[
     else:
         given = tuple([*column] for column in zip(*triples, strict=True))
     return connection.exec_driver_sql(_SELECT[connection.dialect.name], given).fetchall()
-
-
-def count_zip(
-    connection: Connection,
-    *,
-    account_id: str,
-    mode: Mode,
-    subject_index: bytes | None,
-    zip_index: bytes | None,
-    at: datetime,
-) -> RateLimited | None:
-    """Note the ZIP code that this call tries; the refusal if that would be one too many.
-
-    Args:
-        connection: in the transaction of the act.
-        account_id: who tries.
-        mode: the mode.
-        subject_index: the keyed hash of whom the ZIP code is tried for.
-        zip_index: the keyed hash of the ZIP code. With one of the two None, nothing is counted.
-        at: the time.
-    """
-    if subject_index is None or zip_index is None:
-        return None
-    subject = Subject(account_id, mode, subject_index)
-    tries = ZipTries(connection, (subject,))
-    refusal = tries.count(subject, zip_index, at)
-    tries.write()
-    return refusal
 
 
 def _refusal(wait: timedelta) -> RateLimited:

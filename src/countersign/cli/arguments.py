@@ -1,0 +1,61 @@
+"""What the positional arguments of commands are, for `--help`: options say it themselves."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import Final
+
+import click
+
+EXPLAINED: Final = {
+    "account": "the id or name of an account",
+    "accounts create name": "the name of the new account, unlike all others also in letter case",
+    "ack_id": "the id of an acknowledgment (ack_…)",
+    "backup directory": "where to write the backup to",
+    "cbid": "the identifier of a buyer (cbid_…)",
+    "endpoint_id": "the id of a webhook endpoint (whe_…)",
+    "erase subject": "the id of an acknowledgment, a verification or a buyer",
+    "event_id": "the id of an event (evt_…)",
+    "fault set kind": "what happens",
+    "hold_id": "the id of a hold: `countersign holds list`",
+    "key_id": "the id of a key (key_…), not the key itself: `countersign keys list`",
+    "kid": "the id of a clearance key: `countersign clearances keys`",
+    "new": "a published version, or a notice file",
+    "notice_id": "the id of a notice, such as ab1263",
+    "notices file": "a notice file (TOML)",
+    "old": "a published version",
+    "place subject": "the id of an acknowledgment, a buyer or an account",
+    "restore directory": "a backup",
+    "status": "the state",
+    "type_": "the type of the event",
+    "subject": "the id of an account, a buyer, an acknowledgment or a notice, or `log` or `vault`; "
+    "left out: everything",
+    "verify file": "a bundle, packed or unpacked, or a proof",
+}
+"""By name, and where that is not enough with the end of the command's path before it."""
+
+
+def explain(command: click.Command, path: str = "") -> None:
+    """Add to the help of this command, and of all in it, what each of its arguments is."""
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            explain(child, f"{path} {name}".strip())
+        return
+    said = [
+        sentence
+        for parameter in command.params
+        if isinstance(parameter, click.Argument) and (sentence := _sentence(parameter, path))
+    ]
+    # Some commands stand in two groups; once is enough.
+    help_ = cleandoc(command.help or "")
+    command.help = "\n\n".join([help_, *(s for s in said if s not in help_)])
+
+
+def _sentence(argument: click.Argument, path: str) -> str:
+    name, words = argument.name or "", path.split()
+    places = [" ".join(words[start:]) for start in range(len(words))] + words[:1]
+    known = [key for key in (*(f"{place} {name}" for place in places), name) if key in EXPLAINED]
+    what = EXPLAINED[known[0]] if known else ""
+    if isinstance(argument.type, click.Choice):
+        what = f"{what or 'one of'}: {', '.join(map(str, argument.type.choices))}"
+    return f"{argument.metavar or name.upper()}: {what}." if what else ""

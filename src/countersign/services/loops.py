@@ -1,0 +1,86 @@
+"""What a server does besides answering requests: again and again, and no loop ends unnoticed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Final, NoReturn
+
+import structlog
+
+from countersign.errors import CountersignError
+
+_RESTART_SECONDS: Final = 1.0
+
+_log: Final = structlog.get_logger("countersign.loops")
+
+
+async def forever(
+    name: str, act: Callable[[], Awaitable[object]], pause: Callable[[], Awaitable[object]]
+) -> NoReturn:
+    """Act and pause in turn, until cancelled; whatever goes wrong, the next time may go better.
+
+    A refusal is logged as `NAME_postponed` with its code, anything else as `NAME_failed`: that
+    once, until it goes well again or fails in another way.
+    """
+    failed: type[Exception] | None = None
+    while True:
+        try:
+            await act()
+            failed = None
+        except CountersignError as error:
+            _log.warning(f"{name}_postponed", code=error.code)
+        except Exception as error:  # noqa: BLE001 - see above
+            if failed is not type(error):
+                log_failure(f"{name}_failed", error)
+            failed = type(error)
+        await pause()
+
+
+async def restarted(
+    name: str,
+    run: Callable[[], Awaitable[object]],
+    ended: Counter[str],
+    pause: Callable[[], Awaitable[object]] | None = None,
+) -> NoReturn:
+    """Run a loop of the server, and run it again if it ends, until cancelled.
+
+    Args:
+        name: of the loop, for the log and the metrics.
+        run: the loop.
+        ended: counts under the name how often the loop has ended.
+        pause: between the end and the next beginning; None: a second.
+    """
+    while True:
+        failure: BaseException | None = None
+        try:
+            await run()
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            failure = error  # something inside was cancelled, not this
+        except Exception as error:  # noqa: BLE001 - nothing may end a loop for good
+            failure = error
+        ended[name] += 1
+        log_failure("loop_ended", failure, loop=name)
+        await (pause() if pause else asyncio.sleep(_RESTART_SECONDS))
+
+
+def log_failure(event: str, error: BaseException | None, **facts: str) -> None:
+    """Log an error of ours with its traceback, and without its message."""
+    if isinstance(error, CountersignError):
+        facts["code"] = error.code
+    elif error is not None:
+        facts["kind"] = type(error).__name__
+    _log.error(event, exc_info=error and without_values(error), **facts)
+
+
+class _Unexpected(Exception):
+    """An error of ours, by the name of its type."""
+
+
+def without_values(error: BaseException) -> Exception:
+    """The same traceback without the message, which may quote what a buyer typed."""
+    return _Unexpected(type(error).__name__).with_traceback(error.__traceback__)

@@ -1,0 +1,61 @@
+"""`countersign audit`: what operators do leaves a trace, whoever's data it is about."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+
+from countersign.domain.mode import Mode
+from tests.cli.conftest import Bench
+from tests.sealing.inside import acknowledge_inside, opened
+
+NOTICE = "ab1263"
+
+
+def test_every_act_of_an_operator_is_listed_with_who_did_it(initialised: Bench) -> None:
+    """In the order they were done; and nothing personal is in the list."""
+    before = len(initialised.read("audit"))
+    account = initialised.account("vendor")
+
+    async def acknowledged() -> str:
+        async with opened(initialised) as deployment:
+            return (await acknowledge_inside(deployment, account, NOTICE, Mode.TEST))[1]
+
+    ack_id = asyncio.run(acknowledged())
+    key = initialised.read("keys", "create", "--account", account, "--mode", "test")["key_id"]
+    initialised.run("keys", "rotate", key)
+    initialised.run("keys", "revoke", key, "--yes")
+    initialised.run("acknowledgments", "export", "--account", "vendor", "--mode", "test")
+    initialised.run(
+        "acknowledgments", "bundle", ack_id, "--output", str(initialised.data_dir / "b")
+    )
+    hold = initialised.run("holds", "place", ack_id, "--reason", "case 7").stdout.strip()
+    initialised.refused("erase", ack_id, "--yes")
+    for _ in range(2):
+        initialised.run("holds", "release", hold)
+    initialised.run("erase", ack_id, "--yes")
+    version = initialised.read("notices", "list")[0]["version"]
+    initialised.run("notices", "withdraw", NOTICE, "--version", version, "--enjoined", "--yes")
+    initialised.run("log", "rotate-key", "--yes")
+    initialised.run("vault", "rotate", "--yes")
+    told = initialised.read("audit")[before:]
+    assert [(entry["action"], entry["subject"]) for entry in told] == [
+        ("account_created", account),
+        ("key_created", account),
+        ("key_rotated", account),
+        ("key_revoked", account),
+        ("acknowledgments_exported", account),
+        ("bundle_written", ack_id),
+        ("hold_placed", ack_id),
+        ("hold_released", ack_id),
+        ("erased", ack_id),
+        ("notice_enjoined", NOTICE),
+        ("log_key_rotated", "log"),
+        ("vault_rotated", "vault"),
+    ]
+    assert {entry["actor"] for entry in told} == {getpass.getuser()}
+    assert "JD" not in json.dumps(told)
+    assert initialised.read("audit", ack_id) == [e for e in told if e["subject"] == ack_id]
+    assert initialised.read("buyers", "audit", account) == initialised.read("audit", account)
+    assert hold in initialised.run("audit", ack_id).stdout

@@ -1,0 +1,67 @@
+"""What commands print: nothing that a vendor or a buyer wrote can play tricks on a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.cli.support import field_lines, json_text, printable
+from tests.cli.conftest import Bench
+
+TRICKS = "a\x1b[31m\x07\x9b2J\u202egpj.exe\x7f\u2028b"
+TEXT = st.text(st.characters() | st.sampled_from(TRICKS))
+JSON = st.recursive(
+    TEXT | st.none() | st.integers(), lambda of: st.lists(of) | st.dictionaries(TEXT, of)
+)
+
+
+@given(TEXT)
+def test_a_printed_text_has_nothing_but_characters_that_show(text: str) -> None:
+    """And lines, where they are ours."""
+    assert printable(text, keep="").isprintable()
+    assert printable(text).replace("\n", "").isprintable()
+    assert text.isprintable() <= (printable(text) == text)
+
+
+@given(JSON, st.sampled_from([None, 2]))
+def test_printed_json_has_them_too_and_means_the_same(value: object, indent: int | None) -> None:
+    """Programs read what was stored."""
+    text = json_text(value, indent)
+    assert text.replace("\n", "").isprintable()
+    assert json.loads(text) == value
+
+
+def test_no_command_prints_by_itself() -> None:
+    """What is printed goes through the two functions above."""
+    commands = Path(__file__).parents[2] / "src" / "countersign" / "cli"
+    allowed = {"support.py", "verify.py", "acknowledgments.py"}
+    for module in commands.glob("*.py"):
+        source = module.read_text()
+        assert "print(" not in source.replace("console.print(", "") or module.name in allowed
+        assert "click.echo(" not in source or module.name in allowed, module
+
+
+def test_fields_are_told_in_words() -> None:
+    """Not in those of Python."""
+    view = {"a": None, "b": [], "c": ["x", 1], "d": False, "e": [{"f": True, "g": ("y",)}]}
+    assert field_lines(view).splitlines() == ["a: -", "b: -", "c: x, 1", "d: no", "e: f yes; g y"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("webhooks", "add", "--url", "ftp://a.example", "--account", "vendor", "--mode", "test"),
+        ("test", "trigger", "vendor", "buyer.verified", "--object", "nothing"),
+        ("test", "buyer", "set", "vendor", "cbid_test_1", "verified", "--reason", "zip_mismatch"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_told_without_json(
+    initialised: Bench, arguments: tuple[str, ...]
+) -> None:
+    """There is no `$` that could be looked up."""
+    initialised.account("vendor")
+    assert "$" not in initialised.refused(*arguments)

@@ -1,0 +1,272 @@
+"""Legal holds: what is on hold is not erased, by whichever of its names it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from itertools import count
+
+import msgspec
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    MultipleResults,
+    RuleBasedStateMachine,
+    consumes,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy import Connection
+
+from countersign.domain.account import Account
+from countersign.domain.audit import AuditAction, AuditEntry
+from countersign.domain.buyer import Buyer
+from countersign.domain.erasure import Hold, RecordErasure
+from countersign.domain.mode import Mode
+from countersign.errors import OnHold
+from countersign.storage import live_verifications
+from countersign.storage.accounts import Accounts
+from countersign.storage.batching import each
+from countersign.storage.buyers import Buyers
+from countersign.storage.database import Database
+from countersign.storage.erasure import Erasures
+from tests.storage import items
+from tests.storage.conftest import Run, on_sqlite
+
+LATER = count(1)
+
+
+def entry(action: AuditAction, subject: str) -> AuditEntry:
+    return AuditEntry(
+        id=items.identifier("aud"),
+        at=items.NOON,
+        actor="someone",
+        action=action,
+        subject=subject,
+        details={},
+    )
+
+
+def no_index(account_id: str, cbid: str) -> bytes:
+    return sha256(f"{account_id} {cbid}".encode()).digest()[:16]
+
+
+@each
+def joined(connection: Connection, item: tuple[str, Buyer]) -> None:
+    other, buyer = item
+    live_verifications._join(connection, other, buyer, items.NOON, revoked=False)
+
+
+class World:
+    """Two accounts with buyers, holds and erasures, in a real database."""
+
+    def __init__(self, database: Database, run: Run) -> None:
+        self.run = run
+        self.database = database
+        self.accounts = [items.account(), items.account()]
+        self.store = Erasures(database, items.JOURNAL)
+        self.buyers = Buyers(database, items.JOURNAL)
+        for account in self.accounts:
+            run(Accounts(database).add(account))
+
+    def verify(self, account: Account, cbid: str) -> str:
+        """The account verifies this buyer, whom it may not have seen before."""
+        new = items.verification(
+            account, cbid, Mode.LIVE, at=items.NOON + next(LATER) * items.SECOND
+        )
+
+        def decide(known: Buyer | None) -> Buyer:
+            at = {"verified_at": new.at}
+            return msgspec.structs.replace(known, **at) if known else new.decide(None)
+
+        self.run(self.buyers.verify(replace(new, decide=decide)))
+        return new.record.id
+
+    def join(self, other: str, cbid: str) -> None:
+        """The one identifier turns out to be the person of the other."""
+        known = self.run(self.buyers.get(self.accounts[0].id, Mode.LIVE, cbid))
+        assert known is not None
+        self.run(self.database.write(joined, (other, known.buyer)))
+
+    def hold(self, subject: str) -> str:
+        placed = Hold(
+            id=items.identifier("hold"),
+            subject=subject,
+            reason="case 7",
+            placed_at=items.NOON,
+            released_at=None,
+        )
+        self.run(self.store.place_hold(placed, entry(AuditAction.HOLD_PLACED, subject)))
+        return placed.id
+
+    def release(self, hold_id: str) -> None:
+        audit = entry(AuditAction.HOLD_RELEASED, hold_id)
+        self.run(self.store.release_hold(hold_id, items.NOON, audit))
+
+    def erase(self, cbid: str) -> None:
+        """As `services.erase` does: with what the buyer's verifications show."""
+        found = self.run(self.store.of_buyer(cbid))
+        assert found is not None
+        left = [[v.record_id] for v in found.verifications if v.erased_at is None]
+        parts = [RecordErasure(ids, items.fact(self.accounts[0])) for ids in left or [[]]]
+        self.run(self.store.erase(parts, cbid, no_index))
+
+    def erase_record(self, record_id: str) -> None:
+        parts = [RecordErasure([record_id], items.fact(self.accounts[0]))]
+        self.run(self.store.erase(parts, None, no_index))
+
+    def exists(self, cbid: str) -> bool:
+        return self.run(self.store.of_buyer(cbid)) is not None
+
+
+@pytest.mark.parametrize("asked_for", ["alias", "primary"])
+@pytest.mark.parametrize("owner", ["alias", "primary", "verifier"])
+def test_a_hold_on_an_account_keeps_its_buyers_under_every_identifier(
+    database: Database, run: Run, owner: str, asked_for: str
+) -> None:
+    """Also where the record of its verification was erased before: the buyer itself stays."""
+    world = World(database, run)
+    mine, other = world.accounts
+    alias, primary = items.identifier("cbid"), items.identifier("cbid")
+    records = [
+        world.verify(mine if owner == "alias" else other, alias),
+        world.verify(mine if owner == "primary" else other, primary),
+    ]
+    if owner == "verifier":
+        records.append(world.verify(mine, primary))
+    world.join(alias, primary)
+    for record_id in records:
+        world.erase_record(record_id)
+    hold = world.hold(mine.id)
+    subject = alias if asked_for == "alias" else primary
+    with pytest.raises(OnHold):
+        world.erase(subject)
+    world.release(hold)
+    world.erase(subject)
+    assert not world.exists(alias)
+    assert not world.exists(primary)
+
+
+class HoldsAndErasures(RuleBasedStateMachine):
+    """Buyers, identifiers, holds and erasures, and beside them what must be true, in sets."""
+
+    cbids: Bundle[str] = Bundle("cbids")
+    holds: Bundle[str] = Bundle("holds")
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.person: dict[str, set[str]] = {}
+        """The identifiers of the person with this one."""
+        self.verified: dict[str, tuple[str, str]] = {}
+        """Of each record of a verification: the account, and an identifier of the buyer."""
+        self.erased: set[str] = set()
+        self.held: dict[str, str] = {}
+        """What each hold is on."""
+
+    def is_on_hold(self, cbid: str) -> bool:
+        """Whether something keeps the person with this identifier, or anything of it."""
+        own = [item for item in self.verified.items() if item[1][1] in self.person[cbid]]
+        kept = {record_id for record_id, _ in own} - self.erased
+        kept |= self.person[cbid] | {account for _, (account, _) in own}
+        return not kept.isdisjoint(self.held.values())
+
+    def is_record_on_hold(self, record_id: str) -> bool:
+        account, cbid = self.verified[record_id]
+        kept = {record_id, account, *self.person.get(cbid, ())}
+        return not kept.isdisjoint(self.held.values())
+
+    @rule(target=cbids, account=st.integers(0, 1))
+    def come(self, account: int) -> str:
+        return self._verify(account, items.identifier("cbid"))
+
+    @rule(account=st.integers(0, 1), cbid=cbids)
+    def verify(self, account: int, cbid: str) -> None:
+        if primary := self._primary(cbid):
+            self._verify(account, primary)
+
+    @rule(one=cbids, other=cbids)
+    def join(self, one: str, other: str) -> None:
+        first, second = self._primary(one), self._primary(other)
+        if first and second and first != second:
+            self.world.join(first, second)
+            together = self.person[first] | self.person[second]
+            self.person |= dict.fromkeys(together, together)
+
+    @rule(target=holds, cbid=cbids, on=st.sampled_from(["cbid", "account", "record"]))
+    def hold(self, cbid: str, on: str) -> str | MultipleResults[str]:
+        if cbid not in self.person:
+            return multiple()
+        record_id, (account, _) = next(v for v in self.verified.items() if v[1][1] == cbid)
+        subject = {"cbid": cbid, "account": account, "record": record_id}[on]
+        hold = self.world.hold(subject)
+        self.held[hold] = subject
+        return hold
+
+    @rule(hold=consumes(holds))
+    def release(self, hold: str) -> None:
+        self.world.release(hold)
+        del self.held[hold]
+
+    @rule(cbid=cbids)
+    def erase(self, cbid: str) -> None:
+        if cbid not in self.person:
+            return
+        if self.is_on_hold(cbid):
+            with pytest.raises(OnHold):
+                self.world.erase(cbid)
+            return
+        self.world.erase(cbid)
+        gone = self.person[cbid]
+        self.erased |= {id_ for id_, (_, own) in self.verified.items() if own in gone}
+        for identifier in gone:
+            del self.person[identifier]
+
+    @rule(data=st.data())
+    def erase_record(self, data: st.DataObject) -> None:
+        left = [id_ for id_ in self.verified if id_ not in self.erased]
+        if not left:
+            return
+        record_id = data.draw(st.sampled_from(left))
+        if self.is_record_on_hold(record_id):
+            with pytest.raises(OnHold):
+                self.world.erase_record(record_id)
+            return
+        self.world.erase_record(record_id)
+        self.erased.add(record_id)
+
+    @invariant()
+    def those_are_there_who_were_not_erased(self) -> None:
+        everyone = {cbid for _, cbid in self.verified.values()}
+        assert {c for c in everyone if self.world.exists(c)} == self.person.keys() & everyone
+
+    @invariant()
+    def retention_passes_over_what_is_on_hold(self) -> None:
+        left = [id_ for id_ in self.verified if id_ not in self.erased]
+        held = self.world.run(self.world.store.held(left, no_index))
+        assert set(held) == {id_ for id_ in left if self.is_record_on_hold(id_)}
+
+    def _verify(self, account: int, cbid: str) -> str:
+        owner = self.world.accounts[account]
+        record_id = self.world.verify(owner, cbid)
+        self.person.setdefault(cbid, {cbid})
+        self.verified[record_id] = (owner.id, cbid)
+        return cbid
+
+    def _primary(self, cbid: str) -> str | None:
+        """The identifier under which a person goes on, as the database has it."""
+        found = self.world.run(self.world.store.of_buyer(cbid))
+        return None if found is None else found.cbids[0]
+
+
+@on_sqlite
+def test_nothing_on_hold_is_erased_whatever_happens_before(database: Database, run: Run) -> None:
+    """Whoever turns out to be whom, and in whatever order holds come and go."""
+    run_state_machine_as_test(
+        lambda: HoldsAndErasures(World(database, run)),  # type: ignore[arg-type]  # a factory will do
+        settings=settings(max_examples=20, stateful_step_count=20),
+    )

@@ -1,0 +1,262 @@
+"""Making and rotating keys: what a new key may do, and what is never shown again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy import URL, update
+
+from countersign.domain.instant import from_ns
+from countersign.domain.key import VENDOR_SCOPES, ApiKey, KeyKind, Scope, key_hint, well_formed
+from countersign.domain.mode import Mode
+from countersign.errors import KeyNotUsable, UnknownKey
+from countersign.services.accounts import Keys, NewKey
+from countersign.services.operators import Audit
+from countersign.services.secrets import DeploymentSecret
+from countersign.storage import accounts
+from countersign.storage.audit import AuditLog
+from countersign.storage.database import Database
+from countersign.storage.engine import Purpose, open_engine
+from countersign.storage.tables import api_keys
+from tests.storage import items
+from tests.storage.conftest import Run, on_sqlite
+from tests.unit.support import HandClock
+
+SECRET = DeploymentSecret(bytes(32))
+HOUR = timedelta(hours=1)
+
+
+class World:
+    """Keys of one account, and a clock that the test moves."""
+
+    def __init__(self, database: Database, run: Run) -> None:
+        self.run = run
+        self.clock = HandClock()
+        self.entropy = os.urandom
+        self.account = items.account()
+        self.store = accounts.Keys(database)
+        self.audit = AuditLog(database)
+        audit = Audit(AuditLog(database), self.clock, self.entropy, "someone")
+        self.keys = Keys(self.store, audit, SECRET, self.clock, self.entropy)
+        run(accounts.Accounts(database).add(self.account))
+
+    @property
+    def now(self) -> datetime:
+        return from_ns(self.clock.ns)
+
+    def create(
+        self, scopes: frozenset[Scope] | None = None, lifetime: timedelta | None = None
+    ) -> NewKey:
+        return self.run(self.keys.create(self.account, Mode.TEST, scopes, lifetime))
+
+    def rotate(self, key_id: str, overlap: timedelta = HOUR) -> NewKey:
+        return self.run(self.keys.rotate(key_id, overlap))
+
+    def revoke(self, key_id: str) -> ApiKey:
+        return self.run(self.keys.revoke(key_id))
+
+    def get(self, key_id: str) -> ApiKey:
+        return self.run(self.keys.get(key_id))
+
+    def acts(self) -> list[tuple[str, str, object]]:
+        """What is written down of this account: who, what, and with which key."""
+        found = self.run(self.audit.find(self.account.id))
+        return [(entry.actor, entry.action.value, entry.details["key_id"]) for entry in found]
+
+
+@pytest.fixture
+def world(database: Database, run: Run) -> World:
+    return World(database, run)
+
+
+def test_a_key_made_without_scopes_has_all_that_a_vendor_needs(world: World) -> None:
+    """And is marked as a secret key."""
+    new = world.create()
+    assert (new.key.kind, new.key.scopes) == (KeyKind.SECRET, VENDOR_SCOPES)
+    assert well_formed(new.token)
+
+
+@pytest.mark.parametrize("scopes", [{Scope.ACKS_READ}, {Scope.KEYS_MANAGE}, set(Scope), set()])
+def test_a_restricted_key_has_exactly_the_scopes_it_was_made_with(
+    world: World, scopes: set[Scope]
+) -> None:
+    """Also when these are none: a list that came out empty must not turn into all."""
+    new = world.create(frozenset(scopes))
+    assert (new.key.kind, new.key.scopes) == (KeyKind.RESTRICTED, frozenset(scopes))
+
+
+def test_only_a_keyed_hash_of_a_key_is_kept(world: World) -> None:
+    """The key itself is in the answer to making it, and nowhere else."""
+    new = world.create()
+    assert world.run(world.store.by_digest(SECRET.key_digest(new.token))) == new.key
+    assert new.key.hint == key_hint(new.token)
+    assert new.token not in repr(new)
+
+
+def test_a_successor_has_the_same_powers_and_lifetime(world: World) -> None:
+    """Counted from when it was made; the old key works on until the overlap is over."""
+    old = world.create(frozenset({Scope.ACKS_READ}), timedelta(days=9))
+    world.clock.advance(86_400)
+    new = world.rotate(old.key.id, timedelta(hours=24))
+    assert (new.key.scopes, new.key.kind, new.key.mode) == (old.key.scopes, old.key.kind, Mode.TEST)
+    assert new.key.expires_at == world.now + timedelta(days=9)
+    assert new.key.replaces == old.key.id
+    assert new.token != old.token
+    assert world.get(old.key.id).expires_at == world.now + timedelta(hours=24)
+
+
+def test_a_key_that_no_longer_works_has_no_successor(world: World) -> None:
+    """A revoked key must not be the way to a new one."""
+    old = world.create()
+    world.revoke(old.key.id)
+    with pytest.raises(KeyNotUsable):
+        world.rotate(old.key.id)
+
+
+def test_revoking_twice_keeps_the_first_time(world: World) -> None:
+    """When a key stopped working is a fact."""
+    old = world.create()
+    first = world.revoke(old.key.id)
+    world.clock.advance(10)
+    assert world.revoke(old.key.id).revoked_at == first.revoked_at
+
+
+def test_an_unknown_key_is_told_as_such(world: World) -> None:
+    """With the command that lists those that there are."""
+    with pytest.raises(UnknownKey, match="keys list"):
+        world.revoke("key_none")
+
+
+@pytest.mark.parametrize("lifetime", [None, timedelta(days=9)])
+def test_a_key_that_is_rotated_twice_keeps_the_lifetime_it_was_made_with(
+    world: World, lifetime: timedelta | None
+) -> None:
+    """As after an answer that got lost: the overlap of the first time is no lifetime."""
+    old = world.create(lifetime=lifetime)
+    world.rotate(old.key.id)
+    second = world.rotate(old.key.id)
+    third = world.rotate(second.key.id)
+    for key in (second.key, third.key):
+        assert key.expires_at == (None if lifetime is None else world.now + lifetime)
+
+
+def test_a_revoked_key_does_not_come_back_with_the_clock(world: World) -> None:
+    """Of several servers one may be behind, and a clock can be set back."""
+    old = world.create()
+    world.revoke(old.key.id)
+    world.clock.advance(-3600)
+    assert not world.get(old.key.id).works_at(world.now)
+
+
+def test_a_key_that_another_server_is_revoking_gets_no_successor(url: URL, world: World) -> None:
+    """Both have read the key while it still worked: the revocation that came first counts."""
+    old = world.create()
+    engine = open_engine(url, Purpose.WRITE)
+
+    async def both() -> None:
+        with engine.begin() as other:
+            change = update(api_keys).where(api_keys.c.id == old.key.id)
+            other.execute(change.values(revoked_at=world.now))
+            rotating = asyncio.create_task(world.keys.rotate(old.key.id, HOUR))
+            await asyncio.sleep(0.1)  # by now it waits for the other transaction
+        with pytest.raises(KeyNotUsable):
+            await rotating
+
+    world.run(both())
+    engine.dispose()
+    assert world.run(world.keys.list(world.account)) == [world.get(old.key.id)]
+
+
+def test_every_act_on_a_key_is_written_down_once(world: World) -> None:
+    """Who, what and when, in the transaction that does it; what changed nothing is no act."""
+    old = world.create()
+    new = world.rotate(old.key.id)
+    for _ in range(2):
+        world.revoke(new.key.id)
+    with pytest.raises(KeyNotUsable):
+        world.rotate(new.key.id)
+    assert sorted(world.acts()) == sorted(
+        [
+            ("someone", "key_created", old.key.id),
+            ("someone", "key_rotated", old.key.id),
+            ("someone", "key_revoked", new.key.id),
+        ]
+    )
+
+
+LIFETIMES = st.none() | st.integers(1, 5).map(lambda hours: hours * HOUR)
+
+
+class KeyLives(RuleBasedStateMachine):
+    """Keys, and beside them what must be true of each, in a plain dictionary."""
+
+    made: Bundle[str] = Bundle("made")
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.oracle: dict[str, dict[str, Any]] = {}
+
+    def works(self, key_id: str) -> bool:
+        known = self.oracle[key_id]
+        return not known["revoked"] and (known["end"] is None or self.world.now < known["end"])
+
+    def note(self, new: NewKey, lifetime: timedelta | None) -> str:
+        end = None if lifetime is None else self.world.now + lifetime
+        self.oracle[new.key.id] = {"lifetime": lifetime, "end": end, "revoked": False}
+        return new.key.id
+
+    @rule(target=made, lifetime=LIFETIMES)
+    def create(self, lifetime: timedelta | None) -> str:
+        return self.note(self.world.create(lifetime=lifetime), lifetime)
+
+    @rule(target=made, key_id=made, overlap=st.integers(0, 3))
+    def rotate(self, key_id: str, overlap: int) -> str:
+        known, end = self.oracle[key_id], self.world.now + overlap * HOUR
+        if not self.works(key_id):
+            with pytest.raises(KeyNotUsable):
+                self.world.rotate(key_id, overlap * HOUR)
+            return key_id
+        new = self.note(self.world.rotate(key_id, overlap * HOUR), known["lifetime"])
+        known["end"] = end if known["end"] is None else min(known["end"], end)
+        return new
+
+    @rule(key_id=made)
+    def revoke(self, key_id: str) -> None:
+        self.world.revoke(key_id)
+        self.oracle[key_id]["revoked"] = True
+
+    @rule(hours=st.integers(-4, 6))
+    def set_the_clock(self, hours: int) -> None:
+        self.world.clock.advance(hours * 3600)
+
+    @invariant()
+    def each_key_works_just_as_long_as_it_should(self) -> None:
+        for key_id, known in self.oracle.items():
+            key = self.world.get(key_id)
+            assert (key.works_at(self.world.now), key.expires_at) == (
+                self.works(key_id),
+                known["end"],
+            )
+
+
+@on_sqlite
+def test_keys_live_as_long_as_they_were_made_to_live(database: Database, run: Run) -> None:
+    """In whatever order they are made, rotated and revoked, and wherever the clock goes."""
+    run_state_machine_as_test(
+        lambda: KeyLives(World(database, run)),  # type: ignore[arg-type]  # a factory will do
+        settings=settings(max_examples=30, stateful_step_count=20),
+    )

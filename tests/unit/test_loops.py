@@ -1,0 +1,76 @@
+"""The loops of a server: whatever goes wrong, they go on, and it can be seen."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any, Never
+
+import pytest
+from structlog.testing import capture_logs
+
+from countersign.errors import Overloaded, StorageUnavailable
+from countersign.services.loops import forever, restarted
+from tests.unit.support import run
+
+SECRET = "what a buyer typed"
+
+
+class Acts:
+    """Does one of these at each call, and stops the loop when none is left."""
+
+    def __init__(self, *acts: Callable[[], object]) -> None:
+        self._acts = list(acts)
+        self.paused = 0
+
+    async def __call__(self) -> None:
+        if not self._acts:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.sleep(1)
+        self._acts.pop(0)()
+
+    async def pause(self) -> None:
+        self.paused += 1
+
+
+def fails(error: BaseException) -> Callable[[], Never]:
+    def act() -> Never:
+        raise error
+
+    return act
+
+
+def until_cancelled(loop: Coroutine[Any, Any, Never]) -> list[Any]:
+    """What a loop logs until it is cancelled, which alone ends it."""
+    with capture_logs() as told, pytest.raises(asyncio.CancelledError):
+        run(loop)
+    return told
+
+
+def test_a_loop_goes_on_whatever_goes_wrong() -> None:
+    """A refusal is told by its code, everything else with its traceback and not its message."""
+    acts = Acts(fails(Overloaded()), list, fails(KeyError(SECRET)), list)
+    refusal, failure = until_cancelled(forever("sweeping", acts, acts.pause))
+    assert refusal == {"event": "sweeping_postponed", "code": "overloaded", "log_level": "warning"}
+    assert (failure["event"], failure["kind"]) == ("sweeping_failed", "KeyError")
+    told = "".join(traceback.format_exception(failure["exc_info"]))
+    assert "in act" in told
+    assert SECRET not in told
+    assert acts.paused == 4
+
+
+@pytest.mark.parametrize(
+    "end",
+    [list, fails(KeyError(SECRET)), fails(StorageUnavailable()), fails(asyncio.CancelledError())],
+)
+def test_a_loop_that_ends_is_begun_again(end: Callable[[], object]) -> None:
+    """By itself, by an error, by the database at the start, or by a task inside of it."""
+    acts, ended = Acts(end, end), Counter[str]()
+    told = until_cancelled(restarted("sweeping", acts, ended, acts.pause))
+    assert [(line["event"], line["loop"]) for line in told] == [("loop_ended", "sweeping")] * 2
+    assert ended == {"sweeping": 2}
+    assert SECRET not in repr(told)
