@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from countersign.errors import InvalidRequest
-from countersign.http.body import parse_body, path_to
+from countersign.http.body import parse_body
+from countersign.http.mistakes import path_to
 from countersign.http.sandbox_schemas import ClockAdvance, EventTrigger
 from countersign.http.schemas import AcknowledgmentRequest, BuyerVerificationRequest, Request
 
