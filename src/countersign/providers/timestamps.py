@@ -19,6 +19,7 @@ from rfc3161_client import (
 
 from countersign.domain.instant import rfc3339
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.timestamp import as_der
 from countersign.evidence.verification import CheckTimestamp
 
 _HASHES: Final = {
@@ -28,8 +29,6 @@ _HASHES: Final = {
 }
 
 
-_SETS: Final = frozenset({0x31, 0xA0, 0xA1})
-"""Tags of the members of a CMS SignedData that are sets: SET OF, certificates, and CRLs."""
 _GRANTED: Final = (0, 1)
 """The statuses of a response with a time-stamp: granted, and granted with changes."""
 _REASON_MAX: Final = 200
@@ -100,7 +99,7 @@ def _read(token: bytes) -> TimeStampResponse:
         try:
             response = decode_timestamp_response(token)
         except ValueError:  # rfc3161-client reads DER alone, and authorities may send BER
-            response = decode_timestamp_response(_sorted(token))
+            response = decode_timestamp_response(as_der(token))
         granted = response.status in _GRANTED and bool(response.tst_info.gen_time)
         said = ", ".join(map(str, response.status_string))
     except (ValueError, AttributeError, TypeError) as error:
@@ -110,41 +109,3 @@ def _read(token: bytes) -> TimeStampResponse:
         msg = f"the authority refuses: status {response.status}, {said[:_REASON_MAX]!a}"
         raise EvidenceError(msg)
     return response
-
-
-def _sorted(token: bytes) -> bytes:
-    """The same response with its certificates, and the other sets around them, in DER's order.
-
-    The signature is over neither of them, and the length of everything stays.
-
-    Raises:
-        ValueError: it is no response, or lengths are not definite.
-    """
-    (response,) = _elements(token)
-    _, (_, content_info) = _elements(response[1])
-    _, (_, explicit) = _elements(content_info)
-    (signed_data,) = _elements(explicit)
-    members = b"".join(
-        head + (b"".join(sorted(h + c for h, c in _elements(body))) if head[0] in _SETS else body)
-        for head, body in _elements(signed_data[1])
-    )
-    return token.removesuffix(signed_data[1]) + members
-
-
-def _elements(data: bytes) -> list[tuple[bytes, bytes]]:
-    """Of each element one after the other: tag with length, and content."""
-    found = []
-    while data:
-        if len(data) < 2:
-            msg = "an element without a length"
-            raise ValueError(msg)
-        start, length = 2, data[1]
-        if length >= 0x80:
-            start += length - 0x80
-            length = int.from_bytes(data[2:start], "big") if start > 2 else len(data)
-        if start + length > len(data):
-            msg = "an element without an end"
-            raise ValueError(msg)
-        found.append((data[:start], data[start : start + length]))
-        data = data[start + length :]
-    return found
