@@ -56,6 +56,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "log rotate-key": ("--yes",),
     "log recover": (),
     "vault status": (),
+    "database grants": ("--role", "countersign_app"),
     "vault rewrap": (),
     "vault rotate": ("--yes",),
     "erase": ("{ack_id}", "--yes"),
@@ -105,7 +106,7 @@ SERVERS: dict[str, tuple[str, ...]] = {
 # Where there is nothing to tell: nothing was sent yet, and the sandbox has no evidence.
 EMPTY = {"buyers evidence", "webhooks deliveries"}
 # These need no configuration; their arguments are right or not.
-BARE = {"verify", "simulate-provider"}
+BARE = {"verify", "simulate-provider", "database grants"}
 
 
 def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:
