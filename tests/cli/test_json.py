@@ -79,7 +79,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "notices check": ("{file}",),
     "notices diff": ("{notice_id}", "{version}", "{version}"),
     "notices publish": ("{file}",),
-    "notices review": ("{notice_id}", "--version", "{version}", "--by", "me", "--against", "{url}"),
+    "notices reinstate": ("{enjoined}", "--version", "2026-03", "--by", "me", "--against", "{url}"),
+    "notices review": ("{complete}", "--version", "2026-03", "--by", "me", "--against", "{url}"),
     "notices withdraw": ("{notice_id}", "--version", "{version}", "--yes"),
     "simulate-provider": ("stripe", "--credentials"),
     "webhooks list": ("--account", "{owner}"),
@@ -201,6 +202,19 @@ def event_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     return made
 
 
+def complete(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Publish a notice that lacks nothing."""
+    bench.run("notices", "publish", there_is["file"])
+    return "storage-law"
+
+
+def enjoined(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Publish a notice, and have a court stop it."""
+    notice_id = complete(bench, there_is)
+    bench.run("notices", "withdraw", notice_id, "--version", "2026-03", "--enjoined", "--yes")
+    return notice_id
+
+
 def now(_bench: Bench, _there_is: Mapping[str, str]) -> str:
     """Give the time."""
     return rfc3339(datetime.now(UTC))
@@ -210,15 +224,8 @@ def now(_bench: Bench, _there_is: Mapping[str, str]) -> str:
 MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
     made.__name__: made
     for made in (
-        verifying,
-        credentials,
-        revoked,
-        moved,
-        replaced_key,
-        endpoint_id,
-        owner,
-        event_id,
-        now,
+        *(verifying, credentials, revoked, moved, replaced_key, endpoint_id, owner, event_id),
+        *(complete, enjoined, now),
     )
 }
 
