@@ -465,8 +465,8 @@ def test_what_an_operator_sets_for_an_account_counts_for_its_next_clearance(
     rows = checkout.operator.rows(
         "SELECT action, details FROM audit_log WHERE subject = :id", id=account
     )
-    assert [row["action"] for row in rows] == ["clearance_settings_changed"]
-    assert "3600" in rows[0]["details"]
+    assert [row["action"] for row in rows] == ["account_created", "clearance_settings_changed"]
+    assert "3600" in rows[-1]["details"]
 
 
 def test_settings_out_of_bounds_are_refused(checkout: Checkout) -> None:

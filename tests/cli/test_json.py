@@ -39,6 +39,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
         *("{moved}", "10001", "--document", "a utility bill", "--reason", "case 7", "--yes"),
     ),
     "buyers evidence": ("{cbid}", "--reason", "case 7"),
+    "audit": (),
     "buyers audit": (),
     "clearances keys": (),
     "clearances rotate-key": ("--mode", "test", "--yes"),

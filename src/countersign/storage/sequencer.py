@@ -73,7 +73,7 @@ class Waiting(NamedTuple):
     digest: bytes
 
 
-class _KeysChanged(SealingSuspended):
+class _KeysChanged(Exception):
     """The log has other keys than this process has read; the next turn seals with them."""
 
 
