@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "buyers reinstate": ("{revoked}", "--reason", "case 7"),
     "buyers evidence": ("{cbid}", "--reason", "case 7"),
     "buyers audit": (),
+    "audit": (),
     "clearances keys": (),
     "clearances rotate-key": ("--mode", "test", "--yes"),
     "clearances withdraw-key": ("{replaced_key}", "--yes"),
