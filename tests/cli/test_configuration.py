@@ -28,6 +28,8 @@ MISTAKES = {
     "METRICS_HOST": "metrics.example.com",
     "SECURITY_CONTACT": "security@example.com",
     "WORKERS": "2",
+    "PROVIDER_CONCURRENCY": "0",
+    "PROVIDER_PROXY_URL": "proxy.example.com",
 }
 
 
@@ -51,7 +53,13 @@ def test_each_mistake_is_found_on_its_own(bench: Bench, name: str) -> None:
 
 def test_every_setting_that_can_be_wrong_is_tried_here() -> None:
     # Any text is a path.
-    paths = {"data_dir", "secret_key_file", "log_head_dir", "witness_policy_file"}
+    paths = {
+        "data_dir",
+        "secret_key_file",
+        "log_head_dir",
+        "witness_policy_file",
+        "provider_ca_file",
+    }
     assert {name.lower() for name in MISTAKES} == set(SETTINGS) - paths
 
 

@@ -41,7 +41,6 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "buyers evidence": ("{cbid}", "--reason", "case 7"),
     "audit": (),
     "buyers audit": (),
-    "audit": (),
     "clearances keys": (),
     "clearances rotate-key": ("--mode", "test", "--yes"),
     "clearances withdraw-key": ("{replaced_key}", "--yes"),

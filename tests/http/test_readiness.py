@@ -67,17 +67,25 @@ def test_a_server_whose_disk_is_full_is_not_ready(server: tuple[Server, str]) ->
         assert acknowledge(client).status_code == 200
 
 
-def test_a_server_that_cannot_keep_its_heads_is_not_ready(server: tuple[Server, str]) -> None:
-    """What it accepts could not be proved; when they can be kept again, it is ready."""
+def test_a_server_that_cannot_keep_its_heads_says_so_and_stays_in_service(
+    server: tuple[Server, str],
+) -> None:
+    """Trouble with sealing refuses no act: what is accepted meanwhile is proved later."""
     started, key = server
     heads = started.deployment.data_dir / "heads"
     with started.client(key) as client:
+
+        def sealing() -> str:
+            checks: dict[str, str] = client.get("/readyz").raise_for_status().json()["checks"]
+            return checks["sealing"]
+
         heads.rename(heads.with_name("moved"))
         heads.write_text("in the way")
-        wait_until(lambda: not ready(client), "not ready")
+        wait_until(lambda: sealing() == "head_unavailable", "reported")
+        assert acknowledge(client).status_code == 200
         heads.unlink()
         heads.with_name("moved").rename(heads)
-        wait_until(lambda: ready(client), "ready again")
+        wait_until(lambda: sealing() == "ok", "ok again")
 
 
 @pytest.mark.postgres

@@ -23,31 +23,37 @@ class Readiness:
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._looked_at = float("-inf")
-        self._trouble: str | None = None
+        self._writes = True
+        self._keeps_heads = True
 
-    async def __call__(self) -> None:
-        """Return if writing works, or did a second ago.
+    async def __call__(self) -> bool:
+        """Return if writing works, or did a second ago: whether checkpoints can be kept, too.
 
         Raises:
-            StorageUnavailable: it does not.
+            StorageUnavailable: the database cannot be written.
         """
         async with self._one_at_a_time:
             if self._clock.monotonic() - self._looked_at >= _FRESH_SECONDS:
-                self._trouble = await self._try()
+                self._writes = await self._can_write()
+                self._keeps_heads = await self._can_keep_heads()
                 self._looked_at = self._clock.monotonic()
-        if self._trouble is not None:
-            raise StorageUnavailable(self._trouble, retry_after=_RETRY_SECONDS)
+        if not self._writes:
+            raise StorageUnavailable("The database cannot be written.", retry_after=_RETRY_SECONDS)
+        return self._keeps_heads
 
-    async def _try(self) -> str | None:
+    async def _can_write(self) -> bool:
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await self._store.try_writing()
         except (Overloaded, TimeoutError):
             pass  # much to do, or a command holds the lock: that passes by itself
         except CountersignError:
-            return "The database cannot be written."
+            return False
+        return True
+
+    async def _can_keep_heads(self) -> bool:
         try:
             await asyncio.to_thread(self._heads.check)
         except HeadUnavailable:
-            return "The last published checkpoints cannot be kept."
-        return None
+            return False
+        return True

@@ -27,14 +27,16 @@ async def readiness(deployment: Deployment, _call: Call) -> Reply:
     try:
         async with asyncio.timeout(_READY_DEADLINE_SECONDS):
             await deployment.registry.notice_ids()
-            await deployment.readiness()
+            keeps_heads = await deployment.readiness()
     except StorageUnavailable:
         raise
     except (CountersignError, TimeoutError):
         raise StorageUnavailable from None
-    # While sealing is suspended, acknowledgments are accepted: that is reported, and is no reason
-    # to take the server out of service.
-    sealing = "suspended" if deployment.seal_log.suspended else "ok"
+    # Whatever keeps sealing waiting, acknowledgments are accepted: that is reported, and is no
+    # reason to take the server out of service.
+    sealing = "ok" if keeps_heads else "head_unavailable"
+    if deployment.seal_log.suspended:
+        sealing = "suspended"
     checks = {"database": "ok", "sealing": sealing}
     return Reply(encode(schemas.Readiness(status="ready", checks=checks)))
 
