@@ -146,7 +146,7 @@ def prepared(vendor: LiveVendor) -> Known:
             "notice_id": ["ab1263"],
             "verification_id": [row["id"] for row in vendor.rows("verifications")],
             "/v1/log/{path*}": [f"{log}/{tile}" for log in logs for tile in tiles],
-            "/docs/{path*}": ["integrate", "search.json"],
+            "/docs/{path*}": ["integrate"],
             "/v1/provider_webhooks/{path*}": [f"{vendor.playing.name}/{vendor.account_id}"],
         }
     )
