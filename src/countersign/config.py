@@ -1,6 +1,6 @@
 """Settings: `COUNTERSIGN_*` variables, or one TOML file, or both (a variable wins).
 
-Everything is judged at once, at start, and all mistakes are reported together.
+All settings are checked at start, and all mistakes are reported together.
 """
 
 import os
@@ -33,7 +33,7 @@ _RATE: Final = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})\Z")
 
 
 _Given: TypeAlias = tuple[str, str | None]
-"""Where a value was given, and its text."""
+"""Where a value is set, and its text."""
 
 
 class Rate(NamedTuple):
@@ -77,7 +77,7 @@ class Settings:
 
 
 class Setting(NamedTuple):
-    """One setting: how it is written, what it is without being set, and what it is for."""
+    """One setting: how to read it, its default and an example, and its meaning."""
 
     read: Callable[[str], object]
     default: str | None
@@ -86,7 +86,7 @@ class Setting(NamedTuple):
 
 
 def _database_url(text: str) -> str:
-    # The rest of it is the driver's business; it may hold a password, so it is not repeated.
+    # The driver checks the rest. The URL may hold a password, so no message repeats it.
     if not text.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
         msg = "a URL such as postgresql://user@host/name; leave it out for the embedded database"
         raise ValueError(msg)
@@ -111,11 +111,11 @@ def _host(text: str) -> str:
 
 
 def _url(text: str) -> str:
-    # It goes into headers, so only what can do no harm there.
+    # The URL goes into headers, so only harmless characters are allowed.
     match = _URL.match(text)
     host = text.partition("://")[2].partition("/")[0]
     if match is None or int(match[1] or 1) > _PORT_MAX or is_wildcard(host):
-        msg = "an address that clients can reach, such as https://countersign.example.com"
+        msg = "a URL that clients can reach, such as https://countersign.example.com"
         raise ValueError(msg)
     return text.rstrip("/")
 
@@ -123,7 +123,7 @@ def _url(text: str) -> str:
 def _urls(text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not all(part.startswith(("https://", "http://")) and part.isprintable() for part in found):
-        msg = "addresses that begin with https://, separated by commas"
+        msg = "URLs that begin with https://, separated by commas"
         raise ValueError(msg)
     return found
 
@@ -177,7 +177,7 @@ def _proxy(text: str) -> str:
         fine = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
         if fine and text.isprintable() and not (parts.path + parts.query + parts.fragment):
             return text
-    except ValueError:  # it may hold a password, so nothing of it is repeated
+    except ValueError:  # the URL may hold a password, so no message repeats it
         pass
     msg = "the URL of a proxy, such as http://proxy.internal:3128"
     raise ValueError(msg)
@@ -185,7 +185,7 @@ def _proxy(text: str) -> str:
 
 def _contact(text: str) -> str:
     if not text.startswith(("https://", "mailto:", "tel:")) or not text.isprintable():
-        msg = "an address that begins with https://, mailto: or tel:"
+        msg = "a URI that begins with https://, mailto: or tel:"
         raise ValueError(msg)
     return text
 
@@ -195,7 +195,7 @@ def _key_source(text: str) -> str:
     if scheme not in {"file", "env", "command"} or not rest.strip():
         msg = "file:PATH, env:NAME or command:PROGRAM ARGUMENT…"
         raise ValueError(msg)
-    if scheme == "command" and not shlex.split(rest):  # ValueError where quotes are open
+    if scheme == "command" and not shlex.split(rest):  # ValueError if a quote is not closed
         raise ValueError(text)
     return text
 
@@ -233,44 +233,46 @@ SETTINGS: Final[dict[str, Setting]] = {
         _database_url,
         None,
         "postgresql://countersign@db1,db2/countersign?target_session_attrs=read-write",
-        "PostgreSQL database. Left out: the embedded SQLite database in the data directory.",
+        "URL of the PostgreSQL database. If omitted: the embedded SQLite database in the data "
+        "directory.",
     ),
     "secret_key_file": Setting(
         Path,
         None,
         "/run/secrets/countersign",
-        "File with the deployment's secret key. Left out: `secret.key` in the data directory. "
-        "All servers of a deployment need the same one.",
+        "File with the deployment's secret key. If omitted: `secret.key` in the data directory. "
+        "All servers of a deployment need the same key.",
     ),
     "key_encryption_key": Setting(
         _key_source,
         None,
         "command:/usr/local/bin/fetch-key countersign",
-        "Where the key-encryption key comes from: `file:PATH`, `env:NAME`, or `command:PROGRAM "
-        "ARGUMENT…`, which prints it. Left out: `key-encryption.key` in the data directory.",
+        "Source of the key-encryption key: `file:PATH`, `env:NAME`, or `command:PROGRAM "
+        "ARGUMENT…`, which prints the key. If omitted: `key-encryption.key` in the data directory.",
     ),
     "log_head_dir": Setting(
         Path,
         None,
         "/mnt/elsewhere/countersign-heads",
-        "Directory for the last published checkpoint of each log, by which a restored database is "
-        "noticed. Left out: `heads` in the data directory, which a restore of the whole directory "
-        "takes along.",
+        "Directory for the last published checkpoint of each log, which reveals that an older "
+        "database was restored. If omitted: `heads` in the data directory; a restore of the whole "
+        "directory then replaces these files, too, and is not noticed.",
     ),
     "witness_policy_file": Setting(
         Path,
         None,
         "/etc/countersign/witnesses.policy",
-        "File with `witness`, `group` and `quorum` lines (c2sp.org/tlog-policy): witnesses with a "
-        "URL are asked to cosign live checkpoints, and the lines become part of the policy, "
+        "File with `witness`, `group` and `quorum` lines (c2sp.org/tlog-policy). The server asks "
+        "witnesses with a URL to cosign live checkpoints. The lines become part of the policy, "
         "without comments and URLs.",
     ),
     "timestamp_urls": Setting(
         _urls,
         "",
         "https://tsa.example.com/tsr",
-        "Time-stamp authorities (RFC 3161), separated by commas, that are asked every five minutes "
-        "to stamp the newest live checkpoint. Needs the package `rfc3161-client`.",
+        "URLs of time-stamp authorities (RFC 3161), separated by commas. Every five minutes the "
+        "server requests a time-stamp of the newest live checkpoint. Needs the package "
+        "`rfc3161-client`.",
     ),
     "host": Setting(_host, "127.0.0.1", "0.0.0.0", "Address to listen on."),  # noqa: S104 - an example in the documentation
     "port": Setting(_port, "8080", "8080", "Port to listen on."),
@@ -278,21 +280,23 @@ SETTINGS: Final[dict[str, Setting]] = {
         _url,
         None,
         "https://countersign.example.com",
-        "How clients reach the service: links, tokens and the names of the logs are made from it. "
-        "Left out: host and port. It must be set where `COUNTERSIGN_HOST` is not a loopback "
+        "URL at which clients reach the service. Links, tokens and the names of the logs are made "
+        "from it. If omitted: host and port. Required if `COUNTERSIGN_HOST` is not a loopback "
         "address.",
     ),
     "trusted_proxies": Setting(
         _networks,
         "",
         "10.0.0.0/8,192.0.2.7",
-        "This deployment's own proxies: they are removed from the right of the forwarding header.",
+        "Addresses or networks of this deployment's own proxies, separated by commas. They are "
+        "removed from the right end of the forwarding header.",
     ),
     "client_ip_header": Setting(
         _header,
         "X-Forwarded-For",
         "Forwarded",
-        "Header from which an omitted `ip` is taken; `Forwarded` is read by RFC 7239.",
+        "Header that provides the buyer's address if a request omits `ip`. `Forwarded` is parsed "
+        "by RFC 7239.",
     ),
     "rate_limit": Setting(
         _rate, "6000/60", "600/60", "Requests/seconds allowed per API key, or `off`."
@@ -301,26 +305,27 @@ SETTINGS: Final[dict[str, Setting]] = {
         _zone,
         "America/Los_Angeles",
         "America/Los_Angeles",
-        "Zone in which days begin: a notice is in force from 0:00 of `effective_from` here.",
+        "Time zone in which a day begins: a notice is in force from 0:00 on `effective_from` in "
+        "this zone.",
     ),
     "minimum_age": Setting(
         _between(AGE_MIN, AGE_MAX),
         str(AGE_MIN),
         "21",
-        "Age in years that every live verification has to prove. Accounts may ask for more.",
+        "Age in years that every live verification has to prove. Accounts can require more.",
     ),
     "verification_days": Setting(
         _between(1, VALIDITY_DAYS_MAX),
         str(VALIDITY_DAYS_MAX),
         "180",
-        "Days for which a live verification counts at most. Accounts may ask for fewer.",
+        "Longest time in days that a live verification counts. Accounts can require less.",
     ),
     "evidence_days": Setting(
         _between(0, _EVIDENCE_DAYS_MAX),
         "90",
         "30",
         "Days for which the evidence of a live verification is kept after the verification can no "
-        "longer count. `countersign retention run` erases it then.",
+        "longer count. After that `countersign retention run` erases the evidence.",
     ),
     "failed_evidence_days": Setting(
         _between(0, _EVIDENCE_DAYS_MAX),
@@ -332,56 +337,58 @@ SETTINGS: Final[dict[str, Setting]] = {
         _between(1, _PROVIDER_CONCURRENCY_MAX),
         "64",
         "16",
-        "Requests to an identity provider at the same time, for each account and server. A request "
-        "that finds no place within 2 seconds is a 503.",
+        "Maximum of concurrent requests to an identity provider, for each account and server. A "
+        "request that gets no slot within 2 seconds returns 503.",
     ),
     "provider_proxy_url": Setting(
         _proxy,
         None,
         "http://proxy.internal:3128",
-        "Forward proxy (CONNECT) to the identity providers; it may hold a user and a password. "
-        "Left out: they are reached directly.",
+        "URL of the forward proxy (CONNECT) to the identity providers; it may contain a user and a "
+        "password. If omitted: the server connects directly.",
     ),
     "provider_ca_file": Setting(
         Path,
         None,
         "/etc/ssl/certs/private-ca.pem",
-        "File with certificates (PEM) of authorities that are trusted for identity providers and "
-        "their proxy, in addition to those of the system.",
+        "File with certificates (PEM) of authorities to trust for identity providers and their "
+        "proxy, in addition to those of the system.",
     ),
     "metrics_port": Setting(
         _port,
         None,
         "9090",
-        "Port for `/metrics`. Left out: no metrics are served.",
+        "Port for `/metrics`. If omitted: no metrics are served.",
     ),
     "metrics_host": Setting(
         _host,
         "127.0.0.1",
         "10.0.0.5",
-        "Address to listen on for `/metrics`. They say how much business is done, to whoever asks: "
-        "let only your monitoring reach it.",
+        "Address to listen on for `/metrics`. Metrics need no key and reveal how much business is "
+        "done: let only your monitoring reach this address.",
     ),
     "security_contact": Setting(
         _contact,
         None,
         "mailto:security@example.com",
-        "Contact in `/.well-known/security.txt`. Left out: that address answers 404.",
+        "Contact in `/.well-known/security.txt`. If omitted: that path returns 404.",
     ),
     "webhook_timeout_seconds": Setting(
         _webhook_timeout,
         "15",
         "10",
-        "How long a webhook's receiver may take, from the connection to the end of its answer.",
+        "Time limit for a webhook's receiver, from the connection to the end of its response.",
     ),
     "webhook_allow_private": Setting(
         _flag,
         "false",
         "true",
         "`true`: webhooks may go to plain HTTP and to addresses that are not public, such as this "
-        "machine. For development only: it lets vendors make the server call what is inside.",
+        "machine. For development only: vendors could make the server call internal services.",
     ),
-    "workers": Setting(_workers, "1", "1", "Server processes. Must be 1 in this release."),
+    "workers": Setting(
+        _workers, "1", "1", "Number of server processes. Must be 1 in this release."
+    ),
 }
 """Every setting, in the order of docs/configuration.md, which is checked against this table."""
 
@@ -395,7 +402,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     mistakes: list[str] = []
     given = _from_file(environment.get(FILE_VARIABLE), mistakes)
     for name, text in environment.items():
-        # An empty variable is one that is not set: that is how compose files leave one out.
+        # An empty variable counts as not set: that is how compose files omit one.
         if name.startswith(PREFIX) and name != FILE_VARIABLE and text:
             given[name.removeprefix(PREFIX).lower()] = (name, text)
     values: dict[str, Any] = {}
@@ -406,12 +413,12 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         except ValueError as error:
             mistakes.append(f"{origin}: expected {error}")
     if values.get("metrics_port") is not None and values["metrics_port"] == values.get("port"):
-        mistakes.append(f"{PREFIX}METRICS_PORT: expected another port than {PREFIX}PORT")
+        mistakes.append(f"{PREFIX}METRICS_PORT: expected a port other than {PREFIX}PORT")
     if values.get("host") and "public_url" in values:
         host = values["host"]
         if values["public_url"] is None and not is_loopback(host):
             mistakes.append(
-                f"{PREFIX}PUBLIC_URL: expected the address by which clients reach the service, "
+                f"{PREFIX}PUBLIC_URL: expected the URL at which clients reach the service, "
                 f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
                 "from it"
             )
@@ -428,7 +435,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The `COUNTERSIGN_*` variables that are no settings: perhaps typing errors.
+    """The `COUNTERSIGN_*` variables that are not settings: perhaps typing errors.
 
     They do not stop a server, because a shell may hold variables for clients (such as a key for
     examples) or for a newer release.
@@ -454,7 +461,7 @@ def _from_file(path: str | None, mistakes: list[str]) -> dict[str, _Given]:
     for key, value in table.items():
         origin = f"{path}: {key}"
         if key not in SETTINGS:
-            mistakes.append(f"{origin}: there is no such setting")
+            mistakes.append(f"{origin}: unknown setting")
         elif isinstance(value, bool) or not isinstance(value, str | int | list):
             mistakes.append(f"{origin}: expected a string, a number or a list of strings")
         else:
