@@ -42,7 +42,7 @@ def test_every_example_does_what_the_page_shows(tmp_path: Path) -> None:
 
 def test_the_tables_list_everything_there_is() -> None:
     """Every session, every fault, every operation with its command; and nothing else."""
-    sessions = [row[0].strip("`") for row in PAGE.rows("## Sessions that play a part")]
+    sessions = [row[0].strip("`") for row in PAGE.rows("## Sessions that simulate an outcome")]
     assert sessions[1:] == list(SCRIPT)
     faults = [row[0].strip("`") for row in PAGE.rows("## Faults of the provider")]
     assert faults == [fault.value for fault in Fault]

@@ -199,17 +199,17 @@ STEPS: Final = (
         check="clearance_first",
     ),
     Step(
-        ask="Place another order. Its acknowledgment is refused once: the text has changed.",
+        ask="Place another order. Its acknowledgment is refused once: the notice has changed.",
         check="refusal_handled",
         provocation=Provocation.ACKNOWLEDGMENT_REFUSED,
     ),
     Step(
-        ask="Place an order of a buyer not yet verified. The identity provider is down once.",
+        ask="Place an order for a buyer not yet verified. The identity provider is down once.",
         check="unavailable_handled",
         provocation=Provocation.PROVIDER_UNAVAILABLE,
     ),
     Step(
-        ask="Place another order. The answer to its acknowledgment gets lost.",
+        ask="Place another order. The response to its acknowledgment is lost.",
         check="timeout_repeated",
         provocation=Provocation.ANSWER_WITHHELD,
     ),

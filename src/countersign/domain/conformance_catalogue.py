@@ -43,11 +43,11 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
     (
         Check(
             id="refusal_handled",
-            title="A refused acknowledgment is collected anew",
-            provoked="one acknowledgment is answered 409 `notice_version_mismatch`",
+            title="A refused acknowledgment is collected again",
+            provoked="one acknowledgment gets 409 `notice_version_mismatch`",
             advice=(
                 "After a refusal, fetch the notice again, show it, and collect the initials "
-                "anew. Do not go on without an `ack_id`."
+                "again. Do not go on without an `ack_id`."
             ),
             page="docs/integrate.md#errors",
             not_judged="Whether the buyer saw the text again.",
@@ -59,10 +59,10 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
             id="unavailable_handled",
             title="Nothing goes on while the identity provider is down",
             provoked=(
-                "one verification is answered 503 `provider_unavailable`, "
+                "one verification gets 503 `provider_unavailable`, "
                 f"`Retry-After: {RETRY_AFTER_SECONDS}`"
             ),
-            advice="Ask again after `Retry-After`, and go on only with a verified buyer.",
+            advice="Try again after `Retry-After`, and go on only with a verified buyer.",
             page="docs/integrate.md#is-the-buyer-verified",
         ),
         requests.unavailable_handled,
@@ -70,9 +70,9 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
     (
         Check(
             id="timeout_repeated",
-            title="A lost answer is asked for again",
-            provoked="one acknowledgment is stored, and its answer does not come",
-            advice="Repeat the request as it was: the same body, the same `Idempotency-Key`.",
+            title="A request whose response was lost is repeated",
+            provoked="one acknowledgment is stored, and its response is withheld",
+            advice="Repeat the same request: the same body, the same `Idempotency-Key`.",
             page="docs/integrate.md#retries",
         ),
         requests.timeout_repeated,
@@ -80,11 +80,11 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
     (
         Check(
             id="idempotency_keys",
-            title="Each act has an Idempotency-Key of its own",
+            title="Each operation has its own Idempotency-Key",
             provoked="",
             advice=(
-                "Make a new key for each act, and keep it until there is a response. Make that of "
-                "a verification from its identity session: a new session needs a new key."
+                "Make a new key for each operation, and keep it until you have a response. Make the"
+                " key of a verification from its identity session: a new session needs a new key."
             ),
             page="docs/integrate.md#retries",
         ),
@@ -93,11 +93,11 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
     (
         Check(
             id="clearance_first",
-            title="A clearance is asked before an order ships",
+            title="A clearance is requested before an order ships",
             provoked="",
             advice=(
-                "Ask with the acknowledgment, buyer and session of this very order, ship after "
-                "`cleared` is true, and report it."
+                "Send the acknowledgment, buyer and session of this order, ship only after "
+                "`cleared` is true, and report the shipment."
             ),
             page="docs/clearances.md#one-acknowledgment-one-buyer-one-order",
             not_judged="What left the warehouse without a report.",
@@ -109,7 +109,7 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
             id="not_cleared_kept",
             title="An order that is not cleared is kept back",
             provoked="one clearance is judged as if the buyer were in `requires_input`",
-            advice="Look at `cleared`, not at the status 200. Act on `reasons`, then ask again.",
+            advice="Check `cleared`, not the status 200. Act on `reasons`, then request it again.",
             page="docs/clearances.md#reasons",
             not_judged="What left the warehouse without a report.",
         ),
@@ -118,9 +118,9 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
     (
         Check(
             id="webhook_duplicate",
-            title="An event that comes twice is accepted twice, and acted on once",
+            title="An event that arrives twice is accepted twice, and processed once",
             provoked="a message is sent to each endpoint twice, with the same `webhook-id`",
-            advice="Answer 2xx, and remember the `webhook-id` in the transaction that acts on it.",
+            advice="Return 2xx, and store the `webhook-id` in the transaction that processes it.",
             page="docs/webhooks.md#receive",
             not_judged="What the second message did inside your systems.",
         ),
@@ -129,9 +129,9 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
     (
         Check(
             id="webhook_signature",
-            title="A message that is not signed by us is refused",
-            provoked="messages unsigned, signed by a stranger, and with another body are sent",
-            advice="Verify the signature over the exact bytes of the body; answer 400 otherwise.",
+            title="A message that we did not sign is refused",
+            provoked="messages are sent unsigned, signed by a stranger, and with another body",
+            advice="Verify the signature over the exact bytes of the body; return 400 otherwise.",
             page="docs/webhooks.md#verify",
         ),
         messages.signature_checked,
@@ -141,7 +141,7 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
             id="webhook_timestamp",
             title="A message that was signed long ago is refused",
             provoked="a message is sent that was properly signed an hour ago",
-            advice="Refuse a `webhook-timestamp` more than five minutes from now; answer 400.",
+            advice="Refuse a `webhook-timestamp` more than five minutes from now; return 400.",
             page="docs/webhooks.md#verify",
         ),
         messages.age_checked,

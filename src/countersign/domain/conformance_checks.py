@@ -92,14 +92,14 @@ def refusal_handled(history: History) -> Finding:  # noqa: PLR0911 - one for eac
     going_on = _first(one for one in after if one.operation == CLEAR and order.has(one))
     if going_on and (again is None or _is_before(after, going_on, again)):
         return failed(
-            "Its order went on: a clearance was asked without a new acknowledgment.",
+            "Its order went on: a clearance was requested without a new acknowledgment.",
             refused,
             going_on,
         )
     if again is None:
         return not_seen(
-            "No new acknowledgment came with its session_id or cbid: it was given up, or begun "
-            "anew in a way that nothing ties to it."
+            "No new acknowledgment came with its session_id or cbid: the order was given up, or "
+            "started again under other identifiers."
         )
     fetched = was_fetched_again(history, order, refused, again)
     if fetched is False:
@@ -136,7 +136,7 @@ def unavailable_handled(history: History) -> Finding:  # noqa: PLR0911 - one for
     }
     going_on = _first(one for one in between if one.operation == CLEAR and one.buyer not in known)
     if going_on:
-        return failed("A clearance was asked for a buyer whom nobody had verified.", going_on)
+        return failed("A clearance was requested for a buyer who was not verified.", going_on)
     if again is None:
         return not_seen(
             "No verification came again with its Idempotency-Key or its own identity session."
@@ -144,22 +144,22 @@ def unavailable_handled(history: History) -> Finding:  # noqa: PLR0911 - one for
     waited = _seconds(down, again)
     if again.at - down.at < _EARLY:
         return failed(
-            f"It came back after {waited} s, before the {RETRY_AFTER_SECONDS} s of Retry-After.",
+            f"It was repeated after {waited} s, before the {RETRY_AFTER_SECONDS} s of Retry-After.",
             down,
             again,
         )
     if not any(one.status == 200 for one in tries):
         if tries[-1].status >= 500:
-            return not_seen(f"It came back after {waited} s, and had no answer in this run.")
-        return failed(f"It came back, and was refused: {tries[-1].code}.", down, tries[-1])
-    return passed(f"It came back after {waited} s; nothing was cleared meanwhile.", down, again)
+            return not_seen(f"It was repeated after {waited} s, and had no response in this run.")
+        return failed(f"It was repeated, and was refused: {tries[-1].code}.", down, tries[-1])
+    return passed(f"It was repeated after {waited} s; nothing was cleared in between.", down, again)
 
 
 def timeout_repeated(history: History) -> Finding:
     """Judge whether a lost answer is asked for again, rather than the act done twice."""
     lost = history.provoked(Provocation.ANSWER_WITHHELD)
     if lost is None:
-        return not_seen("No acknowledgment was stored whose answer could get lost.")
+        return not_seen("No acknowledgment was stored whose response could be withheld.")
     after, order = history.after(lost), order_of(history, lost)
     same = [
         one
@@ -183,7 +183,7 @@ def timeout_repeated(history: History) -> Finding:
         one for one in after if one.operation == CLEAR and _has_same(order.session, one.session)
     )
     if going_on and (replay is None or _is_before(after, going_on, replay)):
-        return failed("Its order went on without an answer.", lost, going_on)
+        return failed("Its order went on without a response.", lost, going_on)
     if replay is None:
         return not_seen("It was not sent again with its key, nor anything with its session_id.")
     return passed_if_lasting(
@@ -259,13 +259,14 @@ def not_cleared_kept(history: History) -> Finding:
         return failed(f"{many(len(shipped), 'report')} came for what was not cleared.", *shipped)
     refused = history.provoked(Provocation.ORDER_NOT_CLEARED)
     if refused is None:
-        return not_seen("No clearance was asked that could be refused.")
+        return not_seen("No clearance was requested that could be refused.")
     asked_again = any(
         one.operation == CLEAR and _has_same(refused.session, one.session)
         for one in history.after(refused)
     )
-    then = "asked again later" if asked_again else "left as it was"
-    return passed_if_lasting(history, refused, f"No shipping was reported for it; it was {then}.")
+    requested = "requested again later" if asked_again else "not requested again"
+    seen = f"No shipping was reported for it; its clearance was {requested}."
+    return passed_if_lasting(history, refused, seen)
 
 
 def _first(found: Iterable[Observation]) -> Observation | None:

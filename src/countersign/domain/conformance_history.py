@@ -52,7 +52,7 @@ def passed_if_lasting(history: History, since: Observation, seen: str) -> Findin
     return Finding(
         verdict=Verdict.NOT_SEEN,
         seen=(
-            f"{seen} But it was watched for {watched.total_seconds():.1f} s only, "
+            f"{seen} But it was watched for only {watched.total_seconds():.1f} s, "
             f"not for {history.linger.total_seconds():g} s."
         ),
         at=_times((since,)),

@@ -134,8 +134,8 @@ class RunConformance:
         reaction = min(conduct.linger, _REACTION)
         seconds = PROBING_SECONDS + 2 * reaction.total_seconds()
         tell(
-            "Sending messages, good and bad, to the webhook endpoints of the account's test mode: "
-            f"{seconds:.0f} s for each endpoint. Wait with the next order."
+            "Sending genuine and false messages to the webhook endpoints of the account's test "
+            f"mode: {seconds:.0f} s for each endpoint. Wait with the next order."
         )
         probes = self._probe(conduct.run.account_id, conduct.note, reaction=reaction)
         if not await conduct.unless_stopped(probes):
@@ -236,7 +236,7 @@ class _Conduct:
                 return
             if not told:
                 seconds = (max(due) - self.now()).total_seconds()
-                tell(f"Watching for {seconds:.0f} s more what comes of it. Go on as usual.")
+                tell(f"Watching for {seconds:.0f} s more. Go on as usual.")
                 told = True
             await self._pause()
 
