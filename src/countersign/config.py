@@ -115,7 +115,7 @@ def _url(text: str) -> str:
     match = _URL.match(text)
     host = text.partition("://")[2].partition("/")[0]
     if match is None or int(match[1] or 1) > _PORT_MAX or is_wildcard(host):
-        msg = "an address that clients can reach, such as https://countersign.example.com"
+        msg = "a URL that clients can reach, such as https://countersign.example.com"
         raise ValueError(msg)
     return text.rstrip("/")
 
@@ -123,7 +123,7 @@ def _url(text: str) -> str:
 def _urls(text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not all(part.startswith(("https://", "http://")) and part.isprintable() for part in found):
-        msg = "addresses that begin with https://, separated by commas"
+        msg = "URLs that begin with https://, separated by commas"
         raise ValueError(msg)
     return found
 
@@ -132,7 +132,7 @@ def _networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
-        msg = "addresses or networks separated by commas, such as 10.0.0.0/8,192.0.2.7"
+        msg = "IP addresses or networks separated by commas, such as 10.0.0.0/8,192.0.2.7"
         raise ValueError(msg) from None
 
 
@@ -185,7 +185,7 @@ def _proxy(text: str) -> str:
 
 def _contact(text: str) -> str:
     if not text.startswith(("https://", "mailto:", "tel:")) or not text.isprintable():
-        msg = "an address that begins with https://, mailto: or tel:"
+        msg = "a URL that begins with https://, mailto: or tel:"
         raise ValueError(msg)
     return text
 
@@ -216,7 +216,9 @@ def _flag(text: str) -> bool:
 
 def _workers(text: str) -> int:
     if text != "1":
-        msg = "1: this release has one process per server; on PostgreSQL start more servers instead"
+        msg = (
+            "1: this release runs one process per server; on PostgreSQL start more servers instead"
+        )
         raise ValueError(msg)
     return 1
 
@@ -253,24 +255,24 @@ SETTINGS: Final[dict[str, Setting]] = {
         Path,
         None,
         "/mnt/elsewhere/countersign-heads",
-        "Directory for the last published checkpoint of each log, by which a restored database is "
-        "noticed. Left out: `heads` in the data directory, which a restore of the whole directory "
-        "takes along.",
+        "Directory for the last published checkpoint of each log. The server compares it with "
+        "the database to detect a restored database. Left out: `heads` in the data directory, "
+        "which is lost or restored together with that directory.",
     ),
     "witness_policy_file": Setting(
         Path,
         None,
         "/etc/countersign/witnesses.policy",
-        "File with `witness`, `group` and `quorum` lines (c2sp.org/tlog-policy): witnesses with a "
-        "URL are asked to cosign live checkpoints, and the lines become part of the policy, "
-        "without comments and URLs.",
+        "File with `witness`, `group` and `quorum` lines (c2sp.org/tlog-policy): witnesses with "
+        "a URL cosign live checkpoints, and the lines become part of the policy, without "
+        "comments and URLs.",
     ),
     "timestamp_urls": Setting(
         _urls,
         "",
         "https://tsa.example.com/tsr",
-        "Time-stamp authorities (RFC 3161), separated by commas, that are asked every five minutes "
-        "to stamp the newest live checkpoint. Needs the package `rfc3161-client`.",
+        "URLs of time-stamp authorities (RFC 3161), separated by commas. Every five minutes "
+        "they stamp the newest live checkpoint. Needs the package `rfc3161-client`.",
     ),
     "host": Setting(_host, "127.0.0.1", "0.0.0.0", "Address to listen on."),  # noqa: S104 - an example in the documentation
     "port": Setting(_port, "8080", "8080", "Port to listen on."),
@@ -278,76 +280,78 @@ SETTINGS: Final[dict[str, Setting]] = {
         _url,
         None,
         "https://countersign.example.com",
-        "How clients reach the service: links, tokens and the names of the logs are made from it. "
-        "Left out: host and port. It must be set where `COUNTERSIGN_HOST` is not a loopback "
-        "address.",
+        "The URL by which clients reach the service; links, tokens and the names of the logs "
+        "contain it. Left out: made from host and port. Required if `COUNTERSIGN_HOST` is not a "
+        "loopback address.",
     ),
     "trusted_proxies": Setting(
         _networks,
         "",
         "10.0.0.0/8,192.0.2.7",
-        "This deployment's own proxies: they are removed from the right of the forwarding header.",
+        "This deployment's own proxies: their addresses are removed from the right of the "
+        "forwarding header.",
     ),
     "client_ip_header": Setting(
         _header,
         "X-Forwarded-For",
         "Forwarded",
-        "Header from which an omitted `ip` is taken; `Forwarded` is read by RFC 7239.",
+        "Header that supplies an omitted `ip`; `Forwarded` is parsed as in RFC 7239.",
     ),
     "rate_limit": Setting(
-        _rate, "6000/60", "600/60", "Requests/seconds allowed per API key, or `off`."
+        _rate, "6000/60", "600/60", "Requests/seconds allowed for each API key, or `off`."
     ),
     "time_zone": Setting(
         _zone,
         "America/Los_Angeles",
         "America/Los_Angeles",
-        "Zone in which days begin: a notice is in force from 0:00 of `effective_from` here.",
+        "Time zone of dates: a notice is in force from 0:00 of `effective_from` in this zone.",
     ),
     "minimum_age": Setting(
         _between(AGE_MIN, AGE_MAX),
         str(AGE_MIN),
         "21",
-        "Age in years that every live verification has to prove. Accounts may ask for more.",
+        "Minimum age in years for every live verification. Accounts may require more.",
     ),
     "verification_days": Setting(
         _between(1, VALIDITY_DAYS_MAX),
         str(VALIDITY_DAYS_MAX),
         "180",
-        "Days for which a live verification counts at most. Accounts may ask for fewer.",
+        "Maximum number of days for which a live verification is valid. Accounts may require "
+        "fewer.",
     ),
     "evidence_days": Setting(
         _between(0, _EVIDENCE_DAYS_MAX),
         "90",
         "30",
-        "Days for which the evidence of a live verification is kept after the verification can no "
-        "longer count. `countersign retention run` erases it then.",
+        "Days for which the evidence of a live verification is kept after the verification is "
+        "no longer valid. After that, `countersign retention run` erases it.",
     ),
     "failed_evidence_days": Setting(
         _between(0, _EVIDENCE_DAYS_MAX),
         "30",
         "7",
-        "Days for which the evidence of a live verification that did not succeed is kept.",
+        "Days for which the evidence of an unsuccessful live verification is kept.",
     ),
     "provider_concurrency": Setting(
         _between(1, _PROVIDER_CONCURRENCY_MAX),
         "64",
         "16",
-        "Requests to an identity provider at the same time, for each account and server. A request "
-        "that finds no place within 2 seconds is a 503.",
+        "Concurrent requests to an identity provider, for each account and server. A request "
+        "that waits longer than 2 seconds for its turn gets a 503 response.",
     ),
     "provider_proxy_url": Setting(
         _proxy,
         None,
         "http://proxy.internal:3128",
-        "Forward proxy (CONNECT) to the identity providers; it may hold a user and a password. "
-        "Left out: they are reached directly.",
+        "URL of a forward proxy (CONNECT) to the identity providers; it may contain a user and "
+        "a password. Left out: direct connections.",
     ),
     "provider_ca_file": Setting(
         Path,
         None,
         "/etc/ssl/certs/private-ca.pem",
-        "File with certificates (PEM) of authorities that are trusted for identity providers and "
-        "their proxy, in addition to those of the system.",
+        "File with certificates (PEM) of additional authorities to trust for identity providers "
+        "and their proxy.",
     ),
     "metrics_port": Setting(
         _port,
@@ -359,29 +363,31 @@ SETTINGS: Final[dict[str, Setting]] = {
         _host,
         "127.0.0.1",
         "10.0.0.5",
-        "Address to listen on for `/metrics`. They say how much business is done, to whoever asks: "
-        "let only your monitoring reach it.",
+        "Address to listen on for `/metrics`. The metrics show your business volume without "
+        "authentication: let only your monitoring reach it.",
     ),
     "security_contact": Setting(
         _contact,
         None,
         "mailto:security@example.com",
-        "Contact in `/.well-known/security.txt`. Left out: that address answers 404.",
+        "Contact in `/.well-known/security.txt`. Left out: that path returns 404.",
     ),
     "webhook_timeout_seconds": Setting(
         _webhook_timeout,
         "15",
         "10",
-        "How long a webhook's receiver may take, from the connection to the end of its answer.",
+        "Time limit for a webhook delivery, from the connection to the end of the response.",
     ),
     "webhook_allow_private": Setting(
         _flag,
         "false",
         "true",
-        "`true`: webhooks may go to plain HTTP and to addresses that are not public, such as this "
-        "machine. For development only: it lets vendors make the server call what is inside.",
+        "`true`: webhooks may use plain HTTP and addresses that are not public, such as this "
+        "machine. For development only: it lets vendors make the server call internal services.",
     ),
-    "workers": Setting(_workers, "1", "1", "Server processes. Must be 1 in this release."),
+    "workers": Setting(
+        _workers, "1", "1", "Number of server processes. Must be 1 in this release."
+    ),
 }
 """Every setting, in the order of docs/configuration.md, which is checked against this table."""
 
@@ -411,9 +417,8 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         host = values["host"]
         if values["public_url"] is None and not is_loopback(host):
             mistakes.append(
-                f"{PREFIX}PUBLIC_URL: expected the address by which clients reach the service, "
-                f"since {PREFIX}HOST is {host}: links, tokens and the names of the logs are made "
-                "from it"
+                f"{PREFIX}PUBLIC_URL: required, since {PREFIX}HOST is {host}: the URL by which "
+                "clients reach the service. Links, tokens and the names of the logs contain it"
             )
     if mistakes:
         raise InvalidConfiguration("\n".join(mistakes))
@@ -454,7 +459,7 @@ def _from_file(path: str | None, mistakes: list[str]) -> dict[str, _Given]:
     for key, value in table.items():
         origin = f"{path}: {key}"
         if key not in SETTINGS:
-            mistakes.append(f"{origin}: there is no such setting")
+            mistakes.append(f"{origin}: this setting does not exist")
         elif isinstance(value, bool) or not isinstance(value, str | int | list):
             mistakes.append(f"{origin}: expected a string, a number or a list of strings")
         else:
