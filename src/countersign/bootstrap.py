@@ -602,7 +602,10 @@ def _anchor_log(
         try:
             from countersign.providers import timestamps  # noqa: PLC0415 - an optional extra
         except ImportError as error:
-            msg = "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client: install it."
+            msg = (
+                "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not "
+                "installed."
+            )
             raise InvalidConfiguration(msg) from error
         request, check = timestamps.timestamp_request, timestamps.check_timestamp
     return AnchorLog(
@@ -636,8 +639,11 @@ def _reach(settings: Settings) -> Reach:
         try:
             ssl.create_default_context(cafile=file)
         except OSError as error:
-            why = error.strerror or "it holds none"
-            msg = f"COUNTERSIGN_PROVIDER_CA_FILE: {file} holds no certificates in PEM: {why}."
+            why = error.strerror or "it contains none"
+            msg = (
+                f"COUNTERSIGN_PROVIDER_CA_FILE: {file} contains no certificates in PEM format: "
+                f"{why}."
+            )
             raise InvalidConfiguration(msg) from None
     return Reach(
         concurrency=settings.provider_concurrency,
@@ -658,7 +664,10 @@ def restore_deployment(
     """Make the embedded database from a backup. See `storage.backup.restore`."""
     url = database_url(settings.database_url, settings.data_dir)
     if not is_embedded(url):
-        msg = "PostgreSQL is restored with its own tools: docs/operate.md tells how."
+        msg = (
+            "`countersign restore` restores the embedded database. Restore PostgreSQL with its "
+            "own tools; a running server explains how under /docs/operate#backup-and-restore."
+        )
         raise BackupFailed(msg)
     own = source / backups.SHRED_KEYS
     given = shred_keys or (own if own.is_file() else None)
@@ -700,8 +709,8 @@ def _read_secret(path: Path) -> DeploymentSecret:
         return DeploymentSecret.from_text(path.read_text(encoding="ascii"))
     except FileNotFoundError:
         msg = (
-            f"The secret key file {path} is missing. Restore it, or point "
-            "COUNTERSIGN_SECRET_KEY_FILE at it: without it no API key works."
+            f"The secret key file {path} is missing. Restore it, or set "
+            "COUNTERSIGN_SECRET_KEY_FILE to its path: without it no API key works."
         )
         raise WrongSecretKey(msg) from None
     except (OSError, UnicodeDecodeError) as error:

@@ -132,7 +132,7 @@ def _networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
-        msg = "addresses or networks separated by commas, such as 10.0.0.0/8,192.0.2.7"
+        msg = "IP addresses or networks separated by commas, such as 10.0.0.0/8,192.0.2.7"
         raise ValueError(msg) from None
 
 
@@ -216,7 +216,9 @@ def _flag(text: str) -> bool:
 
 def _workers(text: str) -> int:
     if text != "1":
-        msg = "1: this release has one process per server; on PostgreSQL start more servers instead"
+        msg = (
+            "1: this release runs one process per server; on PostgreSQL start more servers instead"
+        )
         raise ValueError(msg)
     return 1
 
@@ -299,7 +301,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         "by RFC 7239.",
     ),
     "rate_limit": Setting(
-        _rate, "6000/60", "600/60", "Requests/seconds allowed per API key, or `off`."
+        _rate, "6000/60", "600/60", "Requests/seconds allowed for each API key, or `off`."
     ),
     "time_zone": Setting(
         _zone,
@@ -331,7 +333,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         _between(0, _EVIDENCE_DAYS_MAX),
         "30",
         "7",
-        "Days for which the evidence of a live verification that did not succeed is kept.",
+        "Days for which the evidence of an unsuccessful live verification is kept.",
     ),
     "provider_concurrency": Setting(
         _between(1, _PROVIDER_CONCURRENCY_MAX),

@@ -1,13 +1,13 @@
-"""Every refusal Countersign can give, in one tree.
+"""Every error that Countersign raises, in one tree.
 
     CountersignError
-    ├── Refusal                 something a caller of the API did or met; each has a stable code
+    ├── Refusal                 a request cannot be served; each has a stable code
     │   ├── InvalidRequest, Unauthorized, InvalidApiKey, Forbidden, ModeMismatch, …
     │   └── InternalError
-    └── OperatorError           something the person at the command line has to mend
+    └── OperatorError           the person at the command line has to fix something
 
-An error carries a stable `code`, a message for people, and the remedy that the error page shows.
-It knows no HTTP status: `http/errors.py` has the one table that maps them.
+An error has a stable `code`, a message for people, and the remedy that the error page shows. It has
+no HTTP status: `http/errors.py` has the one table that maps codes to statuses.
 """
 
 from typing import ClassVar
@@ -24,7 +24,7 @@ class CountersignError(Exception):
 
     @property
     def message(self) -> str:
-        """What to show to the caller."""
+        """The text to show to the caller."""
         return str(self.args[0])
 
 
@@ -33,7 +33,7 @@ class Refusal(CountersignError):
 
 
 class Retryable(Refusal):
-    """A refusal that the same request may outlive.
+    """A temporary refusal: the same request may succeed later.
 
     `retry_after` is in whole seconds, at least 1.
     """
@@ -58,12 +58,12 @@ class InvalidRequest(Refusal):
 
 
 class PayloadTooLarge(Refusal):
-    """The request body is larger than this path takes."""
+    """The request body is larger than this path accepts."""
 
     code = "payload_too_large"
     remedy = (
-        "Send a body of at most 64 KiB: no request of this API needs more. Only a message of an "
-        "identity provider may have 256 KiB."
+        "Send a body of at most 64 KiB. Only messages from identity providers may have up to "
+        "256 KiB."
     )
 
 
@@ -75,23 +75,23 @@ class UnsupportedMediaType(Refusal):
 
 
 class MethodNotAllowed(Refusal):
-    """This address does not take that method."""
+    """This path does not support that method."""
 
     code = "method_not_allowed"
-    remedy = "Use one of the methods in the `Allow` header of the answer."
+    remedy = "Use one of the methods in the `Allow` header of the response."
 
 
 class NotFound(Refusal):
-    """There is nothing at this address, or nothing that this key may see: not found."""
+    """The path or object was not found: it does not exist, or this key may not see it."""
 
     code = "not_found"
     remedy = (
-        "Check the address and the identifier. What belongs to another account or to the other "
-        "mode (test, live) is answered in the same way as what does not exist."
+        "Check the path and the identifier. Objects of another account or of the other mode "
+        "(test, live) get the same response as objects that do not exist."
     )
 
 
-# --- who is asking ------------------------------------------------------------------------------
+# --- authentication -----------------------------------------------------------------------------
 
 
 class Unauthorized(Refusal):
@@ -102,7 +102,7 @@ class Unauthorized(Refusal):
 
 
 class InvalidApiKey(Refusal):
-    """The API key is not a working key."""
+    """The API key is not valid."""
 
     code = "invalid_api_key"
     remedy = (
@@ -126,12 +126,12 @@ class Forbidden(Refusal):
 
 
 class ModeMismatch(Refusal):
-    """The field test_mode does not go with the mode of the API key."""
+    """The field test_mode does not match the mode of the API key."""
 
     code = "mode_mismatch"
     remedy = (
-        "Send `test_mode: true` with a test key, and leave it out (or false) with a live key. A "
-        "checkout can then never mistake a sandbox result for a real one."
+        "Send `test_mode: true` with a test key, and leave it out (or false) with a live key. "
+        "This keeps a checkout from mistaking a sandbox result for a real one."
     )
 
 
@@ -150,8 +150,8 @@ class IdempotencyKeyReused(Refusal):
 
     code = "idempotency_key_reused"
     remedy = (
-        "Use a new key for every new request; repeat a key only to repeat the very same body. Make "
-        "the key of a verification from its identity session, not from the order."
+        "Use a new key for every new request; send a key again only with exactly the same body. "
+        "Make the key of a verification from its identity session, not from the order."
     )
 
 
@@ -173,12 +173,13 @@ class NoticeNotFound(Refusal):
 
 
 class NoticeNotReviewed(Refusal):
-    """No one has reviewed the text of this notice against the official text."""
+    """The text of this notice has not been reviewed against the official text."""
 
     code = "notice_not_reviewed"
     remedy = (
-        "Live keys get only reviewed texts. The operator completes the text, publishes it and signs"
-        " it off: `countersign notices review ID --version V --by WHO --against URL`."
+        "Live keys only get reviewed texts. The operator completes the text, publishes it and "
+        "marks it as reviewed: `countersign notices review ID --version V --by WHO --against "
+        "URL`."
     )
 
 
@@ -187,9 +188,10 @@ class NoticeNotInForce(Refusal):
 
     code = "notice_not_in_force"
     remedy = (
-        "Every version is withdrawn or not yet effective, or an injunction stops the notice: "
-        "`GET /v1/notices/{notice_id}/versions` shows which. Stop selling what needs the notice. "
-        "The operator publishes a new version or, after an injunction, reinstates one."
+        "Every version is withdrawn or not yet in effect, or an injunction stops the notice: "
+        "`GET /v1/notices/{notice_id}/versions` shows which. Stop selling the products that "
+        "need the notice. The operator publishes a new version or, after an injunction, "
+        "reinstates one."
     )
 
 
@@ -198,8 +200,8 @@ class NoticeVersionMismatch(Refusal):
 
     code = "notice_version_mismatch"
     remedy = (
-        "The text changed between showing and acknowledging. Fetch the notice again, show the "
-        "new text, and collect the initials anew."
+        "The text changed after you showed it. Fetch the notice again, show the new text, and "
+        "collect the initials again."
     )
 
 
@@ -228,30 +230,30 @@ class EvidencePending(Retryable):
 
     code = "evidence_pending"
     remedy = (
-        "Sealing takes about a second. Ask again after `Retry-After` seconds, or send "
-        "`Prefer: wait=5` to wait in one request. If it stays pending, the operator is told why: "
-        "`countersign log status`. Nothing is lost meanwhile."
+        "Sealing takes about a second. Send the request again after `Retry-After` seconds, or "
+        "send `Prefer: wait=5` to wait for up to 5 seconds. If the evidence stays pending, the "
+        "operator finds the reason with `countersign log status`. Nothing is lost."
     )
 
 
 class EvidenceDamaged(Refusal):
-    """What is stored of this acknowledgment does not verify, so it is not handed out."""
+    """The stored data of this acknowledgment fails verification and is not returned."""
 
     code = "evidence_damaged"
     remedy = (
-        "Send the value of `X-Request-Id` to the operator: the log says under it what does not "
-        "hold, and `countersign log check` what else. Nothing that you hold already is touched: "
-        "proofs and bundles from before stay valid."
+        "Send the value of `X-Request-Id` to the operator. The log entry with that id says what "
+        "is damaged; `countersign log check` checks everything. Proofs and bundles that you "
+        "already have stay valid."
     )
 
 
 class Erased(Refusal):
-    """The personal data asked for was erased."""
+    """The requested personal data was erased."""
 
     code = "erased"
     remedy = (
-        "The record and its proof remain, and can be had without `disclose`. What was erased is "
-        "gone for good."
+        "The record and its proof remain: request them without `disclose`. Erased data cannot "
+        "be restored."
     )
 
 
@@ -269,19 +271,19 @@ class ProviderSessionNotFound(Refusal):
 
 
 class ProviderUnavailable(Retryable):
-    """The identity provider did not give a usable answer."""
+    """The identity provider returned no usable response."""
 
     code = "provider_unavailable"
     remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
 
 
 class ProviderSessionNotBound(Refusal):
-    """The provider session belongs to someone else, or is one of the provider's test mode."""
+    """The provider session belongs to someone else, or was made in the provider's test mode."""
 
     code = "provider_session_not_bound"
     remedy = (
-        "Send the `subject_reference` with which your server made the session at the identity "
-        "provider, and make sessions with the provider's live credentials."
+        "Send the `subject_reference` that your server used to create the session at the "
+        "identity provider. Create sessions with the provider's live credentials."
     )
 
 
@@ -290,9 +292,9 @@ class VerificationMisconfigured(Refusal):
 
     code = "verification_misconfigured"
     remedy = (
-        "The operator has to look at the credentials and their permissions, and set the corrected "
-        "ones: `countersign accounts verification set ACCOUNT --provider NAME --credentials-file "
-        "FILE --check`. The account's rules stay as they are."
+        "The operator has to check the credentials and their permissions, and set corrected "
+        "ones: `countersign accounts verification set ACCOUNT --provider NAME "
+        "--credentials-file FILE --check`. The command does not change the account's rules."
     )
 
 
@@ -301,8 +303,8 @@ class WebhookRefused(Refusal):
 
     code = "invalid_webhook"
     remedy = (
-        "Only the identity provider sends here, and signs what it sends. Compare the webhook "
-        "secret in the account's credentials with the one at the provider."
+        "Only the identity provider sends messages to this path, and it signs them. Compare the "
+        "webhook secret in the account's credentials with the one at the provider."
     )
 
 
@@ -313,48 +315,52 @@ class VerificationNotConfigured(Refusal):
     remedy = (
         "Live verification needs an identity provider. The operator sets it up: `countersign "
         "accounts verification set ACCOUNT --provider NAME --credentials-file FILE --check`. A "
-        "test key with `test_mode: true` rehearses every outcome without one."
+        "test key with `test_mode: true` can simulate every outcome without one."
     )
 
 
 class ClearanceNotGranted(Refusal):
-    """This order was not cleared, so nothing can be reported as done for it."""
+    """This order was not cleared, so no fulfilment can be reported for it."""
 
     code = "clearance_not_granted"
     remedy = (
-        "`GET /v1/clearances/{clearance_id}` has the reasons. Ask for a new clearance when they no "
-        "longer hold, and report what was done under its identifier."
+        "`GET /v1/clearances/{clearance_id}` returns the reasons. Request a new clearance when "
+        "they no longer apply, and report the fulfilment with its identifier."
     )
 
 
 class ClearanceClosed(Refusal):
-    """All that this order asked for was reported already."""
+    """Everything that this order requires was already reported."""
 
     code = "clearance_closed"
-    remedy = "`GET /v1/clearances/{clearance_id}` shows what was reported, and when it was closed."
+    remedy = (
+        "`GET /v1/clearances/{clearance_id}` shows what was reported, and when the clearance "
+        "was closed."
+    )
 
 
 # --- events and webhooks ------------------------------------------------------------------------
 
 
 class CursorExpired(Refusal):
-    """Events as old as this cursor are no longer kept: some after it may be gone."""
+    """Events as old as this cursor are no longer kept: some events after it may be deleted."""
 
     code = "cursor_expired"
     remedy = (
-        "Start anew without `after`, and compare with what you have: events are kept for 90 days."
+        "Start again without `after`, and compare with the events that you have: events are "
+        "kept for 90 days."
     )
 
 
 class TooManyWebhookEndpoints(Refusal):
-    """This account has as many webhook endpoints as it may have."""
+    """This account has the maximum number of webhook endpoints."""
 
     code = "too_many_webhook_endpoints"
-    remedy = "There are at most 16 per account and mode: delete one that is no longer needed."
+    remedy = "At most 16 are allowed per account and mode: delete one that is no longer needed."
 
 
 class WebhookEndpointDisabled(Refusal):
-    """Nothing is sent to a webhook endpoint that is disabled."""
+    """The webhook endpoint is disabled, so nothing is sent to it."""
 
     code = "webhook_endpoint_disabled"
     remedy = (
@@ -366,19 +372,19 @@ class WebhookEndpointDisabled(Refusal):
 
 
 class Overloaded(Retryable):
-    """The service has more work than it can take at the moment."""
+    """The service is overloaded at the moment."""
 
     code = "overloaded"
     remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
 
 
 class StorageUnavailable(Retryable):
-    """The database did not answer."""
+    """The database did not respond."""
 
     code = "storage_unavailable"
     remedy = (
         "Send the same request again after `Retry-After` seconds, with the same "
-        "`Idempotency-Key`: whether the first one was stored cannot be told."
+        "`Idempotency-Key`: the first one may have been stored."
     )
 
 
@@ -387,8 +393,8 @@ class InternalError(Refusal):
 
     code = "internal_error"
     remedy = (
-        "Send the value of `X-Request-Id` to the operator: the log has the details under it. A "
-        "retry with the same `Idempotency-Key` is safe."
+        "Send the value of `X-Request-Id` to the operator, who finds the details in the log "
+        "with it. A retry with the same `Idempotency-Key` is safe."
     )
 
 
@@ -396,13 +402,13 @@ class InternalError(Refusal):
 
 
 class OperatorError(CountersignError):
-    """The command could not be carried out."""
+    """The command failed."""
 
     code = "operator_error"
 
 
 class InvalidConfiguration(OperatorError):
-    """The configuration has mistakes."""
+    """The configuration is not valid."""
 
     code = "invalid_configuration"
 
@@ -420,13 +426,13 @@ class WrongSecretKey(OperatorError):
 
 
 class WrongKeyEncryptionKey(OperatorError):
-    """The key-encryption key is not the one that the stored data was encrypted under."""
+    """The key-encryption key is not the one that encrypted the stored data."""
 
     code = "wrong_key_encryption_key"
 
 
 class DamagedValue(WrongKeyEncryptionKey):
-    """A stored value does not open, although the key-encryption key is there."""
+    """A stored value cannot be decrypted, although the key-encryption key is available."""
 
     code = "damaged_value"
 
@@ -456,13 +462,13 @@ class SealingSuspended(OperatorError):
 
 
 class EvidenceRefused(OperatorError):
-    """That cannot be done to the evidence."""
+    """This operation is not allowed on the evidence."""
 
     code = "evidence_refused"
 
 
 class AnchoringFailed(OperatorError):
-    """A witness or time-stamp authority did not vouch for the checkpoint."""
+    """A witness or time-stamp authority did not sign the checkpoint."""
 
     code = "anchoring_failed"
 
@@ -474,13 +480,13 @@ class BackupFailed(OperatorError):
 
 
 class UnknownSubject(OperatorError):
-    """There is no such acknowledgment, buyer, account or hold."""
+    """The acknowledgment, buyer, account or hold does not exist."""
 
     code = "unknown_subject"
 
 
 class OnHold(OperatorError):
-    """A legal hold keeps it from being erased."""
+    """A legal hold prevents the erasure."""
 
     code = "on_hold"
 
@@ -498,13 +504,13 @@ class DataDirectoryLocked(OperatorError):
 
 
 class AddressInUse(OperatorError):
-    """The address to listen on is taken."""
+    """The address to listen on is already in use."""
 
     code = "address_in_use"
 
 
 class UnsupportedSqlite(OperatorError):
-    """No SQLite new enough was found."""
+    """The SQLite version is too old."""
 
     code = "unsupported_sqlite"
 
@@ -516,13 +522,13 @@ class InvalidNoticeFile(OperatorError):
 
 
 class NoticeVersionConflict(OperatorError):
-    """This version is already published with other words."""
+    """This version is already published with a different text."""
 
     code = "notice_version_conflict"
 
 
 class NoticeIncomplete(OperatorError):
-    """The text of this version is known to lack something."""
+    """The text of this version is incomplete."""
 
     code = "notice_incomplete"
 
@@ -534,13 +540,13 @@ class NoticeFileChanged(OperatorError):
 
 
 class UnknownNotice(OperatorError):
-    """There is no such notice version."""
+    """The notice version does not exist."""
 
     code = "notice_not_found"
 
 
 class UnknownAccount(OperatorError):
-    """There is no such account."""
+    """The account does not exist."""
 
     code = "account_not_found"
 
@@ -552,7 +558,7 @@ class AccountExists(OperatorError):
 
 
 class UnknownKey(OperatorError):
-    """There is no such key."""
+    """The key does not exist."""
 
     code = "key_not_found"
 

@@ -66,6 +66,8 @@ def test_the_report_is_json_and_the_exit_status_is_the_verdict(
     assert report["passed"] is manners.sends_version
     assert done.returncode == (0 if manners.sends_version else 1)
     assert (report["account_id"], report["livemode"]) == (account_id, False)
+    assert all("/docs/" in check["page"] for check in report["checks"])
+    assert report["checks"][0]["page"].startswith("http://")
     assert report["counts"] == {
         "passed": len(report["checks"]) - len(failed),
         "failed": len(failed),
@@ -85,7 +87,8 @@ def test_what_was_not_seen_is_shown_as_that_and_is_not_a_pass(
     assert done.returncode == 1
     assert "0 passed, 0 failed, 11 not seen" in done.stdout
     assert done.stdout.count("What to do: ") == 11
-    assert "no enabled endpoint" in done.stderr
+    assert "No endpoint is enabled" in done.stderr
+    assert "http://127.0.0.1:8080/docs/integrate#retries" in done.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -114,7 +117,7 @@ def test_an_order_that_is_placed_at_the_first_prompt_is_that_of_the_first_step(
         with shop.client() as api:
             shop.order(api)
         read_until(process, "passed: 1 order cleared, 1 reported as shipped")
-        read_until(process, "s for each endpoint. Wait with the next order.")
+        read_until(process, "s for each endpoint. Wait before you place the next order.")
 
 
 @pytest.mark.crash
@@ -131,7 +134,7 @@ def test_a_killed_command_leaves_no_provocation_behind(
     assert [row["armed"] for row in armed] == ["acknowledgment_refused"]
     refused = deployment.run("conformance", "--account", account_id, "--for", "1s", check=False)
     assert refused.returncode == 1
-    assert "under way" in refused.stderr
+    assert "already active" in refused.stderr
     while operator.rows(GONE, account=account_id, now=int(time.time() * 1000)):
         time.sleep(0.2)
     with make_client(server, operator.key(account_id).token) as client:

@@ -262,7 +262,7 @@ def test_what_must_not_happen_is_watched_for_before_it_is_passed(
     assert verdict(judge, *seen, later=29) is Verdict.NOT_SEEN
     early = judge(History(seen, START + timedelta(seconds=7)))
     assert early.due == START + timedelta(seconds=30)
-    assert "watched for only 7.0 s, not for 30 s" in early.seen
+    assert "watched for 7.0 s of 30 s" in early.seen
     assert verdict(judge, *seen, later=30) is Verdict.PASSED
 
 

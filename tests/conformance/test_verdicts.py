@@ -83,5 +83,5 @@ def test_the_next_order_says_nothing_of_one_that_was_dropped(judged: Mapping[str
     """It fetched the notice and was acknowledged as it should, and is another order."""
     dropped = judged["drops"]
     assert dropped.with_verdict(Verdict.NOT_SEEN) == {"refusal_handled"}, dropped.report
-    assert "started again" in dropped.finding("refusal_handled").seen
+    assert "started again under other identifiers" in dropped.finding("refusal_handled").seen
     assert dropped.shop.orders > 5

@@ -13,6 +13,7 @@ import click
 
 from countersign.bootstrap import Deployment
 from countersign.cli.support import Duration, command, say, show, with_deployment
+from countersign.config import load_settings
 from countersign.domain.account import Account
 from countersign.domain.conformance import Check, Finding, Report, Verdict
 from countersign.domain.instant import rfc3339, rfc3339_ms
@@ -36,21 +37,21 @@ _WIDTH: Final = 98
     type=Duration(),
     default="2m",
     show_default=True,
-    help="How long to wait for what a step asks of you.",
+    help="How long to wait for you in each step.",
 )
 @click.option(
     "--hold",
     type=Duration(),
     default="30s",
     show_default=True,
-    help="How long to withhold an answer: longer than your client waits. 2m at most.",
+    help="How long to withhold a response: longer than your client waits. 2m at most.",
 )
 @click.option(
     "--linger",
     type=Duration(),
     default="30s",
     show_default=True,
-    help="How long to watch that an order that was not cleared is kept back.",
+    help="How long to watch that an order that was not cleared does not ship.",
 )
 @command
 def conformance(
@@ -62,15 +63,16 @@ def conformance(
     linger: timedelta,
     as_json: bool,
 ) -> None:
-    """Judge the integration of ACCOUNT while it runs in test mode, and print a report.
+    """Test the integration of ACCOUNT while it runs in test mode, and print a report.
 
-    Run it beside the server. It provokes a refusal, an outage, a lost answer, an order that is not
-    cleared, and webhooks that are doubled or forged, each once, and tells what to do in your test
-    shop meanwhile. Live mode and other accounts notice nothing. Ctrl-C ends it with the report.
-    The exit status is 0 if something was judged and all that was judged has passed.
+    Run it on the machine of the server. It provokes one refusal, one outage, one lost response, one
+    order that is not cleared, and duplicate and forged webhooks, and prints what to do in your test
+    shop. Live mode and other accounts are not affected. Ctrl-C ends the run and prints the report.
+    The exit status is 0 if at least one check was judged and every judged check passed.
     """
     found, report = _conduct(account, duration=duration, step=step, hold=hold, linger=linger)
-    show(_view(found, report), _text(found, report), as_json=as_json)
+    guides = load_settings().public_url
+    show(_view(found, report, guides), _text(found, report, guides), as_json=as_json)
     if not report.passed:
         sys.exit(1)
 
@@ -102,7 +104,7 @@ async def _conduct(
     return found, report
 
 
-def _view(account: Account, report: Report) -> dict[str, Any]:
+def _view(account: Account, report: Report, guides: str) -> dict[str, Any]:
     return {
         "run_id": report.run.id,
         "account_id": account.id,
@@ -122,7 +124,7 @@ def _view(account: Account, report: Report) -> dict[str, Any]:
                 "seen": finding.seen,
                 "at": [rfc3339_ms(at) for at in finding.at],
                 "advice": check.advice,
-                "page": check.page,
+                "page": guides + check.page,
                 "not_judged": check.not_judged or None,
             }
             for check, finding in report.findings
@@ -130,22 +132,22 @@ def _view(account: Account, report: Report) -> dict[str, Any]:
     }
 
 
-def _text(account: Account, report: Report) -> str:
+def _text(account: Account, report: Report, guides: str) -> str:
     counts = ", ".join(
         f"{report.count(verdict)} {_SHOWN[verdict].strip().lower()}" for verdict in Verdict
     )
     began, ended = rfc3339(report.run.started_at), rfc3339(report.ended_at)
-    end = "." if report.complete else ", and there was no room for those that came after."
+    end = "." if report.complete else "; later ones did not fit into the run."
     return "\n".join(
         [
             f"Conformance of {account.name} in test mode, {began} to {ended}",
-            f"{counts}; {report.observed} requests and messages were looked at{end}",
-            *(_lines(check, finding) for check, finding in report.findings),
+            f"{counts}; {report.observed} requests and messages observed{end}",
+            *(_lines(check, finding, guides) for check, finding in report.findings),
         ]
     )
 
 
-def _lines(check: Check, finding: Finding) -> str:
+def _lines(check: Check, finding: Finding, guides: str) -> str:
     lines = ["", f"{_SHOWN[finding.verdict]}  {check.title}  [{check.id}]"]
     if check.provoked:
         lines.append(_wrapped(f"How: {check.provoked}."))
@@ -155,7 +157,7 @@ def _lines(check: Check, finding: Finding) -> str:
     if check.not_judged:
         lines.append(_wrapped(f"Not judged: {check.not_judged}"))
     if finding.verdict is not Verdict.PASSED:
-        lines.append(_wrapped(f"What to do: {check.advice} See {check.page}"))
+        lines.append(_wrapped(f"What to do: {check.advice} See {guides}{check.page}"))
     return "\n".join(lines)
 
 

@@ -30,17 +30,17 @@ def checked_account_name(name: str) -> str:
     """
     stripped = name.strip()
     if not 0 < len(stripped) <= NAME_LENGTH_MAX:
-        msg = f"An account name has 1 to {NAME_LENGTH_MAX} characters."
+        msg = f"An account name must have 1 to {NAME_LENGTH_MAX} characters."
         raise InvalidArgument(msg)
     if not all(c == " " or _PRINTABLE.match(c) for c in stripped):
-        msg = "An account name has no control characters or line breaks."
+        msg = "An account name must not contain control characters or line breaks."
         raise InvalidArgument(msg)
     if unicodedata.normalize("NFKC", stripped) != stripped or any(
         unicodedata.category(character) == "Cf" for character in stripped
     ):
-        msg = "An account name has no invisible or look-alike (compatibility) characters."
+        msg = "An account name must not contain invisible or look-alike (compatibility) characters."
         raise InvalidArgument(msg)
     if stripped.startswith(_ID_PREFIX + "_"):
-        msg = f"An account name does not start with {_ID_PREFIX}_: that is how account ids start."
+        msg = f"An account name must not start with {_ID_PREFIX}_: account ids start like that."
         raise InvalidArgument(msg)
     return stripped

@@ -63,9 +63,9 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
     def mistake(self) -> str | None:
         """What is wrong with these rules, in a sentence."""
         if not timedelta(minutes=1) <= self.acknowledgment_max_age <= _AGE_MAX:
-            return f"An acknowledgment is valid for a minute to {_AGE_MAX.days} days."
+            return f"An acknowledgment can be valid for one minute to {_AGE_MAX.days} days."
         if not timedelta(minutes=1) <= self.lifetime <= LIFETIME_MAX:
-            return f"A clearance is valid for a minute to {LIFETIME_MAX.days} days."
+            return f"A clearance can be valid for one minute to {LIFETIME_MAX.days} days."
         return None
 
 

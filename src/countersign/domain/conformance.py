@@ -1,7 +1,7 @@
-"""Conformance runs: a vendor's integration, watched in test mode while it is given a hard time.
+"""Conformance runs: a vendor's integration is watched in test mode while failures are provoked.
 
-What is watched is what a server can see: requests, their answers, and how a receiver of webhooks
-answers. Docs: docs/conformance.md; why so: docs/decisions/0021.
+A run sees what a server can see: requests, their responses, and the responses of webhook receivers.
+See docs/conformance.md; reasons: docs/decisions/0021.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 LEASE: Final = timedelta(seconds=15)
-"""How long a run goes on after its command was last heard of."""
+"""How long a run continues after the last sign of life of its command."""
 DURATION_MAX: Final = timedelta(hours=4)
 HOLD_MAX: Final = timedelta(minutes=2)
 OBSERVATIONS_MAX: Final = 5000
@@ -21,7 +21,7 @@ OBSERVATIONS_MAX: Final = 5000
 KEPT: Final = timedelta(days=7)
 """How long a run and what was seen in it are kept."""
 LINGER: Final = timedelta(seconds=30)
-"""For how long nothing must speak against what was kept back, or done once, unless told."""
+"""The default time for which a run watches that nothing happens that must not happen."""
 RETRY_AFTER_SECONDS: Final = 2
 """What the provoked `provider_unavailable` says in `Retry-After`."""
 
@@ -44,7 +44,7 @@ class Provocation(StrEnum):
     PROVIDER_UNAVAILABLE = "provider_unavailable"
     """503 with `Retry-After`; nothing is stored."""
     ANSWER_WITHHELD = "answer_withheld"
-    """The acknowledgment is stored, and its answer does not come."""
+    """The acknowledgment is stored, and its response is lost."""
     ORDER_NOT_CLEARED = "order_not_cleared"
     """The order is judged as if the buyer required input."""
 
@@ -147,9 +147,9 @@ class Check(Struct, frozen=True, kw_only=True):
     """What the run does to find out; empty: it only watches."""
     advice: str
     page: str
-    """Where in the documentation it is told how."""
+    """The path and anchor of the guide, as the server serves it: `/docs/integrate#retries`."""
     not_judged: str = ""
-    """What nobody can tell from outside."""
+    """What cannot be seen from outside."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -195,16 +195,18 @@ class Step(Struct, frozen=True, kw_only=True):
 
 STEPS: Final = (
     Step(
-        ask="Place an order in your test shop, and let it ship.",
+        ask="Place an order in your test shop, and ship it.",
         check="clearance_first",
     ),
     Step(
-        ask="Place another order. Its acknowledgment is refused once: the notice has changed.",
+        ask="Place another order. Its acknowledgment is refused once, because the text has "
+        "changed.",
         check="refusal_handled",
         provocation=Provocation.ACKNOWLEDGMENT_REFUSED,
     ),
     Step(
-        ask="Place an order for a buyer not yet verified. The identity provider is down once.",
+        ask="Place an order of a buyer who is not verified yet. The identity provider is down "
+        "once.",
         check="unavailable_handled",
         provocation=Provocation.PROVIDER_UNAVAILABLE,
     ),

@@ -1,4 +1,4 @@
-"""All checks of a conformance run, in the order of the report; docs/conformance.md lists them."""
+"""All checks of a conformance run, in the order of the report and of docs/conformance.md."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
     (
         Check(
             id="version_sent",
-            title="An acknowledgment says which text was shown",
+            title="An acknowledgment names the text that was shown",
             provoked="",
             advice="Send the `version` of the notice that the buyer saw as `notice_version`.",
-            page="docs/integrate.md#show-the-notice",
-            not_judged="What the buyer's screen showed.",
+            page="/docs/integrate#show-the-notice",
+            not_judged="What the buyer saw on the screen.",
         ),
         requests.version_sent,
     ),
     (
         Check(
             id="lines_initialed",
-            title="Each line is initialed by itself",
+            title="Each line is initialed separately",
             provoked="",
             advice=(
-                "Give each line a field of its own, and send the fields in their order: as many "
-                "as the notice has `bullets`, none blank."
+                "Give each line its own field, and send the fields in order: one for each of "
+                "the notice's `bullets`, none blank."
             ),
-            page="docs/integrate.md#send-the-acknowledgment",
+            page="/docs/integrate#send-the-acknowledgment",
             not_judged=(
-                "Who typed them. A buyer who initials four lines and a program that repeats one "
-                "field four times send the same."
+                "Who typed the initials. A buyer who initials four lines and a program that "
+                "copies one field four times send the same request."
             ),
         ),
         requests.lines_initialed,
@@ -44,12 +44,12 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
         Check(
             id="refusal_handled",
             title="A refused acknowledgment is collected again",
-            provoked="one acknowledgment gets 409 `notice_version_mismatch`",
+            provoked="one acknowledgment gets the response 409 `notice_version_mismatch`",
             advice=(
                 "After a refusal, fetch the notice again, show it, and collect the initials "
-                "again. Do not go on without an `ack_id`."
+                "again. Do not continue without an `ack_id`."
             ),
-            page="docs/integrate.md#errors",
+            page="/docs/integrate#errors",
             not_judged="Whether the buyer saw the text again.",
         ),
         requests.refusal_handled,
@@ -57,36 +57,38 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
     (
         Check(
             id="unavailable_handled",
-            title="Nothing goes on while the identity provider is down",
+            title="No order continues while the identity provider is down",
             provoked=(
-                "one verification gets 503 `provider_unavailable`, "
-                f"`Retry-After: {RETRY_AFTER_SECONDS}`"
+                "one verification gets the response 503 `provider_unavailable`, `Retry-After: "
+                f"{RETRY_AFTER_SECONDS}`"
             ),
-            advice="Try again after `Retry-After`, and go on only with a verified buyer.",
-            page="docs/integrate.md#is-the-buyer-verified",
+            advice="Send the request again after `Retry-After`, and continue only with a verified "
+            "buyer.",
+            page="/docs/integrate#is-the-buyer-verified",
         ),
         requests.unavailable_handled,
     ),
     (
         Check(
             id="timeout_repeated",
-            title="A request whose response was lost is repeated",
-            provoked="one acknowledgment is stored, and its response is withheld",
-            advice="Repeat the same request: the same body, the same `Idempotency-Key`.",
-            page="docs/integrate.md#retries",
+            title="A request without a response is sent again",
+            provoked="one acknowledgment is stored, and its response is lost",
+            advice="Send the same request again: same body, same `Idempotency-Key`.",
+            page="/docs/integrate#retries",
         ),
         requests.timeout_repeated,
     ),
     (
         Check(
             id="idempotency_keys",
-            title="Each operation has its own Idempotency-Key",
+            title="Each request has its own Idempotency-Key",
             provoked="",
             advice=(
-                "Make a new key for each operation, and keep it until you have a response. Make the"
-                " key of a verification from its identity session: a new session needs a new key."
+                "Make a new key for each request, and keep it until there is a response. Make "
+                "the key of a verification from its identity session: a new session needs a new "
+                "key."
             ),
-            page="docs/integrate.md#retries",
+            page="/docs/integrate#retries",
         ),
         requests.idempotency_keys,
     ),
@@ -96,11 +98,11 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
             title="A clearance is requested before an order ships",
             provoked="",
             advice=(
-                "Send the acknowledgment, buyer and session of this order, ship only after "
-                "`cleared` is true, and report the shipment."
+                "Send the acknowledgment, buyer and session of this order, ship after `cleared` "
+                "is true, and report the shipment."
             ),
-            page="docs/clearances.md#one-acknowledgment-one-buyer-one-order",
-            not_judged="What left the warehouse without a report.",
+            page="/docs/clearances#one-acknowledgment-one-buyer-one-order",
+            not_judged="Shipments that were not reported.",
         ),
         requests.clearance_first,
     ),
@@ -108,41 +110,46 @@ JUDGED: Final[tuple[tuple[Check, Judge], ...]] = (
         Check(
             id="not_cleared_kept",
             title="An order that is not cleared is kept back",
-            provoked="one clearance is judged as if the buyer were in `requires_input`",
-            advice="Check `cleared`, not the status 200. Act on `reasons`, then request it again.",
-            page="docs/clearances.md#reasons",
-            not_judged="What left the warehouse without a report.",
+            provoked="one clearance is decided as if the buyer's status were `requires_input`",
+            advice="Check `cleared`, not the status 200. Act on `reasons`, then request a "
+            "clearance again.",
+            page="/docs/clearances#reasons",
+            not_judged="Shipments that were not reported.",
         ),
         requests.not_cleared_kept,
     ),
     (
         Check(
             id="webhook_duplicate",
-            title="An event that arrives twice is accepted twice, and processed once",
-            provoked="a message is sent to each endpoint twice, with the same `webhook-id`",
-            advice="Return 2xx, and store the `webhook-id` in the transaction that processes it.",
-            page="docs/webhooks.md#receive",
-            not_judged="What the second message did inside your systems.",
+            title="An event that is delivered twice is accepted twice and processed once",
+            provoked="each endpoint gets a message twice, with the same `webhook-id`",
+            advice="Return 2xx, and store the `webhook-id` in the transaction that processes the "
+            "message.",
+            page="/docs/webhooks#receive",
+            not_judged="The effects of the second message inside your systems.",
         ),
         messages.duplicate_accepted,
     ),
     (
         Check(
             id="webhook_signature",
-            title="A message that we did not sign is refused",
-            provoked="messages are sent unsigned, signed by a stranger, and with another body",
-            advice="Verify the signature over the exact bytes of the body; return 400 otherwise.",
-            page="docs/webhooks.md#verify",
+            title="A message without a valid signature is refused",
+            provoked=(
+                "each endpoint gets messages without a signature, signed with a wrong key, and "
+                "with a changed body"
+            ),
+            advice="Verify the signature over the exact bytes of the body; otherwise return 400.",
+            page="/docs/webhooks#verify",
         ),
         messages.signature_checked,
     ),
     (
         Check(
             id="webhook_timestamp",
-            title="A message that was signed long ago is refused",
-            provoked="a message is sent that was properly signed an hour ago",
+            title="A message with an old signature is refused",
+            provoked="each endpoint gets a message with a valid signature from an hour ago",
             advice="Refuse a `webhook-timestamp` more than five minutes from now; return 400.",
-            page="docs/webhooks.md#verify",
+            page="/docs/webhooks#verify",
         ),
         messages.age_checked,
     ),

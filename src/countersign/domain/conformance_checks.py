@@ -51,10 +51,11 @@ def version_sent(history: History) -> Finding:
     without = [one for one in stored if not one.version_sent]
     fetched = len(history.of(GET_NOTICE))
     told = (
-        f"{many(len(stored), 'acknowledgment')} stored, the notice fetched {many(fetched, 'time')}"
+        f"{many(len(stored), 'acknowledgment')} stored; the notice was fetched "
+        f"{many(fetched, 'time')}"
     )
     if without:
-        return failed(f"{told}; {len(without)} came without notice_version.", *without)
+        return failed(f"{told}; {len(without)} had no notice_version.", *without)
     return passed(f"{told}; each acknowledgment had notice_version.")
 
 
@@ -77,12 +78,13 @@ def refusal_handled(history: History) -> Finding:  # noqa: PLR0911 - one for eac
     """Judge what happens after an acknowledgment was refused."""
     refused = history.provoked(Provocation.ACKNOWLEDGMENT_REFUSED)
     if refused is None:
-        return not_seen("No acknowledgment came that could be refused.")
+        return not_seen("No acknowledgment was sent, so none could be refused.")
     after = history.after(refused)
     order = order_of(history, refused)
     if not order.is_known:
         return not_seen(
-            "It came with no session_id or cbid of its own: what belongs to its order is not known."
+            "The refused acknowledgment had no session_id or cbid of its own, so later requests "
+            "cannot be assigned to its order."
         )
     again = _first(
         one
@@ -92,20 +94,21 @@ def refusal_handled(history: History) -> Finding:  # noqa: PLR0911 - one for eac
     going_on = _first(one for one in after if one.operation == CLEAR and order.has(one))
     if going_on and (again is None or _is_before(after, going_on, again)):
         return failed(
-            "Its order went on: a clearance was requested without a new acknowledgment.",
+            "The order continued: a clearance was requested without a new acknowledgment.",
             refused,
             going_on,
         )
     if again is None:
         return not_seen(
-            "No new acknowledgment came with its session_id or cbid: the order was given up, or "
-            "started again under other identifiers."
+            "No new acknowledgment with the same session_id or cbid was sent: the order was "
+            "abandoned, or started again under other identifiers."
         )
     fetched = was_fetched_again(history, order, refused, again)
     if fetched is False:
         waited = _seconds(refused, again)
         return failed(
-            f"It was sent again after {waited} s, and the notice was not fetched again.",
+            f"The acknowledgment was sent again after {waited} s, but the notice was not "
+            "fetched again.",
             refused,
             again,
         )
@@ -113,16 +116,18 @@ def refusal_handled(history: History) -> Finding:  # noqa: PLR0911 - one for eac
         return failed(f"The new acknowledgment was refused: {again.code}.", refused, again)
     if fetched is None:
         return not_seen(
-            "The notice was fetched before its new acknowledgment, but maybe for another order."
+            "The notice was fetched before the new acknowledgment, but perhaps for another order."
         )
-    return passed("The notice was fetched again, then a new acknowledgment came.", refused, again)
+    return passed(
+        "The notice was fetched again, then a new acknowledgment was sent.", refused, again
+    )
 
 
 def unavailable_handled(history: History) -> Finding:  # noqa: PLR0911 - one for each outcome
     """Judge what happens while the identity provider is down."""
     down = history.provoked(Provocation.PROVIDER_UNAVAILABLE)
     if down is None:
-        return not_seen("No verification came that could fail.")
+        return not_seen("No verification was sent, so none could fail.")
     after = history.after(down)
     tries = [
         one for one in after if one.operation == VERIFY and _is_same_person(history, down, one)
@@ -139,27 +144,38 @@ def unavailable_handled(history: History) -> Finding:  # noqa: PLR0911 - one for
         return failed("A clearance was requested for a buyer who was not verified.", going_on)
     if again is None:
         return not_seen(
-            "No verification came again with its Idempotency-Key or its own identity session."
+            "The verification was not sent again: no request had its Idempotency-Key or its "
+            "identity session."
         )
     waited = _seconds(down, again)
     if again.at - down.at < _EARLY:
         return failed(
-            f"It was repeated after {waited} s, before the {RETRY_AFTER_SECONDS} s of Retry-After.",
+            f"The verification was sent again after {waited} s, before the "
+            f"{RETRY_AFTER_SECONDS} s of Retry-After.",
             down,
             again,
         )
     if not any(one.status == 200 for one in tries):
         if tries[-1].status >= 500:
-            return not_seen(f"It was repeated after {waited} s, and had no response in this run.")
-        return failed(f"It was repeated, and was refused: {tries[-1].code}.", down, tries[-1])
-    return passed(f"It was repeated after {waited} s; nothing was cleared in between.", down, again)
+            return not_seen(
+                f"The verification was sent again after {waited} s, and got no response in this "
+                "run."
+            )
+        return failed(
+            f"The verification was sent again, and was refused: {tries[-1].code}.", down, tries[-1]
+        )
+    return passed(
+        f"The verification was sent again after {waited} s; nothing was cleared before that.",
+        down,
+        again,
+    )
 
 
 def timeout_repeated(history: History) -> Finding:
     """Judge whether a lost answer is asked for again, rather than the act done twice."""
     lost = history.provoked(Provocation.ANSWER_WITHHELD)
     if lost is None:
-        return not_seen("No acknowledgment was stored whose response could be withheld.")
+        return not_seen("No acknowledgment was stored, so no response could be lost.")
     after, order = history.after(lost), order_of(history, lost)
     same = [
         one
@@ -175,7 +191,7 @@ def timeout_repeated(history: History) -> Finding:
         # Once there was an answer, the buyer may initial anew; the same once more is no such thing.
         elif one.done and (not repeated or _has_same(lost.body, one.body)):
             how = "without an Idempotency-Key" if one.key is None else "under another key"
-            return failed(f"It was stored a second time, {how}.", lost, one)
+            return failed(f"The acknowledgment was stored a second time, {how}.", lost, one)
         elif one.code == IdempotencyKeyReused.code and not repeated:
             return failed("Another body was sent with the same Idempotency-Key.", lost, one)
     replay = _first(one for one in same if one.replayed and one.key == lost.key)
@@ -183,11 +199,15 @@ def timeout_repeated(history: History) -> Finding:
         one for one in after if one.operation == CLEAR and _has_same(order.session, one.session)
     )
     if going_on and (replay is None or _is_before(after, going_on, replay)):
-        return failed("Its order went on without a response.", lost, going_on)
+        return failed("The order continued without a response.", lost, going_on)
     if replay is None:
-        return not_seen("It was not sent again with its key, nor anything with its session_id.")
+        return not_seen(
+            "The acknowledgment was not sent again: no request had its key or its session_id."
+        )
     return passed_if_lasting(
-        history, replay, "It was sent again with the same key and body, and stored once."
+        history,
+        replay,
+        "The acknowledgment was sent again with the same key and body, and stored once.",
     )
 
 
@@ -195,7 +215,7 @@ def idempotency_keys(history: History) -> Finding:
     """Judge whether each act has a key of its own."""
     acts = history.of(*ACTS)
     if not acts:
-        return not_seen("There was no act.")
+        return not_seen("No request was sent.")
     lost = history.provoked(Provocation.ANSWER_WITHHELD)
     without = [one for one in acts if one.key is None]
     reused = [
@@ -207,11 +227,13 @@ def idempotency_keys(history: History) -> Finding:
         parts = []
         if without:
             names = ", ".join(sorted({one.operation for one in without}))
-            parts.append(f"{len(without)} of {many(len(acts), 'act')} came without one ({names})")
+            parts.append(f"{len(without)} of {many(len(acts), 'request')} had no key ({names})")
         if reused:
-            parts.append(f"{len(reused)} came with the key of another body")
+            parts.append(f"{len(reused)} had the key of another body")
         return failed("; ".join(parts) + ".", *without, *reused)
-    return passed(f"{many(len(acts), 'act')}, each with a key; none was used for another body.")
+    return passed(
+        f"{many(len(acts), 'request')}, each with a key; no key was used for another body."
+    )
 
 
 def clearance_first(history: History) -> Finding:
@@ -229,7 +251,7 @@ def clearance_first(history: History) -> Finding:
     reports = history.of(FULFIL)
     unknown = [one for one in reports if one.status == 404]
     if unknown:
-        return failed(f"{many(len(unknown), 'report')} came without a clearance.", *unknown)
+        return failed(f"{many(len(unknown), 'report')} named no clearance of this run.", *unknown)
     early = [
         one
         for one in reports
@@ -238,11 +260,12 @@ def clearance_first(history: History) -> Finding:
         and one.shipped_at < granted.at - _SHIPPED_BEFORE
     ]
     if early:
-        return failed(f"{many(len(early), 'order')} had shipped before being cleared.", *early)
+        return failed(f"{many(len(early), 'order')} shipped before being cleared.", *early)
     done = [one for one in reports if one.done and one.clearance in cleared]
     if not done:
         return not_seen(
-            f"{many(len(cleared), 'order')} cleared, none reported as shipped: when is not known."
+            f"{many(len(cleared), 'order')} cleared, none reported as shipped: the time of "
+            "shipping is unknown."
         )
     return passed(
         f"{many(len(cleared), 'order')} cleared, {len(done)} reported as shipped after that."
@@ -256,17 +279,20 @@ def not_cleared_kept(history: History) -> Finding:
     }
     shipped = [one for one in history.of(FULFIL) if one.clearance in kept]
     if shipped:
-        return failed(f"{many(len(shipped), 'report')} came for what was not cleared.", *shipped)
+        return failed(
+            f"{many(len(shipped), 'report')} named an order that was not cleared.", *shipped
+        )
     refused = history.provoked(Provocation.ORDER_NOT_CLEARED)
     if refused is None:
-        return not_seen("No clearance was requested that could be refused.")
+        return not_seen("No clearance was requested, so none could be refused.")
     asked_again = any(
         one.operation == CLEAR and _has_same(refused.session, one.session)
         for one in history.after(refused)
     )
-    requested = "requested again later" if asked_again else "not requested again"
-    seen = f"No shipping was reported for it; its clearance was {requested}."
-    return passed_if_lasting(history, refused, seen)
+    then = "requested again later" if asked_again else "not requested again"
+    return passed_if_lasting(
+        history, refused, f"No shipping was reported for this order; the clearance was {then}."
+    )
 
 
 def _first(found: Iterable[Observation]) -> Observation | None:

@@ -45,15 +45,15 @@ def passed(seen: str, *by: Observation) -> Finding:
 
 
 def passed_if_lasting(history: History, since: Observation, seen: str) -> Finding:
-    """Passed when nothing has spoken against it for long enough after this, and not before."""
+    """Passed if nothing has contradicted it for long enough after `since`; not seen before that."""
     watched = history.now - since.at
     if watched >= history.linger:
         return passed(seen, since)
     return Finding(
         verdict=Verdict.NOT_SEEN,
         seen=(
-            f"{seen} But it was watched for only {watched.total_seconds():.1f} s, "
-            f"not for {history.linger.total_seconds():g} s."
+            f"{seen} So far the order was watched for {watched.total_seconds():.1f} s of "
+            f"{history.linger.total_seconds():g} s."
         ),
         at=_times((since,)),
         due=since.at + history.linger,

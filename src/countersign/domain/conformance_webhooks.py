@@ -20,9 +20,7 @@ SENT: Final = "sent"
 _GENUINE: Final = (Probe.GENUINE, Probe.GENUINE_AFTER)
 _FORGED: Final = (Probe.UNSIGNED, Probe.FOREIGN_KEY, Probe.ALTERED)
 _NO_ENDPOINT: Final = "No message was sent: the account has no enabled endpoint in test mode."
-_NOTHING_TAKEN: Final = (
-    "Genuine messages were not accepted before and after, so a refusal says nothing."
-)
+_NOTHING_TAKEN: Final = "Genuine messages were refused too, so this refusal proves nothing."
 _REACTION_MAX: Final = timedelta(seconds=10)
 """What a vendor does this long after the last message is not a reaction to it."""
 _BUSY: Final = 429
@@ -40,13 +38,16 @@ def duplicate_accepted(history: History) -> Finding:
         return failed(f"Of {many(len(wanted), 'genuine message')} {_told(refused)}.", *refused)
     twice_asked = {one.endpoint for one in wanted if one.probe is Probe.AGAIN}
     if not {one.endpoint for one in answers} <= twice_asked:
-        return not_seen("The second message was not sent any more.")
+        return not_seen("The second message was not sent.")
     by_itself = _acts(history, None, *_FORGED, Probe.OLD)
     twice = (_acts(history, Probe.GENUINE) & _acts(history, Probe.AGAIN)) - by_itself
     if twice:
         names = ", ".join(sorted({operation for operation, _ in twice}))
-        return failed(f"After the second message the same was done again: {names}.")
-    return passed(f"{many(len(wanted), 'genuine message')} accepted, also the second of one id.")
+        return failed(f"After the second message the same requests were made again: {names}.")
+    return passed(
+        f"{many(len(wanted), 'genuine message')} accepted, including the second message with "
+        "the same id."
+    )
 
 
 def signature_checked(history: History) -> Finding:
@@ -78,13 +79,13 @@ def _refused(history: History, probes: Sequence[Probe]) -> Finding:
     if len(judged) < len(wanted) or not judged:
         return not_seen(_NOTHING_TAKEN)
     if any(one.status == _BUSY for one in judged):
-        return not_seen(f"A false message was answered {_BUSY}, which says nothing of it.")
+        return not_seen(f"A false message got {_BUSY}, which neither accepts nor refuses it.")
     return passed(f"{many(len(judged), 'false message')} refused.")
 
 
 def _told(wrong: Sequence[Observation]) -> str:
     answers = sorted({f"{one.probe}: {one.status or one.code}" for one in wrong})
-    return f"{len(wrong)} had the wrong answer ({', '.join(answers)})"
+    return f"{len(wrong)} got the wrong response ({', '.join(answers)})"
 
 
 def _accepted(one: Observation) -> bool:

@@ -124,7 +124,7 @@ def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
         try:
             scopes.add(Scope(name))
         except ValueError:
-            msg = f"{name!r} is not a scope. Scopes: {', '.join(Scope)}."
+            msg = f"Unknown scope {name!r}. The scopes are: {', '.join(Scope)}."
             raise InvalidArgument(msg) from None
     return frozenset(scopes)
 

@@ -128,9 +128,7 @@ def _content_mistakes(values: Mapping[str, Any]) -> list[str]:
         mistakes.append(f"retention_years: 1 to {_RETENTION_YEARS_MAX}")
     names = {f.name for f in msgspec.structs.fields(NoticeContent)}
     return mistakes + [
-        f"editorial: no field is called {n!r}"
-        for n in values.get("editorial", ())
-        if n not in names
+        f"editorial: unknown field {n!r}" for n in values.get("editorial", ()) if n not in names
     ]
 
 
@@ -144,6 +142,4 @@ def _bullet_mistakes(bullets: Sequence[Bullet]) -> list[str]:
         if is_blank(bullet.text):
             mistakes.append(f"bullets: the text of {bullet.id!r} is empty")
     ids = [bullet.id for bullet in bullets]
-    return mistakes + [
-        f"bullets: {i!r} is there twice" for i in sorted(set(ids)) if ids.count(i) > 1
-    ]
+    return mistakes + [f"bullets: duplicate id {i!r}" for i in sorted(set(ids)) if ids.count(i) > 1]

@@ -102,7 +102,7 @@ def reasons_for(status: BuyerStatus, given: tuple[Reason, ...]) -> tuple[Reason,
     """
     usual = _DEFAULT_REASONS.get(status)
     if usual is None and given:
-        msg = f"Only {' and '.join(_DEFAULT_REASONS)} have reasons - at `$.reasons`."
+        msg = f"Only the states {' and '.join(_DEFAULT_REASONS)} have reasons - at `$.reasons`."
         raise InvalidRequest(msg)
     return given or usual or ()
 

@@ -183,12 +183,12 @@ def verify(
         raise WebhookVerificationFailed("The id or the timestamp is malformed.")
     # Not `abs(...) > TOLERANCE`: a clock that is not a number must not let anything pass.
     if not abs(now_unix_seconds - int(timestamp)) <= TOLERANCE_SECONDS:
-        raise WebhookVerificationFailed("The message is too old, or from the future.")
+        raise WebhookVerificationFailed("The message's timestamp is too old or in the future.")
     message = _message(message_id, timestamp, body)
     for version, signature in _signatures(found[SIGNATURE_HEADER]):
         if any(k.version == version and k.verifies(message, signature) for k in keys):
             return message_id
-    raise WebhookVerificationFailed("No signature is by one of the keys.")
+    raise WebhookVerificationFailed("No signature matches one of the keys.")
 
 
 def _needed(headers: Mapping[str, str]) -> dict[str, str]:
@@ -197,7 +197,7 @@ def _needed(headers: Mapping[str, str]) -> dict[str, str]:
         known = name.lower()
         if known in {ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER}:
             if known in found:
-                raise WebhookVerificationFailed(f"The header {known} is there twice.")
+                raise WebhookVerificationFailed(f"The header {known} was sent twice.")
             if not value.isascii() or len(value) > _HEADER_LENGTH_MAX:
                 raise WebhookVerificationFailed(f"The header {known} is malformed.")
             found[known] = value

@@ -47,11 +47,11 @@ class TestClock(Struct, frozen=True, kw_only=True):
             InvalidRequest: it would go back, or be further ahead than AHEAD_MAX.
         """
         if step < timedelta(0):
-            msg = "A test clock never goes back; a reset brings it to real time."
+            msg = "A test clock cannot go back; reset it to return to real time."
             raise InvalidRequest(msg)
         ahead = self.ahead + step
         if ahead > AHEAD_MAX:
-            msg = f"A test clock is at most {AHEAD_MAX.days} days ahead of real time."
+            msg = f"A test clock can be at most {AHEAD_MAX.days} days ahead of real time."
             raise InvalidRequest(msg)
         return TestClock(ahead=ahead)
 

@@ -53,9 +53,9 @@ _URL: Final = re.compile(
 )
 _PORT_MAX: Final = 65535
 _FORM: Final = (
-    "an address like https://shop.example.com/events, without user, password, fragment and"
-    " backslash: a host name in ASCII (xn-- for others) or an IP address without a zone, a port"
-    " without leading zeros if there is one, and a path in printable ASCII"
+    "a URL like https://shop.example.com/events, without user, password, fragment and "
+    "backslash: a host name in ASCII (xn-- for others) or an IP address without a zone, an "
+    "optional port without leading zeros, and a path in printable ASCII"
 )
 
 
@@ -273,7 +273,7 @@ def parse_target(url: str, *, private: bool) -> Target:
         ValueError: saying what is expected instead.
     """
     if len(url) > URL_LENGTH_MAX:
-        msg = f"an address of at most {URL_LENGTH_MAX} characters"
+        msg = f"a URL of at most {URL_LENGTH_MAX} characters"
         raise ValueError(msg)
     found = _URL.match(url)
     if found is None or "#" in url or "\\" in url or not _is_six(found["six"]):
@@ -282,13 +282,13 @@ def parse_target(url: str, *, private: bool) -> Target:
     port = int(found["port"] or (443 if scheme == "https" else 80))
     if scheme != "https" and not private:
         msg = (
-            "an address that begins with https:// (for development, `countersign webhooks listen`"
-            " reaches others, or set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for the server and in"
-            " the shell of its commands)"
+            "a URL that begins with https:// (for development, use `countersign webhooks "
+            "listen`, or set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for the server and for its "
+            "commands)"
         )
         raise ValueError(msg)
     if port > _PORT_MAX:
-        msg = "an address with a port up to 65535"
+        msg = "a URL with a port up to 65535"
         raise ValueError(msg)
     return Target(scheme, host.lower(), port, path if path.startswith("/") else "/" + path)
 

@@ -86,15 +86,15 @@ class RunConformance:
         """
         if not timedelta(0) < duration <= DURATION_MAX or not timedelta(0) < hold <= HOLD_MAX:
             msg = (
-                f"A run takes {DURATION_MAX // timedelta(hours=1)} hours at most, and withholds "
-                f"an answer for {HOLD_MAX // timedelta(minutes=1)} minutes at most."
+                f"A run can take at most {DURATION_MAX // timedelta(hours=1)} hours, and can "
+                f"withhold a response for at most {HOLD_MAX // timedelta(minutes=1)} minutes."
             )
             raise InvalidArgument(msg)
         run = self._new(account_id, duration, hold)
         if not await self._store.begin(run):
             msg = (
-                "A run is under way for this account. One that was killed is over after "
-                f"{LEASE // timedelta(seconds=1)} seconds."
+                "A run is already active for this account. A run whose command was killed ends "
+                f"after {LEASE // timedelta(seconds=1)} seconds."
             )
             raise InvalidArgument(msg)
         conduct = _Conduct(run, self._store, self._watch, stop, linger)
@@ -103,7 +103,7 @@ class RunConformance:
             async with asyncio.timeout(duration.total_seconds()):
                 await self._go_through(conduct, step_limit, tell)
         except TimeoutError:
-            tell("The time is over.")
+            tell("The time for the run is over.")
         finally:
             alive.cancel()
             await asyncio.wait((alive,))
@@ -134,12 +134,12 @@ class RunConformance:
         reaction = min(conduct.linger, _REACTION)
         seconds = PROBING_SECONDS + 2 * reaction.total_seconds()
         tell(
-            "Sending genuine and false messages to the webhook endpoints of the account's test "
-            f"mode: {seconds:.0f} s for each endpoint. Wait with the next order."
+            "Sending valid and invalid messages to the account's webhook endpoints of test "
+            f"mode, {seconds:.0f} s for each endpoint. Wait before you place the next order."
         )
         probes = self._probe(conduct.run.account_id, conduct.note, reaction=reaction)
         if not await conduct.unless_stopped(probes):
-            tell("There is no enabled endpoint: nothing was sent.")
+            tell("No endpoint is enabled, so no message was sent.")
 
     def _new(self, account_id: str, duration: timedelta, hold: timedelta) -> Run:
         time_ns = self._clock.time_ns()
@@ -175,7 +175,7 @@ class _Conduct:
         self.now = watch.now
 
     async def keep_alive(self, tell: Tell) -> None:
-        """Let servers know that somebody is judging; if that ends, so does the run."""
+        """Show the servers that the command is running; without that they end the run."""
         alive = True
         while alive:
             await asyncio.sleep(_PROLONG_SECONDS)
@@ -184,7 +184,7 @@ class _Conduct:
                 alive = await self._store.prolong(
                     self.run.id, min(self.run.ends_at, now + LEASE), now
                 )
-        tell("The servers had not heard of this command for too long: the run is over.")
+        tell("The command could not reach the database for too long: the run is over.")
         self.stop.set()
 
     async def unless_stopped(self, probes: Coroutine[None, None, int]) -> int:
@@ -236,7 +236,7 @@ class _Conduct:
                 return
             if not told:
                 seconds = (max(due) - self.now()).total_seconds()
-                tell(f"Watching for {seconds:.0f} s more. Go on as usual.")
+                tell(f"Watching for {seconds:.0f} s more. Continue as usual.")
                 told = True
             await self._pause()
 

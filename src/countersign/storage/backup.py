@@ -68,8 +68,9 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
     """
     if not is_embedded(url):
         msg = (
-            "`countersign backup` copies the embedded database. Back PostgreSQL up with its own "
-            "tools, and the table shred_keys apart: docs/operate.md tells how."
+            "`countersign backup` copies the embedded database. Back up PostgreSQL with its own "
+            "tools, and the table shred_keys separately; a running server explains how under "
+            "/docs/operate#backup-and-restore."
         )
         raise BackupFailed(msg)
     if not Path(url.database or "").is_file():
