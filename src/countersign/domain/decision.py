@@ -49,6 +49,8 @@ class Decision:
 
     status: BuyerStatus
     reasons: tuple[Reason, ...]
+    began_at: datetime | None = None
+    """With `verified`: when the provider decided. Validity runs from there."""
     expires_at: datetime | None = None
     facts: Facts | None = None
     zips: tuple[tuple[str, Source, bool], ...] = ()
@@ -108,6 +110,7 @@ def decide(
     return Decision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
+        began_at=began,
         expires_at=_expires_at(began, result, rules),
         facts=Facts(
             age_over=max(
