@@ -92,7 +92,8 @@ def decide(
         status, reasons = _UNDECIDED.get(
             result.outcome, (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,))
         )
-        finer = () if result.reason is None else (result.reason,)
+        # While it is not decided, nothing is held against the buyer.
+        finer = (result.reason,) if reasons and result.reason else ()
         return _decision(status, *reasons, *finer)
     today = rules.day_of(now)
     unexpired = _unexpired(result, today)
