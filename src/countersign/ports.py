@@ -495,7 +495,9 @@ class NoticeStore(Protocol):
         """
         ...
 
-    async def add_event(self, event: NoticeEvent, records: Sequence[NewRecord]) -> None:
+    async def add_event(
+        self, event: NoticeEvent, records: Sequence[NewRecord], audit: AuditEntry | None = None
+    ) -> None:
         """Append a lifecycle event and the records of it.
 
         Raises:

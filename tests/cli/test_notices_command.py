@@ -283,6 +283,11 @@ def test_an_injunction_stops_the_notice_for_live_keys_until_a_version_is_reinsta
     assert (last["event_id"], last["type"]) == (done.stdout.strip(), "reinstated")
     assert last["details"]["by"] == "A. Counsel"
     assert "invalid_argument" in two_versions.refused(*reinstate)
+    traces = two_versions.read("audit", "storage-law")[-2:]
+    assert [(one["action"], one["details"]) for one in traces] == [
+        ("notice_enjoined", {"version": "2026-06"}),
+        ("notice_reinstated", {"version": "2026-03"}),
+    ]
 
 
 def test_the_enjoined_version_itself_can_be_reinstated(two_versions: Bench) -> None:

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import Connection, func, select
 
 from countersign.domain.buyer import ZIP_WINDOW
+from countersign.domain.erasure import RecordErasure
 from countersign.domain.idempotency import LIFETIME
 from countersign.domain.mode import Mode
 from countersign.domain.verification import MESSAGES_KEPT
@@ -14,12 +15,13 @@ from countersign.storage.acknowledgments import Acknowledgments
 from countersign.storage.batching import each
 from countersign.storage.buyers import Buyers
 from countersign.storage.database import Database
+from countersign.storage.erasure import Erasures
 from countersign.storage.housekeeping import Housekeeping
 from countersign.storage.idempotency import IdempotencyKeys
 from countersign.storage.pending_sessions import PendingSessions
 from countersign.storage.tables import buyers, disclosures, records, verifications, zip_attempts
 from tests.storage import items
-from tests.storage.conftest import Run
+from tests.storage.conftest import Run, on_sqlite
 
 pytestmark = pytest.mark.contract
 
@@ -118,3 +120,30 @@ def test_a_message_of_a_provider_is_remembered_for_its_time(database: Database, 
     assert run(delete_expired(database, now)) == 1
     assert hurry(b"old", now)
     assert not hurry(b"young", now)
+
+
+@on_sqlite
+def test_what_is_erased_while_the_log_is_emptied_may_still_be_in_it(
+    database: Database, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another command erased after the log was empty: that its copies remain stays noted."""
+    owner, store = items.account(), Housekeeping(database)
+    run(Accounts(database).add(owner))
+    emptied = database.empty_log
+
+    async def erase() -> None:
+        part = RecordErasure([items.identifier("ack")], items.fact(owner))
+        await Erasures(database, items.JOURNAL).erase([part], None, lambda *_: b"")
+
+    async def then_erased() -> bool:
+        done = await emptied()
+        await erase()
+        return done
+
+    run(erase())
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "empty_log", then_erased)
+        assert run(store.empty_log())
+    assert run(store.copies_remain())
+    assert run(store.empty_log())
+    assert not run(store.copies_remain())

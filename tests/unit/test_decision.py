@@ -68,6 +68,8 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
         S.REQUIRES_INPUT,
         (R.IDENTITY_REQUIRES_INPUT, R.SELFIE_MISMATCH),
     ),
+    # What a provider has seen so far decides nothing.
+    ({"outcome": O.PENDING, "reason": R.AGE_BELOW_MINIMUM}, None, S.PENDING, ()),
     *(
         ({"outcome": outcome}, None, S.FAILED, (R.IDENTITY_FAILED,))
         for outcome in (

@@ -63,6 +63,16 @@ def test_a_loop_goes_on_whatever_goes_wrong() -> None:
     assert acts.paused == 4
 
 
+def test_what_failed_in_a_group_of_tasks_is_told_too() -> None:
+    """Its traceback is the one that helps; that of the group says only that one failed."""
+    acts = Acts(fails(ExceptionGroup(SECRET, [KeyError(SECRET), ValueError(SECRET)])))
+    [failure] = until_cancelled(forever("sweeping", acts, acts.pause))
+    told = "".join(traceback.format_exception(failure["exc_info"]))
+    assert "KeyError" in told
+    assert "ValueError" in told
+    assert SECRET not in told
+
+
 @pytest.mark.parametrize(
     "end",
     [list, fails(KeyError(SECRET)), fails(StorageUnavailable()), fails(asyncio.CancelledError())],

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from countersign.domain.audit import AuditEntry
 from countersign.domain.instant import from_ns
 from countersign.domain.mode import Mode
 from countersign.domain.notice import (
@@ -68,7 +69,9 @@ class Notices:
         self.bodies[published.notice_id, published.version] = body
         self.events.append(published)
 
-    async def add_event(self, event: NoticeEvent, records: Sequence[NewRecord]) -> None:
+    async def add_event(
+        self, event: NoticeEvent, records: Sequence[NewRecord], audit: AuditEntry | None = None
+    ) -> None:
         self.events.append(event)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -43,6 +44,25 @@ def same_person(vendor: Insider) -> tuple[Session, Session]:
     twice = [s for s in simulator.sessions if "samedocument" in str(s.subject_reference)]
     assert len(twice) == 2
     return twice[0], twice[1]
+
+
+def test_the_end_of_a_document_takes_no_days_from_a_shorter_validity(stage: Stage) -> None:
+    """What counts for 60 days at another account counts for 60 days from the decision there too."""
+    vendor, other = stage.insider(), stage.insider(validity_days=60)
+    last = (stage.clock.now + 40 * DAY).date()
+    parts = f'"day":{last.day},"month":{last.month},"year":{last.year}'.encode()
+
+    def ending(_: Request, reply: Reply) -> Reply:
+        date = rb'("expiration_date":\s*\{)[^}]+'
+        return replace(reply, body=re.sub(date, rb"\g<1>" + parts, reply.body))
+
+    with vendor.playing.mood(ending):
+        cbid = verified(vendor, vendor.part("verified"))
+    told = other.standing(cbid)
+    assert told == vendor.standing(cbid)
+    assert told.status is S.VERIFIED
+    assert told.expires_at is not None
+    assert told.expires_at - stage.clock.now < 42 * DAY
 
 
 def test_a_verification_ends_when_it_is_read_after_its_time(stage: Stage) -> None:

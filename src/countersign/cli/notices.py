@@ -229,7 +229,9 @@ def _find(notice_id: str, version: str | None) -> _Listed:
 async def _publish(deployment: Deployment, data: bytes, source: str) -> Publication:
     made = await deployment.publish_notices.publish(data, source)
     if made.new:
-        await _note(deployment, AuditAction.NOTICE_PUBLISHED, made.content.id, made.content.version)
+        await deployment.audit.note(
+            AuditAction.NOTICE_PUBLISHED, made.content.id, version=made.content.version
+        )
     return made
 
 
@@ -237,23 +239,14 @@ async def _publish(deployment: Deployment, data: bytes, source: str) -> Publicat
 async def _review(
     deployment: Deployment, notice_id: str, version: str, by: str, against: str
 ) -> NoticeEvent:
-    event = await deployment.publish_notices.review(notice_id, version, by, against)
-    await _note(deployment, AuditAction.NOTICE_REVIEWED, notice_id, version)
-    return event
+    return await deployment.publish_notices.review(notice_id, version, by, against)
 
 
 @with_deployment
 async def _withdraw(
     deployment: Deployment, notice_id: str, version: str, reason: str, *, enjoined: bool
 ) -> NoticeEvent:
-    event = await deployment.publish_notices.withdraw(notice_id, version, reason, enjoined=enjoined)
-    action = AuditAction.NOTICE_ENJOINED if enjoined else AuditAction.NOTICE_WITHDRAWN
-    await _note(deployment, action, notice_id, version)
-    return event
-
-
-async def _note(deployment: Deployment, action: AuditAction, notice_id: str, version: str) -> None:
-    await deployment.audit.note(action, notice_id, version=version)
+    return await deployment.publish_notices.withdraw(notice_id, version, reason, enjoined=enjoined)
 
 
 @with_deployment

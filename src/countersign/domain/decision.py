@@ -49,6 +49,8 @@ class Decision:
 
     status: BuyerStatus
     reasons: tuple[Reason, ...]
+    began_at: datetime | None = None
+    """With `verified`: when the provider decided. Validity runs from there."""
     expires_at: datetime | None = None
     facts: Facts | None = None
     zips: tuple[tuple[str, Source, bool], ...] = ()
@@ -90,7 +92,8 @@ def decide(
         status, reasons = _UNDECIDED.get(
             result.outcome, (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,))
         )
-        finer = () if result.reason is None else (result.reason,)
+        # While it is not decided, nothing is held against the buyer.
+        finer = (result.reason,) if reasons and result.reason else ()
         return _decision(status, *reasons, *finer)
     today = rules.day_of(now)
     unexpired = _unexpired(result, today)
@@ -108,6 +111,7 @@ def decide(
     return Decision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
+        began_at=began,
         expires_at=_expires_at(began, result, rules),
         facts=Facts(
             age_over=max(

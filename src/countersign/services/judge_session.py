@@ -327,12 +327,11 @@ class JudgeSession:
 
     def _attempt(self, about: _About, cbid: str, now: datetime) -> Attempt:
         decision, proof = about.decision, None
-        if decision.facts is not None and decision.expires_at is not None:
-            began = decision.expires_at - timedelta(days=about.ready.rules.validity_days)
+        if decision.facts and decision.began_at and decision.expires_at:
             proof = Proof(
                 session=about.session.session.hex(),
                 verified_at=to_ms(now),
-                began_at=to_ms(began),
+                began_at=to_ms(decision.began_at),
                 expires_at=to_ms(decision.expires_at),
                 facts=decision.facts,
                 zips=tuple(

@@ -83,4 +83,7 @@ class _Unexpected(Exception):
 
 def without_values(error: BaseException) -> Exception:
     """The same traceback without the message, which may quote what a buyer typed."""
-    return _Unexpected(type(error).__name__).with_traceback(error.__traceback__)
+    bare: Exception = _Unexpected(type(error).__name__)
+    if isinstance(error, BaseExceptionGroup):
+        bare = ExceptionGroup(type(error).__name__, [without_values(e) for e in error.exceptions])
+    return bare.with_traceback(error.__traceback__)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from countersign.domain.audit import AuditAction
 from countersign.domain.instant import from_ns
 from countersign.domain.mode import Mode
 from countersign.domain.notice import (
@@ -35,6 +36,7 @@ from countersign.errors import (
 from countersign.evidence.canonical import Json
 from countersign.ids import FACT, timed_id
 from countersign.ports import Clock, Entropy, NoticeStore
+from countersign.services.operators import Audit
 from countersign.services.records import Recorder
 from countersign.services.registry import Registry
 
@@ -56,15 +58,18 @@ class PublishNotices:
 
     def __init__(
         self,
+        *,
         store: NoticeStore,
         registry: Registry,
         recorder: Recorder,
+        audit: Audit,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
         self._store = store
         self._registry = registry
         self._recorder = recorder
+        self._audit = audit
         self._clock = clock
         self._entropy = entropy
 
@@ -251,7 +256,9 @@ class PublishNotices:
     ) -> NoticeEvent:
         content, digest = version.content, version.digest
         event = self._event(content.id, content.version, kind, details | {"digest": digest})
-        await self._store.add_event(event, self._records(event, digest))
+        action = AuditAction(f"notice_{kind}")
+        audit = self._audit.entry(action, content.id, version=content.version)
+        await self._store.add_event(event, self._records(event, digest), audit)
         return event
 
     def _records(self, event: NoticeEvent, digest: str) -> Sequence[NewRecord]:

@@ -58,7 +58,7 @@ from countersign.storage.tables import (
 )
 
 COPIES_REMAIN: Final = "erased_copies"
-"""Name of the deployment's value that says: the write-ahead log may hold what was erased."""
+"""Name of the deployment's value that says which erasure the write-ahead log may still hold."""
 _CHUNK: Final = 500
 _NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
 _SELECT: Final = select(
@@ -170,7 +170,8 @@ def _destroy(connection: Connection, item: _Erase) -> None:
         _destroy_records(connection, part)
     if connection.dialect.name == "sqlite":
         connection.execute(delete(deployment).where(deployment.c.name == COPIES_REMAIN))
-        connection.execute(insert(deployment), {"name": COPIES_REMAIN, "value": b"1"})
+        noted = item.parts[0].erasure.id.encode()
+        connection.execute(insert(deployment), {"name": COPIES_REMAIN, "value": noted})
     if item.cbid is not None:
         cbids = identifiers_of(connection, item.cbid)
         remember_erased(connection, cbids, item.cbid_index, item.parts[0].erasure.at)

@@ -62,13 +62,15 @@ class Housekeeping:
 
     async def copies_remain(self) -> bool:
         """Whether the write-ahead log may hold what was erased; never so on PostgreSQL."""
-        return await self._database.read(_copies_remain, None)
+        return await self._database.read(_noted_copies, None) is not None
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log; False if another process reads and so keeps it."""
+        noted = await self._database.read(_noted_copies, None)
         emptied = await self._database.empty_log()
-        if emptied:
-            await self._database.write(_no_copies_remain, None)
+        if emptied and noted is not None:
+            # Only what was noted before: something may have been erased since.
+            await self._database.write(_no_copies_remain, noted)
         return emptied
 
 
@@ -81,14 +83,16 @@ def _try_writing(connection: Connection, _: None) -> None:
 
 
 @each
-def _copies_remain(connection: Connection, _: None) -> bool:
-    noted = select(deployment.c.name).where(deployment.c.name == COPIES_REMAIN)
-    return connection.execute(noted).first() is not None
+def _noted_copies(connection: Connection, _: None) -> bytes | None:
+    noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
+    return connection.execute(noted).scalar_one_or_none()
 
 
 @each
-def _no_copies_remain(connection: Connection, _: None) -> None:
-    connection.execute(delete(deployment).where(deployment.c.name == COPIES_REMAIN))
+def _no_copies_remain(connection: Connection, noted: bytes) -> None:
+    connection.execute(
+        delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
+    )
 
 
 @each

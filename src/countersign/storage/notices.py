@@ -9,10 +9,12 @@ import msgspec
 from sqlalchemy import Connection, Row, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from countersign.domain.audit import AuditEntry
 from countersign.domain.mode import Mode
 from countersign.domain.notice import LifecycleEvent, NoticeEvent, PublishedVersion
 from countersign.domain.record import NewRecord
 from countersign.errors import CountersignError, NoticeVersionConflict, UnknownNotice
+from countersign.storage.audit import write_audit
 from countersign.storage.batching import each
 from countersign.storage.database import Database
 from countersign.storage.events import write_notice_events
@@ -46,9 +48,11 @@ class Notices:
         """
         await self._database.write(self._publish, (body, digest, published, records))
 
-    async def add_event(self, event: NoticeEvent, records: Sequence[NewRecord]) -> None:
+    async def add_event(
+        self, event: NoticeEvent, records: Sequence[NewRecord], audit: AuditEntry | None = None
+    ) -> None:
         """Append a lifecycle event, or raise UnknownNotice."""
-        await self._database.write(self._add_event, (event, records))
+        await self._database.write(self._add_event, (event, records, audit))
 
     def _publish(
         self,
@@ -74,13 +78,16 @@ class Notices:
         return outcomes
 
     def _add_event(
-        self, connection: Connection, items: Sequence[tuple[NoticeEvent, Sequence[NewRecord]]]
+        self,
+        connection: Connection,
+        items: Sequence[tuple[NoticeEvent, Sequence[NewRecord], AuditEntry | None]],
     ) -> Sequence[CountersignError | None]:
         outcomes: list[CountersignError | None] = []
-        for event, records in items:
+        for event, records, audit in items:
             outcomes.append(_insert_event(connection, event))
             if outcomes[-1] is None:
                 self._journal.write(connection, records)
+                write_audit(connection, audit)
         return outcomes
 
 

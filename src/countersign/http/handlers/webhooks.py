@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TypeVar
 
 from countersign.bootstrap import Deployment
-from countersign.domain.event import EventType
 from countersign.domain.instant import parse_rfc3339, to_the_second
 from countersign.domain.mode import Mode
 from countersign.domain.webhook import (
@@ -28,12 +26,10 @@ from countersign.ids import WEBHOOK_ENDPOINT, is_id
 from countersign.services.events import EventView
 from countersign.services.webhook_endpoints import EndpointView
 
-T = TypeVar("T")
-
 
 async def create(deployment: Deployment, call: Call) -> Reply:
     """Have events sent to an address, from now on; its secret is shown this once."""
-    body = _parse(call, schemas.WebhookEndpointRequest)
+    body = parse_body(call.body, schemas.WebhookEndpointRequest)
     types = None if body.event_types is None else frozenset(body.event_types)
     view = await deployment.webhook_endpoints.create(
         call.principal.account_id,
@@ -66,7 +62,7 @@ async def change(deployment: Deployment, call: Call) -> Reply:
     Running servers follow within seconds. What happened while it was disabled is not sent by
     itself: recover it.
     """
-    body = _parse(call, schemas.WebhookEndpointChange)
+    body = parse_body(call.body, schemas.WebhookEndpointChange)
     if body.event_types is not None and body.every_event_type:
         msg = "Either event_types or every_event_type - at `$.every_event_type`."
         raise InvalidRequest(msg)
@@ -129,7 +125,7 @@ async def resend(deployment: Deployment, call: Call) -> Reply:
 
 async def send_example(deployment: Deployment, call: Call) -> Reply:
     """Send a signed example at once, and tell what came of it; nothing is sent twice."""
-    body = _parse(call, schemas.ExampleRequest)
+    body = parse_body(call.body, schemas.ExampleRequest)
     endpoint = await _named(deployment, call)
     attempt = await deployment.deliver_webhooks.send_example(endpoint, body.type)
     answer = encode(_attempt(attempt))
@@ -151,17 +147,6 @@ async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
         limit=read_limit(call),
     )
     return Reply(encode(Page(data=[_delivery(*item) for item in found], next_cursor=cursor)))
-
-
-def _parse(call: Call, schema: type[T]) -> T:
-    """The body; of a type that does not exist it says which do."""
-    try:
-        return parse_body(call.body, schema)
-    except InvalidRequest as error:
-        if not error.message.startswith("Invalid enum value"):
-            raise
-        msg = f"{error.message.rstrip('.')}; a type is one of: {', '.join(EventType)}."
-        raise InvalidRequest(msg) from None
 
 
 async def _named(deployment: Deployment, call: Call) -> WebhookEndpoint:
