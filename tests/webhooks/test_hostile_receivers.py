@@ -14,6 +14,7 @@ import pytest
 from countersign.domain.event import EventType
 from countersign.domain.webhook import ENDPOINTS_MAX, Outcome, Target
 from countersign.errors import RateLimited
+from countersign.providers import webhook_sender
 from countersign.providers.address_guard import AddressGuard
 from countersign.providers.webhook_sender import (
     ANSWER_BYTES_MAX,
@@ -174,6 +175,32 @@ def test_what_is_read_of_a_response_stays_below_the_limit() -> None:
                 assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             assert receiver.connections == 1, "read to its end, so the connection is kept"
             await sender.close()
+
+    asyncio.run(scenario())
+
+
+def test_connections_to_ever_new_addresses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vendor can change the address before each message: none may cost a descriptor for good."""
+    monkeypatch.setattr(webhook_sender, "IDLE_SECONDS_MAX", 0.2)
+    gone: list[int] = []
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        gone.append(len(await reader.read()))  # until the other side hangs up
+        writer.close()
+        await writer.wait_closed()
+
+    async def scenario() -> None:
+        sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
+        servers = [await asyncio.start_server(converse, "127.0.0.1", 0) for _ in range(8)]
+        for server in servers:
+            target = Target("http", "127.0.0.1", server.sockets[0].getsockname()[1], "/")
+            assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
+        await until(lambda: len(gone) == len(servers), seconds=20)
+        for server in servers:
+            server.close()
+        await sender.close()
 
     asyncio.run(scenario())
 

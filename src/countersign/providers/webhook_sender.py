@@ -114,14 +114,29 @@ class WebhookSender:
         return None
 
     def _keep(self, target: Target, connection: _Connection) -> None:
-        now = connection.used_at = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        connection.used_at = loop.time()
         if not connection.usable:
             connection.close()
             return
-        idle = self._idle.setdefault(target[:3], deque())
+        address = target[:3]
+        if address not in self._idle:
+            self._idle[address] = deque()
+            loop.call_later(IDLE_SECONDS_MAX, self._close_old, loop, address)
+        idle = self._idle[address]
         idle.append(connection)
-        while len(idle) > IDLE_MAX or idle[0].used_at < now - IDLE_SECONDS_MAX:
+        if len(idle) > IDLE_MAX:
             idle.popleft().close()
+
+    def _close_old(self, loop: asyncio.AbstractEventLoop, address: tuple[str, str, int]) -> None:
+        """Close what nobody used again: an address may never be sent to a second time."""
+        idle = self._idle.get(address, deque())
+        while idle and idle[0].used_at <= loop.time() - IDLE_SECONDS_MAX:
+            idle.popleft().close()
+        if idle:
+            loop.call_at(idle[0].used_at + IDLE_SECONDS_MAX, self._close_old, loop, address)
+        else:
+            self._idle.pop(address, None)
 
     async def _connect(self, target: Target, account_id: str) -> _Connection:
         addresses = await self._guard.addresses(target.host, target.port, account_id)
