@@ -66,18 +66,19 @@ async def list_acknowledgments(deployment: Deployment, call: Call) -> Reply:
         if len(query.get(name, "")) > OPAQUE_LENGTH_MAX:
             msg = f"The query parameter {name} has at most {OPAQUE_LENGTH_MAX} characters."
             raise InvalidRequest(msg)
-    found, cursor = await deployment.find_acknowledgments.many(
-        call.principal,
-        Search(
-            session_id=query.get("session_id"),
-            cbid=query.get("cbid"),
-            notice_id=query.get("notice_id"),
-            accepted_after=_time(call, "accepted_after"),
-            accepted_before=_time(call, "accepted_before"),
-            after=after,
-            limit=read_limit(call),
-        ),
+    search = Search(
+        session_id=query.get("session_id"),
+        cbid=query.get("cbid"),
+        notice_id=query.get("notice_id"),
+        accepted_after=_time(call, "accepted_after"),
+        accepted_before=_time(call, "accepted_before"),
+        after=after,
+        limit=read_limit(call),
     )
+    if search.notice_id not in {None, *await deployment.registry.notice_ids()}:
+        # Nothing can be found, and looking for it would walk through all that the account has.
+        return Reply(encode(schemas.Page(data=[], next_cursor=None)))
+    found, cursor = await deployment.find_acknowledgments.many(call.principal, search)
     return Reply(encode(schemas.Page(data=[_view(item) for item in found], next_cursor=cursor)))
 
 
