@@ -57,18 +57,14 @@ def test_there_is_one_tree() -> None:
     """Whatever the service raises on purpose can be caught by its root.
 
     Outside are: evidence and the verifier of Standard Webhooks, libraries whose inputs are plain
-    values; a label in a log, which is never caught; a signal inside the sequencer; and signals that
-    never leave the room of an outside party, where they are made into outcomes.
+    values; a label in a log, which is never caught; and signals that never leave the room of an
+    outside party, where they are made into outcomes.
     """
     own = {kind for kind in below(Exception) if kind.__module__.startswith("countersign.")}
     rooms = ("countersign.offline.", "countersign.providers.", "countersign.simulators.")
     own = {kind for kind in own if not kind.__module__.startswith(rooms)}
     outside = {kind for kind in own if not issubclass(kind, CountersignError | EvidenceError)}
-    assert {kind.__name__ for kind in outside} == {
-        "_KeysChanged",
-        "_Unexpected",
-        "WebhookVerificationFailed",
-    }
+    assert {kind.__name__ for kind in outside} == {"_Unexpected", "WebhookVerificationFailed"}
 
 
 @refusals

@@ -18,6 +18,7 @@ from countersign.bootstrap import Deployment
 from countersign.domain.idempotency import KEY_LENGTH_MAX
 from countersign.domain.key import BRAND
 from countersign.errors import (
+    DatabasePermissionDenied,
     Forbidden,
     InternalError,
     InvalidRequest,
@@ -26,6 +27,7 @@ from countersign.errors import (
     PayloadTooLarge,
     RateLimited,
     Refusal,
+    StorageUnavailable,
     Unauthorized,
     UnsupportedMediaType,
 )
@@ -103,8 +105,11 @@ class App:
                 extra.append((b"allow", self._router.allowed(scope["path"])))
             if scope["method"] not in _WITHOUT_BODY:
                 await incoming.drain()
-        except OperatorError as error:  # such as a missing right: not the caller's to know
-            reply = error_reply(InternalError(), self._help)
+        except OperatorError as error:
+            # Which right is missing is not the caller's to know; that it is no fault of this
+            # program is: the same request succeeds once the operator has granted it.
+            denied = isinstance(error, DatabasePermissionDenied)
+            reply = error_reply(StorageUnavailable() if denied else InternalError(), self._help)
             self._log_refusal(error.code, request_id, scope["method"], reply.status)
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
             _log.error("unexpected_error", request_id=request_id, exc_info=without_values(error))

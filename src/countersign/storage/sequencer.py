@@ -73,7 +73,7 @@ class Waiting(NamedTuple):
     digest: bytes
 
 
-class _KeysChanged(Exception):
+class _KeysChanged(CountersignError):
     """The log has other keys than this process has read; the next turn seals with them."""
 
 
@@ -243,6 +243,7 @@ class Sequencer:
 
         Raises:
             SealingSuspended: the log must not go on from there.
+            _KeysChanged: its keys have to be read first.
         """
         row = _HEAD(connection, mode.value).one_or_none()
         if row is None:
