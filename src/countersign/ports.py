@@ -568,8 +568,13 @@ class LogStore(Protocol):
         """
         ...
 
-    async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
-        """The newest checkpoint of a log whose cosignatures meet the quorum."""
+    async def cosigned(
+        self, log_id: int, quorum: Policy, *, recent: bool = False
+    ) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log whose cosignatures meet the quorum.
+
+        `recent`: look only at the newest anchors; where none of them does, there can be millions.
+        """
         ...
 
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:

@@ -7,16 +7,18 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from countersign.bootstrap import Deployment as Opened
 from countersign.domain.log import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
 from countersign.domain.mode import Mode
 from countersign.errors import AnchoringFailed
 from countersign.evidence.note import Verifier
-from countersign.evidence.policy import parse_policy
+from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.verification import verify_file
 from countersign.http.handlers.log import get_resource
 from countersign.http.reply import Call
+from countersign.storage import log as log_storage
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import acknowledge, get, policy_of
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
@@ -144,6 +146,42 @@ def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None
         await place.acknowledged(service)
         await service.anchor_log.anchor()
         assert policy.check(await public(service)).checkpoint.size > first.checkpoint.size
+
+    place.within(act)
+
+
+def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a change of witnesses: anyone asks for the checkpoint, as often as they like."""
+    monkeypatch.setattr("countersign.storage.log._RECENT_ANCHORS", 1)
+    looked: list[bool] = []
+    look = log_storage._newest_that_meets
+
+    def counted(
+        connection: Connection, log_id: int, quorum: Policy, recent: bool
+    ) -> StoredCheckpoint | None:
+        looked.append(recent)
+        return look(connection, log_id, quorum, recent)
+
+    monkeypatch.setattr(log_storage, "_newest_that_meets", counted)
+
+    async def act(service: Opened) -> None:
+        policy = parse_policy(await service.policy.text(Mode.LIVE))
+        await place.acknowledged(service)
+        strangers = [public(service) for _ in range(50)]
+        assert len(set(await asyncio.gather(*strangers))) == 1
+        assert len(looked) < 10, "and many who ask at once get one answer"
+        for _ in range(5):
+            await public(service)
+        assert looked.count(False) == looked.index(True)
+        await service.anchor_log.anchor()
+        first = policy.check(await public(service))
+        place.two.away = True
+        for _ in range(3):
+            await place.acknowledged(service)
+            await service.anchor_log.anchor()
+            assert policy.check(await public(service)) == first, "it is not forgotten"
 
     place.within(act)
 

@@ -255,7 +255,7 @@ class ProveAcknowledgment:
         sizes: dict[tuple[Mode, int], int] = {}
         for mode, log_id in logs:
             quorum = self._policy.quorum(mode)
-            newest = quorum and await self._store.cosigned(log_id, quorum)
+            newest = quorum and await self._seal_log.cosigned(log_id, quorum)
             if newest:
                 sizes[mode, log_id] = newest.size
         return sizes

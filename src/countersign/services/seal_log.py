@@ -74,6 +74,7 @@ class SealLog:
         self._published: dict[Mode, Released] = {}
         self._unkept: dict[Mode, str] = {}
         self._lost: dict[Mode, int] = {}
+        self._cosigned: dict[int, StoredCheckpoint | None] = {}
         self._publishing = asyncio.Lock()
         self._current: dict[Mode, Log] = {}
         self._gauges: dict[Mode, tuple[int, int]] = {}
@@ -218,10 +219,17 @@ class SealLog:
         """
         found: StoredCheckpoint | Released | None = None
         if quorum is not None:
-            found = await self._store.cosigned(log.id, quorum)
+            found = await self.cosigned(log.id, quorum)
         if found is None:
             found = await self.released(log)
         return cosigned(found.note, await self._store.anchors(log.id, found.size))
+
+    async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log that meets the quorum; all are looked through once."""
+        known = log_id in self._cosigned
+        found = await self._store.cosigned(log_id, quorum, recent=known)
+        self._cosigned[log_id] = found = found or self._cosigned.get(log_id)
+        return found
 
     async def released(self, log: Log) -> Released:
         """The newest checkpoint of a log, or else the last one that has left.

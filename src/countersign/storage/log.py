@@ -54,6 +54,7 @@ _LOGS: Final = select(
 
 _TILE: Final = log_tiles.c
 _SURPLUS_MAX: Final = 100
+_RECENT_ANCHORS: Final = 10_000
 _ASKED_AT_ONCE: Final = 500
 """Values in one statement; the databases have a bound for them."""
 
@@ -125,9 +126,14 @@ class LogRecords:
         """
         return await self._database.scan(_covering, (log_id, index, kinds, quorum))
 
-    async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
-        """The newest checkpoint of a log whose cosignatures meet the quorum."""
-        return await self._database.scan(_cosigned, (log_id, quorum))
+    async def cosigned(
+        self, log_id: int, quorum: Policy, *, recent: bool = False
+    ) -> StoredCheckpoint | None:
+        """The newest checkpoint of a log whose cosignatures meet the quorum.
+
+        `recent`: look only at the newest anchors; where none of them does, there can be millions.
+        """
+        return await self._database.scan(_cosigned, (log_id, quorum, recent))
 
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
         """The checkpoint of exactly this size."""
@@ -383,12 +389,28 @@ def _covering(
     return _stored(connection, query.order_by(checkpoints.c.size))
 
 
-@each
-def _cosigned(connection: Connection, item: tuple[int, Policy]) -> StoredCheckpoint | None:
-    log_id, quorum = item
+def _cosigned(
+    connection: Connection, items: Sequence[tuple[int, Policy, bool]]
+) -> list[StoredCheckpoint | None]:
+    # Anyone may ask, and many at once: each question is answered once.
+    found = {item: _newest_that_meets(connection, *item) for item in dict.fromkeys(items)}
+    return [found[item] for item in items]
+
+
+def _newest_that_meets(
+    connection: Connection,
+    log_id: int,
+    quorum: Policy,
+    recent: bool,  # noqa: FBT001 - an act's item
+) -> StoredCheckpoint | None:
+    own = anchors.c.log_id == log_id
+    if recent:
+        newer = select(anchors.c.size).where(own).order_by(anchors.c.size.desc())
+        oldest = newer.offset(_RECENT_ANCHORS).limit(1).scalar_subquery()
+        own &= anchors.c.size >= func.coalesce(oldest, -1)
     newest = (
         select(anchors.c.size)
-        .where(anchors.c.log_id == log_id)
+        .where(own)
         .group_by(anchors.c.size)
         .having(_meets(quorum) == 1)
         .order_by(anchors.c.size.desc())
