@@ -59,7 +59,7 @@ def test_all_mistakes_in_a_file_are_reported_at_once(bench: Bench, tmp_path: Pat
     file = tmp_path / "countersign.toml"
     file.write_text('port = 70000\nrate_limit = true\nprot = 1\nhost = "example.com"\n')
     said = bench.but(CONFIG=str(file), WORKERS="many").refused("init")
-    for mistake in ("port: ", "rate_limit: ", "prot: there is no such setting", "host: "):
+    for mistake in ("port: ", "rate_limit: ", "prot: this setting does not exist", "host: "):
         assert f"{file}: {mistake}" in said
     assert "COUNTERSIGN_WORKERS: " in said
 

@@ -151,7 +151,7 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
         [
             *variables(**given_),
             f"{file}: port",
-            f"{file}: prot: there is no such setting",
+            f"{file}: prot: this setting does not exist",
             f"{file}: host",
             f"{file}: workers",
         ]

@@ -49,5 +49,5 @@ class Readiness:
         try:
             await asyncio.to_thread(self._heads.check)
         except HeadUnavailable:
-            return "The last published checkpoints cannot be kept."
+            return "The file of the last published checkpoints cannot be written."
         return None
