@@ -59,13 +59,13 @@ OF_ANOTHER = replace(SOUND, certificate=make_certificate(replace(FACTS, account_
 def test_the_certificate_of_this_release_is_made_again() -> None:
     """And what it says besides the evidence is told as the operator's word."""
     said = compare_certificate(SOUND.bundle())
-    assert said.startswith("certificate.pdf is what this release makes")
+    assert said.startswith("certificate.pdf is the one that this release makes")
     assert '"account_name":"My shop"' in said
 
 
 def test_another_certificate_fails(tmp_path: Path) -> None:
     """At the last step, though SHA256SUMS agrees with it."""
-    with pytest.raises(EvidenceError, match=r"certificate\.pdf is another"):
+    with pytest.raises(EvidenceError, match=r"certificate\.pdf differs"):
         compare_certificate(OF_ANOTHER.bundle())
     (tmp_path / "bundle.zip").write_bytes(OF_ANOTHER.bundle())
     nothing = Deployment(data_dir=tmp_path / "none")

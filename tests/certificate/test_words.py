@@ -42,7 +42,7 @@ def test_a_certificate_tells_everything_that_is_shown_and_where_it_comes_from() 
         "Mozilla/5.0 (X11; Linux x86_64) taken from a header",
         "log.example/v1/log/live/1",
         "number 41, counted from 0",
-        "over 42 entries",
+        "a checkpoint of 42 entries",
         sha256(facts.record).hexdigest(),
         sha256(facts.notice).hexdigest(),
         facts.root.hex(),
@@ -181,8 +181,8 @@ def test_the_publishers_own_words_and_gaps_in_the_text_are_told() -> None:
 def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_operator() -> None:
     """The operator's own clock never stands in for a time-stamp."""
     alone = words_of(make_certificate(made_facts()))
-    assert alone.count("none: the time rests on the operator's clock alone") == 2
-    assert "nobody else has signed this checkpoint" in alone
+    assert alone.count("none: only the operator's clock shows the time") == 2
+    assert "no one else has signed this checkpoint" in alone
     seen = words_of(
         make_certificate(
             made_facts(witnesses=(("witness.example/w1", NOON),), timestamps=(("tsa", None),))
@@ -190,19 +190,22 @@ def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_
     )
     assert "witness.example/w1, 2026-11-21 12:00:00 UTC" in seen
     assert "tsa, the time is in its token, in the bundle" in seen
-    assert "operator's clock alone" not in seen
+    assert "only the operator's clock" not in seen
 
 
 def test_whose_names_these_are_is_told() -> None:
     """The vendor's name and the reviewer are the operator's word: no record holds them."""
     review = Review(by="A. Counsel", against="https://example.com/law", at=NOON)
     words = words_of(make_certificate(made_facts(review=review, account_name="Example Arms")))
-    assert "the operator calls it Example Arms; the name is not in the record" in words
+    assert (
+        "the operator's name for the account is Example Arms; the record does not contain it"
+        in words
+    )
     assert (
         "by A. Counsel, against https://example.com/law, on 2026-11-21 12:00:00 UTC "
-        "as the operator says; not in the record"
+        "according to the operator; not in the record"
     ) in words
-    assert "by nobody, when it was acknowledged" in words_of(make_certificate(made_facts()))
+    assert "not reviewed when it was acknowledged" in words_of(make_certificate(made_facts()))
 
 
 def test_a_certificate_claims_no_more_than_is_checked() -> None:
@@ -210,7 +213,7 @@ def test_a_certificate_claims_no_more_than_is_checked() -> None:
     words = words_of(make_certificate(made_facts()))
     assert "That the buyer was shown the notice." in words
     assert "as served" not in words
-    assert "nothing vouches for this document" in words
+    assert "covers neither this document" in words
     assert "Check page" in words
     hosted = words_of(make_certificate(made_facts(subject={"capture": "hosted"})))
     assert "That the buyer was shown the notice." not in hosted
@@ -220,14 +223,14 @@ def test_a_time_is_claimed_only_where_it_is_given() -> None:
     """That of a time-stamp is what its token states, and a witness may sign one that is no date."""
     at = datetime(2026, 11, 22, 4, 5, 6, tzinfo=UTC)
     dated = words_of(make_certificate(made_facts(timestamps=(("https://tsa.example", at),))))
-    assert "https://tsa.example, 2026-11-22 04:05:06 UTC as the tokens say" in dated
+    assert "https://tsa.example, 2026-11-22 04:05:06 UTC according to the tokens" in dated
     assert "signatures were not checked here" in dated
     stamped = words_of(make_certificate(made_facts(timestamps=(("tsa", None),))))
-    assert "at the times that their responses in the bundle state" in stamped
-    assert "saw the checkpoint at the times given" not in stamped
+    assert "at the times in their responses in the bundle" in stamped
+    assert "saw the checkpoint at the times next to their names" not in stamped
     assert "Witness cosignatures none over this checkpoint" in stamped
     odd = words_of(make_certificate(made_facts(witnesses=(("witness.example/w1", None),))))
-    assert "witness.example/w1, at a time that is no date" in odd
+    assert "witness.example/w1, at an invalid time" in odd
 
 
 def test_it_prints_whole_on_letter_and_on_a4() -> None:

@@ -87,11 +87,11 @@ def test_shred_keys_as_old_as_the_backup_bring_erased_data_back_with_a_warning(
     """That is why only the newest may be kept."""
     erased, *_ = make_evidence(initialised, vendor, tmp_path)
     made = initialised.run("backup", str(tmp_path / "old"))
-    assert "can bring back what will be erased" in made.stderr.replace("\n", " ")
+    assert "makes data readable that is erased later" in made.stderr.replace("\n", " ")
     initialised.run("erase", erased, "--yes")
     restored = elsewhere(initialised, tmp_path / "other")
     done = restored.run("restore", str(tmp_path / "old"), "--yes")
-    assert "erased after it can be read again" in done.stderr.replace("\n", " ")
+    assert "erased after the backup is readable again" in done.stderr.replace("\n", " ")
     assert exported(restored, vendor)[erased]["session_id"] == "cs_1"
 
 

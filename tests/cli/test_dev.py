@@ -69,7 +69,7 @@ def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path
     with running(COMMAND, own.environment, log) as process:
         said = wait_for(process, log, "Countersign serves")
         assert not [k for k in re.findall(r"csign_\w+", said) if well_formed(k)]
-        assert "has a test key already" in said
+        assert "already has a test key" in said
         (words,) = re.findall(r"countersign (keys create .*)", said)
         given = bench.run(*words.split()).stdout.strip()
         headers = {"Authorization": f"Bearer {given}"}

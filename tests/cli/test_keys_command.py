@@ -94,7 +94,7 @@ def test_a_live_key_on_a_log_that_nobody_can_name_is_warned_of(
         for mode in ("test", "live")
     ]
     assert "warning" not in said[0]
-    assert (f"the live log is called {origin}" in said[1]) is not is_known
+    assert (f"the live log is named {origin}" in said[1]) is not is_known
 
 
 def test_an_account_is_named_by_its_id_or_its_name(vendor: Bench) -> None:

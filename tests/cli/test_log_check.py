@@ -25,7 +25,7 @@ ATTACKS = {
     "a record taken away": ("DELETE FROM records WHERE id = :ours", "is missing"),
     "a record stored as text": (
         "UPDATE records SET body = CAST(body AS TEXT) WHERE id = :ours",
-        "is not the one that its digest is of",
+        "does not match its digest",
     ),
     "an entry changed": (
         "UPDATE log_entries SET digest = zeroblob(32) WHERE record_id = :ours",
@@ -37,16 +37,19 @@ ATTACKS = {
     ),
     "a checkpoint changed": (
         "UPDATE checkpoints SET root = zeroblob(32) WHERE size = 1",
-        "has another root than the entries",
+        "does not match the root of the entries",
     ),
-    "a head changed": ("UPDATE log_heads SET root = zeroblob(32)", "the head is not the root"),
+    "a head changed": (
+        "UPDATE log_heads SET root = zeroblob(32)",
+        "the head does not match the root",
+    ),
     "a record moved to another account": (
         "UPDATE records SET account_id = (SELECT max(id) FROM accounts) WHERE id = :ours",
-        "stands under the account_id",
+        "is stored with the account_id",
     ),
     "a record put at another time": (
         "UPDATE records SET at = at + 86400000 WHERE id = :ours",
-        "stands under the at",
+        "is stored with the at",
     ),
     "disclosures taken away": (
         "DELETE FROM disclosures WHERE record_id = :ours",
@@ -54,12 +57,12 @@ ATTACKS = {
     ),
     "disclosures moved to another mode": (
         "UPDATE disclosures SET mode = 'live' WHERE record_id = :ours",
-        "under another account or mode",
+        "stored with another account or mode",
     ),
-    "an erasure taken away": ("DELETE FROM erasures", "was erased, and it is not"),
+    "an erasure taken away": ("DELETE FROM erasures", "was erased, but it is not"),
     "an erasure's record taken away": (
         "DELETE FROM records WHERE type = 'erasure'",
-        "counts as erased, and no record tells of it",
+        "counts as erased, but no erasure record names it",
     ),
     "the words of a notice changed": (
         "UPDATE notice_versions SET body = CAST(replace(CAST(body AS TEXT), 'a', 'b') AS BLOB)",
@@ -67,15 +70,15 @@ ATTACKS = {
     ),
     "the digest of a notice changed": (
         "UPDATE notice_versions SET digest = hex(zeroblob(32))",
-        "with other words than the one that is stored",
+        "whose stored text has another digest",
     ),
     "the root of a tile changed": (
         "UPDATE log_tiles SET root = zeroblob(32)",
-        "the root of tile 0 of level 0 is not what its leaves make",
+        "the root of tile 0 of level 0 does not match its leaves",
     ),
     "the hashes of a tile changed": (
         "UPDATE log_tiles SET hashes = zeroblob(8192)",
-        "tile 0 of level 0 is not what its leaves make",
+        "tile 0 of level 0 does not match its leaves",
     ),
     "a tile added": (
         "INSERT INTO log_tiles SELECT log_id, 1, 0, hashes, root FROM log_tiles",
@@ -88,20 +91,20 @@ ATTACKS = {
     "the log taken away": ("DELETE FROM logs WHERE mode = 'test'", "test: the log is missing"),
     "the log taken away, and its head file there": (
         "DELETE FROM logs WHERE mode = 'test'",
-        "was published, and there is no such log",
+        "was published, but the database has no such log",
     ),
-    "its keys taken away": ("DELETE FROM log_keys", "its keys are gone"),
+    "its keys taken away": ("DELETE FROM log_keys", "its keys are missing"),
     "a shred key taken away": (
         "DELETE FROM shred_keys WHERE record_id = :ours",
         "has disclosures without their key",
     ),
     "a shred key changed": (
         "UPDATE shred_keys SET key = zeroblob(32) WHERE record_id = :ours",
-        "has disclosures that do not open",
+        "has disclosures that cannot be decrypted",
     ),
     "the disclosures of another record": (
         "UPDATE disclosures SET payload = (SELECT max(payload) FROM disclosures)",
-        "has disclosures that do not open",
+        "has disclosures that cannot be decrypted",
     ),
 }
 
@@ -163,7 +166,7 @@ def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
         connection.commit()
     done = bench.run("log", "check", check=False)
     assert done.returncode == 1
-    assert f"{record_id} has disclosures that are not the ones it was made with" in done.stdout
+    assert f"{record_id} has disclosures that do not match the record" in done.stdout
 
 
 @pytest.mark.parametrize("table", ["log_entries", "records", "disclosures", "checkpoints"])
@@ -185,7 +188,7 @@ def test_a_damaged_database_is_told_and_not_taken_for_a_bug(
     done = bench.run("log", "check", check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert "cannot be read any further: it is damaged" in done.stdout
+    assert "is damaged and cannot be read any further" in done.stdout
     status = bench.run("log", "status")
     if table == "log_entries":
         assert "The database is damaged" in status.stdout.replace("\n", " ")

@@ -68,5 +68,5 @@ def test_after_a_restore_init_does_not_say_that_the_names_stay(
         shutil.copy(initialised.data_dir / name, other.data_dir / name)
     other.run("restore", str(tmp_path / "backup"), "--yes")
     said = other.run("init").stderr
-    assert "names stay" not in said
+    assert "names cannot change" not in said
     assert "countersign log recover" in said

@@ -260,7 +260,7 @@ def withdraw(bench: Bench, version: str, *options: str) -> str:
 def test_withdrawing_says_what_is_in_force_now_for_whom(two_versions: Bench) -> None:
     said = withdraw(two_versions, "2026-06")
     for keys in ("Test", "Live"):
-        assert f"{keys} keys are served storage-law version 2026-03." in said
+        assert f"{keys} keys get storage-law version 2026-03." in said
     said = withdraw(two_versions, "2026-03")
     for keys in ("Test", "Live"):
         assert f"{keys} keys are refused: no version of storage-law is in force." in said
@@ -271,12 +271,12 @@ def test_an_injunction_stops_the_notice_for_live_keys_until_a_version_is_reinsta
 ) -> None:
     """No earlier text returns to live buyers by itself."""
     said = withdraw(two_versions, "2026-06", "--enjoined")
-    assert "Test keys are served storage-law version 2026-03." in said
+    assert "Test keys get storage-law version 2026-03." in said
     assert "Live keys are refused: no version of storage-law is in force." in said
     assert state(two_versions, "2026-03") == ("in_force", "enjoined")
     reinstate = ("notices", "reinstate", "storage-law", "--version", "2026-03", *REVIEW)
     done = two_versions.run(*reinstate)
-    assert "Live keys are served storage-law version 2026-03." in done.stderr
+    assert "Live keys get storage-law version 2026-03." in done.stderr
     assert state(two_versions, "2026-03") == ("in_force", "in_force")
     assert state(two_versions, "2026-06") == ("enjoined", "enjoined")
     last = two_versions.read("notices", "show", "storage-law", "--version", "2026-03")["events"][-1]

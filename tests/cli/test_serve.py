@@ -71,14 +71,14 @@ def test_on_postgresql_several_servers_share_one_database(bench: Bench, postgres
 def test_a_taken_port_is_told(initialised: Bench, taken_port: int, command: str) -> None:
     said = initialised.but(PORT=str(taken_port)).refused(command)
     assert "address_in_use" in said
-    assert f"port {taken_port} is taken" in said
+    assert f"port {taken_port} is already in use" in said
     assert "COUNTERSIGN_PORT" in said
 
 
 def test_a_taken_port_for_metrics_is_told(initialised: Bench, taken_port: int) -> None:
     settings = {"PORT": str(free_port()), "METRICS_PORT": str(taken_port)}
     said = initialised.but(**settings).refused("serve")
-    assert f"port {taken_port} is taken" in said
+    assert f"port {taken_port} is already in use" in said
 
 
 def test_a_port_cannot_serve_both_the_api_and_the_metrics(initialised: Bench) -> None:

@@ -60,16 +60,16 @@ def test_the_words_are_printed_and_what_vouches_for_nothing_is_said(
     assert f"The notice reads: {notice['heading']}" in said.stderr
     for bullet in notice["bullets"]:
         assert bullet["text"] in said.stderr
-    assert "nothing vouches for certificate.pdf, verify.py and verify.html" in said.stderr
+    assert "the signature does not cover certificate.pdf, verify.py and verify.html" in said.stderr
     assert "that the buyer was shown the notice" in said.stderr
     told = nothing.read("verify", str(tmp_path / "bundle.zip"), "--own-key")
     assert told["notice"] == notice
-    assert any("this very bundle" in warning for warning in told["warnings"])
+    assert any("this bundle" in warning for warning in told["warnings"])
     policy = tmp_path / "policy"
     policy.write_text(forged.policy)
     told = nothing.read("verify", str(tmp_path / "bundle.zip"), "--policy", str(policy))
-    assert not any("this very bundle" in warning for warning in told["warnings"])
-    assert b"Nothing vouches for certificate.pdf, verify.py, verify.html" in GUIDE
+    assert not any("this bundle" in warning for warning in told["warnings"])
+    assert b"The signature does not cover certificate.pdf, verify.py, verify.html" in GUIDE
 
 
 def test_text_of_a_bundle_cannot_play_tricks_on_a_terminal(
@@ -171,4 +171,4 @@ def test_what_is_no_file_is_not_read(nothing: Deployment, tmp_path: Path) -> Non
     assert done.stdout == "FAILED at step 1 (container): the bundle lacks notice.json\n"
     for place in (str(folder / "notice.json"), "/dev/zero"):
         done = nothing.run("verify", place, check=False)
-        assert (done.returncode, "neither a file nor a folder" in done.stderr) == (1, True)
+        assert (done.returncode, "neither a file nor a directory" in done.stderr) == (1, True)

@@ -65,7 +65,7 @@ def test_a_verdict_by_the_bundles_own_policy_says_so() -> None:
     fingerprint = sha256(builder.public_key(builder.LOG_SEED)).hexdigest()
     assert verdict.ok
     assert verdict.facts["policy"] == "bundle"
-    assert f"the key in this very bundle, {fingerprint}" in verdict.line()
+    assert f"the key that came in this bundle, {fingerprint}" in verdict.line()
 
 
 def test_a_bundle_of_another_key_fails_by_the_policy_that_is_given() -> None:
@@ -179,7 +179,7 @@ def test_time_stamps_are_told_of_or_checked_by_whoever_can() -> None:
     token = builder.stamp(sha256(note).digest())
     bundle = builder.stamped(token).bundle()
     assert verify_file(bundle).facts["timestamps"] == [
-        "2026-11-20T21:31:05Z, about this checkpoint; whose it is was not checked"
+        "2026-11-20T21:31:05Z, for this checkpoint; its signer was not checked"
     ]
     seen: list[tuple[bytes, bytes]] = []
 

@@ -52,7 +52,7 @@ def test_without_a_bearer_token_the_answer_is_unauthorized(
     ("authorization", "words"),
     [
         (None, "No API key was sent."),
-        ("Basic Y3NpZ246", "another scheme than Bearer"),
+        ("Basic Y3NpZ246", "the form `Bearer <API_KEY>`"),
         ("csign_sk_test_x", "without the word Bearer"),
     ],
 )

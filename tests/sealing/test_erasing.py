@@ -66,7 +66,7 @@ def test_erasing_claims_no_more_than_has_left_the_write_ahead_log(embedded: Depl
             shred_key = dict(keys)[ack_id]
             done = embedded.run("erase", ack_id, "--yes", "--json")
             assert json.loads(done.stdout)["copies_remain"] is True
-            assert "still holds copies" in done.stderr.replace("\n", " ")
+            assert "still contains copies" in done.stderr.replace("\n", " ")
             assert embedded.read("vault", "status")["erased_copies_remain"] is True
             assert shred_key in files(embedded.data_dir)
     # The next housekeeping is that of the next start.

@@ -96,7 +96,7 @@ def test_a_witness_whose_kind_of_key_is_not_known_here_makes_no_policy_unreadabl
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        ("log {log}\nquorum none\n", "names logs"),
+        ("log {log}\nquorum none\n", "has log lines"),
         ("# first\nwitness one {log}x\nquorum none\n", "line 2"),
         ("witness one {log}\n", "quorum line"),
     ],

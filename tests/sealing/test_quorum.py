@@ -304,7 +304,7 @@ def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
         "verify", str(place.file.parent / "odd.zip"), "--policy", str(given)
     )
     assert said.stdout.startswith("OK ")
-    assert f"cosigned by one at {FAR} (Unix time), which is no date" in said.stderr
+    assert f"cosigned by one at {FAR} (Unix time), which is not a valid date" in said.stderr
 
 
 def test_a_checkpoint_with_a_time_stamp_is_preferred_unless_it_is_far_later(place: Place) -> None:

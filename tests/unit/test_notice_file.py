@@ -158,9 +158,9 @@ def test_every_mistake_is_reported_at_once() -> None:
             "effective_from: not a date such as 2026-01-01",
             "bullets: the text of '1' is empty",
             "bullets: not a valid id: '?'",
-            "bullets: '1' is there twice",
+            "bullets: duplicate id '1'",
             "retention_years: 1 to 100",
-            "editorial: no field is called 'titel'",
+            "editorial: unknown field 'titel'",
         ]
     )
 

@@ -76,5 +76,5 @@ def test_the_refusal_names_the_parameters_there_are() -> None:
 
 def test_where_there_are_no_parameters_the_refusal_says_so() -> None:
     """Instead of an empty list."""
-    with pytest.raises(InvalidRequest, match="there are: none"):
+    with pytest.raises(InvalidRequest, match="Allowed: none"):
         parse_query(b"limit=1", ())

@@ -91,7 +91,7 @@ def test_the_rehearsal_works_as_the_page_writes_it(tmp_path: Path) -> None:
     )
     assert check_answers(blocks, printed) == 4
     *_, webhook, last = printed.values()
-    assert webhook.endswith("The receiver answered 200.\n200\n")
+    assert webhook.endswith("The receiver returned 200.\n200\n")
     assert '"plays"' not in last
     assert "Quillfeather" in last
     assert "evidence_shown" in last
@@ -167,7 +167,7 @@ def test_a_newcomer_rehearses_with_each_provider(
         address = made["webhook_url"].replace(made["webhook_url"].partition("/v1/")[0], served.url)
         send = ("simulate-provider", provider, "--send-webhook", some["pending"]["session_id"])
         sent = bench.run(*send, address)
-        assert (sent.stdout, sent.stderr) == ("200\n", "The receiver answered 200.\n")
+        assert (sent.stdout, sent.stderr) == ("200\n", "The receiver returned 200.\n")
         assert bench.read(*send, address) == {"status": 200}
 
 

@@ -227,7 +227,7 @@ def test_wrong_credentials_are_refused_without_being_shown(
         (("--dangerous-base-url", "http://["), "base URL"),
         (("--dangerous-base-url", "http://user:pw@127.0.0.1"), "base URL"),
         (("--check", "--dangerous-base-url", "http://["), "base URL"),
-        (("--check", "--dangerous-base-url", "http://127.0.0.1:1"), "no usable answer"),
+        (("--check", "--dangerous-base-url", "http://127.0.0.1:1"), "no usable response"),
     ],
 )
 def test_settings_that_are_not_possible_change_nothing(
@@ -260,7 +260,7 @@ def test_check_asks_the_provider_and_changes_nothing_if_it_refuses(
     file.write_text(json.dumps(wrong))
     where = ("--credentials-file", str(file), "--dangerous-base-url", provider.url)
     said = untouched.refused(*SET, *where, "--check")
-    assert "refuses these credentials" in said
+    assert "rejects these credentials" in said
     assert "rk_live_not_this_one" not in said
     assert untouched.read(*SHOW) is None
     known = {session.session_id for session in provider.simulator.sessions}
@@ -281,7 +281,7 @@ def test_credentials_come_from_a_file_or_from_the_environment_alone(
     assert given.read(*SET, *where, "--check")["provider"] == "stripe"
     credentials.chmod(0o644)
     done = bench.run(*SET, *where, "--credentials-file", str(credentials))
-    assert "others than you can read" in done.stderr
+    assert "other users can read" in done.stderr
 
 
 def test_an_unknown_account_or_buyer_is_told_so(untouched: Bench, credentials: Path) -> None:

@@ -16,7 +16,7 @@ from countersign.domain.instant import rfc3339
 
 @click.group()
 def accounts() -> None:
-    """Accounts: one for each vendor."""
+    """Accounts, one for each vendor."""
 
 
 accounts.add_command(verification)
@@ -27,9 +27,9 @@ accounts.add_command(clearance)
 @click.argument("name")
 @command
 def create(name: str, *, as_json: bool) -> None:
-    """Make an account, and print its id."""
+    """Create an account, and print its id."""
     account = _create(name)
-    say(f"Account {account.name} is made.")
+    say(f"Account {account.name} was created.")
     show(_view(account), account.id, as_json=as_json)
 
 
@@ -42,7 +42,7 @@ def list_(*, as_json: bool) -> None:
     if found or as_json:
         show([_view(account) for account in found], "\n".join(lines), as_json=as_json)
     else:
-        say("There is no account yet: countersign accounts create NAME")
+        say("No accounts yet. Create one: countersign accounts create NAME")
 
 
 @with_deployment

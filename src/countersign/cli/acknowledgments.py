@@ -1,4 +1,4 @@
-"""`countersign acknowledgments`: finding and handing out what was acknowledged."""
+"""`countersign acknowledgments`: export acknowledgments, and write the evidence of one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SEALING_SECONDS = 5.0
 
 @click.group()
 def acknowledgments() -> None:
-    """Acknowledgments: exporting them, and the evidence of one."""
+    """Export acknowledgments, and write the evidence of one."""
 
 
 @acknowledgments.command("export")
@@ -50,7 +50,11 @@ def acknowledgments() -> None:
     show_default=True,
     help="CSV that is safe in a spreadsheet, or JSON lines.",
 )
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Else: printed.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write. Left out: standard output.",
+)
 @command
 def export(
     account: str,
@@ -62,7 +66,7 @@ def export(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Export an account's acknowledgments with what is disclosed of them, newest first."""
+    """Export an account's acknowledgments with their personal fields, newest first."""
     times = (_time("--after", after), _time("--before", before))
     jsonl = format_ == "jsonl" or (as_json and output is None)
     printed = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
@@ -73,18 +77,20 @@ def export(
     say(f"{number} acknowledgments exported.")
     if not number:
         other = Mode.TEST if Mode(mode) is Mode.LIVE else Mode.LIVE
-        say(
-            f"These are those of {mode} keys. For those of {other.value} keys: --mode {other.value}"
-        )
+        say(f"This was the {mode} mode. For {other.value} mode: --mode {other.value}")
 
 
 @acknowledgments.command("bundle")
 @click.argument("ack_id")
 @click.option("--disclose", help="Personal fields to show, separated by commas, or `none`.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Else ACK_ID.zip.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write. Left out: ACK_ID.zip.",
+)
 @command
 def bundle(ack_id: str, *, disclose: str | None, output: Path | None, as_json: bool) -> None:
-    """Write the bundle of one acknowledgment, of whichever account: the file to hand to a court."""
+    """Write the bundle of one acknowledgment of any account: the file to give to a court."""
     data = _bundle(ack_id, disclose)
     target = output or Path(f"{ack_id}.zip")
     with written(target) as file:
@@ -96,7 +102,7 @@ def bundle(ack_id: str, *, disclose: str | None, output: Path | None, as_json: b
 
 
 class Terminal:
-    """Standard output where a person reads it: what could play tricks is made visible."""
+    """Standard output on a terminal: control characters are made visible."""
 
     def write(self, data: bytes) -> None:
         """Print whole lines of text."""
@@ -135,7 +141,7 @@ async def _bundle(deployment: Deployment, ack_id: str, disclose: str | None) -> 
     await deployment.seal_log.settle()
     found = await deployment.erase.find(ack_id)
     if found is None:
-        msg = f"There is no acknowledgment {ack_id!r}."
+        msg = f"The acknowledgment {ack_id!r} does not exist."
         raise UnknownSubject(msg)
     await deployment.audit.note(
         AuditAction.BUNDLE_WRITTEN, ack_id, account_id=found.account_id, disclose=disclose
@@ -156,5 +162,5 @@ def _time(option: str, text: str | None) -> datetime | None:
     try:
         return parse_rfc3339(text)
     except ValueError:
-        msg = f"{option} is a time such as 2026-11-20T21:31:00Z."
+        msg = f"{option} must be a time such as 2026-11-20T21:31:00Z."
         raise InvalidArgument(msg) from None

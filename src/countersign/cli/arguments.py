@@ -1,4 +1,4 @@
-"""What the positional arguments of commands are, for `--help`: options say it themselves."""
+"""Help texts for the positional arguments of commands; options have their own."""
 
 from __future__ import annotations
 
@@ -9,34 +9,37 @@ import click
 
 EXPLAINED: Final = {
     "account": "the id or name of an account",
-    "accounts create name": "the name of the new account, unlike all others also in letter case",
+    "accounts create name": "the name of the new account; no other account may have the same name, "
+    "even with other letter case",
     "ack_id": "the id of an acknowledgment (ack_…)",
     "backup directory": "where to write the backup to",
     "cbid": "the identifier of a buyer (cbid_…)",
     "endpoint_id": "the id of a webhook endpoint (whe_…)",
     "erase subject": "the id of an acknowledgment, a verification or a buyer",
     "event_id": "the id of an event (evt_…)",
-    "fault set kind": "what happens",
-    "hold_id": "the id of a hold: `countersign holds list`",
-    "key_id": "the id of a key (key_…), not the key itself: `countersign keys list`",
-    "kid": "the id of a clearance key: `countersign clearances keys`",
+    "fault set kind": "the fault to simulate",
+    "hold_id": "the id of a hold; `countersign holds list` shows the ids",
+    "key_id": "the id of a key (key_…), not the key itself; `countersign keys list` shows the ids",
+    "kid": "the id of a clearance key; `countersign clearances keys` shows the ids",
     "new": "a published version, or a notice file",
     "notice_id": "the id of a notice, such as ab1263",
     "notices file": "a notice file (TOML)",
     "old": "a published version",
     "place subject": "the id of an acknowledgment, a buyer or an account",
-    "restore directory": "a backup",
-    "status": "the state",
+    "restore directory": "the directory of a backup",
+    "status": "the new status",
     "type_": "the type of the event",
-    "subject": "the id of an account, a buyer, an acknowledgment or a notice, or `log` or `vault`; "
-    "left out: everything",
+    "subject": (
+        "the id of an account, a buyer, an acknowledgment or a notice, or `log` or `vault`; "
+        "left out: all entries"
+    ),
     "verify file": "a bundle, packed or unpacked, or a proof",
 }
-"""By name, and where that is not enough with the end of the command's path before it."""
+"""Keys are argument names; a key that begins with part of a command's path takes precedence."""
 
 
 def explain(command: click.Command, path: str = "") -> None:
-    """Add to the help of this command, and of all in it, what each of its arguments is."""
+    """Add the help texts of arguments to a command, or to all commands of a group."""
     if isinstance(command, click.Group):
         for name, child in command.commands.items():
             explain(child, f"{path} {name}".strip())

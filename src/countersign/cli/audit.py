@@ -1,4 +1,4 @@
-"""`countersign audit`: what operators did, as `countersign buyers audit` says too."""
+"""`countersign audit`, which is also `countersign buyers audit`: what operators did."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def audit(subject: str | None, *, as_json: bool) -> None:
     if found or as_json:
         show(view, "\n".join(lines), as_json=as_json)
     else:
-        say("Nothing was done yet.")
+        say("No entries.")
 
 
 @with_deployment

@@ -16,14 +16,16 @@ from countersign.storage.backup import KeysAge, Restored
 
 _WARNINGS: Final = {
     KeysAge.SAME: (
-        "Its shred keys are as old as the backup: what was erased after it can be read again. "
-        "Erase it again, or restore with the shred keys of a later backup."
+        "The shred keys are as old as the backup: data that was erased after the backup is "
+        "readable again. Erase that data again, or restore with the shred keys of a later "
+        "backup."
     ),
     KeysAge.OLDER: (
-        "Those shred keys are older than the backup: what came between the two cannot be read, "
-        "and what was erased after the backup can be read again. Use newer ones if there are any."
+        "The shred keys are older than the backup: data that was stored between the two is not "
+        "readable, and data that was erased after the backup is readable again. Use newer shred "
+        "keys if you have them."
     ),
-    KeysAge.NONE: "Without shred keys nothing personal can be read. Was --shred-keys forgotten?",
+    KeysAge.NONE: "Without shred keys no personal data can be read. Did you forget --shred-keys?",
 }
 
 
@@ -32,25 +34,28 @@ _WARNINGS: Final = {
 @click.option(
     "--shred-keys",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the shred keys go, outside of DIRECTORY; always the same file, which is replaced. "
-    "Left out: shred-keys.db in DIRECTORY.",
+    help="The file for the shred keys, outside of DIRECTORY. Give the same file each time; it is "
+    "replaced. Left out: shred-keys.db in DIRECTORY.",
 )
 @command
 def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
-    """Copy the embedded database into a new DIRECTORY, while servers run.
+    """Copy the embedded database into a new DIRECTORY. Servers can keep running.
 
-    Whoever has the copy and the shred keys of the same time can read what is erased later. So give
-    one file for --shred-keys at every backup: then only the newest of them exist. The secret key
-    and the key-encryption key are not copied: keep them elsewhere.
+    A copy and shred keys of the same time make data readable that is erased later. So give the same
+    --shred-keys file at every backup: then only the newest shred keys exist. The secret key and the
+    key-encryption key are not copied: keep copies of them elsewhere.
     """
     back_up_deployment(load_settings(), directory, shred_keys)
     say(f"Copied into {directory.resolve()}.")
     if shred_keys is None:
         say(
-            "Its shred-keys.db can bring back what will be erased: delete those of older backups, "
-            "and next time name one file outside with --shred-keys."
+            "shred-keys.db in this backup makes data readable that is erased later. Delete the "
+            "shred-keys.db files of older backups. Next time, give one file outside of the "
+            "backup with --shred-keys."
         )
-    say("Not copied: the secret key and the key-encryption key. Without them it cannot be opened.")
+    say(
+        "Not copied: the secret key and the key-encryption key. Without them the backup is useless."
+    )
     show({"directory": str(directory.resolve())}, str(directory.resolve()), as_json=as_json)
 
 
@@ -59,16 +64,16 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
 @click.option(
     "--shred-keys",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The newest file of shred keys. Left out: that of DIRECTORY, if it is there.",
+    help="The newest shred key file. Left out: the one in DIRECTORY, if it exists.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: bool) -> None:
-    """Make the embedded database from a backup; there must be none, and no server may run.
+    """Restore the embedded database from a backup. No database may exist, and no server may run.
 
     Run `countersign init` next. Sealing is suspended, since checkpoints may have been published
-    after the backup: `countersign log recover` explains how to go on. With newer shred keys, what
-    was erased after the backup stays erased.
+    after the backup: `countersign log recover` explains how to continue. With newer shred keys,
+    data that was erased after the backup stays erased.
     """
     settings = load_settings()
     confirm(f"Restore {directory} into {settings.data_dir}?", yes=yes)
@@ -76,7 +81,10 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     with lock:
         restored = restore_deployment(settings, directory, shred_keys)
     say(f"Restored, with {restored.shred_keys} shred keys. {_told(restored)}".rstrip())
-    say("Run `countersign init`. Sealing is suspended: countersign log recover")
+    say(
+        "Run `countersign init`. Sealing is suspended; `countersign log recover` explains how "
+        "to continue."
+    )
     view = {
         "shred_keys": restored.shred_keys,
         "unreadable": restored.unreadable,
@@ -88,5 +96,9 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
 def _told(restored: Restored) -> str:
     if restored.age is KeysAge.NEWER:
         number = restored.unreadable
-        return f"What was erased since the backup stays so: {number} records." if number else ""
+        return (
+            f"Data that was erased after the backup stays erased: {number} records."
+            if number
+            else ""
+        )
     return f"Warning: {_WARNINGS[restored.age]}"

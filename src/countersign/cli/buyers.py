@@ -1,4 +1,4 @@
-"""`countersign buyers`: looking at buyers and at the evidence, revoking, reinstating."""
+"""`countersign buyers`: show buyers and their evidence, revoke and reinstate them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from countersign.services.operate_buyers import OpenedEvidence
 
 @click.group()
 def buyers() -> None:
-    """Buyers: their status, the evidence of their verifications, and revoking them."""
+    """Show buyers and the evidence of their verifications, revoke and reinstate them."""
 
 
 @buyers.command("show")
 @click.argument("cbid")
 @command
 def show_(cbid: str, *, as_json: bool) -> None:
-    """Show what is known of a buyer; nothing personal."""
+    """Show a buyer, without personal data."""
     buyer, status = _find(cbid)
     _show(buyer, status, as_json=as_json)
 
@@ -45,7 +45,7 @@ def show_(cbid: str, *, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def revoke(cbid: str, *, reason: str, yes: bool, as_json: bool) -> None:
-    """Revoke a buyer at every vendor, with its documents, until it is reinstated."""
+    """Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated."""
     confirm(f"Revoke {cbid} at every vendor?", yes=yes)
     buyer = _revoke(cbid, reason)
     say(f"{buyer.cbid} is revoked until `countersign buyers reinstate {buyer.cbid}`.")
@@ -57,51 +57,53 @@ def revoke(cbid: str, *, reason: str, yes: bool, as_json: bool) -> None:
 @click.option("--reason", required=True, help="Why.")
 @command
 def reinstate(cbid: str, *, reason: str, as_json: bool) -> None:
-    """Undo a revocation: the buyer is again what it was, or has to verify."""
+    """Undo a revocation. The buyer gets the earlier status back, or has to verify again."""
     _reinstate(cbid, reason)
     buyer, status = _find(cbid)
-    say(f"{buyer.cbid} is {status.value} again.")
+    say(f"{buyer.cbid} is reinstated. The status is {status.value}.")
     _show(buyer, status, as_json=as_json)
 
 
 @buyers.command("accept-zip")
 @click.argument("cbid")
 @click.argument("zip_", metavar="ZIP")
-@click.option("--document", required=True, help="What you looked at, such as a utility bill.")
+@click.option(
+    "--document", required=True, help="The document that you checked, such as a utility bill."
+)
 @click.option("--reason", required=True, help="Why, such as the number of a case.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def accept_zip(
     cbid: str, zip_: str, *, document: str, reason: str, yes: bool, as_json: bool
 ) -> None:
-    """Accept another ZIP code for a buyer whom a provider approved: who has moved house.
+    """Accept another ZIP code for a buyer whom a provider approved and who has moved.
 
-    All other rules are applied again, to what the provider said then. The record says that an
-    operator accepted the ZIP code. It counts at accounts whose rules have `--zip-source operator`.
+    All other rules are applied again to the provider's result of that time. The record says that an
+    operator accepted the ZIP code. It counts for accounts whose rules have `--zip-source operator`.
     """
-    confirm(f"Accept {zip_} for {cbid} on your word?", yes=yes)
+    confirm(f"Accept {zip_} for {cbid} without a provider's confirmation?", yes=yes)
     buyer = _accept_zip(cbid, zip_, document, reason)
-    say(f"That you accepted it was written down: countersign buyers audit {buyer.cbid}")
+    say(f"This was recorded in the audit log: countersign buyers audit {buyer.cbid}")
     _show(buyer, buyer.status, as_json=as_json)
 
 
 @buyers.command("evidence")
 @click.argument("cbid")
-@click.option("--reason", required=True, help="Why it is looked at, such as a case number.")
+@click.option("--reason", required=True, help="Why you look at it, such as a case number.")
 @command
 def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     """Show the evidence of a buyer's verifications: names, dates of birth, addresses.
 
-    That you looked, when and why is kept for good. The exact bytes of the provider's answer are
-    in `content.answer.body`, in base64, and for reading in `content.answer.text`. Where `content`
-    is null, the evidence was erased.
+    The audit log permanently records that you looked, when and why. `content.answer.body` has the
+    exact bytes of the provider's response in base64, `content.answer.text` the same as text. If
+    `content` is null, the evidence was erased.
     """
     found = _evidence(cbid, reason)
     view = [_opened(one) for one in found]
     erased = sum(one.content is None for one in found)
     number = f"{len(found)} verification{'' if len(found) == 1 else 's'}"
     say(f"{number}, the evidence of {erased} erased." if erased else f"{number}.")
-    say(f"That you looked was written down: countersign audit {cbid}")
+    say(f"This was recorded in the audit log: countersign audit {cbid}")
     show(view, json_text(view, indent=2), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""`countersign clearances` and `countersign accounts clearance`: keys, and what accounts ask."""
+"""`countersign clearances` and `countersign accounts clearance`: keys and rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 @click.group()
 def clearances() -> None:
-    """Clearances: the keys that sign their tokens."""
+    """The keys that sign the tokens of clearances."""
 
 
 @clearances.command("rotate-key")
@@ -39,20 +39,22 @@ def clearances() -> None:
     type=Duration(),
     default="1h",
     show_default=True,
-    help="How long the new key is published before it signs.",
+    help="How long to publish the new key before it signs.",
 )
-@click.option("--at-once", is_flag=True, help="Sign with the new key now; --overlap is ignored.")
+@click.option(
+    "--at-once", is_flag=True, help="Sign with the new key immediately; --overlap is ignored."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def rotate_key(mode: str, *, overlap: timedelta, at_once: bool, yes: bool, as_json: bool) -> None:
     """Add a key that signs tokens after the overlap, and print its id.
 
-    /.well-known/jwks.json shows it at once, and the old one until its last token has expired. Keep
-    the overlap longer than whoever checks tokens keeps a copy of that document.
+    /.well-known/jwks.json contains the new key immediately, and the old key until its last token
+    has expired. The overlap must be longer than the time for which your warehouses cache that file.
     """
     confirm(f"Give the {mode} clearances a new signing key?", yes=yes)
     key = _rotate(Mode(mode), timedelta(0) if at_once else overlap)
-    say(f"It is published now and signs from {rfc3339(key.signs_from)}.")
+    say(f"The key is published now and signs from {rfc3339(key.signs_from)}.")
     show(_view(key), key.kid, as_json=as_json)
 
 
@@ -70,19 +72,22 @@ def keys_(*, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def withdraw_key(kid: str, *, yes: bool, as_json: bool) -> None:
-    """Take back the key KID at once: no token that it has signed is valid any more.
+    """Withdraw the key KID immediately: tokens that it has signed are no longer valid.
 
-    For a key that somebody else may have. Another one has to sign already: rotate-key --at-once.
+    Use this if someone else may have the key. Another key must already sign: rotate-key --at-once.
     """
-    confirm(f"Make every token worthless that {kid} has signed?", yes=yes)
+    confirm(f"Invalidate every token that {kid} has signed?", yes=yes)
     key = _withdraw(kid)
-    say("/.well-known/jwks.json no longer shows it. Copies of that are good for five minutes.")
+    say(
+        "/.well-known/jwks.json no longer contains the key. Cached copies are valid for five "
+        "minutes."
+    )
     show(_view(key), key.kid, as_json=as_json)
 
 
 @click.group()
 def clearance() -> None:
-    """What an account asks of its clearances."""
+    """The rules of an account for its clearances."""
 
 
 @clearance.command("set")
@@ -91,7 +96,7 @@ def clearance() -> None:
     "--acknowledgment-max-age",
     type=Duration(),
     default=_DEFAULT.acknowledgment_max_age,
-    help="How old an acknowledgment may be when its order is cleared. Left out: 7d.",
+    help="Maximum age of an acknowledgment when its order is cleared. Left out: 7d.",
 )
 @click.option(
     "--lifetime",
@@ -103,7 +108,7 @@ def clearance() -> None:
     "--product-class",
     type=click.Choice(["required", "optional"]),
     default="required",
-    help="Whether a live order has to name its product class. Left out: required.",
+    help="Whether a live order must name its product class. Left out: required.",
 )
 @command
 def set_(
@@ -114,9 +119,9 @@ def set_(
     product_class: str,
     as_json: bool,
 ) -> None:
-    """Set what ACCOUNT (id or name) asks, from its next clearance on.
+    """Set the rules of ACCOUNT (id or name), from its next clearance on.
 
-    What is left out gets its default, not what was set before.
+    An option that is left out is set to its default, not kept.
     """
     rules = ClearanceRules(
         acknowledgment_max_age=acknowledgment_max_age,
@@ -124,7 +129,7 @@ def set_(
         product_class_required=product_class == "required",
     )
     account_id = _set(account, rules)
-    say(f"Account {account_id} asks this of its clearances from now on.")
+    say(f"These rules apply to account {account_id} from now on.")
     _show(account_id, rules, as_json=as_json)
 
 
@@ -132,7 +137,7 @@ def set_(
 @click.argument("account")
 @command
 def show_(account: str, *, as_json: bool) -> None:
-    """Show what ACCOUNT asks."""
+    """Show the rules of ACCOUNT."""
     account_id, rules = _get(account)
     _show(account_id, rules, as_json=as_json)
 

@@ -10,16 +10,16 @@ from countersign.cli.support import command, show
 
 @click.group()
 def database() -> None:
-    """PostgreSQL: what the role of servers may do."""
+    """The rights of the PostgreSQL role of servers."""
 
 
 @database.command("grants")
-@click.option("--role", required=True, help="The role that servers connect as.")
+@click.option("--role", required=True, help="The role that servers use to connect.")
 @command
 def grants(role: str, *, as_json: bool) -> None:
-    """Print the SQL that gives a role all that servers need, and nothing else.
+    """Print the SQL that grants a role exactly the rights that servers need.
 
-    Run it as the owner of the tables after `countersign init`, and again after each upgrade:
+    Run the SQL as the owner of the tables after `countersign init`, and again after each upgrade:
     countersign database grants --role ROLE | psql URL
     """
     statements = serving_role_grants(role)

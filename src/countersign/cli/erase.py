@@ -1,4 +1,4 @@
-"""`erase`, `holds` and `retention`: destroying what is personal, and keeping from it."""
+"""`erase`, `holds` and `retention`: erase personal data, and prevent that it is erased."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _PROGRESS_EVERY = 100
 @click.option(
     "--with-acknowledgments",
     is_flag=True,
-    help="Of a buyer: also the acknowledgments that name it, of every account.",
+    help="For a buyer: also erase the acknowledgments that name the buyer, in every account.",
 )
-@click.option("--dry-run", is_flag=True, help="Only tell what would be destroyed.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def erase(
@@ -46,9 +46,9 @@ def erase(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Destroy what is personal in an acknowledgment, a verification or about a buyer, for good.
+    """Permanently erase the personal data of an acknowledgment, a verification or a buyer.
 
-    The record, its entry in the log and every proof stay valid; that it was erased is recorded.
+    The record, its log entry and every proof stay valid. The erasure itself is recorded.
     """
     plan, now = _plan(subject, with_acknowledgments=with_acknowledgments)
     number = len(plan.records)
@@ -60,18 +60,18 @@ def erase(
         "records": [record.record_id for record in plan.records],
     }
     if not plan.records and not plan.buyer:
-        say(f"{subject} was erased before: there is nothing left to destroy.")
+        say(f"{subject} was already erased.")
         show(answer | {"erased": True}, "", as_json=as_json)
         return
     if plan.kept_until is not None and plan.kept_until > now:
-        say(f"warning: retention ends only at {rfc3339(plan.kept_until)}.")
+        say(f"warning: the retention period ends at {rfc3339(plan.kept_until)}.")
     if dry_run:
-        say(f"Would be destroyed: {what}.")
+        say(f"Would be erased: {what}.")
         show(answer | {"erased": False}, "\n".join(answer["records"]), as_json=as_json)
         return
-    confirm(f"Destroy {what}? This cannot be undone.", yes=yes)
+    confirm(f"Erase {what}? This cannot be undone.", yes=yes)
     remain = not _erase(plan, ErasureReason(reason))
-    say(f"Destroyed: {what}.")
+    say(f"Erased: {what}.")
     _say_what_can_bring_it_back(remain=remain)
     answer |= {"erased": True, "copies_remain": remain}
     show(answer, "\n".join(answer["records"]), as_json=as_json)
@@ -80,25 +80,26 @@ def erase(
 def _say_what_can_bring_it_back(*, remain: bool) -> None:
     if load_settings().database_url is not None:
         say(
-            "Old dumps of the table shred_keys, physical backups and archived WAL can bring it "
-            "back: keep none of them from before this."
+            "Older dumps of the table shred_keys, physical backups and archived WAL still make "
+            "the data readable: delete those made before this."
         )
         return
     say(
-        "Old copies of shred-keys.db beside old backups can bring it back: delete all but the "
-        "newest, which has to be made after this."
+        "Older copies of shred-keys.db still make the data readable: make a new backup, and "
+        "delete all copies of shred-keys.db but the newest."
     )
     if remain:
         say(
-            "warning: countersign.db-wal still holds copies, since another process reads the "
-            "database (a backup, a shell). Once that has ended, a running server empties the file "
-            "within ten minutes. `countersign vault status` says whether copies remain."
+            "warning: countersign.db-wal still contains copies, since another process reads the "
+            "database (a backup, a shell). When that process has ended, a running server "
+            "empties the file within ten minutes. `countersign vault status` shows whether "
+            "copies remain."
         )
 
 
 @click.group()
 def holds() -> None:
-    """Legal holds: what must not be erased."""
+    """Legal holds, which prevent erasure."""
 
 
 @holds.command("place")
@@ -106,7 +107,7 @@ def holds() -> None:
 @click.option("--reason", required=True, help="Why, such as the number of a case.")
 @command
 def place(subject: str, reason: str, *, as_json: bool) -> None:
-    """Keep an acknowledgment, a buyer or a whole account from being erased."""
+    """Prevent the erasure of an acknowledgment, a buyer or a whole account."""
     hold = _place(subject, reason)
     say(f"{subject} is on hold until `countersign holds release {hold.id}`.")
     show(_view(hold), hold.id, as_json=as_json)
@@ -116,7 +117,7 @@ def place(subject: str, reason: str, *, as_json: bool) -> None:
 @click.argument("hold_id")
 @command
 def release(hold_id: str, *, as_json: bool) -> None:
-    """End a hold; nothing is erased by that."""
+    """End a hold. This erases nothing."""
     _release(hold_id)
     say(f"The hold {hold_id} has ended.")
     show({"hold_id": hold_id}, hold_id, as_json=as_json)
@@ -125,7 +126,7 @@ def release(hold_id: str, *, as_json: bool) -> None:
 @holds.command("list")
 @command
 def list_(*, as_json: bool) -> None:
-    """List the holds, oldest first, those that have ended too."""
+    """List all holds, oldest first, including ended ones."""
     found = _holds()
     lines = [
         f"{h.id}  {rfc3339(h.placed_at)}  {'ended' if h.released_at else 'holds'}  {h.subject}  "
@@ -135,24 +136,25 @@ def list_(*, as_json: bool) -> None:
     if found or as_json:
         show([_view(hold) for hold in found], "\n".join(lines), as_json=as_json)
     else:
-        say("There is no hold.")
+        say("No holds.")
 
 
 @click.group()
 def retention() -> None:
-    """Retention: what has been kept for as long as it was to be."""
+    """Retention periods of personal data."""
 
 
 @retention.command("run")
-@click.option("--dry-run", is_flag=True, help="Only tell what is due.")
+@click.option("--dry-run", is_flag=True, help="Only show what is due.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Erase what has outlived its retention, except what is on hold.
+    """Erase personal data whose retention period has ended, except data on hold.
 
-    Acknowledgments: the `retention_years` of the notice version; without it they are kept for
-    ever. The evidence of live verifications: COUNTERSIGN_EVIDENCE_DAYS after they can no longer
-    count, COUNTERSIGN_FAILED_EVIDENCE_DAYS for those that did not succeed; buyers stay verified.
+    Acknowledgments are kept for the `retention_years` of their notice version; without it,
+    permanently. The evidence of a live verification is kept for COUNTERSIGN_EVIDENCE_DAYS after the
+    verification is no longer valid, or for COUNTERSIGN_FAILED_EVIDENCE_DAYS if it did not succeed.
+    Buyers stay verified.
     """
     found = _due()
     free = [due for due in found if due.hold is None]
@@ -164,11 +166,14 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     say(f"{len(found)} are due, {len(found) - len(free)} of them on hold.")
     erased: list[str] = []
     if free and not dry_run:
-        confirm(f"Destroy the disclosures of {len(free)} records for good?", yes=yes)
+        confirm(f"Erase the disclosures of {len(free)} records? This cannot be undone.", yes=yes)
         erased, forgotten = _erase_due(free)
         _say_what_can_bring_it_back(remain=not forgotten)
         if len(erased) < len(free):
-            say(f"{len(erased)} were erased; {len(free) - len(erased)} came to be on hold.")
+            say(
+                f"{len(erased)} were erased; {len(free) - len(erased)} were put on hold in the "
+                "meantime."
+            )
     answer = {
         "due": [
             {

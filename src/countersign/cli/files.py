@@ -13,16 +13,16 @@ from countersign.errors import InvalidArgument
 
 @contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
-    """Write a file under another name, and rename it at the end of the block.
+    """Write to a temporary file, and rename it at the end of the block.
 
-    After an error, what stood there before stands there still.
+    After an error, an existing file is unchanged.
 
     Raises:
         InvalidArgument: it cannot be written.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        msg = f"{path} is no file."
+        msg = f"{path} is not a file."
         raise InvalidArgument(msg)
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:

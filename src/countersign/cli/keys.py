@@ -26,7 +26,7 @@ from countersign.services.accounts import REVOCATION_LAG_SECONDS, NewKey
 
 @click.group()
 def keys() -> None:
-    """API keys: shown once, kept as a keyed hash."""
+    """API keys. A key is shown once and stored as a keyed hash."""
 
 
 @keys.command("create")
@@ -39,16 +39,16 @@ def keys() -> None:
     "scopes",
     multiple=True,
     metavar="SCOPE",
-    help="Restrict the key to this scope; may be repeated. Without it: all that a vendor's server "
-    f"needs. Scopes: {', '.join(s for s in Scope if s not in RESERVED_SCOPES)}. Reserved, as no "
-    f"operation needs them yet: {', '.join(sorted(RESERVED_SCOPES))}.",
+    help="Restrict the key to this scope; may be repeated. Left out: all scopes that a vendor's "
+    f"server needs. Scopes: {', '.join(s for s in Scope if s not in RESERVED_SCOPES)}. "
+    f"Reserved, since no operation needs them yet: {', '.join(sorted(RESERVED_SCOPES))}.",
 )
 @click.option("--expires-in", type=Duration(), help="Lifetime, such as 24h or 365d.")
 @command
 def create(
     account: str, mode: str, scopes: tuple[str, ...], expires_in: timedelta | None, *, as_json: bool
 ) -> None:
-    """Make a key, and print it: this once, never again. It works at once."""
+    """Create a key, and print it. It is shown only once, and works immediately."""
     _show_new(
         _create(account, Mode(mode), parse_scopes(scopes) if scopes else None, expires_in),
         as_json=as_json,
@@ -59,7 +59,7 @@ def create(
 @click.option("--account", help="Only the keys of this account (id or name).")
 @command
 def list_(account: str | None, *, as_json: bool) -> None:
-    """List the keys, oldest first; never the keys themselves."""
+    """List the ids and hints of keys, oldest first."""
     now, found = _list(account)
     lines = [
         f"{k.id}  {k.hint}  {k.account_id}  {_state(k, now)}  "
@@ -69,7 +69,7 @@ def list_(account: str | None, *, as_json: bool) -> None:
     if found or as_json:
         show([_view(key, now) for key in found], "\n".join(lines), as_json=as_json)
     else:
-        say("There is no key yet: countersign keys create --account ACCOUNT --mode test")
+        say("No keys yet. Create one: countersign keys create --account ACCOUNT --mode test")
 
 
 @keys.command("rotate")
@@ -79,13 +79,16 @@ def list_(account: str | None, *, as_json: bool) -> None:
     type=Duration(),
     default="24h",
     show_default=True,
-    help="How long the old key works on.",
+    help="How long the old key continues to work.",
 )
 @command
 def rotate(key_id: str, overlap: timedelta, *, as_json: bool) -> None:
-    """Make a successor with the same powers, and print it; the old key works on for a while."""
+    """Create a successor with the same scopes, and print it.
+
+    The old key works until the overlap ends.
+    """
     new = _rotate(key_id, overlap)
-    say(f"The old key {key_id} stops working when the overlap is over.")
+    say(f"The old key {key_id} stops working when the overlap ends.")
     _show_new(new, as_json=as_json)
 
 
@@ -94,10 +97,10 @@ def rotate(key_id: str, overlap: timedelta, *, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def revoke(key_id: str, *, yes: bool, as_json: bool) -> None:
-    """Make a key stop working, for good."""
+    """Revoke a key permanently."""
     confirm(f"Revoke the key {key_id}? This cannot be undone.", yes=yes)
     now, key = _revoke(key_id)
-    say(f"Revoked. Running servers refuse it within {REVOCATION_LAG_SECONDS} seconds.")
+    say(f"The key is revoked. Running servers refuse it within {REVOCATION_LAG_SECONDS} seconds.")
     show(_view(key, now), key.id, as_json=as_json)
 
 

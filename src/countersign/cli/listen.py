@@ -1,7 +1,7 @@
-"""`countersign webhooks listen`: events of a running server, brought to a laptop.
+"""`countersign webhooks listen`: receive the events of a running server on a laptop.
 
-It asks the server for events, which needs no address that the server could reach, and posts them
-signed as the server's own deliveries are.
+The command polls the server for events, so the server need not reach this machine, and posts each
+event with the signatures of a normal delivery.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _FORWARD_SECONDS_MAX: Final = 30.0
 
 
 @click.command()
-@click.option("--forward-to", required=True, help="Where to post events to, on this machine.")
-@click.option("--server", help="The server's address. Left out: the public URL of the settings.")
+@click.option("--forward-to", required=True, help="The URL on this machine that gets the events.")
+@click.option("--server", help="The server's URL. Left out: COUNTERSIGN_PUBLIC_URL.")
 @click.option(
     "--key",
     envvar="COUNTERSIGN_API_KEY",
     show_envvar=True,
     required=True,
-    help="An API key with the scope events:read; better in COUNTERSIGN_API_KEY than here.",
+    help="An API key with the scope events:read. Prefer the variable to the option.",
 )
 @click.option(
     "--secret",
-    help="Sign with this whsec_… secret, and with a v1a key that follows from it. Left out: new"
-    " ones, which are printed.",
+    help="Sign with this whsec_… secret, and with a v1a key derived from it. Left out: new ones, "
+    "which are printed.",
 )
 @click.option(
     "--type",
@@ -55,7 +55,7 @@ _FORWARD_SECONDS_MAX: Final = 30.0
     type=click.Choice([t.value for t in EventType]),
     help="Only events of this type.",
 )
-@click.option("--since", help="Begin with what happened at this time. Left out: now.")
+@click.option("--since", help="Begin with events of this time. Left out: now.")
 @command
 def listen(
     forward_to: str,
@@ -67,9 +67,9 @@ def listen(
     since: str | None,
     as_json: bool,
 ) -> None:
-    """Receive the events of a running server on this machine, until stopped (Ctrl-C).
+    """Receive the events of a running server on this machine until you stop it (Ctrl-C).
 
-    Each is posted once, signed; what your receiver answers is shown.
+    Each event is signed and posted once. The command prints the status that your receiver returns.
     """
     shared = _secret(secret)
     # It follows from the secret, so that both stay the same from one start to the next.
@@ -81,7 +81,7 @@ def listen(
             parse_target(address, private=True)
         except ValueError as error:
             hint = "" if "://" in address else f" Did you mean http://{address}?"
-            msg = f"{option} has to be {error}, not {address!r}.{hint}"
+            msg = f"{option} must be {error}, not {address!r}.{hint}"
             raise InvalidArgument(msg) from error
     headers = {"Authorization": f"Bearer {key}"}
     say(f"Listening to {base}, forwarding to {forward_to}. Verify with:")
@@ -112,7 +112,7 @@ def _secret(text: str | None) -> SharedSecret:
 
 
 def _follow(api: httpx2.Client, query: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Every event from now on, for ever."""
+    """Every event from now on, without end."""
     while True:
         try:
             answer = api.get("/v1/events", params=query)
@@ -121,9 +121,9 @@ def _follow(api: httpx2.Client, query: dict[str, str]) -> Iterator[dict[str, Any
             time.sleep(_POLL_SECONDS)
             continue
         if answer.status_code >= 500 or answer.status_code == 429:
-            say(f"The server answered {answer.status_code}; trying again.")
+            say(f"The server returned {answer.status_code}; trying again.")
         elif answer.status_code != 200:
-            raise InvalidArgument(f"The server answered {answer.status_code}: {answer.text[:300]}")
+            raise InvalidArgument(f"The server returned {answer.status_code}: {answer.text[:300]}")
         else:
             page = answer.json()
             for event in page["data"]:
@@ -136,7 +136,7 @@ def _follow(api: httpx2.Client, query: dict[str, str]) -> Iterator[dict[str, Any
 
 
 def _forward(local: httpx2.Client, url: str, keys: list[SigningKey], event: dict[str, Any]) -> str:
-    """Post an event as a delivery would; gives what came of it, in words."""
+    """Post an event like a delivery; returns the status or the kind of error."""
     body = json.dumps(event | {"timestamp": event["created_at"]}).encode()
     headers = {"Content-Type": "application/json"} | sign(keys, event["id"], int(time.time()), body)
     try:

@@ -40,50 +40,52 @@ Sealing of the {mode} log is suspended:
 
   {reason}
 
-Nothing is refused meanwhile: acknowledgments are accepted, and wait to be sealed.
+Nothing is refused: acknowledgments are accepted, and wait to be sealed.
 
-The ways out:
+How to continue:
 
  1. Recover the missing tail. If a newer copy of the database exists (a standby, a later backup, an
-    archive of the write-ahead log), stop the servers and put that one in place. Sealing goes on by
-    itself once the database holds the published checkpoint; after `countersign restore`, which
-    always suspends it, go on with 2 or 4.
- 2. If nothing was published beyond what the database holds, and you know the last published
-    checkpoint from outside (a witness, a proof that someone keeps, a copy of the log, or the file
-    {mode}.checkpoint in COUNTERSIGN_LOG_HEAD_DIR, where it is newer than the loss):
+    archive of the write-ahead log), stop the servers and put that copy in place. Sealing continues
+    automatically once the database contains the published checkpoint. After `countersign restore`,
+    which always suspends sealing, continue with 2 or 4.
+ 2. If nothing was published after the state of the database, and you know the last published
+    checkpoint from another source (a witness, a proof, a copy of the log, or the file
+    {mode}.checkpoint in COUNTERSIGN_LOG_HEAD_DIR, if it is newer than the loss):
     countersign log recover --mode {mode} --published-head FILE
-    It is taken only if the database holds exactly that checkpoint, and if `heads` keeps no later
-    one. If that one belongs to another deployment, add --overrule-kept-head.
- 3. If the file {mode}.checkpoint is gone while the database has lost nothing: put the file back, or
-    take the database's own head for the last published one:
+    The command accepts it only if the database contains exactly that checkpoint, and `heads` has no
+    later one. If the one in `heads` belongs to another deployment, add --overrule-kept-head.
+ 3. If the file {mode}.checkpoint is missing but the database has lost nothing: put the file back,
+    or declare the database's own head to be the last published checkpoint:
     countersign log recover --mode {mode} --adopt-database-head
- 4. Begin a new epoch, a log of its own whose first entry cites the old head:
+ 4. Begin a new epoch, a new log whose first entry cites the old head:
     countersign log recover --mode {mode} --new-epoch --reason TEXT
-    With --published-head FILE it cites that one as the last published; else the one in `heads`.
-    Proofs of the old log stay valid under its key; hand out the new key as well."""
+    With --published-head FILE it cites that checkpoint as the last published one; without it, the
+    one in `heads`. Proofs of the old log stay valid with its key; publish the new policy too."""
 
 
 @click.group()
 def log() -> None:
-    """The transparency logs: how they are doing, checking them, keys, and going on after a loss."""
+    """The transparency logs: status, checks, keys, and recovery."""
 
 
 @log.command("status")
 @command
 def status(*, as_json: bool) -> None:
-    """Tell the size of each log, what waits to be sealed, and why if sealing is suspended."""
+    """Show the size of each log, the number of waiting records, and why sealing is suspended."""
     states = log_states()
     lines = []
     for state in states:
         doing = f"suspended: {state.suspended}" if state.suspended else "sealing"
-        lines.append(f"{state.log.origin}  {state.log.size} entries  {state.waiting} wait  {doing}")
+        lines.append(
+            f"{state.log.origin}  {state.log.size} entries  {state.waiting} waiting  {doing}"
+        )
     show([_view(state) for state in states], "\n".join(lines), as_json=as_json)
 
 
 @log.command("check")
 @command
 def check(*, as_json: bool) -> None:
-    """Check every entry, tile and checkpoint of every log against the records themselves."""
+    """Check every entry, tile and checkpoint of every log against the stored records."""
     entries, findings = _check()
     view = {
         "entries": entries,
@@ -105,7 +107,7 @@ def check(*, as_json: bool) -> None:
 @click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
 @command
 def policy(mode: str, *, as_json: bool) -> None:
-    """Print the policy to hand out: the keys of the logs, and the witnesses that are asked for."""
+    """Print the policy to publish: the keys of the logs, and the required witnesses."""
     text = _policy(Mode(mode)).decode()
     show({"policy": text}, text.rstrip("\n"), as_json=as_json)
 
@@ -115,33 +117,37 @@ def policy(mode: str, *, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def rotate_key(*, overlap: timedelta, yes: bool, as_json: bool) -> None:
-    """Give the live log a new key; the one before signs beside it until the overlap ends."""
+    """Give the live log a new key. Until the overlap ends, the old key signs as well."""
     confirm("Give the live log a new signing key?", yes=yes)
     key = _rotate(overlap)
-    say("Hand out the new policy: countersign log policy. Checkpoints carry both signatures first.")
+    say(
+        "Publish the new policy: countersign log policy. Until the overlap ends, checkpoints "
+        "have both signatures."
+    )
     show({"vkey": key.vkey, "created_at": rfc3339(key.created_at)}, key.vkey, as_json=as_json)
 
 
 @log.command("recover")
 @click.option("--mode", type=_MODES, default=Mode.LIVE.value, show_default=True)
 @click.option("--new-epoch", is_flag=True, help="Begin a new log that cites the old head.")
-@click.option("--host", help="Host (and port, and path) of the new origin; else as before.")
+@click.option("--host", help="Host (and port, and path) of the new origin. Left out: as before.")
 @click.option("--reason", default="recovery", show_default=True, help="Why, for the record.")
 @click.option(
     "--published-head",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with the last published checkpoint, known from outside.",
+    help="File with the last published checkpoint, from another source.",
 )
 @click.option(
     "--overrule-kept-head",
     is_flag=True,
-    help="With --published-head: although `heads` keeps another or a later checkpoint. If that one "
-    "was ever published, this signs a fork.",
+    help="With --published-head: ignore that `heads` has another or a later checkpoint. If that "
+    "one was ever published, this forks the log.",
 )
 @click.option(
     "--adopt-database-head",
     is_flag=True,
-    help="Where none is kept: the database has lost nothing, and its own head was published last.",
+    help="If no checkpoint is kept: declare that the database has lost nothing, and that its own "
+    "head was published last.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
@@ -157,28 +163,31 @@ def recover(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Explain why sealing is suspended, and go on in one of the documented ways."""
+    """Explain why sealing is suspended, or continue sealing in one of the documented ways."""
     note = None if published_head is None else _read(published_head)
     _refuse_two(new_epoch, adopt_database_head, note is not None)
     if new_epoch:
-        confirm(f"Begin a new epoch of the {mode} log? The old one ends for good.", yes=yes)
+        confirm(f"Begin a new epoch of the {mode} log? The old log ends permanently.", yes=yes)
         begun = _new_epoch(Mode(mode), reason, host, note)
-        say(f"{begun.origin} has begun. Hand out its key:")
+        say(f"{begun.origin} has begun. Publish the new policy: countersign log policy. Its key:")
         if begun.mode is Mode.LIVE:
             say_if_local(begun.origin)
         show({"origin": begun.origin, "vkey": begun.vkey}, begun.vkey, as_json=as_json)
         return
     if note is not None:
-        confirm("Is this the last checkpoint that was ever published?", yes=yes)
+        confirm("Is this the last checkpoint that was published?", yes=yes)
         _accept(Mode(mode), note, reason, overrule=overrule_kept_head)
-        say("Accepted, and written down in the log. Servers go on sealing within a second.")
+        say("Accepted, and recorded in the log. Servers continue sealing within a second.")
     if adopt_database_head:
         confirm("Has the database lost nothing, and was it never restored?", yes=yes)
         size = _adopt(Mode(mode), reason).size
-        say(f"The checkpoint of size {size} is kept, and the log tells so. Sealing goes on.")
+        say(
+            f"The checkpoint of size {size} is kept as the last published one, which the log "
+            "records. Sealing continues."
+        )
     (state,) = [state for state in log_states() if state.log.mode is Mode(mode)]
     if state.suspended is None:
-        say(f"{state.log.origin} is not suspended: there is nothing to recover.")
+        say(f"{state.log.origin} is not suspended: nothing to recover.")
     else:
         say(_EXPLANATION.format(mode=mode, reason=state.suspended))
     show(_view(state), "suspended" if state.suspended else "sealing", as_json=as_json)
@@ -233,7 +242,7 @@ async def _new_epoch(
 
 def _refuse_two(new_epoch: bool, adopt: bool, published: bool) -> None:  # noqa: FBT001 - options
     if adopt and (new_epoch or published):
-        msg = "--adopt-database-head goes with neither --new-epoch nor --published-head."
+        msg = "--adopt-database-head cannot be used together with --new-epoch or --published-head."
         raise InvalidArgument(msg)
 
 
@@ -261,7 +270,7 @@ async def _published(deployment: Deployment, mode: Mode, note: bytes) -> Publish
     try:
         checked = (await deployment.policy.without_quorum(mode)).check_signature(note)
     except EvidenceError as error:
-        msg = f"That is no checkpoint of this deployment: {error}."
+        msg = f"This is not a checkpoint of this deployment: {error}."
         raise InvalidArgument(msg) from error
     return PublishedHead(checked.checkpoint, note)
 

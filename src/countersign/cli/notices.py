@@ -42,13 +42,13 @@ class _Listed:
 
 @click.group()
 def notices() -> None:
-    """Notices: published once, reviewed by people, taken out of force when need be."""
+    """Publish notices, record their review, and take them out of force."""
 
 
 @notices.command("list")
 @command
 def list_(*, as_json: bool) -> None:
-    """List every published version, and where it stands for test and for live keys."""
+    """List every published version, and its status for test and live keys."""
     found = _list()
     lines = [
         f"{v.version.content.id}  {v.version.content.version}  test: {v.test}  live: {v.live}"
@@ -59,10 +59,10 @@ def list_(*, as_json: bool) -> None:
 
 @notices.command("show")
 @click.argument("notice_id")
-@click.option("--version", help="Left out: the version that was published last.")
+@click.option("--version", help="Left out: the version published last.")
 @command
 def show_(notice_id: str, version: str | None, *, as_json: bool) -> None:
-    """Show a version: its words, its digest and what happened to it."""
+    """Show the text, the digest and the history of a version."""
     listed = _find(notice_id, version)
     show(
         _view(listed) | {"content": msgspec.to_builtins(listed.version.content)},
@@ -110,21 +110,23 @@ def diff(notice_id: str, old: str, new: str, *, as_json: bool) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @command
 def publish(file: Path, *, as_json: bool) -> None:
-    """Publish the version in FILE permanently; live keys get it once it is reviewed."""
+    """Publish the version in FILE permanently. Live keys get it after its review."""
     publication = _publish(_read(file), str(file.resolve()))
     content = publication.content
     say(
         f"{content.id} version {content.version} is published."
         if publication.new
-        else f"{content.id} version {content.version} was published before, with the same words."
+        else f"{content.id} version {content.version} was already published, with the same text."
     )
     for gap in content.text_gaps:
         say(f"  incomplete: {gap}")
     say(
-        "Live keys are never served an incomplete text: complete it and publish a new version."
+        "Live keys never get an incomplete text: complete the text and publish a new version."
         if content.text_gaps
-        else f"Live keys get it once it is reviewed: countersign notices review {content.id} "
-        f"--version {content.version} --by WHO --against URL"
+        else (
+            f"Live keys get it after its review: countersign notices review {content.id} "
+            f"--version {content.version} --by WHO --against URL"
+        )
     )
     _until_servers_know()
     show(
@@ -142,13 +144,13 @@ def publish(file: Path, *, as_json: bool) -> None:
 @notices.command("review")
 @click.argument("notice_id")
 @click.option("--version", required=True, help="The version that was compared.")
-@click.option("--by", required=True, help="Who compared it, word for word.")
-@click.option("--against", required=True, help="Address of the official text.")
+@click.option("--by", required=True, help="Who compared the text, word for word.")
+@click.option("--against", required=True, help="URL of the official text.")
 @command
 def review(notice_id: str, version: str, by: str, against: str, *, as_json: bool) -> None:
-    """Sign off that someone compared a version with the official text.
+    """Record that a person compared a version with the official text.
 
-    A version whose text_gaps say what is missing is refused: publish the complete text first.
+    A version with text_gaps is refused: publish the complete text first.
     """
     event = _review(notice_id, version, by, against)
     say(f"{notice_id} version {version} is reviewed.")
@@ -167,15 +169,15 @@ def review(notice_id: str, version: str, by: str, against: str, *, as_json: bool
 def withdraw(
     notice_id: str, version: str, reason: str, *, enjoined: bool, yes: bool, as_json: bool
 ) -> None:
-    """Take a version out of force, for good; the version before it returns, if there is one.
+    """Take a version out of force permanently; the version before it, if any, is in force again.
 
-    With --enjoined no other version returns for live keys: they are refused until you run
-    `countersign notices reinstate`. The command prints what is in force afterwards.
+    With --enjoined no other version comes into force for live keys: they are refused until you run
+    `countersign notices reinstate`. The command prints which version is in force afterwards.
     """
     confirm(
         f"Stop {notice_id} for live keys, all versions, until one is reinstated?"
         if enjoined
-        else f"Take {notice_id} version {version} out of force, for good?",
+        else f"Take {notice_id} version {version} out of force permanently?",
         yes=yes,
     )
     event = _withdraw(notice_id, version, reason, enjoined=enjoined)
@@ -185,15 +187,15 @@ def withdraw(
 
 @notices.command("reinstate")
 @click.argument("notice_id")
-@click.option("--version", required=True, help="The version that live keys are served again.")
+@click.option("--version", required=True, help="The version that live keys get again.")
 @click.option("--by", required=True, help="Who compared it with the official text, word for word.")
 @click.option("--against", required=True, help="Address of the official text.")
 @command
 def reinstate(notice_id: str, version: str, by: str, against: str, *, as_json: bool) -> None:
-    """Lift the injunction against a notice, and bring it back for live keys with this version.
+    """End the injunction against a notice: live keys get this version again.
 
-    The version is the enjoined one or another one, complete and not withdrawn. Other enjoined
-    versions stay out of force.
+    The version can be the enjoined one or another one; it must be complete and not withdrawn. Other
+    enjoined versions stay out of force.
     """
     event = _reinstate(notice_id, version, by, against)
     say(f"{notice_id} version {version} is reinstated.")
@@ -221,7 +223,9 @@ def _find(notice_id: str, version: str | None) -> _Listed:
     found = [v for v in mine if version in {None, v.version.content.version}]
     if not found:
         what = notice_id if version is None else f"{notice_id} version {version}"
-        raise UnknownNotice(f"There is no notice {what}; `countersign notices list` shows all.")
+        raise UnknownNotice(
+            f"The notice {what} does not exist; `countersign notices list` shows all notices."
+        )
     return found[-1]
 
 
@@ -265,7 +269,7 @@ def _report(event: NoticeEvent, *, as_json: bool) -> None:
     ):
         current = [v for v, status in statuses.items() if status is NoticeStatus.IN_FORCE]
         say(
-            f"{mode} keys are served {event.notice_id} version {current[0]}."
+            f"{mode} keys get {event.notice_id} version {current[0]}."
             if current
             else f"{mode} keys are refused: no version of {event.notice_id} is in force."
         )

@@ -33,9 +33,9 @@ def main() -> None:
     """Countersign: buyer verification and notice acknowledgment.
 
     Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
-    Answers go to standard output, words for people to standard error.
+    Results go to standard output, messages to standard error.
     """
-    # Databases, secrets and locks are nobody else's business.
+    # Only this user may read databases, secrets and locks.
     os.umask(0o077)
     log_to_standard_error()
 

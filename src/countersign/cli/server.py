@@ -33,7 +33,7 @@ _DEMO_ACCOUNT = "demo"
 @click.command()
 @command
 def init(*, as_json: bool) -> None:
-    """Make or upgrade the database, the secret key and the notices; harmless twice."""
+    """Create or upgrade the database, the secret key and the notices. Running it again is safe."""
     settings = load_settings()
     done = asyncio.run(initialise(settings))
     logs = log_states()
@@ -44,9 +44,9 @@ def init(*, as_json: bool) -> None:
     say(f"Ready in {settings.data_dir.resolve()}.")
     if any(state.suspended for state in logs):
         say(f"The newest logs are {' and '.join(origins)}. Sealing is suspended.")
-        say("`countersign log recover` explains how to go on: in these logs, or in new ones.")
+        say("`countersign log recover` explains how to continue, with these logs or with new ones.")
     else:
-        say(f"The logs are called {' and '.join(origins)}. These names stay.")
+        say(f"The logs are named {' and '.join(origins)}. These names cannot change.")
         say_if_local(live)
     for publication in done.published:
         content = publication.content
@@ -64,14 +64,14 @@ def init(*, as_json: bool) -> None:
 @click.command()
 @command
 def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server's answer is its service
-    """Serve until stopped (Ctrl-C or SIGTERM)."""
+    """Run the server until it is stopped (Ctrl-C or SIGTERM)."""
     _serve(load_settings(), demo=False)
 
 
 @click.command()
 @command
 def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
-    """Try it out: init, a demo account with a test key, a curl line that works, and serve."""
+    """Try it out: run init, create a demo account with a test key, print a curl line, and serve."""
     from countersign.http.server import refuse_taken  # noqa: PLC0415 - see _serve
 
     settings = load_settings()
@@ -82,12 +82,12 @@ def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
 
 
 def _refuse_production(name: str) -> None:
-    """Keep the demo account out of a deployment that others know; `name` is that of its log."""
+    """Keep the demo account out of a deployment that others use; `name` is the name of its log."""
     if not is_loopback(entry_host(name)):
         msg = (
-            f"This deployment is called {entry_host(name)}, so others know it, and `countersign "
-            "dev` (`make run`) would add a demo account to it. Start it with `countersign serve`. "
-            "To try things out, unset COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_DATA_DIR."
+            f"This deployment has the public name {entry_host(name)}, and `countersign dev` "
+            "(`make run`) would add a demo account to it. Start it with `countersign serve`. To "
+            "try things out, unset COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_DATA_DIR."
         )
         raise InvalidConfiguration(msg)
 
@@ -140,13 +140,13 @@ async def _greet(deployment: Deployment) -> None:
     base = deployment.settings.public_url
     notice_id = parse_notice_file(next(iter(shipped_notice_files().values()))).id
     if known:
-        say(f"The demo account has a test key already ({known[-1].hint}); it was shown once.")
+        say(f"The demo account already has a test key ({known[-1].hint}), which was shown once.")
         say("For another one:  .venv/bin/countersign keys create --account demo --mode test")
         say(f"Guides and API:  {base}/docs")
         return
     token = (await deployment.keys.create(account, Mode.TEST)).token
     header = shlex.quote(f"Authorization: Bearer {token}")
-    say("A test key, shown this once:")
+    say("A test key, shown only once:")
     say(f"\n  {token}\n")
     say("Try it in another terminal:")
     say(f"\n  curl -H {header} {base}/v1/notices/{notice_id}\n")

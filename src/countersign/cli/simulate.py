@@ -28,13 +28,15 @@ _PORT = 9100
     show_default=True,
     help="Port to listen on; 0 takes a free one.",
 )
-@click.option("--list", "listing", is_flag=True, help="Print the sessions it knows, and end.")
-@click.option("--credentials", is_flag=True, help="Print a credentials file for it, and end.")
+@click.option("--list", "listing", is_flag=True, help="Print the simulated sessions, and exit.")
+@click.option(
+    "--credentials", is_flag=True, help="Print a credentials file for the simulator, and exit."
+)
 @click.option(
     "--send-webhook",
     nargs=2,
     metavar="SESSION_ID URL",
-    help="Send a signed message about a session to this address, and end.",
+    help="Send a signed message about a session to this URL, and exit.",
 )
 @command
 def simulate_provider(
@@ -47,11 +49,10 @@ def simulate_provider(
     send_webhook: tuple[str, str] | None,
     as_json: bool,
 ) -> None:
-    """Play an identity provider over HTTP; everybody in it is made up.
+    """Simulate an identity provider over HTTP. All persons are invented.
 
-    Set an account to it with
-    `countersign accounts verification set ACCOUNT --provider NAME --credentials-file FILE
-    --dangerous-base-url http://127.0.0.1:9100`.
+    Connect an account to the simulator with `countersign accounts verification set ACCOUNT
+    --provider NAME --credentials-file FILE --dangerous-base-url http://127.0.0.1:9100`.
     """
     simulator = SIMULATORS[name](time.time)
     if listing:
@@ -62,7 +63,7 @@ def simulate_provider(
         show(held, json_text(held, indent=2), as_json=as_json)
     elif send_webhook is not None:
         status = _send(simulator, *send_webhook)
-        say(f"The receiver answered {status}.")
+        say(f"The receiver returned {status}.")
         show({"status": status}, str(status), as_json=as_json)
     else:
         asyncio.run(_serve(simulator, host, port, as_json=as_json))
@@ -71,11 +72,11 @@ def simulate_provider(
 async def _serve(simulator: Simulator, host: str, port: int, *, as_json: bool) -> None:
     try:
         async with serve(simulator, host=host, port=port) as served:
-            say(f"Playing {simulator.name} at {served.url}; Ctrl+C ends it.")
+            say(f"Simulating {simulator.name} at {served.url}; stop with Ctrl+C.")
             show({"url": served.url}, served.url, as_json=as_json)
             await asyncio.Event().wait()
     except OSError as error:
-        msg = f"{host} port {port} cannot be used: {error.strerror}. Give another: --port N."
+        msg = f"{host} port {port} cannot be used: {error.strerror}. Give another port: --port N."
         raise AddressInUse(msg) from error
     except asyncio.CancelledError:
         return
@@ -83,7 +84,7 @@ async def _serve(simulator: Simulator, host: str, port: int, *, as_json: bool) -
 
 def _send(simulator: Simulator, session_id: str, url: str) -> int:
     if session_id not in {session.session_id for session in simulator.sessions}:
-        msg = f"It knows no session {session_id!r}: --list shows those that it does."
+        msg = f"Unknown session {session_id!r}; --list shows all sessions."
         raise InvalidArgument(msg)
     message = simulator.webhook(session_id)
     try:

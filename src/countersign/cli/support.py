@@ -1,4 +1,4 @@
-"""What all commands share: `--json`, words on standard error, and how they fail."""
+"""What all commands share: `--json`, messages on standard error, and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 console: Final = Console(stderr=True, highlight=False, soft_wrap=True)
-"""Words for people go to standard error; standard output is for programs."""
+"""Messages go to standard error; standard output is for programs."""
 
 _JSON_PATH: Final = re.compile(r" - at `\$\.([^`]+)`")
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])\Z")
@@ -38,7 +38,9 @@ def command(function: Callable[P, R]) -> Callable[P, R | None]:
     The function gets `as_json`.
     """
 
-    @click.option("--json", "as_json", is_flag=True, help="Answer in JSON on standard output.")
+    @click.option(
+        "--json", "as_json", is_flag=True, help="Print the result as JSON on standard output."
+    )
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R | None:
         try:
@@ -67,7 +69,7 @@ def with_deployment(
 
 
 def fail(error: CountersignError, *, as_json: bool) -> None:
-    """Say what is wrong on standard error, and exit with status 1."""
+    """Print the error on standard error, and exit with status 1."""
     # A command line has no JSON in which a member could be found: only its name is said.
     message = _JSON_PATH.sub(r" (\1)", error.message)
     if as_json:
@@ -79,17 +81,17 @@ def fail(error: CountersignError, *, as_json: bool) -> None:
 
 
 def show(value: Any, plain: str, *, as_json: bool) -> None:  # noqa: ANN401 - any JSON
-    """The answer on standard output: the value as JSON, or the plain text."""
+    """Print the result on standard output: the value as JSON, or the plain text."""
     click.echo(json_text(value) if as_json else printable(plain))
 
 
 def say(text: str) -> None:
-    """Words for people."""
+    """Print a message."""
     console.print(printable(text), markup=False)
 
 
 def printable(text: str, keep: str = "\n") -> str:
-    """A text with whatever could play tricks on a terminal made visible.
+    """A text with control and invisible characters made visible.
 
     All that commands print goes through this or `json_text`: vendors and buyers wrote some of it.
     """
@@ -141,10 +143,11 @@ def say_if_local(origin: str) -> None:
     host = entry_host(origin)
     if is_loopback(host) or is_wildcard(host):
         say(
-            f"warning: the live log is called {origin}, and that name stays. It is good for trying "
-            "things out: no other machine can reach it. For evidence that others verify, set "
-            "COUNTERSIGN_PUBLIC_URL before the first `countersign init` of another data directory, "
-            "or begin a new epoch: countersign log recover --new-epoch --host NAME"
+            f"warning: the live log is named {origin}, and that name cannot change. It is good "
+            "only for trying things out: no other machine can reach it. For evidence that "
+            "others verify, set COUNTERSIGN_PUBLIC_URL before the first `countersign init` of "
+            "another data directory, or begin a new epoch: countersign log recover --new-epoch "
+            "--host NAME"
         )
 
 
@@ -174,11 +177,11 @@ class Duration(click.ParamType[timedelta]):
             return value
         match = _DURATION.match(str(value))
         if match is None:
-            self.fail("a length of time is a number and s, m, h or d, such as 24h", param, ctx)
+            self.fail("expected a number and s, m, h or d, such as 24h", param, ctx)
         try:
             return timedelta(**{_UNITS[match[2]]: int(match[1])})
         except OverflowError:
-            self.fail("that is too long", param, ctx)
+            self.fail("the time is too long", param, ctx)
 
 
 def log_to_standard_error() -> None:

@@ -1,4 +1,4 @@
-"""`countersign test`: what a test key may do to its account's sandbox, from the command line."""
+"""`countersign test`: change an account's sandbox, as test keys can through the API."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _FAULTS: Final = click.Choice([fault.value for fault in Fault])
 
 @click.group("test")
 def test_helpers() -> None:
-    """The sandbox of an account: its clock, its buyers, events and faults. Never live."""
+    """The sandbox of an account: its clock, buyers, events and faults. Never live."""
 
 
 @test_helpers.group()
 def clock() -> None:
-    """The test clock: by how much the sandbox is ahead of real time."""
+    """The test clock, which puts the sandbox ahead of real time."""
 
 
 @clock.command("show")
@@ -46,13 +46,13 @@ def show_(account: str, *, as_json: bool) -> None:
 
 @clock.command("advance")
 @click.argument("account")
-@click.option("--by", type=Duration(), help="How far, such as 30d.")
-@click.option("--to", "to_text", help="Until it shows this time, such as 2027-01-01T00:00:00Z.")
+@click.option("--by", type=Duration(), help="The time to advance by, such as 30d.")
+@click.option("--to", "to_text", help="The time to advance to, such as 2027-01-01T00:00:00Z.")
 @command
 def advance(account: str, *, by: timedelta | None, to_text: str | None, as_json: bool) -> None:
-    """Advance the test clock of ACCOUNT; afterwards every running server goes by it."""
+    """Advance the test clock of ACCOUNT; every running server uses it afterwards."""
     view = _advance(account, by, _time(to_text))
-    say("Sandbox buyers that have expired by it were told of.")
+    say("Events were written for sandbox buyers that have expired.")
     _show_clock(view, as_json=as_json)
 
 
@@ -60,9 +60,9 @@ def advance(account: str, *, by: timedelta | None, to_text: str | None, as_json:
 @click.argument("account")
 @command
 def reset(account: str, *, as_json: bool) -> None:
-    """Bring the test clock of ACCOUNT back to real time.
+    """Reset the test clock of ACCOUNT to real time.
 
-    What was written by it keeps the times that it has, even those that are still to come.
+    Existing objects keep their times, even times in the future.
     """
     _show_clock(_reset(account), as_json=as_json)
 
@@ -81,13 +81,13 @@ def buyer() -> None:
     "reasons",
     type=_REASONS,
     multiple=True,
-    help="Of failed and requires_input; may be repeated. Without it: the usual one.",
+    help="The reason for failed or requires_input; may be repeated. Left out: the usual one.",
 )
 @command
 def set_buyer(
     account: str, cbid: str, status: str, *, reasons: tuple[str, ...], as_json: bool
 ) -> None:
-    """Put the sandbox buyer CBID of ACCOUNT in a state, with the event of that state."""
+    """Give the sandbox buyer CBID of ACCOUNT a status, and write the event of that status."""
     standing = _move(
         account, cbid, BuyerStatus(status), tuple(Reason(reason) for reason in reasons)
     )
@@ -105,12 +105,14 @@ def set_buyer(
 @test_helpers.command("trigger")
 @click.argument("account")
 @click.argument("type_", metavar="TYPE", type=_TYPES)
-@click.option("--object", "object_id", help="Which object it is about; without it, one of none.")
+@click.option(
+    "--object", "object_id", help="The id of the object of the event. Left out: a made-up id."
+)
 @command
 def trigger(account: str, type_: str, *, object_id: str | None, as_json: bool) -> None:
-    """Write an event of any TYPE in the sandbox of ACCOUNT, and print its id.
+    """Write an event of any TYPE in the sandbox of ACCOUNT, and print the event's id.
 
-    It is listed and sent to webhook endpoints as any other; that it was only triggered, it says.
+    The event is listed and sent to webhook endpoints like any other, with `"triggered": true`.
     """
     view = _trigger(account, EventType(type_), object_id)
     show(view.message, view.id, as_json=as_json)
@@ -118,14 +120,14 @@ def trigger(account: str, type_: str, *, object_id: str | None, as_json: bool) -
 
 @test_helpers.group()
 def fault() -> None:
-    """Faults of the identity provider that verifications in the sandbox meet."""
+    """Simulated faults of the identity provider in the sandbox."""
 
 
 @fault.command("show")
 @click.argument("account")
 @command
 def show_fault(account: str, *, as_json: bool) -> None:
-    """Show which fault is planned for ACCOUNT, and for how many calls."""
+    """Show the planned fault of ACCOUNT, and for how many calls."""
     _show_fault(_planned(account), as_json=as_json)
 
 
@@ -133,19 +135,21 @@ def show_fault(account: str, *, as_json: bool) -> None:
 @click.argument("account")
 @click.argument("kind", metavar="FAULT", type=_FAULTS)
 @click.option(
-    "--calls", type=click.IntRange(1, CALLS_MAX), help="How many; without it all, until cleared."
+    "--calls",
+    type=click.IntRange(1, CALLS_MAX),
+    help="The number of calls. Left out: all calls, until cleared.",
 )
 @click.option(
-    "--delay", type=Duration(), help="How long each takes to answer, 15s at most. Without it: 0."
+    "--delay", type=Duration(), help="The response time of each call, 15s at most. Left out: 0."
 )
 @command
 def set_fault(
     account: str, kind: str, *, calls: int | None, delay: timedelta | None, as_json: bool
 ) -> None:
-    """Let verifications in the sandbox of ACCOUNT meet FAULT, in place of any planned before."""
+    """Let verifications in the sandbox of ACCOUNT fail with FAULT; replaces a planned fault."""
     delay = delay or timedelta(0)
     if delay > DELAY_MAX:
-        msg = f"A fault takes {DELAY_MAX // _SECOND} seconds at most."
+        msg = f"--delay can be at most {DELAY_MAX // _SECOND} seconds."
         raise InvalidArgument(msg)
     plan = FaultPlan(fault=Fault(kind), calls=calls, delay=delay)
     _plan(account, plan)
@@ -156,7 +160,7 @@ def set_fault(
 @click.argument("account")
 @command
 def clear_fault(account: str, *, as_json: bool) -> None:
-    """Let verifications in the sandbox of ACCOUNT come out as their sessions say again."""
+    """Remove the planned fault of ACCOUNT."""
     _clear(account)
     _show_fault(None, as_json=as_json)
 

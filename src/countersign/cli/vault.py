@@ -16,15 +16,16 @@ _VAULT = "vault"
 
 @click.group()
 def vault() -> None:
-    """The vault: what is personal or secret, encrypted at rest."""
+    """The keys that encrypt personal data and secrets at rest."""
 
 
 @vault.command("status")
 @command
 def status(*, as_json: bool) -> None:
-    """Show the key-encryption keys by their ids, and how many data keys each one wraps.
+    """Show the ids of the key-encryption keys, and how many data keys each one wraps.
 
-    Also whether the write-ahead log of the embedded database still holds copies of erased data.
+    It also shows whether the write-ahead log of the embedded database contains copies of erased
+    data.
     """
     current, counts, remain = _status()
     lines = [
@@ -32,7 +33,7 @@ def status(*, as_json: bool) -> None:
         for id_, number in counts.items()
     ]
     if remain:
-        say("warning: countersign.db-wal holds copies of erased data until a server empties it.")
+        say("warning: countersign.db-wal contains copies of erased data until a server empties it.")
     view = {"current": current, "data_keys": counts, "erased_copies_remain": remain}
     show(view, "\n".join(lines), as_json=as_json)
 
@@ -40,9 +41,9 @@ def status(*, as_json: bool) -> None:
 @vault.command("rewrap")
 @command
 def rewrap(*, as_json: bool) -> None:
-    """Wrap every data key with the first key-encryption key; then older ones can be removed."""
+    """Wrap every data key with the first key-encryption key. Then older keys can be removed."""
     number = _rewrap()
-    say(f"{number} data keys were wrapped anew.")
+    say(f"{number} data keys were wrapped with the first key.")
     show({"rewrapped": number}, str(number), as_json=as_json)
 
 
@@ -50,18 +51,18 @@ def rewrap(*, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def rotate(*, yes: bool, as_json: bool) -> None:
-    """Make a new key-encryption key, wrap every data key with it, and forget the old one.
+    """Create a new key-encryption key, wrap every data key with it, and delete the old key.
 
-    Only for keys in a file. At each moment the file holds every key that is needed, so that it can
-    be interrupted and run again; running servers read the file again by themselves. Servers that
-    read a copy of the file need both keys in it while this runs: see docs/operate.md. Backups from
-    before need the old key: keep it with them.
+    Only for keys in a file. The file contains every required key at all times, so the command can
+    be interrupted and run again. Running servers notice the change of the file. Servers that read a
+    copy of the file need both keys in the copy while this runs: use `countersign vault rewrap` for
+    them. Older backups need the old key: keep the key with them.
     """
     confirm("Replace the key-encryption key?", yes=yes)
     done = _rotate()
     current = done.current.hex()
-    say(f"{done.rewrapped} data keys are wrapped with the new key. Copy its file to where you keep")
-    say("its copy.")
+    say(f"{done.rewrapped} data keys are wrapped with the new key. Copy the key file to the place")
+    say("where you keep its copy.")
     show({"rewrapped": done.rewrapped, "current": current}, current, as_json=as_json)
 
 

@@ -60,39 +60,41 @@ def verification() -> None:
 @click.option(
     "--credentials-file",
     type=click.Path(path_type=Path),
-    help=f"JSON; left out, it is taken from the variable {_CREDENTIALS_VARIABLE}.",
+    help=f"JSON file. Left out: the variable {_CREDENTIALS_VARIABLE}.",
 )
 @click.option(
     "--dangerous-base-url",
     metavar="URL",
-    help="Ask here instead of at the provider: a simulator. What it says counts as real.",
+    help="Send requests to this URL, such as a simulator, instead of the provider. The results "
+    "count as real.",
 )
 @click.option("--minimum-age", type=int, metavar="YEARS", help="At first: the deployment's.")
-@click.option("--zone", help=f"Where birthdays begin. At first: {_DEFAULT.zone}.")
+@click.option("--zone", help=f"The time zone of birthdays. At first: {_DEFAULT.zone}.")
 @click.option(
     "--zip-source",
     "zip_sources",
     type=click.Choice([source.value for source in ACCEPTABLE]),
     multiple=True,
-    help="What can prove an address; may be given several times. At first: all but operator.",
+    help="Accepted source of the address; may be repeated. At first: all but operator.",
 )
 @click.option(
     "--absent-country",
     type=click.Choice([kind.value for kind in AbsentCountry]),
-    help=f"What an address without a country counts as. At first: {_DEFAULT.absent_country}.",
+    help=f"How to treat an address without a country. At first: {_DEFAULT.absent_country}.",
 )
 @click.option(
     "--document-expiry",
     type=click.Choice([kind.value for kind in DocumentExpiry]),
-    help=f"What is asked of the document's expiry date. At first: {_DEFAULT.document_expiry}.",
+    help=f"The rule for the document's expiry date. At first: {_DEFAULT.document_expiry}.",
 )
 @click.option("--validity-days", type=int, metavar="DAYS", help="At first: the deployment's.")
 @click.option(
     "--require-subject-reference/--no-require-subject-reference",
     default=None,
-    help="Whether every verify has to name the buyer that the session was made for. At first: no.",
+    help="Whether every verify request must name the buyer for whom the session was created. At "
+    "first: no.",
 )
-@click.option("--check", is_flag=True, help="Try the credentials at the provider first.")
+@click.option("--check", is_flag=True, help="Test the credentials at the provider first.")
 @click.option("--yes", is_flag=True, help="Do not ask before a rule becomes weaker.")
 @command
 def set_(
@@ -115,8 +117,8 @@ def set_(
     """Set the provider, its credentials and the rules of ACCOUNT (id or name).
 
     A rule that is left out stays as it is; a new account begins with the defaults. Every change of
-    a rule is printed, and a rule becomes weaker only after a question or with --yes. An address
-    other than the provider's is never kept: give --dangerous-base-url each time.
+    a rule is printed. A rule becomes weaker only after a confirmation or with --yes. A URL other
+    than the provider's is not kept: give --dangerous-base-url each time.
     """
     chosen = _Chosen(provider, _read_credentials(credentials_file), dangerous_base_url)
     given: dict[str, Any] = {
@@ -135,20 +137,21 @@ def set_(
         say("The provider accepts the credentials.")
     if settings.base_url is not None:
         say(
-            f"warning: {settings.base_url} is asked instead of {provider}. Whoever answers there "
-            "decides who is verified, at every vendor of this deployment."
+            f"warning: requests go to {settings.base_url} instead of {provider}. The service at "
+            "that URL decides who is verified, at every vendor of this deployment."
         )
     if credentials_file is not None and credentials_file.stat().st_mode & 0o077:
-        say(f"warning: others than you can read {credentials_file}.")
+        say(f"warning: other users can read {credentials_file}.")
     for hint in hints:
         say(f"warning: {hint}")
     if not settings.rules.subject_reference_required:
         say(
-            "note: subject_reference is optional for this account. Without it, any session of this "
-            "provider verifies any customer who sends its id. --require-subject-reference makes "
-            "every verify name the customer that the session was made for."
+            "note: subject_reference is optional for this account. Without it, any session of "
+            "this provider verifies any customer who sends its id. With "
+            "--require-subject-reference every verify request must name the customer for whom "
+            "the session was created."
         )
-    say(f"Its webhooks go to: {_webhook_url(settings)}")
+    say(f"The URL for the provider's webhooks: {_webhook_url(settings)}")
     _show(settings, as_json=as_json)
 
 
@@ -159,7 +162,10 @@ def show_(account: str, *, as_json: bool) -> None:
     """Show the settings of ACCOUNT; never the credentials."""
     settings = _get(account)
     if settings is None:
-        say(f"{account} verifies no live buyers: countersign accounts verification set {account} …")
+        say(
+            f"{account} does not verify live buyers yet: countersign accounts verification set "
+            f"{account} …"
+        )
         show(None, "", as_json=as_json)
         return
     _show(settings, as_json=as_json)
@@ -170,10 +176,10 @@ def show_(account: str, *, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
 def remove(account: str, *, yes: bool, as_json: bool) -> None:
-    """Remove the provider and the credentials of ACCOUNT; its buyers stay as they are."""
+    """Remove the provider and the credentials of ACCOUNT. Its buyers keep their status."""
     confirm(f"Remove the provider and the credentials of {account}?", yes=yes)
     removed = _remove(account)
-    say(f"{account} verifies no live buyers any more." if removed else "There was nothing.")
+    say(f"{account} no longer verifies live buyers." if removed else "The account had no provider.")
     show({"account": account, "removed": removed}, account, as_json=as_json)
 
 

@@ -31,15 +31,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _STATUS = {Outcome.OK: 0, Outcome.FAILED: 1, Outcome.UNCHECKED: 2, Outcome.CONSISTENT: 3}
 _POLICY_BYTES_MAX = 1_000_000
 _OWN_KEY = (
-    "the key was not checked: it came in this very bundle, and whoever made the bundle may have "
+    "the key was not checked: it came in this bundle, and the person who made the bundle may have "
     "made the key too. Give the operator's policy from another source: --policy POLICY"
 )
 _READ_HERE = (
-    "nothing vouches for certificate.pdf, verify.py and verify.html in a bundle: read the words "
-    "here, not there"
+    "the signature does not cover certificate.pdf, verify.py and verify.html in a bundle: rely "
+    "on this output, not on them"
 )
 _TEST = "this is test evidence: it proves nothing about a sale"
-_VENDOR = "that the buyer was shown the notice, and typed the initials, is what the vendor asserts"
+_VENDOR = "the vendor asserts that the buyer was shown the notice and typed the initials"
 _ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
 _GAPS = "the text of the notice is known to be incomplete"
 _ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
@@ -56,12 +56,12 @@ _ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
 @click.option(
     "--timestamp-roots",
     type=_FILE,
-    help="Certificates (PEM) of time-stamp authorities that you trust.",
+    help="Certificates (PEM) of the time-stamp authorities that you trust.",
 )
 @click.option(
     "--own-key",
     is_flag=True,
-    help="Exit with 0, not 3, if all holds by the key in the bundle itself.",
+    help="Exit with 0, not 3, if all checks pass with the key in the bundle itself.",
 )
 @command
 def verify(
@@ -74,13 +74,12 @@ def verify(
 ) -> None:
     """Check a bundle, packed or unpacked, or a proof.
 
-    Exit status: 0 all holds; 1 a check failed; 2 it could not be checked; 3 all holds, but only
-    by the key in the bundle itself.
+    Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked; 3 all
+    checks passed, but only with the key in the bundle itself.
 
-    One line on standard output is the verdict; the words that were checked are printed on standard
-    error.
+    The verdict is one line on standard output. The verified text is printed on standard error.
 
-    It needs no server, no database and no network.
+    The command needs no server, no database and no network.
     """
     policy = None if policy_file is None else _policy(policy_file)
     data = _read(file)
@@ -94,7 +93,7 @@ def verify(
         say(_printable(line))
     for cosigned in verdict.facts.get("cosigned", ()):
         at = cosigned_at(cosigned["time"])
-        told = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is no date"
+        told = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is not a valid date"
         say(_printable(f"cosigned by {cosigned['name']} at {told}"))
     if "certificate" in verdict.facts:
         say(_printable(verdict.facts["certificate"]))
@@ -133,7 +132,7 @@ def _read(place: Path) -> bytes:
         if place.is_file():
             return _bytes(place)
         if not place.is_dir():  # reading a pipe or a device may never end
-            msg = f"{place} is neither a file nor a folder."
+            msg = f"{place} is neither a file nor a directory."
             raise InvalidArgument(msg)
         found = [p for p in (*place.iterdir(), *place.glob("timestamps/*")) if p.is_file()]
         names = {p.relative_to(place).as_posix() for p in found}
@@ -145,7 +144,7 @@ def _read(place: Path) -> bytes:
         msg = f"{place} cannot be read: {error.strerror}."
         raise InvalidArgument(msg) from error
     if others := sorted(names.difference(known)):
-        say(_printable(f"not part of the bundle, and not looked at: {', '.join(others)}"))
+        say(_printable(f"not part of the bundle, and not checked: {', '.join(others)}"))
     return write_container(files)
 
 
@@ -157,10 +156,10 @@ def _bytes(file: Path, most: int = BUNDLE_BYTES_MAX) -> bytes:
 def _refuse_certificate(pdf: bytes) -> None:
     """Say what to give in the place of a certificate, and exit."""
     found = _ACK_ID.search(pdf)
-    of = f" It seems to be of {found[0].decode()}." if found else ""
+    of = f" It seems to belong to {found[0].decode()}." if found else ""
     say(
-        f"could not be checked: this is a PDF, perhaps a certificate.{of} A certificate shows "
-        "nothing by itself: ask who gave it to you for the bundle, a ZIP file"
+        f"could not be checked: this is a PDF, perhaps a certificate.{of} A certificate alone "
+        "proves nothing: request the bundle, a ZIP file, from the sender"
     )
     sys.exit(_STATUS[Outcome.UNCHECKED])
 
@@ -190,7 +189,7 @@ def _words(verdict: Verdict) -> Iterator[str]:
 
 
 def _warnings(verdict: Verdict) -> list[str]:
-    """What nobody should overlook in a good verdict."""
+    """What a reader of a good verdict must know."""
     if not verdict.ok:
         return []
     told = {
@@ -213,7 +212,7 @@ def _policy(file: Path) -> Policy:
     try:
         return parse_policy(_bytes(file, _POLICY_BYTES_MAX), any_kind=True)
     except EvidenceError as error:
-        msg = f"{file} is no policy: {error}."
+        msg = f"{file} is not a policy: {error}."
         raise InvalidArgument(msg) from error
 
 

@@ -1,4 +1,4 @@
-"""How endpoints and deliveries are shown on the command line: for people, and as JSON."""
+"""How the command line shows endpoints and deliveries: as text, and as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def show_endpoints(endpoints: list[WebhookEndpoint], *, as_json: bool) -> None:
 
 
 def show_endpoint(endpoint: WebhookEndpoint, *, as_json: bool) -> None:
-    """All that is known of one; never its secret."""
+    """All fields of an endpoint except its secret."""
     types = endpoint.event_types
     lines = [
         f"endpoint     {endpoint.id}",
@@ -40,7 +40,7 @@ def show_secret(view: EndpointView, *, as_json: bool) -> None:
     """An endpoint with the secret that has just been made for it."""
     endpoint, secret = view.endpoint, view.secret
     assert secret is not None  # noqa: S101 - it has just been made
-    say(f"Endpoint {endpoint.id}. Its secret for v1 signatures is shown this once;")
+    say(f"Endpoint {endpoint.id}. Its secret for v1 signatures is shown only once;")
     say(f"the public key for v1a signatures is {endpoint.secrets[0].public_key}")
     plain = f"{endpoint.id}\n{secret.text}"
     show(endpoint_json(endpoint) | {"secret": secret.text}, plain, as_json=as_json)
@@ -48,12 +48,12 @@ def show_secret(view: EndpointView, *, as_json: bool) -> None:
 
 def show_changed(view: EndpointView, *, as_json: bool) -> None:
     """An endpoint after a change."""
-    say("Running servers follow within seconds.")
+    say("Running servers apply the change within seconds.")
     show(endpoint_json(view.endpoint), view.endpoint.id, as_json=as_json)
 
 
 def show_deliveries(found: list[tuple[EventView, Delivery]], *, as_json: bool) -> None:
-    """A line for each, with what came of its attempts."""
+    """A line for each, with the results of its attempts."""
     lines = [
         f"{view.id}  {view.event.type}  {delivery.status}  "
         + ", ".join(told(attempt) for attempt in delivery.attempts)
@@ -63,7 +63,7 @@ def show_deliveries(found: list[tuple[EventView, Delivery]], *, as_json: bool) -
 
 
 def told(attempt: Attempt) -> str:
-    """What came of an attempt, in words."""
+    """The result of an attempt as text."""
     status = "" if attempt.status is None else f" {attempt.status}"
     return f"{attempt.outcome}{status} in {attempt.duration_ms} ms"
 
@@ -79,7 +79,7 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
 
 
 def endpoint_json(endpoint: WebhookEndpoint) -> dict[str, Any]:
-    """All that is known of an endpoint; never its secret."""
+    """All fields of an endpoint except its secret."""
     types = endpoint.event_types
     return {
         "endpoint_id": endpoint.id,

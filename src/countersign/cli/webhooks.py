@@ -1,4 +1,4 @@
-"""`countersign webhooks`: endpoints, deliveries, and receiving events on a laptop."""
+"""`countersign webhooks`: manage endpoints and deliveries, and receive events on a laptop."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _STATUSES = click.Choice([status.value for status in DeliveryStatus])
 
 @click.group()
 def webhooks() -> None:
-    """Webhooks: where events are sent, and what came of it."""
+    """Webhook endpoints and their deliveries."""
 
 
 @webhooks.command("list")
 @click.option("--account", required=True, help="Id or name of the account.")
-@click.option("--mode", type=_MODES, help="Only those of this mode.")
+@click.option("--mode", type=_MODES, help="Only endpoints of this mode.")
 @command
 def list_(account: str, *, mode: str | None, as_json: bool) -> None:
     """List the endpoints of an account, oldest first."""
@@ -58,34 +58,34 @@ def list_(account: str, *, mode: str | None, as_json: bool) -> None:
 @click.argument("endpoint_id")
 @command
 def show_one(endpoint_id: str, *, as_json: bool) -> None:
-    """Show an endpoint: everything but its secret."""
+    """Show an endpoint, except its secret."""
     show_endpoint(_get(endpoint_id), as_json=as_json)
 
 
 @webhooks.command("add")
 @click.option("--account", required=True, help="Id or name of the account.")
 @click.option("--mode", required=True, type=_MODES, help="test or live.")
-@click.option("--url", required=True, help="Where to send events, https.")
+@click.option("--url", required=True, help="The https URL that gets the events.")
 @click.option(
     "--type",
     "types",
     type=_TYPES,
     multiple=True,
-    help="Send only events of this type; may be repeated. Without it: all.",
+    help="Send only events of this type; may be repeated. Left out: all types.",
 )
-@click.option("--description", default="", help="For people.")
+@click.option("--description", default="", help="A note for your own use.")
 @command
 def add(
     account: str, mode: str, url: str, types: tuple[str, ...], description: str, *, as_json: bool
 ) -> None:
-    """Add an endpoint, and print its id and its secret: this once, never again."""
+    """Add an endpoint, and print its id and its secret. The secret is shown only once."""
     changes = EndpointChanges(url=url, description=description, event_types=_wanted(types))
     show_secret(_add(account, Mode(mode), changes), as_json=as_json)
 
 
 @webhooks.command("change")
 @click.argument("endpoint_id")
-@click.option("--url", help="Where to send events from now on.")
+@click.option("--url", help="The new URL.")
 @click.option(
     "--type",
     "types",
@@ -105,9 +105,9 @@ def change(
     description: str | None,
     as_json: bool,
 ) -> None:
-    """Change an endpoint; what is not given stays as it is."""
+    """Change an endpoint. An option that is left out changes nothing."""
     if types and every_type:
-        msg = "Either --type or --every-type."
+        msg = "Give either --type or --every-type, not both."
         raise InvalidArgument(msg)
     changes = EndpointChanges(
         url=url, description=description, event_types=_wanted(types), every_event_type=every_type
@@ -119,7 +119,7 @@ def change(
 @click.argument("endpoint_id")
 @command
 def disable(endpoint_id: str, *, as_json: bool) -> None:
-    """Send nothing more to an endpoint; what waits for it is stopped."""
+    """Stop sending events to an endpoint, including waiting ones."""
     show_changed(_change(endpoint_id, EndpointChanges(disabled=True)), as_json=as_json)
 
 
@@ -127,7 +127,7 @@ def disable(endpoint_id: str, *, as_json: bool) -> None:
 @click.argument("endpoint_id")
 @command
 def enable(endpoint_id: str, *, as_json: bool) -> None:
-    """Send events to an endpoint again, from now on; `recover` sends what it missed."""
+    """Send new events to an endpoint again. `recover` sends the events that it missed."""
     show_changed(_change(endpoint_id, EndpointChanges(disabled=False)), as_json=as_json)
 
 
@@ -149,23 +149,30 @@ def delete(endpoint_id: str, *, yes: bool, as_json: bool) -> None:
     type=Duration(),
     default="24h",
     show_default=True,
-    help="How long the old secret signs beside the new one.",
+    help="How long the old secret signs together with the new one.",
 )
 @command
 def rotate_secret(endpoint_id: str, *, overlap: timedelta, as_json: bool) -> None:
-    """Give an endpoint a new secret, and print it; messages carry both signatures for a while."""
+    """Give an endpoint a new secret, and print it.
+
+    Messages have both signatures until the overlap ends.
+    """
     show_secret(_rotate(endpoint_id, overlap), as_json=as_json)
 
 
 @webhooks.command("deliveries")
 @click.argument("endpoint_id")
-@click.option("--status", type=_STATUSES, help="Only deliveries that stand so.")
+@click.option("--status", type=_STATUSES, help="Only deliveries with this status.")
 @click.option(
-    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many."
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="The maximum number of deliveries.",
 )
 @command
 def deliveries(endpoint_id: str, *, status: str | None, limit: int, as_json: bool) -> None:
-    """Show what was sent to an endpoint, the newest events first."""
+    """Show the deliveries to an endpoint, newest events first."""
     found = _deliveries(endpoint_id, None if status is None else DeliveryStatus(status), limit)
     show_deliveries([*found], as_json=as_json)
 
@@ -175,7 +182,7 @@ def deliveries(endpoint_id: str, *, status: str | None, limit: int, as_json: boo
 @click.argument("event_id")
 @command
 def resend(endpoint_id: str, event_id: str, *, as_json: bool) -> None:
-    """Deliver an event again; a running server does it, with the same webhook-id."""
+    """Deliver an event again with the same webhook-id. A running server sends it."""
     view = _resend(endpoint_id, event_id)
     show({"event_id": view.id, "endpoint_id": endpoint_id}, view.id, as_json=as_json)
 
@@ -185,7 +192,7 @@ def resend(endpoint_id: str, event_id: str, *, as_json: bool) -> None:
 @click.option("--since", required=True, help="A time, such as 2026-11-20T00:00:00Z.")
 @command
 def recover(endpoint_id: str, *, since: str, as_json: bool) -> None:
-    """Deliver again what happened since a time and was not delivered."""
+    """Deliver all events since a time that were not delivered."""
     try:
         start = parse_rfc3339(since)
     except ValueError as error:
@@ -202,16 +209,16 @@ def recover(endpoint_id: str, *, since: str, as_json: bool) -> None:
     type=_TYPES,
     default=EventType.ACKNOWLEDGMENT_CREATED.value,
     show_default=True,
-    help="Which example.",
+    help="The type of the example.",
 )
 @command
 def send_example(endpoint_id: str, *, type_: str, as_json: bool) -> None:
-    """Send a signed example from here, at once, and tell what came of it."""
+    """Send a signed example from this machine immediately, and print the result."""
     attempt = _send_example(endpoint_id, EventType(type_))
     if attempt.outcome is Outcome.ADDRESS_REFUSED:
         say(
-            "The settings of this shell do not allow that address; the server's may. To allow it:"
-            " COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true here, as on the server."
+            "The settings of this command do not allow that address, but the server's settings "
+            "may. To allow it, set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for this command too."
         )
     show(attempt_json(attempt), told(attempt), as_json=as_json)
 

@@ -25,10 +25,10 @@ NO_FIELD: Final = "none"
 
 
 class Capture(StrEnum):
-    """How the initials were captured, which is what the record can and cannot prove.
+    """How the initials were captured, which determines what the record can prove.
 
-    With `vendor_api` the vendor asserts what the buyer did; with `hosted` the buyer's browser
-    spoke to us.
+    With `vendor_api` the vendor asserts what the buyer did; with `hosted` the buyer's browser sent
+    the initials directly to this service.
     """
 
     VENDOR_API = "vendor_api"
@@ -36,7 +36,7 @@ class Capture(StrEnum):
 
 
 class VersionSource(StrEnum):
-    """Whether the caller said which version was shown, or it was taken to be the one in force."""
+    """Whether the caller named the version that was shown, or the version in force was assumed."""
 
     ASSERTED = "asserted"
     ASSUMED = "assumed"

@@ -29,7 +29,7 @@ _AGE_MAX: Final = timedelta(days=365)
 
 
 class ClearanceReason(StrEnum):
-    """Why an order is not cleared; what to do about each is told in docs/clearances.md."""
+    """Why an order is not cleared; docs/clearances.md says what to do about each reason."""
 
     ACKNOWLEDGMENT_NOT_FOUND = "acknowledgment_not_found"
     ACKNOWLEDGMENT_ERASED = "acknowledgment_erased"

@@ -71,7 +71,7 @@ They are named, not found by time, so that a lagging clock never lifts an injunc
 
 
 class NoticeStatus(StrEnum):
-    """Where a version stands in one mode at one time."""
+    """The status of a version in one mode at one time."""
 
     IN_FORCE = "in_force"
     NOT_REVIEWED = "not_reviewed"

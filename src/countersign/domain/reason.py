@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """What to do about each is told in docs/verification.md."""
+    """Why a verification does not count; docs/verification.md says what to do about each reason."""
 
     # The provider's decision.
     IDENTITY_FAILED = "identity_failed"

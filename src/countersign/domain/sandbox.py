@@ -27,7 +27,7 @@ NO_BUYER: Final = "The buyer identifier was not found in the sandbox of this acc
 
 
 class Fault(StrEnum):
-    """A way in which an identity provider, or our access to it, can fail."""
+    """A failure of an identity provider, or of the access to it."""
 
     TIMEOUT = "timeout"
     RATE_LIMITED = "rate_limited"

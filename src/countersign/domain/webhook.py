@@ -60,7 +60,7 @@ _FORM: Final = (
 
 
 class DeliveryStatus(StrEnum):
-    """Where a delivery stands."""
+    """The status of a delivery."""
 
     PENDING = "pending"
     SUCCEEDED = "succeeded"
@@ -71,7 +71,7 @@ class DeliveryStatus(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What came of one attempt."""
+    """The result of one attempt."""
 
     DELIVERED = "delivered"
     """An answer 2xx, to its end."""
@@ -85,7 +85,7 @@ class Outcome(StrEnum):
 
 
 class Disabled(StrEnum):
-    """Why nothing is sent to an endpoint."""
+    """Why an endpoint is disabled."""
 
     REQUESTED = "requested"
     GONE = "gone"

@@ -43,26 +43,26 @@ _LOCAL: Final = b"PK\x03\x04"
 _HEADER_BYTES: Final = 30
 _VERSION: Final = 20
 
-GUIDE: Final = b"""Evidence of an acknowledgment. You need not trust whoever gave it to you.
+GUIDE: Final = b"""Evidence of an acknowledgment. You need not trust the person who gave it to you.
 
-  certificate.pdf    what was recorded, for people to read
-  verify.html        open it in a browser and give it this ZIP file: nothing is sent anywhere
+  certificate.pdf    the recorded facts, for people to read
+  verify.html        open it in a browser and choose this ZIP file: nothing is uploaded
   verify.py          python3 -I verify.py (Python 3.11 or newer, nothing to install), in this folder
 
-Both check against policy.txt, the key that came in this very file. To be independent of whoever
-gave it to you, take the policy from a source that you trust: python3 -I verify.py --policy FILE
+Both check against policy.txt, the key that came in this file. To be independent of the person who
+gave it to you, get the policy from a source that you trust: python3 -I verify.py --policy FILE
 
-Nothing vouches for certificate.pdf, verify.py, verify.html and this file: whoever gave it to you
-could have put anything into them, and SHA256SUMS would agree. Read the words from what the verifier
-prints, and take the verifier from elsewhere too: the release of Countersign, or a program of your
-own after its spec/evidence-format.md.
+The signature does not cover certificate.pdf, verify.py, verify.html and this file: the person who
+gave you the bundle could have put anything into them, and SHA256SUMS would still match. Rely on the
+text that the verifier prints, and get the verifier from another source too: a release of
+Countersign, or a program of your own that follows its spec/evidence-format.md.
 
-  record.json        the record: its exact bytes are what the log holds the digest of
+  record.json        the record: the log contains the digest of its exact bytes
   disclosures.json   the personal fields that are shown, each bound to the record by its digest
   notice.json        the notice as published, bound to the record by its digest
-  proof.tlog-proof   the proof that the log holds the record (c2sp.org/tlog-proof)
+  proof.tlog-proof   the proof that the log contains the record (c2sp.org/tlog-proof)
   policy.txt         the keys of the log and its witnesses (c2sp.org/tlog-policy)
-  timestamps/        time-stamps of the checkpoint by others (RFC 3161), if there are any
+  timestamps/        time-stamps of the checkpoint (RFC 3161), if any
   SHA256SUMS         the digests of all these files: sha256sum -c SHA256SUMS
 """
 
@@ -141,7 +141,7 @@ def read_container(data: bytes) -> dict[str, bytes]:
         at = start + size
     # Any of the files cut short, or left out, and the same bytes do not come out again.
     if not files or write_container(files) != data:
-        msg = "not a ZIP file in the one form that bundles have"
+        msg = "not a ZIP file with the format of a bundle"
         raise EvidenceError(msg)
     return files
 
@@ -173,10 +173,10 @@ def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
         msg = f"the bundle lacks {missing[0]}"
         raise EvidenceError(msg)
     if list(files) != [*_BEFORE, *sorted(stamps), *_AFTER]:
-        msg = "the bundle holds other files than it should, or in another order"
+        msg = "the bundle has unexpected files, or its files are in another order"
         raise EvidenceError(msg)
     if not all(_TIMESTAMP.match(name) for name in stamps):
-        msg = "a time-stamp has a name that it cannot have"
+        msg = "a time-stamp has an invalid name"
         raise EvidenceError(msg)
     for name, most in {**_FILE_BYTES_MAX, **dict.fromkeys(stamps, _STAMP_BYTES_MAX)}.items():
         if len(files[name]) > most:

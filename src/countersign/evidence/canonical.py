@@ -60,7 +60,7 @@ def _check(value: object, levels: int) -> None:
         msg = f"{type(value).__name__} is not allowed in evidence"
         raise _Fault(msg)
     elif not levels:
-        msg = f"more than {DEPTH_MAX} arrays and objects stand in each other"
+        msg = f"more than {DEPTH_MAX} nested arrays and objects"
         raise _Fault(msg)
     elif isinstance(value, dict):
         _check_members(value, levels - 1)

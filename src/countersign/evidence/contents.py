@@ -61,7 +61,7 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
     version, kind = found.get("v"), found.get("type")
     known = type(version) is int and version == VERSION and isinstance(kind, str)
     if not known or kind not in RECORD_TYPES:
-        msg = "a record of a version or type that is not known here"
+        msg = "a record of an unknown version or type"
         raise EvidenceError(msg)
     if found.get("mode") != origin_mode(origin):
         msg = f"a record of mode {found.get('mode')!r} in the log {origin}"
@@ -70,7 +70,7 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
         msg = "the record lacks members that every record has"
         raise EvidenceError(msg)
     if _ID.match(found["id"]) is None:
-        msg = "the record has an identifier that it cannot have"
+        msg = "the record has an invalid identifier"
         raise EvidenceError(msg)
     if kind == ACKNOWLEDGMENT:
         if not _strings([found.get(name) for name in _SAID]):
@@ -78,7 +78,7 @@ def check_record(record: bytes, origin: str) -> dict[str, Any]:
             raise EvidenceError(msg)
         at = found.get("accepted_at")
         if not isinstance(at, str) or _INSTANT.match(at) is None:
-            msg = "the record does not say when it was accepted"
+            msg = "the record has no valid time of acceptance"
             raise EvidenceError(msg)
     return found
 
@@ -92,7 +92,7 @@ def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) ->
     """
     shown: dict[str, Any] = {}
     if record.get("_sd_alg") != "sha-256":
-        msg = "the record names an algorithm that is not known here"
+        msg = "the record names an unknown algorithm"
         raise EvidenceError(msg)
     for encoded in encoded_ones:
         digest = b64url(sha256(encoded.encode("utf-8", "surrogatepass")).digest())
@@ -107,7 +107,7 @@ def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) ->
             raise EvidenceError(msg)
         shown[name] = value
     if not _strings(shown.get(INITIALS, [])):
-        msg = "the initials are no list of strings"
+        msg = "the initials are not a list of strings"
         raise EvidenceError(msg)
     return shown
 
@@ -142,7 +142,7 @@ def check_notice(
         found = msgspec.json.decode(notice, type=dict[str, Any])
         bullets = msgspec.convert(found, _Notice).bullets
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        msg = "the notice is not one"
+        msg = "notice.json is not a notice"
         raise EvidenceError(msg) from error
     if checked_canonical_json(found) != notice:
         msg = "the notice is not canonical JSON"

@@ -100,7 +100,7 @@ def read_disclosure(encoded: str) -> tuple[str, str, Any]:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        msg = "a member of a disclosure is there twice"
+        msg = "a disclosure has a duplicate member"
         raise EvidenceError(msg)
     return members
 
@@ -110,5 +110,5 @@ def _integer(text: str) -> int:
 
 
 def _no_number(text: str) -> int:
-    msg = f"{text[:40]} is no number that a disclosure can have"
+    msg = f"{text[:40]} is not a number that a disclosure can contain"
     raise EvidenceError(msg)

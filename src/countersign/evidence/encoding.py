@@ -20,10 +20,10 @@ def strict_base64(text: str) -> bytes:
     try:
         data = b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        msg = "what should be base64 is not"
+        msg = "not base64"
         raise EvidenceError(msg) from error
     if b64encode(data).decode("ascii") != text:
-        msg = "base64 that is not in its canonical form"
+        msg = "not canonical base64"
         raise EvidenceError(msg)
     return data
 

@@ -91,7 +91,7 @@ class _Reader:
             case b"quorum":
                 self._take_quorum(items)
             case _:
-                msg = "it begins with none of log, witness, group, quorum"
+                msg = "expected log, witness, group or quorum"
                 raise EvidenceError(msg)
         if len(self._logs) + len(self._names) > _DEFINITIONS_MAX:
             msg = f"there are more than {_DEFINITIONS_MAX} definitions"
@@ -119,7 +119,7 @@ class _Reader:
             raise EvidenceError(msg)
         key = self._vkey(items[1])
         if key.kind == ED25519:
-            msg = "a witness signs with the time (0x04 or 0x06), and not as a log does (0x01)"
+            msg = "the key of a witness must be of the kind 0x04 or 0x06, not 0x01 as for logs"
             raise EvidenceError(msg)
         if any(key.public_key == other.verifier.public_key for other in self._witnesses):
             msg = "the same key as another witness"
@@ -138,7 +138,7 @@ class _Reader:
                 msg = "a member is not defined above"
                 raise EvidenceError(msg)
             if member in self._members:
-                msg = "a name is a member only once"
+                msg = "a name can be a member only once"
                 raise EvidenceError(msg)
             self._members.add(member)
         words = {b"all": len(members), b"any": 1}
@@ -149,7 +149,7 @@ class _Reader:
                 raise EvidenceError(msg)
             threshold = int(how)
         if not 1 <= threshold <= len(members):
-            msg = "the number is from 1 to that of the members"
+            msg = "the number must be from 1 to the number of members"
             raise EvidenceError(msg)
         self._define(name)
         self._groups.append(Group(name, threshold, members))
@@ -159,7 +159,7 @@ class _Reader:
             msg = "expected quorum <name>"
             raise EvidenceError(msg)
         if self._quorum is not None:
-            msg = "there is one quorum line"
+            msg = "a policy has only one quorum line"
             raise EvidenceError(msg)
         if items[0] not in self._names:
             msg = "the quorum is not defined above"
@@ -168,7 +168,7 @@ class _Reader:
 
     def _define(self, name: bytes) -> None:
         if name in self._names:
-            msg = "the name is taken"
+            msg = "the name is already defined"
             raise EvidenceError(msg)
         self._names.add(name)
 

@@ -88,7 +88,7 @@ def inclusion_path(index: int, size: int, read: Read) -> list[bytes]:
     """
     _check_size(size)
     if not 0 <= index < size:
-        msg = f"there is no entry {index} in a tree of {size}"
+        msg = f"a tree of {size} has no entry {index}"
         raise EvidenceError(msg)
     ranges: list[tuple[int, int]] = []
     start, end = 0, size

@@ -117,7 +117,7 @@ class Policy:
             for key in self.logs:
                 named = key.name == checkpoint.origin and (key.name, key.key_id) in signed
                 if named and not key.checkable:
-                    msg = f"the log signed with a kind of key that is not known here ({key.kind})"
+                    msg = f"the log signed with an unknown kind of key ({key.kind})"
                     raise NotCheckable(msg)
             raise NotSigned(_nobody_signed(checkpoint.origin))
         cosigned = tuple(
@@ -144,7 +144,7 @@ class Policy:
         if self._met(present):
             return
         found = ", ".join(sorted(map(readable, present))) or "no witness"
-        msg = f"the policy asks for {readable(self.quorum)}; cosigned by: {found}"
+        msg = f"the policy requires {readable(self.quorum)}; cosigned by: {found}"
         if not self._met(present.union(signed.unchecked)):
             raise NoQuorum(msg)
         unknown = ", ".join(map(readable, signed.unchecked))

@@ -170,11 +170,11 @@ def _verify_bundle(
     checked = _signed(steps, proof, own if policy is None else policy)
     with _step("record"):
         if proof.extra != contents.record:
-            msg = "record.json is not the record that the proof is about"
+            msg = "record.json is not the record of the proof"
             raise EvidenceError(msg)
         steps.record = check_record(contents.record, checked.checkpoint.origin)
         if steps.record["type"] != ACKNOWLEDGMENT:
-            msg = f"a bundle is about an acknowledgment, not {steps.record['type']}"
+            msg = f"the record of a bundle must be an acknowledgment, not {steps.record['type']}"
             raise EvidenceError(msg)
     _included(steps, contents.record, proof, checked)
     with _step("disclosures"):
@@ -188,7 +188,7 @@ def _verify_bundle(
         ]
     with _step("files"):
         if sums({n: d for n, d in files.items() if n != SUMS}) != listed:
-            msg = f"{SUMS} does not agree with the files"
+            msg = f"{SUMS} does not match the files"
             raise EvidenceError(msg)
     names = ", ".join(steps.shown) or "nothing personal"
     return f"{_told(steps)}; shown: {names}; {_rests_on(steps.facts)}"
@@ -243,7 +243,7 @@ def _included(steps: _Steps, record: bytes, proof: Proof, checked: CheckedCheckp
 
 def _record_of(proof: Proof) -> bytes:
     if proof.extra is None:
-        msg = "the proof does not hold the record that it is about"
+        msg = "the proof does not contain its record"
         raise EvidenceError(msg)
     return proof.extra
 
@@ -252,12 +252,12 @@ def _stamped(token: bytes, over: bytes, check: CheckTimestamp | None) -> str:
     """What a time-stamp says, which has to be about these bytes."""
     stamp = read_timestamp(token)
     if not stamp.known():
-        return f"{stamp.at}, not checked: about what it is, by a hash that is not known here"
+        return f"{stamp.at}, not checked, since its hash algorithm is unknown"
     if not stamp.about(over):
-        msg = "a time-stamp is about something else than the checkpoint"
+        msg = "a time-stamp does not cover the checkpoint"
         raise EvidenceError(msg)
     if check is None:
-        return f"{stamp.at}, about this checkpoint; whose it is was not checked"
+        return f"{stamp.at}, for this checkpoint; its signer was not checked"
     return check(as_der(token), over)
 
 
@@ -283,7 +283,7 @@ def _told(steps: _Steps) -> str:
     facts, record = steps.facts, steps.record
     trust = ""
     if facts["policy"] == "bundle":
-        trust = f" (checked against the key in this very bundle, {facts['key_fingerprint']})"
+        trust = f" (checked against the key that came in this bundle, {facts['key_fingerprint']})"
     return (
         f"{record['id']} sealed in {facts['log']} as entry {facts['index']}, "
         f"checkpoint of size {facts['size']}{trust}"
@@ -293,10 +293,10 @@ def _told(steps: _Steps) -> str:
 def _rests_on(facts: Mapping[str, Any]) -> str:
     """What, besides the log's own signature, speaks for the checkpoint and its time."""
     by = ", ".join(cosigned["name"] for cosigned in facts["cosigned"])
-    quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum asked for"
+    quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum required"
     stamps = len(facts.get("timestamps", ()))
     if not by and not stamps:
-        return "no witness, no time-stamp: the time is by the operator's clock alone"
+        return "no witness, no time-stamp: only the operator's clock shows the time"
     return f"cosigned by {by or 'no witness'} ({quorum}), {stamps} time-stamp(s)"
 
 
@@ -313,5 +313,5 @@ class _step:  # noqa: N801 - it reads as a statement
         if isinstance(error, EvidenceError) and not isinstance(error, _Failure):
             raise _Failure(self._name, str(error)) from error
         if isinstance(error, RecursionError):
-            message = "it is nested more deeply than anything of ours"
+            message = "it is nested too deeply"
             raise _Failure(self._name, message) from error

@@ -225,9 +225,9 @@ def _bearer(call: Call) -> bytes:
     if scheme.lower() == b"bearer" and token:
         return token
     if scheme.startswith(BRAND.encode()):
-        msg = "The API key was sent without the word Bearer before it."
+        msg = "The API key was sent without the word Bearer in front of it."
     elif scheme:
-        msg = "The Authorization header has another scheme than Bearer, or no key."
+        msg = "The Authorization header does not have the form `Bearer <API_KEY>`."
     else:
         msg = "No API key was sent."
     raise Unauthorized(f"{msg} {Unauthorized.remedy}")
@@ -261,7 +261,7 @@ def _refuse_repeated(headers: list[Header]) -> None:
     names = [name for name, _ in headers]
     for name in _ONCE:
         if names.count(name) > 1:
-            msg = f"The header {name.decode()} is there twice."
+            msg = f"The header {name.decode()} was sent twice."
             raise InvalidRequest(msg)
 
 
@@ -271,7 +271,7 @@ def _idempotency_key(value: bytes) -> str:
     if len(key) > 1 and key[:1] == key[-1:] == b'"':
         key = key[1:-1]
     if not 0 < len(key) <= KEY_LENGTH_MAX or not all(0x20 < byte < 0x7F for byte in key):
-        msg = f"An Idempotency-Key has 1 to {KEY_LENGTH_MAX} visible ASCII characters."
+        msg = f"An Idempotency-Key must have 1 to {KEY_LENGTH_MAX} visible ASCII characters."
         raise InvalidRequest(msg)
     return key.decode("ascii")
 
@@ -334,7 +334,7 @@ class _Incoming:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             self._more = False
-            msg = "The request ended before its body did."
+            msg = "The request ended before its body was complete."
             raise InvalidRequest(msg)
         self._more = bool(message.get("more_body"))
         part: bytes = message.get("body", b"")

@@ -45,7 +45,7 @@ def parse_body(body: bytes, schema: type[T]) -> T:
         msg = "The body is nested too deeply."
         raise InvalidRequest(msg) from None
     except ValueError:
-        msg = "The body holds a number that is too long."
+        msg = "The body contains a number that is too long."
         raise InvalidRequest(msg) from None
     try:
         return msgspec.convert(value, schema)
@@ -76,7 +76,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, _ in pairs:
             if key in seen:
                 # Bodies are flat, so far: the path of a key begins at the root.
-                msg = f"A key is there twice - at `{path_to('$', key)}`."
+                msg = f"Duplicate object key - at `{path_to('$', key)}`."
                 raise InvalidRequest(msg)
             seen.add(key)
     return members

@@ -25,7 +25,7 @@ Url = Annotated[
     str,
     Meta(
         max_length=URL_LENGTH_MAX,
-        description="Where to send them, https.",
+        description="The https URL that gets the events.",
         extra_json_schema=_STORABLE,
     ),
 ]
@@ -33,14 +33,14 @@ Description = Annotated[
     str,
     Meta(
         max_length=DESCRIPTION_LENGTH_MAX,
-        description="For people.",
+        description="A note for your own use.",
         extra_json_schema=_STORABLE,
     ),
 ]
 EventTypes = Annotated[
     list[EventType],
     Meta(
-        description="Which types to send. Left out: all, those of later releases too.",
+        description="The event types to send. Left out: all, including types of later releases.",
         min_length=1,
         max_length=len(EventType),
     ),
@@ -56,13 +56,14 @@ class WebhookEndpointRequest(Request, frozen=True, kw_only=True):
 
 
 class WebhookEndpointChange(Request, frozen=True, kw_only=True):
-    """What to change of a webhook endpoint; what is left out stays as it is."""
+    """The changes to a webhook endpoint. A field that is left out does not change."""
 
     url: Url | None = None
     description: Description | None = None
     event_types: EventTypes | None = None
     every_event_type: (
-        Annotated[bool, Meta(description="True: all types again, instead of `event_types`.")] | None
+        Annotated[bool, Meta(description="True: send all types again, instead of `event_types`.")]
+        | None
     ) = None
     disabled: bool | None = None
 
@@ -76,7 +77,7 @@ class SecretRotation(Request, frozen=True, kw_only=True):
             Meta(
                 ge=0,
                 le=_OVERLAP_SECONDS_MAX,
-                description="How long the old secret signs beside the new one. Left out: "
+                description="How long the old secret signs together with the new one. Left out: "
                 f"{int(OVERLAP.total_seconds())}, a day.",
             ),
         ]
@@ -85,13 +86,13 @@ class SecretRotation(Request, frozen=True, kw_only=True):
 
 
 class Recovery(Request, frozen=True, kw_only=True):
-    """What to deliver again."""
+    """The events to deliver again."""
 
     since: Annotated[
         str,
         Meta(
             max_length=40,
-            description="RFC 3339. What happened since then and was not delivered is, once more.",
+            description="RFC 3339. Events since this time that were not delivered are sent again.",
             extra_json_schema={"format": "date-time"},
         ),
     ]
@@ -113,7 +114,7 @@ class ExampleRequest(Request, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """Something that has happened. It names objects, and says of buyers alone why."""
+    """Something that has happened. It names objects; only events about buyers have reasons."""
 
     id: Annotated[str, Meta(description="The `webhook-id` of its deliveries, and a cursor.")]
     type: EventType
@@ -123,27 +124,29 @@ class Event(Struct, frozen=True, kw_only=True):
         dict[str, str | list[Reason]],
         Meta(
             description="Identifiers: `cbid`, `ack_id`, `clearance_id`, or those of a notice. "
-            "`buyer.failed` and `buyer.requires_input` also have `reasons`, codes as in the "
-            "response of verify, for the account whose attempt it was."
+            "`buyer.failed` and `buyer.requires_input` also have `reasons` for the account "
+            "that made the attempt, with the codes of the verify response."
         ),
     ]
     triggered: (
         Annotated[
             bool,
-            Meta(description="True: a test key asked for it, and nothing has happened."),
+            Meta(description="True: a test key requested the event; nothing has happened."),
         ]
         | UnsetType
     ) = UNSET
 
 
 class Secret(Struct, frozen=True, kw_only=True):
-    """What signs the messages to an endpoint. The newest stands first."""
+    """A secret that signs the messages to an endpoint. The newest one comes first."""
 
     public_key: Annotated[
         str, Meta(description="Verifies the `v1a` signatures (Ed25519): `whpk_` and base64.")
     ]
     created_at: Timestamp
-    expires_at: Annotated[Timestamp | None, Meta(description="When it stops signing.")]
+    expires_at: Annotated[
+        Timestamp | None, Meta(description="The time when the secret stops signing.")
+    ]
 
 
 class WebhookEndpoint(Struct, frozen=True, kw_only=True):
@@ -153,17 +156,17 @@ class WebhookEndpoint(Struct, frozen=True, kw_only=True):
     livemode: bool
     url: str
     description: str
-    event_types: Annotated[list[EventType] | None, Meta(description="Null: all of them.")]
+    event_types: Annotated[list[EventType] | None, Meta(description="null: all types.")]
     created_at: Timestamp
     disabled_at: Timestamp | None
     disabled_reason: Annotated[
-        Disabled | None, Meta(description="`gone`: it answered 410, and asked for no more.")
+        Disabled | None, Meta(description="`gone`: the endpoint returned 410.")
     ]
     secrets: list[Secret]
 
 
 class NewWebhookEndpoint(WebhookEndpoint, frozen=True, kw_only=True):
-    """A webhook endpoint and its new secret, which is shown this once."""
+    """A webhook endpoint and its new secret, which is returned only once."""
 
     secret: Annotated[
         str,
@@ -191,7 +194,7 @@ class WebhookAttempt(Struct, frozen=True, kw_only=True):
 
 
 class WebhookDelivery(Struct, frozen=True, kw_only=True):
-    """An event on its way to an endpoint."""
+    """The delivery of an event to an endpoint."""
 
     event: Event
     status: DeliveryStatus

@@ -49,7 +49,7 @@ def _mistakes(value: object, schema: type) -> Iterator[str]:
     fields = {field.encode_name: field for field in msgspec.structs.fields(schema)}
     for name in value:
         if name not in fields:
-            yield f"There is no such field - at `{path_to('$', name)}`; {_listed(fields)}."
+            yield f"Unknown field - at `{path_to('$', name)}`; {_listed(fields)}."
     for name, field in fields.items():
         if name not in value:
             if field.required:
@@ -67,7 +67,7 @@ def _in_words(message: str, parent: str, kind: Any) -> str:  # noqa: ANN401 - an
     what, path = (found["what"], parent + (found["path"] or "")) if found else (message, parent)
     if member := _MEMBER.match(what):
         missing = member[1].startswith("missing")
-        what = "A required field is missing" if missing else "There is no such field"
+        what = "A required field is missing" if missing else "Unknown field"
         path = path_to(path, member[2])
     elif wrong := _TYPE.match(what):
         expected = " or ".join(_KINDS.get(k, k) for k in wrong[1].split(" | ") if k != "null")
@@ -85,7 +85,7 @@ def _in_words(message: str, parent: str, kind: Any) -> str:  # noqa: ANN401 - an
 
 
 def _listed(names: Mapping[str, object] | list[str]) -> str:
-    return f"the possible ones are {', '.join(names)}" if names else "there are none"
+    return f"allowed: {', '.join(names)}" if names else "none are allowed"
 
 
 def _choices(kind: Any) -> list[str]:  # noqa: ANN401 - any annotation

@@ -32,12 +32,11 @@ from countersign.http.routes import API_ROUTES, Parameter, Route
 
 _GENERIC: Final = re.compile(r"\b([A-Z]\w*?)_(\w+)_\Z")
 _REF: Final = "#/components/schemas/{name}"
-_DESCRIPTION: Final = """\
-Notices, acknowledgments and buyer verification for a vendor's checkout.
-
-Every failure has the same body: `{"error": {"code", "message"}}`. The code is stable; the `Link` \
-header leads to its explanation. An answer 200 means that what it says is stored durably.
-"""
+_DESCRIPTION: Final = (
+    "Notices, acknowledgments and buyer verification for a vendor's checkout.\n\nEvery failure "
+    'has the same body: `{"error": {"code", "message"}}`. The code is stable; the `Link` header '
+    "has the URL of its explanation. A 200 response means that its content is stored durably.\n"
+)
 
 
 def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
@@ -72,8 +71,10 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
                 "key": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": f"An API key, such as `{BRAND}_sk_test_…`. Test keys see only "
-                    "the sandbox.",
+                    "description": (
+                        f"An API key, such as `{BRAND}_sk_test_…`. Test keys can access only "
+                        "the sandbox."
+                    ),
                 }
             },
         },
@@ -89,7 +90,7 @@ def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.operation,
         "summary": route.summary,
-        "description": cleandoc(route.handler.__doc__ or ""),
+        "description": cleandoc(route.handler.__doc__ or "").partition("\n\nRaises:")[0],
         "tags": [route.tag],
         "parameters": [
             *([_parameter(route.parameter, "path")] if route.parameter else []),
@@ -106,13 +107,13 @@ def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
             _header("Prefer", "`wait=N` waits up to N seconds (at most 10) for sealing (RFC 7240).")
         )
     if route.operation == "getNotice":
-        operation["parameters"].append(_header("If-None-Match", "An `ETag` you have."))
+        operation["parameters"].append(_header("If-None-Match", "The `ETag` of your copy."))
     if route.request is not None:
         operation["parameters"].append(
             _header(
                 "Idempotency-Key",
-                "Makes a retry safe: for 24 hours the same key and body get the first answer "
-                "again, byte for byte, with `Idempotent-Replayed: true`.",
+                "Makes a retry safe: for 24 hours the same key and body get exactly the first "
+                "response again, with `Idempotent-Replayed: true`.",
                 minLength=1,
                 maxLength=255,
                 pattern='^(?!""$)[!-~]+$',
@@ -127,7 +128,9 @@ def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
 
 def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     always = {
-        "X-Request-Id": _answer_header("Name it when you report a problem."),
+        "X-Request-Id": _answer_header(
+            "Identifies the request. Include it when you report a problem."
+        ),
     }
     success: dict[str, Any] = {
         "description": "Done.",
@@ -146,7 +149,7 @@ def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
         }
     responses = {"200": success}
     if route.operation == "getNotice":
-        responses["304"] = {"description": "You have it already.", "headers": success["headers"]}
+        responses["304"] = {"description": "Your copy is current.", "headers": success["headers"]}
     by_status: dict[int, list[type[Refusal]]] = {}
     for error in route.errors:
         by_status.setdefault(STATUS[error], []).append(error)
@@ -178,8 +181,8 @@ def _answer_content(route: Route, names: dict[Any, str]) -> dict[str, Any]:
 def _webhook() -> dict[str, Any]:
     """What a webhook endpoint receives (Standard Webhooks)."""
     headers = {
-        "webhook-id": "The id of the event: the same in every attempt.",
-        "webhook-timestamp": "When this attempt was sent, in seconds since 1970.",
+        "webhook-id": "The id of the event, the same in every attempt.",
+        "webhook-timestamp": "The time of this attempt, in seconds since 1970.",
         "webhook-signature": "`v1` (HMAC-SHA256) and `v1a` (Ed25519) signatures, space-separated.",
     }
     return {
@@ -193,7 +196,7 @@ def _webhook() -> dict[str, Any]:
         },
         "responses": {
             "2XX": {"description": "Received; the event is not sent again."},
-            "410": {"description": "The endpoint is gone; it is disabled."},
+            "410": {"description": "The endpoint no longer exists; the service disables it."},
             "default": {"description": "The event is sent again later."},
         },
     }
@@ -202,50 +205,52 @@ def _webhook() -> dict[str, Any]:
 def _success_headers(route: Route) -> dict[str, Any]:
     headers: dict[str, Any] = {}
     if route.operation == "getNotice":
-        headers["ETag"] = _answer_header("Strong: the same words have the same tag.")
+        headers["ETag"] = _answer_header("Strong: the same text has the same tag.")
     if route.request is not None:
         headers["Idempotent-Replayed"] = _answer_header(
-            "There when this is the first answer to the Idempotency-Key again.",
+            "Present if this repeats the first response for the Idempotency-Key.",
             required=False,
             const="true",
         )
     if route.operation == "clearOrder":
         headers["Countersign-Live-Would-Refuse"] = _answer_header(
-            "Test keys only: the reasons against this order that only a live key would get. "
-            "Not there in a replayed response.",
+            "Test keys only: reasons that a live key would get for this order. Absent in a "
+            "replayed response.",
             required=False,
         )
     if EvidencePending in route.refusals:
-        headers["Content-Digest"] = _answer_header("Its SHA-256 (RFC 9530).")
+        headers["Content-Digest"] = _answer_header("The SHA-256 of the content (RFC 9530).")
     if route.scope is not None:
         headers |= _rate_limit_headers()
     return headers
 
 
 def _error_headers(errors: Sequence[type[Refusal]]) -> dict[str, Any]:
-    headers: dict[str, Any] = {"Link": _answer_header("The code's explanation.")}
+    headers: dict[str, Any] = {
+        "Link": _answer_header("The URL of the explanation of the error code.")
+    }
     retryable = [issubclass(error, Retryable) for error in errors]
     if any(retryable):
         headers["Retry-After"] = _answer_header(
-            "Seconds to wait.", required=all(retryable), type="integer", minimum=1
+            "The number of seconds to wait.", required=all(retryable), type="integer", minimum=1
         )
     challenged = [e in {Unauthorized, InvalidApiKey, Forbidden} for e in errors]
     if any(challenged):
         headers["WWW-Authenticate"] = _answer_header(
-            "What is wrong with the key (RFC 6750).", required=all(challenged)
+            "The problem with the key (RFC 6750).", required=all(challenged)
         )
     if RateLimited in errors:
         headers |= _rate_limit_headers()
     if MethodNotAllowed in errors:
-        headers["Allow"] = _answer_header("The methods that this address takes.")
+        headers["Allow"] = _answer_header("The methods that this path supports.")
     return headers
 
 
 def _rate_limit_headers() -> dict[str, Any]:
-    """Headers that are there unless the operator turned the limit off."""
+    """Headers that are present unless the operator turned the limit off."""
     return {
-        "RateLimit": _answer_header("What is left of the key's rate.", required=False),
-        "RateLimit-Policy": _answer_header("The key's rate.", required=False),
+        "RateLimit": _answer_header("The rest of the key's rate limit.", required=False),
+        "RateLimit-Policy": _answer_header("The key's rate limit.", required=False),
     }
 
 

@@ -115,13 +115,13 @@ def parse_query(query_string: bytes, allowed: tuple[str, ...]) -> dict[str, str]
     for name, value in pairs:
         if name not in allowed:
             known = ", ".join(allowed) or "none"
-            msg = f"There is no query parameter {name[:64]!a} here; there are: {known}."
+            msg = f"Unknown query parameter {name[:64]!a}. Allowed: {known}."
             raise InvalidRequest(msg)
         if name in query:
-            msg = f"The query parameter {name} is there twice."
+            msg = f"The query parameter {name} was sent twice."
             raise InvalidRequest(msg)
         if "\x00" in value:
-            msg = f"The query parameter {name} holds U+0000, which is not accepted."
+            msg = f"The query parameter {name} contains U+0000, which is not accepted."
             raise InvalidRequest(msg)
         query[name] = value
     return query

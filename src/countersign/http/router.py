@@ -58,5 +58,5 @@ class Router:
         for before, found in self._below.items():
             if path.startswith(before):
                 return found, path[len(before) :]
-        msg = "There is nothing at this address: not found."
+        msg = "The path was not found."
         raise NotFound(msg)

@@ -84,8 +84,8 @@ class Parameter:
 class Route:
     """One operation.
 
-    A path has at most one `{parameter}`, a whole segment of it, or ends in `{path*}`, which stands
-    for everything below.
+    A path has at most one `{parameter}`, a whole segment of it, or ends in `{path*}`, which matches
+    all paths below it.
     """
 
     method: str
@@ -95,26 +95,26 @@ class Route:
     summary: str = ""
     tag: str = ""
     scope: Scope | None = None
-    """What the key must be allowed; None: no key is needed."""
+    """The scope that the key must have; None: no key is needed."""
     parameter: Parameter | None = None
     query: tuple[Parameter, ...] = ()
     request: type | None = None
     raw_body_max: int = 0
-    """Bytes of a body that the handler reads as it is, without a key: what others send and sign."""
+    """Maximum size in bytes of a raw body that a third party sends and signs, without a key."""
     judged_anew: Callable[[bytes], bool] | None = None
-    """Of kept answers, those that are not repeated blindly: the request is judged once more."""
+    """Whether a stored response is not replayed, so that the request is decided again."""
     answer: Any = None
     media_type: str = "application/json"
-    """Of the answer; `answer` describes only JSON."""
+    """Media type of the response; `answer` describes only JSON."""
     refusals: tuple[type[Refusal], ...] = ()
     request_examples: Mapping[str, Any] = field(default_factory=dict)
     answer_examples: Mapping[str, Any] = field(default_factory=dict)
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """What an answer leads to: operation → parameter → member of the answer, a JSON pointer."""
+    """Links of a response: operation → parameter → member of the response, a JSON pointer."""
 
     @property
     def errors(self) -> tuple[type[Refusal], ...]:
-        """Every refusal that this operation can answer with."""
+        """Every refusal that this operation can return."""
         found: list[type[Refusal]] = [MethodNotAllowed]
         if self.scope is not None:
             found += [InvalidRequest, Unauthorized, InvalidApiKey, Forbidden]
@@ -144,7 +144,7 @@ _CLEARANCE_ID: Final = Parameter(
 )
 _MODE: Final = Parameter(
     name="mode",
-    description="Of which evidence; `live` unless given.",
+    description="The mode of the evidence. Left out: `live`.",
     schema={"type": "string", "enum": [mode.value for mode in Mode]},
     example="test",
 )
@@ -165,7 +165,7 @@ _SOME_FIELDS: Final = f"^({NO_FIELD}|{_ONE_FIELD}(,{_ONE_FIELD})*)$"
 _DISCLOSE: Final = Parameter(
     name="disclose",
     description=(
-        "Which personal fields to show, separated by commas: "
+        "The personal fields to show, separated by commas: "
         + ", ".join(f"`{name}`" for name in PERSONAL_FIELDS)
         + ", or `none`. Left out: all of them."
     ),
@@ -186,7 +186,7 @@ _ENDPOINT_ID: Final = Parameter(
 )
 _LIMIT: Final = Parameter(
     name="limit",
-    description="How many to give at most.",
+    description="The maximum number of items.",
     schema={"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
     example=LIMIT_DEFAULT,
 )
@@ -195,7 +195,7 @@ _LIMIT: Final = Parameter(
 def _after(what: str, example: str, pattern: str = schemas.NO_NUL) -> Parameter:
     return Parameter(
         name="after",
-        description=f"The `next_cursor` of the page before: {what}.",
+        description=f"The `next_cursor` of the previous page: {what}.",
         schema={"type": "string", "pattern": pattern},
         example=example,
     )
@@ -226,7 +226,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         summary="List the notices",
         tag="Notices",
         scope=Scope.NOTICES_READ,
-        query=(_LIMIT, _after("the id of its last notice", "ab1263")),
+        query=(_LIMIT, _after("the id of that page's last notice", "ab1263")),
         answer=schemas.Page[schemas.NoticeSummary],
         answer_examples={"one notice": examples.NOTICES},
     ),
@@ -242,7 +242,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         query=(
             Parameter(
                 name="version",
-                description="An older version; left out, the one in force for the key's mode.",
+                description="An older version. Left out: the version in force for the key's mode.",
                 schema={"type": "string", "pattern": schemas.NO_NUL},
                 example="2026-01-01-incomplete",
             ),
@@ -264,7 +264,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         tag="Notices",
         scope=Scope.NOTICES_READ,
         parameter=_NOTICE_ID,
-        query=(_LIMIT, _after("its last version", "2026-01-01-incomplete")),
+        query=(_LIMIT, _after("that page's last version", "2026-01-01-incomplete")),
         answer=schemas.Page[schemas.NoticeVersion],
         refusals=(NoticeNotFound,),
         answer_examples={"one version": examples.VERSIONS},
@@ -301,14 +301,16 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         tag="Acknowledgments",
         scope=Scope.ACKS_READ,
         query=(
-            _opaque("session_id", "Only those of this checkout session.", "cs_8f14e45f"),
-            _opaque("cbid", "Only those of this buyer identifier.", examples.CBID),
-            _opaque("notice_id", "Only those of this notice.", "ab1263"),
-            _instant("accepted_after", "Only those accepted at or after this time."),
-            _instant("accepted_before", "Only those accepted before this time."),
+            _opaque("session_id", "Only items with this checkout session.", "cs_8f14e45f"),
+            _opaque("cbid", "Only items with this buyer identifier.", examples.CBID),
+            _opaque("notice_id", "Only acknowledgments of this notice.", "ab1263"),
+            _instant("accepted_after", "Only acknowledgments accepted at or after this time."),
+            _instant("accepted_before", "Only acknowledgments accepted before this time."),
             _LIMIT,
             _after(
-                "the id of its last acknowledgment", examples.ACK_ID, id_pattern(ACKNOWLEDGMENT)
+                "the id of that page's last acknowledgment",
+                examples.ACK_ID,
+                id_pattern(ACKNOWLEDGMENT),
             ),
         ),
         answer=schemas.Page[schemas.Acknowledgment],
@@ -320,7 +322,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/acknowledgments/{ack_id}",
         handler=acknowledgments.get_acknowledgment,
         operation="getAcknowledgment",
-        summary="Read one acknowledgment back",
+        summary="Get one acknowledgment",
         tag="Acknowledgments",
         scope=Scope.ACKS_READ,
         parameter=_ACK_ID,
@@ -333,7 +335,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/acknowledgments/{ack_id}/proof",
         handler=evidence.get_proof,
         operation="getAcknowledgmentProof",
-        summary="Get the proof that the log holds the record",
+        summary="Get the proof that the log contains the record",
         tag="Evidence",
         scope=Scope.EVIDENCE_READ,
         parameter=_ACK_ID,
@@ -359,7 +361,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/acknowledgments/{ack_id}/bundle",
         handler=evidence.get_bundle,
         operation="getAcknowledgmentBundle",
-        summary="Get everything that a stranger needs to verify it, as a ZIP file",
+        summary="Get everything needed to verify an acknowledgment, as a ZIP file",
         tag="Evidence",
         scope=Scope.EVIDENCE_READ,
         parameter=_ACK_ID,
@@ -384,7 +386,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/buyers/verify",
         handler=buyers.verify,
         operation="verifyBuyer",
-        summary="Judge an identity session, and issue or refresh a cbid",
+        summary="Check an identity session, and issue or refresh a cbid",
         tag="Buyers",
         scope=Scope.BUYERS_VERIFY,
         request=schemas.BuyerVerificationRequest,
@@ -406,7 +408,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/buyers/{cbid}/status",
         handler=buyers.get_status,
         operation="getBuyerStatus",
-        summary="Is this buyer known and verified?",
+        summary="Get the status of a buyer",
         tag="Buyers",
         scope=Scope.BUYERS_READ,
         parameter=_CBID,
@@ -419,12 +421,12 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/events",
         handler=events.list_events,
         operation="listEvents",
-        summary="Follow what happens, oldest first",
+        summary="List events, oldest first",
         tag="Events",
         scope=Scope.EVENTS_READ,
         query=(
             _choice("type", "Only events of this type.", EventType),
-            _instant("since", "Only what happened at or after this time."),
+            _instant("since", "Only events at or after this time."),
             _LIMIT,
             _after("the id of its last event", examples.EVENT_ID, id_pattern(EVENT)),
         ),
@@ -437,7 +439,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/events/{event_id}",
         handler=events.get_event,
         operation="getEvent",
-        summary="Read one event",
+        summary="Get one event",
         tag="Events",
         scope=Scope.EVENTS_READ,
         parameter=_EVENT_ID,
@@ -450,7 +452,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/webhook_endpoints",
         handler=webhooks.create,
         operation="createWebhookEndpoint",
-        summary="Have events sent to an address",
+        summary="Create a webhook endpoint",
         tag="Webhooks",
         scope=Scope.WEBHOOKS_MANAGE,
         request=event_schemas.WebhookEndpointRequest,
@@ -471,7 +473,9 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         query=(
             _LIMIT,
             _after(
-                "the id of its last endpoint", examples.ENDPOINT_ID, id_pattern(WEBHOOK_ENDPOINT)
+                "the id of that page's last endpoint",
+                examples.ENDPOINT_ID,
+                id_pattern(WEBHOOK_ENDPOINT),
             ),
         ),
         answer=schemas.Page[event_schemas.WebhookEndpoint],
@@ -482,7 +486,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/webhook_endpoints/{endpoint_id}",
         handler=webhooks.get_endpoint,
         operation="getWebhookEndpoint",
-        summary="Read one webhook endpoint",
+        summary="Get one webhook endpoint",
         tag="Webhooks",
         scope=Scope.WEBHOOKS_MANAGE,
         parameter=_ENDPOINT_ID,
@@ -540,12 +544,12 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/webhook_endpoints/{endpoint_id}/deliveries",
         handler=webhooks.list_deliveries,
         operation="listWebhookDeliveries",
-        summary="See what was sent, and what came of it",
+        summary="List deliveries and their attempts, newest first",
         tag="Webhooks",
         scope=Scope.WEBHOOKS_MANAGE,
         parameter=_ENDPOINT_ID,
         query=(
-            _choice("status", "Only deliveries that stand so.", DeliveryStatus),
+            _choice("status", "Only deliveries with this status.", DeliveryStatus),
             _LIMIT,
             _after("the id of its last event", examples.EVENT_ID, id_pattern(EVENT)),
         ),
@@ -573,7 +577,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/webhook_endpoints/{endpoint_id}/recover",
         handler=webhooks.recover,
         operation="recoverWebhooks",
-        summary="Deliver again what was missed since a time",
+        summary="Deliver missed events since a time again",
         tag="Webhooks",
         scope=Scope.WEBHOOKS_MANAGE,
         parameter=_ENDPOINT_ID,
@@ -588,7 +592,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/webhook_endpoints/{endpoint_id}/send_example",
         handler=webhooks.send_example,
         operation="sendWebhookExample",
-        summary="Send a signed example at once",
+        summary="Send a signed example immediately",
         tag="Webhooks",
         scope=Scope.WEBHOOKS_MANAGE,
         parameter=_ENDPOINT_ID,
@@ -604,7 +608,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         handler=clearances.clear,
         operation="clearOrder",
         judged_anew=clearances.is_granted,
-        summary="Ask whether an order may ship",
+        summary="Decide whether an order may ship",
         tag="Clearances",
         scope=Scope.CLEARANCES_CREATE,
         request=schemas.ClearanceRequest,
@@ -622,11 +626,15 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         tag="Clearances",
         scope=Scope.CLEARANCES_READ,
         query=(
-            _opaque("ack_id", "Only those asked for with this acknowledgment.", examples.ACK_ID),
-            _opaque("session_id", "Only those of this checkout session.", "cs_8f14e45f"),
-            _opaque("cbid", "Only those of this buyer identifier.", examples.CBID),
+            _opaque(
+                "ack_id", "Only clearances requested with this acknowledgment.", examples.ACK_ID
+            ),
+            _opaque("session_id", "Only items with this checkout session.", "cs_8f14e45f"),
+            _opaque("cbid", "Only items with this buyer identifier.", examples.CBID),
             _LIMIT,
-            _after("the id of its last clearance", examples.CLEARANCE_ID, id_pattern(CLEARANCE)),
+            _after(
+                "the id of that page's last clearance", examples.CLEARANCE_ID, id_pattern(CLEARANCE)
+            ),
         ),
         answer=schemas.Page[schemas.Clearance],
         answer_examples={"last page": examples.CLEARANCES},
@@ -636,7 +644,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/clearances/{clearance_id}",
         handler=clearances.get_clearance,
         operation="getClearance",
-        summary="Read one clearance back, with what was reported of its order",
+        summary="Get one clearance, with the reports of its fulfilment",
         tag="Clearances",
         scope=Scope.CLEARANCES_READ,
         parameter=_CLEARANCE_ID,
@@ -649,7 +657,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/clearances/{clearance_id}/fulfilment",
         handler=clearances.fulfil,
         operation="fulfilOrder",
-        summary="Report what was done, and close the order",
+        summary="Report the fulfilment of an order, and close it",
         tag="Clearances",
         scope=Scope.CLEARANCES_CREATE,
         parameter=_CLEARANCE_ID,
@@ -664,7 +672,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/test/clock",
         handler=test_helpers.get_clock,
         operation="getTestClock",
-        summary="Read the test clock",
+        summary="Get the test clock",
         tag="Test helpers",
         scope=Scope.SANDBOX_MANAGE,
         answer=sandbox_schemas.TestClock,
@@ -693,7 +701,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/test/clock",
         handler=test_helpers.reset_clock,
         operation="resetTestClock",
-        summary="Bring the test clock back to real time",
+        summary="Reset the test clock to real time",
         tag="Test helpers",
         scope=Scope.SANDBOX_MANAGE,
         answer=sandbox_schemas.TestClock,
@@ -705,7 +713,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/test/buyers",
         handler=test_helpers.move_buyer,
         operation="moveTestBuyer",
-        summary="Put a sandbox buyer in a state",
+        summary="Set the status of a sandbox buyer",
         tag="Test helpers",
         scope=Scope.SANDBOX_MANAGE,
         request=sandbox_schemas.BuyerMove,
@@ -740,7 +748,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/test/fault",
         handler=test_helpers.get_fault,
         operation="getTestFault",
-        summary="See which fault is planned",
+        summary="Get the planned fault",
         tag="Test helpers",
         scope=Scope.SANDBOX_MANAGE,
         answer=sandbox_schemas.PlannedFault,
@@ -766,7 +774,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/test/fault",
         handler=test_helpers.clear_fault,
         operation="clearTestFault",
-        summary="Plan no fault any more",
+        summary="Remove the planned fault",
         tag="Test helpers",
         scope=Scope.SANDBOX_MANAGE,
         answer=sandbox_schemas.PlannedFault,
@@ -778,7 +786,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/healthz",
         handler=operations.health,
         operation="getHealth",
-        summary="Does the process answer?",
+        summary="Check that the process responds",
         tag="Operations",
         answer=schemas.Health,
         answer_examples={"ok": {"status": "ok"}},
@@ -788,7 +796,7 @@ API_ROUTES: Final[tuple[Route, ...]] = (
         path="/readyz",
         handler=operations.readiness,
         operation="getReadiness",
-        summary="Can the process do its work?",
+        summary="Check that the process can do its work",
         tag="Operations",
         answer=schemas.Readiness,
         refusals=(StorageUnavailable,),

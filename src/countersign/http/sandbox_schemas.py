@@ -20,29 +20,35 @@ class ClockAdvance(Request, frozen=True, kw_only=True):
     seconds: (
         Annotated[
             int,
-            Meta(ge=0, le=_AHEAD_SECONDS_MAX, description="How far; it never goes back."),
+            Meta(
+                ge=0,
+                le=_AHEAD_SECONDS_MAX,
+                description="The number of seconds to advance by. The clock cannot go back.",
+            ),
         ]
         | None
     ) = None
     to: (
         Annotated[
             Timestamp,
-            Meta(description="Until it shows this time, which it does not show already."),
+            Meta(
+                description="The time to advance to; must be later than the clock's present time."
+            ),
         ]
         | None
     ) = None
 
 
 class BuyerMove(Request, frozen=True, kw_only=True):
-    """The state that a sandbox buyer is put in."""
+    """The new status of a sandbox buyer."""
 
-    cbid: Annotated[Reference, Meta(description="A buyer of this account's sandbox.")]
+    cbid: Annotated[Reference, Meta(description="A buyer in this account's sandbox.")]
     status: BuyerStatus
     reasons: (
         Annotated[
             list[Reason],
             Meta(
-                description="Of `failed` and `requires_input`. Left out: the usual one.",
+                description="Reasons for `failed` or `requires_input`. Left out: the usual one.",
                 min_length=1,
                 max_length=len(Reason),
             ),
@@ -52,15 +58,15 @@ class BuyerMove(Request, frozen=True, kw_only=True):
 
 
 class EventTrigger(Request, frozen=True, kw_only=True):
-    """Which event to write."""
+    """The event to write."""
 
     type: EventType
     object_id: (
         Annotated[
             Opaque,
             Meta(
-                description="What it is about: a `cbid`, `ack_id`, `clearance_id` or `notice_id`. "
-                "Left out: an object that there is not.",
+                description="The object of the event: a `cbid`, `ack_id`, `clearance_id` or "
+                "`notice_id`. Left out: a made-up id.",
                 min_length=1,
             ),
         ]
@@ -69,12 +75,17 @@ class EventTrigger(Request, frozen=True, kw_only=True):
 
 
 class FaultRequest(Request, frozen=True, kw_only=True):
-    """What the next verifications meet."""
+    """The fault that the next verifications get."""
 
     fault: Fault
     calls: (
         Annotated[
-            int, Meta(ge=1, le=CALLS_MAX, description="How many. Left out: all, until cleared.")
+            int,
+            Meta(
+                ge=1,
+                le=CALLS_MAX,
+                description="The number of calls. Left out: all calls, until cleared.",
+            ),
         ]
         | None
     ) = None
@@ -84,7 +95,7 @@ class FaultRequest(Request, frozen=True, kw_only=True):
             Meta(
                 ge=0,
                 le=int(DELAY_MAX.total_seconds()),
-                description="How long each takes to answer. Left out: 0.",
+                description="The response time of each call. Left out: 0.",
             ),
         ]
         | None
@@ -97,16 +108,18 @@ class FaultRequest(Request, frozen=True, kw_only=True):
 class TestClock(Struct, frozen=True, kw_only=True):
     """The test clock of an account."""
 
-    now: Annotated[Timestamp, Meta(description="What it shows: the sandbox is judged by it.")]
+    now: Annotated[
+        Timestamp, Meta(description="The time that the clock shows and that the sandbox uses.")
+    ]
     real_time: Timestamp
     ahead_seconds: Annotated[
-        int, Meta(description="How far it is ahead; 0: the sandbox goes by real time.")
+        int, Meta(description="How far the clock is ahead; 0: the sandbox uses real time.")
     ]
 
 
 class PlannedFault(Struct, frozen=True, kw_only=True):
-    """What verifications in the sandbox meet; all null: what their sessions say."""
+    """The fault that verifications in the sandbox get; all null: no fault."""
 
     fault: Fault | None
-    calls: Annotated[int | None, Meta(description="How many are left. null: no end is set.")]
+    calls: Annotated[int | None, Meta(description="The number of remaining calls. null: no limit.")]
     delay_seconds: int | None

@@ -84,14 +84,14 @@ class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
     notice_version: (
         Annotated[
             Opaque,
-            Meta(description="The version that was shown; refused if it is not in force now."),
+            Meta(description="The version that was shown; refused unless it is in force now."),
         ]
         | None
     ) = None
 
 
 class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
-    """A finished session at an identity provider, to be judged."""
+    """A finished session at an identity provider, to be checked."""
 
     provider_identity_session_id: (
         Annotated[
@@ -107,25 +107,31 @@ class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
                 pattern=ZIP_PATTERN,
                 examples=["94105", "94105-1234"],
                 max_length=10,
-                description="Where the order ships to: ZIP or ZIP+4. Required with a live key.",
+                description="The order's destination: ZIP or ZIP+4. Required with a live key.",
             ),
         ]
         | None
     ) = None
     test_mode: (
-        Annotated[bool, Meta(description="Must be true with a test key, and only then.")] | None
+        Annotated[
+            bool,
+            Meta(description="Must be true with a test key, and absent or false with a live key."),
+        ]
+        | None
     ) = None
     subject_reference: (
         Annotated[
             Reference,
-            Meta(description="Your reference for the buyer; must equal the session's own."),
+            Meta(
+                description="Your reference for the buyer; must equal the reference in the session."
+            ),
         ]
         | None
     ) = None
 
 
 class ShippingAddress(Request, frozen=True, kw_only=True):
-    """Where the order ships to."""
+    """The address that the order ships to."""
 
     postal_code: Annotated[
         str, Meta(pattern=ZIP_PATTERN, max_length=10, examples=["94105", "94105-1234"])
@@ -138,7 +144,7 @@ class ShippingAddress(Request, frozen=True, kw_only=True):
 
 
 class ClearanceRequest(Request, frozen=True, kw_only=True):
-    """An order of which is asked whether it may ship."""
+    """An order to decide about."""
 
     ack_id: Annotated[Reference, Meta(description="The acknowledgment of the notice.")]
     cbid: Annotated[Reference, Meta(description="The buyer identifier.")]
@@ -148,11 +154,11 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
             pattern=ZIP_PATTERN,
             examples=["94105", "94105-1234"],
             max_length=10,
-            description="Where the order ships to: ZIP or ZIP+4.",
+            description="The order's destination: ZIP or ZIP+4.",
         ),
     ]
     session_id: Annotated[
-        Reference, Meta(description="Your checkout session: that of the acknowledgment.")
+        Reference, Meta(description="Your checkout session, the same as in the acknowledgment.")
     ]
     product_class: (
         Annotated[
@@ -162,8 +168,9 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
                 examples=["accessory"],
                 max_length=64,
                 description=(
-                    "What is sold: `accessory`, `manufacturing_machine`, `barrel`, or another "
-                    "class that a notice names. The account may require it of live orders."
+                    "The class of the product: `accessory`, `manufacturing_machine`, `barrel`, "
+                    "or another class that a notice names. The account may require it for live "
+                    "orders."
                 ),
             ),
         ]
@@ -172,14 +179,14 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
     shipping_address: (
         Annotated[
             ShippingAddress,
-            Meta(description="Has to carry the ZIP code; no more of it is compared."),
+            Meta(description="Must contain the ZIP code; the rest is not compared."),
         ]
         | None
     ) = None
 
 
 class FulfilmentRequest(Request, frozen=True, kw_only=True):
-    """What was done for an order; at least one of these."""
+    """The fulfilment of an order; at least one field is required."""
 
     carrier: Reference | None = None
     tracking_number: Reference | None = None
@@ -192,14 +199,14 @@ class FulfilmentRequest(Request, frozen=True, kw_only=True):
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """A notice, ready to be shown. Show every bullet in full; each is initialed by itself."""
+    """A notice to show. Show every bullet in full; the buyer initials each one separately."""
 
     notice_id: str
     version: str
     title: str
     heading: str
     bullets: Annotated[
-        list[str], Meta(description="The lines to initial; their number is that of the initials.")
+        list[str], Meta(description="The lines to initial; send one element of initials for each.")
     ]
     attestation_text: str
     source_law: str
@@ -207,35 +214,40 @@ class Notice(Struct, frozen=True, kw_only=True):
 
 
 class NoticeSummary(Struct, frozen=True, kw_only=True):
-    """A notice of the registry, as keys of this mode meet it."""
+    """A notice of the registry, as seen by keys of this mode."""
 
     notice_id: str
     title: str
     jurisdiction: str
     language: str
-    version: Annotated[str | None, Meta(description="The version in force; null: there is none.")]
-    versions: Annotated[int, Meta(description="How many versions were published.")]
+    version: Annotated[
+        str | None, Meta(description="The version in force; null: no version is in force.")
+    ]
+    versions: Annotated[int, Meta(description="The number of published versions.")]
 
 
 class NoticeVersion(Struct, frozen=True, kw_only=True):
-    """A published version and where it stands for keys of this mode."""
+    """A published version and its status for keys of this mode."""
 
     notice_id: str
     version: str
     status: NoticeStatus
     digest: Annotated[str, Meta(description="Hex SHA-256 of the published bytes.")]
-    lines: Annotated[int, Meta(description="How many bullets there are to initial.")]
+    lines: Annotated[int, Meta(description="The number of bullets to initial.")]
     effective_from: Annotated[str, Meta(extra_json_schema={"format": "date"})]
     published_at: Timestamp
     reviewed_at: Timestamp | None
     reviewed_against: Annotated[
-        str | None, Meta(description="The official text it was compared with; null: no one has.")
+        str | None,
+        Meta(
+            description="The official text that the version was compared with; null: not reviewed."
+        ),
     ]
     source_url: str
     editorial: Annotated[
         list[str], Meta(description="Fields that are the operator's wording, not the law's.")
     ]
-    text_gaps: Annotated[list[str], Meta(description="What is known to be missing in the text.")]
+    text_gaps: Annotated[list[str], Meta(description="Known gaps in the text.")]
 
 
 class AcknowledgmentReceipt(Struct, frozen=True, kw_only=True):
@@ -247,21 +259,21 @@ class AcknowledgmentReceipt(Struct, frozen=True, kw_only=True):
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """Where the record stands in the transparency log."""
+    """The position of the record in the transparency log."""
 
     status: Annotated[
         str,
         Meta(
-            description="`pending` until the log holds the record, as a rule within a second.",
+            description="`pending` until the log contains the record, usually within a second.",
             extra_json_schema={"enum": ["pending", "sealed"]},
         ),
     ]
     log: Annotated[str | None, Meta(description="Origin of the log.")]
-    index: Annotated[int | None, Meta(description="Which entry it is, from 0.")]
+    index: Annotated[int | None, Meta(description="The number of the entry, counted from 0.")]
 
 
 class Acknowledgment(Struct, frozen=True, kw_only=True):
-    """A stored acknowledgment. What is null was not given, or has been erased."""
+    """A stored acknowledgment. A field that is null was not given, or was erased."""
 
     ack_id: str
     livemode: bool
@@ -274,40 +286,42 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     cbid: str | None
     ip: str | None
     ip_source: Source | None
-    peer_ip: Annotated[str | None, Meta(description="The address of the connection.")]
+    peer_ip: Annotated[str | None, Meta(description="The IP address of the connection.")]
     user_agent: str | None
     user_agent_source: Source | None
     user_agent_truncated: Annotated[
-        bool | None, Meta(description="Whether a longer header was cut to 1,024 characters.")
+        bool | None, Meta(description="Whether a longer header was shortened to 1,024 characters.")
     ]
     capture: Capture
     accepted_at: Timestamp
     test_clock: (
         Annotated[
             Timestamp,
-            Meta(description="What the account's test clock showed; there only if it was ahead."),
+            Meta(description="The account's test clock; present only if it was ahead."),
         ]
         | msgspec.UnsetType
     ) = msgspec.UNSET
     clearance_id: Annotated[
-        str | None, Meta(description="The newest clearance that was granted with it.")
+        str | None, Meta(description="The newest clearance granted with this acknowledgment.")
     ]
     evidence: Evidence
     erased_at: Timestamp | None
 
 
 class ClearanceDecision(Struct, frozen=True, kw_only=True):
-    """Whether an order may ship. `cleared: true` and nothing else is a yes."""
+    """Whether an order may ship: only if `cleared` is true."""
 
     clearance_id: str
     cleared: bool
     reasons: Annotated[
         list[Code],
-        Meta(description="All that speaks against it, in a stable order; empty if it is cleared."),
+        Meta(
+            description="All reasons against the order, in a stable order; empty if it is cleared."
+        ),
     ]
     obligations: Annotated[
         list[dict[str, Any]],
-        Meta(description="What has to be done with the order, each with a `type`."),
+        Meta(description="The duties for the order, each with a `type`."),
     ]
     expires_at: Timestamp | None
     token: Annotated[
@@ -317,7 +331,7 @@ class ClearanceDecision(Struct, frozen=True, kw_only=True):
 
 
 class Fulfilment(Struct, frozen=True, kw_only=True):
-    """A report of what was done."""
+    """A report of fulfilment."""
 
     fulfilment_id: str
     clearance_id: str
@@ -335,16 +349,18 @@ class FulfilmentReceipt(Struct, frozen=True, kw_only=True):
     fulfilment_id: str
     clearance_id: str
     closed_at: Annotated[
-        Timestamp | None, Meta(description="null: the order asks for more than was reported.")
+        Timestamp | None, Meta(description="null: not every obligation is reported yet.")
     ]
 
 
 class Clearance(Struct, frozen=True, kw_only=True):
-    """A stored clearance. What is null was not given, or has been erased."""
+    """A stored clearance. A field that is null was not given, or was erased."""
 
     clearance_id: str
     livemode: bool
-    ack_id: Annotated[str | None, Meta(description="null: what was sent cannot be one.")]
+    ack_id: Annotated[
+        str | None, Meta(description="null: the value that was sent is not a valid identifier.")
+    ]
     cbid: str | None
     session_id: str | None
     shipping_zip: str | None
@@ -359,15 +375,15 @@ class Clearance(Struct, frozen=True, kw_only=True):
         Annotated[
             Timestamp,
             Meta(
-                description="What the account's test clock showed; there only if it was ahead. "
-                "`expires_at` is by that clock."
+                description="The account's test clock; present only if it was ahead. `expires_at` "
+                "refers to this clock."
             ),
         ]
         | msgspec.UnsetType
     ) = msgspec.UNSET
     token: Annotated[str | None, Meta(description="null: not cleared, or no longer valid.")]
     fulfilments: Annotated[
-        list[Fulfilment], Meta(description="What was reported of the order, oldest first.")
+        list[Fulfilment], Meta(description="The reports about the order, oldest first.")
     ]
     closed_at: Timestamp | None
     evidence: Evidence
@@ -375,20 +391,23 @@ class Clearance(Struct, frozen=True, kw_only=True):
 
 
 class BuyerVerification(Struct, frozen=True, kw_only=True):
-    """What this verification came to. A positive answer is `status: verified` and nothing else."""
+    """The result of this verification. Only `status: verified` is positive."""
 
     cbid: str
     status: BuyerStatus
     expires_at: Timestamp | None
     message: str
     reasons: (
-        Annotated[list[Reason], Meta(description="Why not; there only where there is a reason.")]
+        Annotated[
+            list[Reason],
+            Meta(description="The reasons against it; present only if there is a reason."),
+        ]
         | msgspec.UnsetType
     ) = msgspec.UNSET
 
 
 class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
-    """What is known of a buyer now."""
+    """The present status of a buyer."""
 
     cbid: str
     status: BuyerStatus
@@ -398,8 +417,9 @@ class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
         Annotated[
             list[Reason],
             Meta(
-                description="Why this account may not rely on it. Why an attempt failed is shown "
-                "to the account whose attempt it was, also when the verdict came later."
+                description="Why this account may not rely on the verification. Only the account "
+                "that made an attempt gets the reasons of its failure, even if the result came "
+                "later."
             ),
         ]
         | msgspec.UnsetType
@@ -407,20 +427,20 @@ class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, Generic[T], frozen=True, kw_only=True):
-    """A page of a list. `next_cursor` goes into `after`; null means that this is the last page."""
+    """A page of a list. Send `next_cursor` as `after` for the next page; null: the last page."""
 
     data: list[T]
     next_cursor: str | None
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """The process answers."""
+    """The process responds."""
 
     status: str
 
 
 class Readiness(Struct, frozen=True, kw_only=True):
-    """The process can do its work: each thing it depends on, by name."""
+    """Whether the process can do its work: the state of each dependency, by name."""
 
     status: str
     checks: dict[str, str]

@@ -166,8 +166,13 @@ def refuse_taken(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used: {error}"
+            why = (
+                "is already in use"
+                if error.errno == errno.EADDRINUSE
+                else f"cannot be used: {error}"
+            )
             msg = (
-                f"{host} port {port} {why}. Set COUNTERSIGN_PORT (or the metrics port) to another."
+                f"{host} port {port} {why}. Set COUNTERSIGN_PORT (or the metrics port) to "
+                "another number."
             )
             raise AddressInUse(msg) from error

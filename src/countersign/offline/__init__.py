@@ -1,1 +1,1 @@
-"""What a stranger runs without us: `verify.py` and `verify.html`, which go into every bundle."""
+"""The verifiers in every bundle, which need no service: `verify.py` and `verify.html`."""

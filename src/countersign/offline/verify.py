@@ -6,8 +6,8 @@
     python3 -I verify.py PROOF --policy POLICY    a proof alone
 
     --policy FILE   trust the keys in this file. Without it, the keys that came in the bundle itself
-                    are used, which shows only that the bundle agrees with itself.
-    --own-key       that is all that is asked: exit with 0, not 3, if the bundle agrees with itself
+                    are used, which shows only that the bundle is consistent.
+    --own-key       exit with 0, not 3, if the bundle is consistent with its own keys
     --json          print the outcome as JSON
     --version       print the version of this file
 
@@ -34,7 +34,7 @@ if sys.version_info < (3, 11):
     sys.exit(2)
 
 if __name__ == "__main__" and not sys.flags.safe_path:
-    # Without -I Python looks for modules beside this file first, and whoever made the bundle could
+    # Without -I Python looks for modules next to this file first, and the maker of the bundle could
     # have put a `json.py` there.
     del sys.path[0]
 
@@ -52,7 +52,7 @@ from typing import Any, NamedTuple
 
 
 class Bad(Exception):
-    """A check does not hold; the message says which."""
+    """A check failed; the message says which."""
 
 
 def sha256(data: bytes) -> bytes:
@@ -150,7 +150,7 @@ def check_public_key(public_key: bytes) -> None:
     if len(public_key) != 32:
         raise Bad("an Ed25519 key has 32 bytes")
     if y >= P or y in {0, 1, P - 1, ORDER_8, P - ORDER_8}:
-        raise Bad("an Ed25519 key that nobody can have made honestly")
+        raise Bad("an Ed25519 key of small order, which is not valid")
 
 
 # The y of four points of order 8; the eight points whose order divides 8 have it, -y, 0, 1 or -1.
@@ -268,7 +268,7 @@ def read_json(data: bytes, what: str) -> Any:  # noqa: ANN401 - JSON is any of s
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
-            raise Bad(f"{what} has a member twice")
+            raise Bad(f"{what} has a duplicate member")
         return dict(pairs)
 
     try:
@@ -290,14 +290,14 @@ def canonical(value: object) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Bad("a lone surrogate is no text") from error
+        raise Bad("a lone surrogate is not text") from error
 
 
 def _check_canonical(value: object, levels: int = DEPTH_MAX) -> None:
     if isinstance(value, float) or (isinstance(value, int) and abs(value) >= 2**53):
         raise Bad("numbers are integers below 2^53 in magnitude")
     if isinstance(value, list | dict) and not levels:
-        raise Bad(f"more than {DEPTH_MAX} arrays and objects stand in each other")
+        raise Bad(f"more than {DEPTH_MAX} nested arrays and objects")
     if isinstance(value, list):
         for item in value:
             _check_canonical(item, levels - 1)
@@ -356,7 +356,7 @@ def read_vkey(text: str) -> Key:
     # Kinds that are not known here may make their ids in another way.
     known = key.kind in {ED25519, COSIGNATURE, ML_DSA}
     if known and key.id != sha256(name.encode() + b"\n" + data)[:4]:
-        raise Bad(f"the id of the key {name} does not go with it")
+        raise Bad(f"the id of the key {name} does not match the key")
     if key.checkable:
         check_public_key(key.public_key)
     elif key.kind == ML_DSA and len(key.public_key) != 1312:
@@ -436,7 +436,7 @@ def read_proof(data: bytes) -> Proof:
     if lines.pop(0) != PROOF_LINE:
         raise Bad(f"a proof begins with {PROOF_LINE}")
     if not lines or not lines[0].startswith("extra "):
-        raise Bad("the proof does not hold the record that it is about")
+        raise Bad("the proof does not contain its record")
     record = read_base64(lines.pop(0).removeprefix("extra "))
     if not lines or not lines[0].startswith("index "):
         raise Bad("the line with the index is missing")
@@ -490,17 +490,17 @@ def _policy_line(policy: Policy, words: list[str], quorum: str) -> str:
     elif word == "witness" and len(items) in {2, 3}:
         name, key = items[0], read_vkey(items[1])
         if key.kind == ED25519:
-            raise Bad("a witness signs with the time, and not as a log does")
+            raise Bad("the key of a witness cannot be of the kind for logs")
         if any(key.public_key == other.public_key for other in policy.witnesses.values()):
             raise Bad("the same key as another witness")
         if name in defined:
-            raise Bad("the name is taken")
+            raise Bad("the name is already defined")
         policy.witnesses[name] = key
     elif word == "group" and len(items) > 2:
         name, how, members = items[0], items[1], items[2:]
         taken = {member for _, others in policy.groups.values() for member in others}
         if len(set(members)) != len(members) or taken & set(members):
-            raise Bad("a name is a member only once")
+            raise Bad("a name can be a member only once")
         if "none" in members or not set(members) <= defined:
             raise Bad("a member is not defined above")
         if name in defined:
@@ -509,11 +509,11 @@ def _policy_line(policy: Policy, words: list[str], quorum: str) -> str:
             raise Bad("expected all, any or a number")
         needed = {"all": len(members), "any": 1}.get(how) or int(how)
         if needed > len(members):
-            raise Bad("the number is from 1 to that of the members")
+            raise Bad("the number must be from 1 to the number of members")
         policy.groups[name] = (needed, members)
     elif word == "quorum" and len(items) == 1:
         if quorum:
-            raise Bad("there is one quorum line")
+            raise Bad("a policy has only one quorum line")
         if items[0] not in defined:
             raise Bad("the quorum is not defined above")
         return items[0]
@@ -641,11 +641,11 @@ def read_zip(data: bytes) -> dict[str, bytes]:
         start = position + 30 + label
         name = data[position + 30 : start].decode("ascii", "replace")
         if name in files:
-            raise Bad("the ZIP file holds a name twice")
+            raise Bad("the ZIP file contains a name twice")
         files[name] = data[start : start + size]
         position = start + size
     if any(not name.isascii() for name in files) or not files or write_zip(files) != data:
-        raise Bad("the ZIP file is not in the one form that bundles have")
+        raise Bad("the ZIP file does not have the format of a bundle")
     return files
 
 
@@ -687,7 +687,7 @@ def check_names(files: Mapping[str, bytes]) -> list[str]:
             raise Bad(f"the bundle lacks {name}")
     stamps = sorted(name for name in files if TIMESTAMP.fullmatch(name))
     if list(files) != [*BEFORE, *stamps, *AFTER]:
-        raise Bad("the bundle holds other files than it should, or in another order")
+        raise Bad("the bundle has unexpected files, or its files are in another order")
     for name, most in {**FILE_BYTES_MAX, **dict.fromkeys(stamps, 1_000_000)}.items():
         if len(files[name]) > most:
             raise Bad(f"{name} has at most {most} bytes")
@@ -700,12 +700,12 @@ def check_names(files: Mapping[str, bytes]) -> list[str]:
 STEPS = {
     "container": "form of the file",
     "signature": "signature of the checkpoint by a log of the policy",
-    "quorum": "cosignatures that the policy asks for",
+    "quorum": "cosignatures that the policy requires",
     "record": "form of the record",
     "inclusion": "path from the record to the root of the checkpoint",
     "disclosures": "personal fields, bound by the record",
     "notice": "notice, bound by the record, and initials for each line",
-    "timestamps": "time-stamps, about the checkpoint",
+    "timestamps": "time-stamps of the checkpoint",
     "files": "files as listed in SHA256SUMS",
 }
 TYPES = {
@@ -804,19 +804,21 @@ class Report:
         text += f"  {self.record['id']} sealed in {facts['log']} as entry {facts['index']}, "
         text += f"checkpoint of size {facts['size']}"
         if facts["policy"] == "bundle":
-            text += f" (checked against the key in this very bundle, {facts['key_fingerprint']})"
+            text += (
+                f" (checked against the key that came in this bundle, {facts['key_fingerprint']})"
+            )
         if facts["kind"] != "proof":
             text += f"; shown: {', '.join(self.shown) or 'nothing personal'}"
         return f"{text}; {self.rests_on()}"
 
     def rests_on(self) -> str:
-        """What, besides the log's signature, speaks for the checkpoint and its time."""
+        """The support for the checkpoint and its time other than the log's signature."""
         facts = self.facts
         by = ", ".join(cosigned["name"] for cosigned in facts["cosigned"])
         stamps = len(facts.get("timestamps", ()))
         if not by and not stamps:
-            return "no witness, no time-stamp: the time is by the operator's clock alone"
-        quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum asked for"
+            return "no witness, no time-stamp: only the operator's clock shows the time"
+        quorum = f"quorum {facts['quorum']}" if facts["quorum"] else "no quorum required"
         return f"cosigned by {by or 'no witness'} ({quorum}), {stamps} time-stamp(s)"
 
 
@@ -840,7 +842,7 @@ def _verify(kind: str, read: Read, policy: Policy | None) -> Report:
     report.facts["kind"] = kind
     with suppress(_Stop):
         _steps(report, kind, read, policy)
-    why = "a step before failed" if report.failed else "a proof alone holds nothing of this"
+    why = "an earlier step failed" if report.failed else "a proof alone does not contain this"
     for name in list(STEPS)[len(report.steps) :]:
         report.steps.append(Step(name, "not checked", why))
     return report
@@ -865,7 +867,7 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         text, signatures = read_note(proof.note)
         checkpoint = read_checkpoint(text)
         if unknown:
-            say.append(f"not part of the bundle, and not looked at: {', '.join(unknown)}")
+            say.append(f"not part of the bundle, and not checked: {', '.join(unknown)}")
 
     with report.step("signature") as say:
         facts["policy"] = "given"
@@ -878,8 +880,8 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         logs = [key for key in policy.logs if key.name == checkpoint.origin and key in cosigned]
         if not logs:
             if any(key in policy.logs and key.name == checkpoint.origin for key in unchecked):
-                raise NotCheckable("the log signed with a kind of key that is not known here")
-            known = "" if log else ", which is none of its logs"
+                raise NotCheckable("the log signed with an unknown kind of key")
+            known = "" if log else ", which is not one of its logs"
             if "/v1/log/test/" in checkpoint.origin:
                 known = ", a test log: is this the live policy?"
             raise Bad(f"no log of the policy signed for {checkpoint.origin}{known}")
@@ -887,7 +889,7 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         facts["key_fingerprint"] = logs[0].fingerprint
         say.append(f"{checkpoint.origin}, key {logs[0].fingerprint}")
         if facts["policy"] == "bundle":
-            say.append("this key came in this very bundle")
+            say.append("this key came in this bundle")
         if others:
             say.append(f"{others} signature(s) by keys outside of the policy not checked")
 
@@ -896,15 +898,15 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         facts["cosigned"] = [{"name": name, "time": time} for name, time in present.items()]
         facts["quorum"] = None if policy.quorum == "none" else policy.quorum
         check_quorum(policy, set(present), unchecked)
-        say.append("no witness asked for" if policy.quorum == "none" else f"quorum {policy.quorum}")
+        say.append("no witness required" if policy.quorum == "none" else f"quorum {policy.quorum}")
         say += [f"cosigned by {name} at {date_of(time)}" for name, time in present.items()]
 
     with report.step("record") as say:
         if kind != "proof" and files["record.json"] != proof.record:
-            raise Bad("record.json is not the record that the proof is about")
+            raise Bad("record.json is not the record of the proof")
         record = check_record(proof.record, checkpoint.origin)
         if kind != "proof" and record["type"] != "acknowledgment":
-            raise Bad(f"a bundle is about an acknowledgment, not {record['type']}")
+            raise Bad(f"the record of a bundle must be an acknowledgment, not {record['type']}")
         report.record = record
         facts["record_sha256"] = sha256(proof.record).hex()
         say.append(f"{record['type']} {record['id']}, SHA-256 {facts['record_sha256']}")
@@ -932,12 +934,12 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
     with report.step("timestamps") as say:
         over = own_lines(proof.note, checkpoint.origin)
         facts["timestamps"] = [check_stamp(files[name], over) for name in stamps]
-        say.append("; ".join(facts["timestamps"]) or "there are none")
+        say.append("; ".join(facts["timestamps"]) or "none")
 
     with report.step("files"):
         listed = "".join(f"{sha256(files[n]).hex()}  {n}\n" for n in files if n != "SHA256SUMS")
         if listed.encode() != files["SHA256SUMS"]:
-            raise Bad("SHA256SUMS does not agree with the files")
+            raise Bad("SHA256SUMS does not match the files")
 
 
 def are_texts(value: object) -> bool:
@@ -991,7 +993,7 @@ def check_quorum(policy: Policy, present: set[str], unchecked: set[Key]) -> None
     if met(present):
         return
     found = ", ".join(sorted(present)) or "no witness"
-    why = f"the policy asks for {policy.quorum}; cosigned by: {found}"
+    why = f"the policy requires {policy.quorum}; cosigned by: {found}"
     unknown = [name for name, key in policy.witnesses.items() if key in unchecked]
     if not met(present.union(unknown)):
         raise Bad(why)
@@ -1004,7 +1006,7 @@ def date_of(time: int) -> str:
     try:
         at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time)
     except OverflowError:
-        return f"{time} (Unix time), which is no date"
+        return f"{time} (Unix time), which is not a valid date"
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -1012,10 +1014,10 @@ def check_stamp(data: bytes, over: bytes) -> str:
     """What a time-stamp says, which has to be about these bytes."""
     stamp = read_stamp(data)
     if stamp.algorithm not in HASHES:
-        return f"{stamp.at}, not checked: about what it is, by a hash that is not known here"
+        return f"{stamp.at}, not checked, since its hash algorithm is unknown"
     if HASHES[stamp.algorithm](over).digest() != stamp.digest:
-        raise Bad("a time-stamp is about something else than the checkpoint")
-    return f"{stamp.at}, about this checkpoint; whose it is was not checked"
+        raise Bad("a time-stamp does not cover the checkpoint")
+    return f"{stamp.at}, for this checkpoint; its signer was not checked"
 
 
 def check_record(data: bytes, origin: str) -> dict[str, Any]:
@@ -1024,9 +1026,9 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
     if not isinstance(record, dict) or canonical(record) != data:
         raise Bad("the record is not an object in canonical JSON")
     if record.get("v") != 1 or record["v"] is True:
-        raise Bad("a record of a version that is not known here")
+        raise Bad("a record of an unknown version")
     if record.get("type") not in TYPES:
-        raise Bad("a record of a type that is not known here")
+        raise Bad("a record of an unknown type")
     named = ORIGIN.fullmatch(origin)
     if named is None or len(origin) > 300:
         raise Bad("the origin is not one of this service's logs")
@@ -1035,12 +1037,12 @@ def check_record(data: bytes, origin: str) -> dict[str, Any]:
     if not isinstance(record.get("id"), str) or not are_texts(record.get("_sd")):
         raise Bad("the record lacks members that every record has")
     if ID.fullmatch(record["id"]) is None:
-        raise Bad("the record has an identifier that it cannot have")
+        raise Bad("the record has an invalid identifier")
     if record["type"] == "acknowledgment":
         if not are_texts([record.get(name) for name in SAID]):
             raise Bad("the record lacks members that every acknowledgment has")
         if INSTANT.fullmatch(record["accepted_at"]) is None:
-            raise Bad("the record does not say when it was accepted")
+            raise Bad("the record has no valid time of acceptance")
     return record
 
 
@@ -1055,7 +1057,7 @@ INITIALS = "initials_per_line"
 def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> dict[str, Any]:
     """The personal fields that are shown: each is bound by its salted digest (RFC 9901)."""
     if record.get("_sd_alg") != "sha-256":
-        raise Bad("the record names an algorithm that is not known here")
+        raise Bad("the record names an unknown algorithm")
     shown: dict[str, Any] = {}
     for encoded in disclosures:
         if base64url(sha256(encoded.encode())) not in record["_sd"]:
@@ -1070,7 +1072,7 @@ def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> 
         canonical(found[2])
         shown[found[1]] = found[2]
     if not are_texts(shown.get(INITIALS, [])):
-        raise Bad("the initials are no list of texts")
+        raise Bad("the initials are not a list of texts")
     return shown
 
 
@@ -1085,7 +1087,7 @@ def check_notice(
         raise Bad("the notice is not the one that was acknowledged")
     notice: Any = read_json(data, "the notice")
     if not isinstance(notice, dict) or not isinstance(notice.get("bullets"), list):
-        raise Bad("the notice is not one")
+        raise Bad("notice.json is not a notice")
     if canonical(notice) != data:
         raise Bad("the notice is not canonical JSON")
     lines = []
@@ -1148,8 +1150,8 @@ def explain(report: Report) -> Iterator[str]:
     """The outcome for people, line by line."""
     yield f"verify.py {VERSION}"
     if report.outcome == "consistent":
-        yield "CONSISTENT, KEY NOT CHECKED: the key came in this very bundle, and whoever made the"
-        yield "bundle may have made the key too."
+        yield "CONSISTENT, KEY NOT CHECKED: the key came in this bundle, and the person who made it"
+        yield "may have made the key too."
     yield ""
     for number, step in enumerate(report.steps, 1):
         detail = f": {step.detail}" if step.detail else ""
@@ -1159,28 +1161,28 @@ def explain(report: Report) -> Iterator[str]:
         yield from explain_contents(report)
         yield ""
     if report.ok:
-        yield "This shows that the record has not been changed since the log signed the checkpoint."
-        yield "It does not show who typed the initials, nor that the service's clock was right."
+        yield "This shows that the record was not changed after the log signed the checkpoint."
+        yield "It does not show who typed the initials, or that the service's clock was right."
         if report.record.get("capture") == "vendor_api":
-            yield "That the buyer was shown the notice is what the vendor asserts."
+            yield "The vendor asserts that the buyer was shown the notice."
         if report.facts["cosigned"]:
             yield "The times of the witnesses are by their own clocks."
         if report.facts.get("timestamps"):
-            yield "Whose the time-stamps are was not checked: that takes a tool for RFC 3161."
+            yield "The time-stamps' signers were not checked: that needs a tool for RFC 3161."
         if report.notice:
-            yield "What is printed above is what was checked. Nothing vouches for certificate.pdf,"
-            yield "nor for verify.py in the bundle: take it, and the policy, from another source."
+            yield "Rely on the text above. The signature does not cover certificate.pdf and"
+            yield "verify.py in the bundle: get verify.py and the policy from another source."
         if report.record["mode"] == "test":
             yield "It was made in TEST mode: it proves nothing about a sale."
     if report.facts.get("policy") == "bundle" and "key_fingerprint" in report.facts:
-        yield "The signature was checked with the key that came in this very bundle. Check with a"
+        yield "The signature was checked with the key that came in this bundle. Check with a"
         yield "policy from a source that you trust (--policy FILE), or compare the fingerprint of"
         yield f"the key with one from such a source:  {report.facts['key_fingerprint']}"
     yield report.line()
 
 
 def explain_contents(report: Report) -> Iterator[str]:
-    """What was acknowledged, and what of the personal fields is shown."""
+    """The acknowledged text, and the personal fields that are shown."""
     record, notice = report.record, report.notice
     bullets = notice["bullets"]
     given = report.shown.get(INITIALS, ["(not shown)"] * len(bullets))
@@ -1204,7 +1206,7 @@ def explain_contents(report: Report) -> Iterator[str]:
 
 VERSION_SOURCES = {
     "asserted": "asserted: the vendor named the version that was shown",
-    "assumed": "assumed: the vendor named none, the one in force was taken",
+    "assumed": "assumed: the vendor named none, so the version in force was used",
 }
 
 
@@ -1245,7 +1247,7 @@ def main(arguments: Sequence[str]) -> int:
             return 2
         if place.is_dir():
             if not any((place / name).is_file() for name in BEFORE):
-                print(printable(f"no bundle was unpacked in {place}"), file=sys.stderr)
+                print(printable(f"{place} does not contain an unpacked bundle"), file=sys.stderr)
                 return 2
             report = verify_folder(place, policy)
         else:
@@ -1266,12 +1268,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def about_certificate(pdf: bytes) -> str:
-    """What to say to whoever gives a certificate in the place of its bundle."""
+    """The message for a certificate given in place of its bundle."""
     found = re.search(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}", pdf)
-    of = f" It seems to be of {found[0].decode()}." if found else ""
+    of = f" It seems to belong to {found[0].decode()}." if found else ""
     return (
-        f"cannot be checked: this is a PDF, perhaps a certificate.{of} A certificate shows nothing "
-        "by itself: ask who gave it to you for the bundle, a ZIP file"
+        f"cannot be checked: this is a PDF, perhaps a certificate.{of} A certificate alone "
+        "proves nothing: request the bundle, a ZIP file, from the sender"
     )
 
 

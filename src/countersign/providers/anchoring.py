@@ -39,7 +39,7 @@ class AnchorClient:
                 async for chunk in answer.aiter_bytes():
                     received += chunk
                     if len(received) > _ANSWER_BYTES_MAX:
-                        msg = f"The answer of {url} is too large."
+                        msg = f"The response of {url} is too large."
                         raise AnchoringFailed(msg)
                 kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
                 return Answer(answer.status_code, kind, bytes(received))

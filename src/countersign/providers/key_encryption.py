@@ -75,7 +75,7 @@ class KeyRing:
             self._read()
         except OperatorError as error:
             _log.error("key_encryption_unavailable", reason=error.message)
-            msg = "The key-encryption key cannot be had at the moment."
+            msg = "The key-encryption key is not available at the moment."
             raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS) from error
 
     def wrap(self, key: bytes, context: bytes) -> bytes:
@@ -104,9 +104,9 @@ class KeyRing:
         key = self._keys.get(id_)
         if wrapped[:1] != _FORMAT or key is None:
             msg = (
-                f"The key-encryption key {id_.hex()} is missing; there are: "
-                f"{', '.join(i.hex() for i in self._keys)}. Restore it, as a further line of "
-                "what COUNTERSIGN_KEY_ENCRYPTION_KEY names."
+                f"The key-encryption key {id_.hex()} is missing; the available keys are: "
+                f"{', '.join(i.hex() for i in self._keys)}. Restore it as an additional line "
+                "in the source that COUNTERSIGN_KEY_ENCRYPTION_KEY names."
             )
             raise WrongKeyEncryptionKey(msg)
         nonce_end = 1 + ID_BYTES + _NONCE_BYTES
@@ -114,7 +114,7 @@ class KeyRing:
         try:
             return AESGCM(key).decrypt(nonce, sealed, context)
         except (InvalidTag, ValueError) as error:
-            msg = "A data key does not open: it was changed, or belongs to another place."
+            msg = "A data key cannot be decrypted: it was changed, or belongs to another place."
             raise WrongKeyEncryptionKey(msg) from error
 
     def _read(self) -> None:
@@ -140,11 +140,11 @@ def parse_keys(text: str) -> list[bytes]:
         except (Base64Error, ValueError):
             key = b""
         if len(key) != KEY_BYTES:
-            msg = f"Line {number} of the key-encryption keys is not the base64 of 32 bytes."
+            msg = f"Line {number} of the key-encryption keys must be 32 bytes in base64."
             raise InvalidConfiguration(msg)
         keys.append(key)
     if not keys:
-        msg = "There is no key-encryption key where COUNTERSIGN_KEY_ENCRYPTION_KEY points."
+        msg = "The source that COUNTERSIGN_KEY_ENCRYPTION_KEY names contains no key-encryption key."
         raise InvalidConfiguration(msg)
     return keys
 
@@ -169,8 +169,9 @@ def _from_file(path: Path) -> str:
         return path.read_text(encoding="ascii")
     except FileNotFoundError:
         msg = (
-            f"The key-encryption key file {path} is missing. Restore it, or point "
-            "COUNTERSIGN_KEY_ENCRYPTION_KEY at it: without it nothing personal can be read."
+            f"The key-encryption key file {path} is missing. Restore it, or set "
+            "COUNTERSIGN_KEY_ENCRYPTION_KEY to its place: without it no personal data can be "
+            "read."
         )
         raise WrongKeyEncryptionKey(msg) from None
     except (OSError, UnicodeDecodeError) as error:

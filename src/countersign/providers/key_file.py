@@ -37,7 +37,7 @@ class KeyFile:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                msg = f"Another command is replacing the key in {self._path}. Let it end first."
+                msg = f"Another command is replacing the key in {self._path}. Wait until it ends."
                 raise KeyRotationFailed(msg) from None
             yield
         finally:

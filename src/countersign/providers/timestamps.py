@@ -56,11 +56,11 @@ def check_timestamp(token: bytes, over: bytes, roots: Sequence[Certificate] = ()
     info = response.tst_info
     hash_ = _HASHES.get(info.message_imprint.hash_algorithm.dotted_string)
     if hash_ is None or info.message_imprint.message != hash_(over).digest():
-        msg = "the time-stamp is about something else than the checkpoint"
+        msg = "the time-stamp does not cover the checkpoint"
         raise EvidenceError(msg)
     at = rfc3339(info.gen_time)
     if not roots:
-        return f"{at}, about this checkpoint; whose it is was not checked (no trusted roots given)"
+        return f"{at}, for this checkpoint; the signer was not checked (no trusted roots given)"
     builder = VerifierBuilder()
     for root in roots:
         builder = builder.add_root_certificate(root)
@@ -81,7 +81,7 @@ def timestamp_check(pem: bytes) -> CheckTimestamp:
     try:
         roots = load_pem_x509_certificates(pem)
     except ValueError as error:
-        msg = "there are no certificates in PEM form"
+        msg = "no certificates in PEM format"
         raise EvidenceError(msg) from error
     return lambda token, over: check_timestamp(token, over, roots)
 

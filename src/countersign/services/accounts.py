@@ -79,7 +79,10 @@ class Accounts:
         """
         account = await self._store.get(id_or_name)
         if account is None:
-            msg = f"There is no account {id_or_name!r}; `countersign accounts list` shows them."
+            msg = (
+                f"The account {id_or_name!r} does not exist; `countersign accounts list` shows "
+                "all accounts."
+            )
             raise UnknownAccount(msg)
         return account
 
@@ -183,7 +186,7 @@ class Keys:
         """
         key = await self._store.get(key_id)
         if key is None:
-            msg = f"There is no key {key_id!r}; `countersign keys list` shows their ids."
+            msg = f"The key {key_id!r} does not exist; `countersign keys list` shows all key ids."
             raise UnknownKey(msg)
         return key
 

@@ -104,17 +104,20 @@ class AnchorLog:
         if answer.status == 409 and answer.media_type == _SIZE:
             old = _size(answer.body)
             if old > checkpoint.size:
-                msg = f"The witness {name} knows a larger tree ({old}) than this database."
+                msg = (
+                    f"The witness {name} has seen a larger tree ({old} entries) than this "
+                    "database has."
+                )
                 raise AnchoringFailed(msg)
             body = await self._submission(log, old, checkpoint)
             answer = await self._post(url, "text/plain", body)
         if answer.status != 200:
-            msg = f"The witness {name} answered {answer.status}."
+            msg = f"The witness {name} returned the status {answer.status}."
             raise AnchoringFailed(msg)
         try:
             open_note(checkpoint.note + answer.body, [witness.verifier])
         except EvidenceError as error:
-            msg = f"The witness {name} gave no cosignature that verifies: {error}."
+            msg = f"The witness {name} returned no valid cosignature: {error}."
             raise AnchoringFailed(msg) from error
         line = next(
             line
@@ -122,7 +125,7 @@ class AnchorLog:
             if _is_by(checkpoint.note + line, witness)
         )
         if cosigned_at(parse_cosignature(line).time) is None:
-            msg = f"The witness {name} cosigned at a time that is no date."
+            msg = f"The witness {name} cosigned with an invalid time."
             raise AnchoringFailed(msg)
         await self._keep(checkpoint, WITNESS, name, line)
         self._cosigned[log.id, name] = checkpoint.size
@@ -141,12 +144,12 @@ class AnchorLog:
         self._asked_at[authority] = now
         answer = await self._post(authority, _QUERY, self._request(checkpoint.note))
         if answer.status != 200 or answer.media_type != _REPLY:
-            msg = f"{authority} answered {answer.status} {answer.media_type}."
+            msg = f"{authority} returned the status {answer.status} with {answer.media_type}."
             raise AnchoringFailed(msg)
         try:
             self._check(answer.body, checkpoint.note)
         except EvidenceError as error:
-            msg = f"{authority} gave no time-stamp of the checkpoint: {error}."
+            msg = f"{authority} returned no time-stamp of the checkpoint: {error}."
             raise AnchoringFailed(msg) from error
         await self._keep(checkpoint, TIMESTAMP, authority, answer.body)
         self._stamped[log.id, authority] = checkpoint.size
@@ -188,6 +191,6 @@ def _is_by(note: bytes, witness: Witness) -> bool:
 def _size(body: bytes) -> int:
     text = body.removesuffix(b"\n")
     if not text.isdigit() or len(text) > 19:
-        msg = "The witness answered 409 without a size."
+        msg = "The witness returned 409 without a size."
         raise AnchoringFailed(msg)
     return int(text)

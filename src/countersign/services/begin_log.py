@@ -120,13 +120,14 @@ class BeginLog:
             EvidenceRefused: the key of test logs is published and never changes.
         """
         if mode is Mode.TEST:
-            msg = "The key of test logs is fixed and published: there is nothing to rotate."
+            msg = "The key of test logs is fixed and published: it cannot be rotated."
             raise EvidenceRefused(msg)
         log = await newest_log(self._store, mode)
         keys = await self._store.keys(log.id)
         if not keys:
             msg = (
-                f"The keys of {log.origin} are gone: begin a new epoch, `countersign log recover`."
+                f"The keys of {log.origin} are missing. Begin a new epoch: `countersign log "
+                "recover`."
             )
             raise EvidenceRefused(msg)
         old = keys[-1]
@@ -157,8 +158,9 @@ class BeginLog:
             raise InvalidArgument(msg) from error
         if is_wildcard(entry_host(origin)):
             msg = (
-                f"{host} is an address to listen on and cannot name a log. Give the name by which "
-                "others reach the service: COUNTERSIGN_PUBLIC_URL, or --host for a new epoch."
+                f"{host} is an address to listen on and cannot name a log. Give the host name "
+                "by which clients reach the service: COUNTERSIGN_PUBLIC_URL, or --host for a "
+                "new epoch."
             )
             raise InvalidArgument(msg)
         number = max((log.id for log in await self._store.logs()), default=0) + 1
@@ -186,7 +188,7 @@ class BeginLog:
         if not begun:
             # Another command was first: its key is the one, and its head is kept already.
             await self._keys.load()
-            msg = f"Epoch {epoch} of the {mode.value} log has begun meanwhile."
+            msg = f"Epoch {epoch} of the {mode.value} log was already started by another process."
             raise EvidenceRefused(msg)
         self._heads.replace(mode, empty)
         return NewEpoch(mode=mode, epoch=epoch, origin=origin, vkey=key.vkey)
@@ -200,7 +202,7 @@ def _cited(
 ) -> dict[str, Json]:
     """The old head as the database has it, and as it was last published."""
     if published is not None and published.checkpoint.origin != old.origin:
-        msg = f"The published head is of another log than {old.origin}, which ends now."
+        msg = f"The published head belongs to another log than {old.origin}, the log that ends now."
         raise InvalidArgument(msg)
     last = published or kept
     if published is not None and kept is not None and _later(old.mode, kept, published):

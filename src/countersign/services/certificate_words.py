@@ -1,6 +1,6 @@
-"""What a certificate says, in plain words: facts in, a tree of showable text out.
+"""The text of a certificate: facts in, a tree of showable text out.
 
-Personal fields that are missing say why, and each value says where it comes from.
+A missing personal field has a reason, and each value has its source.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _PARTS: Final = re.compile(r"[0-9]+")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")
 _CAPTURES: Final = {
     Capture.VENDOR_API: (
-        "The vendor's server reported it (vendor_api). The vendor asserts what the buyer did."
+        "The vendor's server sent it (vendor_api). The vendor asserts what the buyer did."
     ),
-    Capture.HOSTED: "The buyer's browser spoke to this service directly (hosted).",
+    Capture.HOSTED: "The buyer's browser sent it directly to this service (hosted).",
 }
 _SOURCES: Final = {
     "body": "asserted by the vendor in its request",
     "header": "taken from a header that the vendor's server sent",
-    "connection": "the address of the vendor's own connection",
+    "connection": "the IP address of the vendor's own connection",
 }
 _CREDENTIALS: Final = {
     "secret_key": "a secret API key of the account",
@@ -42,7 +42,7 @@ _OWN_CLOCK: Final = "by this service's own clock"
 
 
 def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
-    """All that the template says.
+    """All text of the template.
 
     Strings under `files` and `verify_url` are exact, all others are made showable.
 
@@ -112,12 +112,15 @@ def _row(label: str, value: str, note: str | None = None, *, mono: bool = False)
 
 
 def _review(review: Review | None) -> tuple[str, str]:
-    """Who compared the notice with the official text; and on whose word."""
+    """Who compared the notice with the official text, and the source of that statement."""
     if review is None:
-        return "by nobody, when it was acknowledged", "as the operator says; not in the record"
+        return (
+            "not reviewed when it was acknowledged",
+            "according to the operator; not in the record",
+        )
     return (
         f"by {review.by}, against {review.against}, on {_instant(review.at)}",
-        "as the operator says; not in the record",
+        "according to the operator; not in the record",
     )
 
 
@@ -132,7 +135,7 @@ def _notice_rows(
             "Version",
             "asserted: the vendor named it when it submitted the initials"
             if asserted
-            else "assumed: the vendor named none, so the one in force was taken",
+            else "assumed: the vendor named none, so the version in force was used",
         ),
         _row("Law", f"{notice['source_law']}; {notice['source_bill']}"),
         _row("Official text", notice["source_url"]),
@@ -151,7 +154,11 @@ def _notice_rows(
 
 
 def _name_note(name: str | None) -> str | None:
-    return None if name is None else f"the operator calls it {name}; the name is not in the record"
+    return (
+        None
+        if name is None
+        else f"the operator's name for the account is {name}; the record does not contain it"
+    )
 
 
 def _recorded(
@@ -178,7 +185,7 @@ def _recorded(
         _row(
             "Buyer identifier",
             told("cbid", cbid),
-            "as given; that it exists was not checked" if cbid else None,
+            "as given; not checked whether it exists" if cbid else None,
         ),
         _row("IP address", told("ip", ip.get("ip")), _ip_note(ip)),
         _row("User agent", told("user_agent", agent.get("user_agent")), _source(agent)),
@@ -189,7 +196,7 @@ def _source(field: dict[str, Any]) -> str | None:
     source: str | None = field.get("source")
     if not source:
         return None
-    return _SOURCES.get(source, source) + (", cut to length" if field.get("truncated") else "")
+    return _SOURCES.get(source, source) + (", shortened" if field.get("truncated") else "")
 
 
 def _ip_note(ip: dict[str, Any]) -> str | None:
@@ -202,7 +209,7 @@ def _ip_note(ip: dict[str, Any]) -> str | None:
 
 
 def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
-    alone = "none: the time rests on the operator's clock alone"
+    alone = "none: only the operator's clock shows the time"
     if facts.witnesses or facts.timestamps:
         alone = "none over this checkpoint"
     return [
@@ -210,7 +217,7 @@ def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
         _row(
             "Entry",
             f"number {facts.index}, counted from 0",
-            f"under a checkpoint over {facts.size} {'entry' if facts.size == 1 else 'entries'}",
+            f"in a checkpoint of {facts.size} {'entry' if facts.size == 1 else 'entries'}",
         ),
         _row(
             "Checkpoint made",
@@ -220,13 +227,11 @@ def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
         _row("Checkpoint root", facts.root.hex(), mono=True),
         _row("Log key SHA-256", facts.key_fingerprint, mono=True),
         _row("Record SHA-256", digest, mono=True),
-        _row(
-            "Witness cosignatures", _attested(facts.witnesses, "at a time that is no date") or alone
-        ),
+        _row("Witness cosignatures", _attested(facts.witnesses, "at an invalid time") or alone),
         _row(
             "RFC 3161 timestamps",
             _attested(facts.timestamps, "the time is in its token, in the bundle") or alone,
-            "as the tokens say; the authorities' signatures were not checked here"
+            "according to the tokens; the authorities' signatures were not checked here"
             if facts.timestamps
             else None,
         ),
@@ -240,13 +245,13 @@ def _attested(anchors: Sequence[tuple[str, datetime | None]], undated: str) -> s
 def _summary(record: dict[str, Any], facts: CertificateFacts) -> str:
     return (
         f"On {_time_text(record['accepted_at'])} this service accepted, from the account "
-        f"{record['account']}, initials for every line of the notice below, and sealed the record "
-        f"of it in a public log as entry {facts.index}."
+        f"{record['account']}, initials for every line of the notice below, and sealed the "
+        f"record in a public log as entry {facts.index}."
     )
 
 
 def _absent(facts: CertificateFacts) -> str:
-    """What stands in the place of a personal field that is not shown."""
+    """The text in place of a personal field that is not shown."""
     return "withheld" if facts.erased_at is None else f"erased on {_instant(facts.erased_at)}"
 
 

@@ -68,8 +68,8 @@ class CheckLog:
                 yield told
         except InternalError:
             message = (
-                "the database cannot be read any further: it is damaged (`database_error` in the "
-                "service's own log tells how). What comes after was not checked"
+                "the database is damaged and cannot be read any further (see `database_error` "
+                "in the service's own log). The rest was not checked"
             )
             yield Finding(log=at, index=None, message=message)
 
@@ -108,22 +108,22 @@ class CheckLog:
         async for told in self._grow(log, tree, log.size):
             yield told
         if (tree.size, tree.root()) != (log.size, log.root):
-            yield _finding(log, "the head is not the root of the entries")
+            yield _finding(log, "the head does not match the root of the entries")
         for what in await self._store.surplus(log.id, log.size):
             yield _finding(log, f"{what} is beyond the {log.size} entries of the log")
 
     async def _checked_keys(self, log: Log) -> AsyncIterator[Verifier | Finding]:
         keys = await self._store.keys(log.id)
         if not keys:
-            yield _finding(log, "its keys are gone: nothing can be sealed or verified")
+            yield _finding(log, "its keys are missing: nothing can be sealed or verified")
         for key in keys:
             try:
                 yield Verifier.parse(key.vkey)
             except EvidenceError as error:
-                yield _finding(log, f"the key {key.vkey} is none: {error}")
+                yield _finding(log, f"the key {key.vkey} is not valid: {error}")
                 continue
             if await self._keys.opened(log, key) is None:
-                yield _finding(log, f"the signing key of {key.vkey} does not open")
+                yield _finding(log, f"the signing key of {key.vkey} cannot be decrypted")
 
     async def _checkpoints(self, log: Log) -> AsyncIterator[StoredCheckpoint]:
         after = -1
@@ -151,9 +151,9 @@ class CheckLog:
                 stored = await self._store.stored_tile(log.id, tile.level, tile.index)
                 name = f"tile {tile.index} of level {tile.level}"
                 if stored is None or stored[0] != tile.hashes:
-                    yield _finding(log, f"{name} is not what its leaves make")
+                    yield _finding(log, f"{name} does not match its leaves")
                 elif stored[1] != tile.root:
-                    yield _finding(log, f"the root of {name} is not what its leaves make")
+                    yield _finding(log, f"the root of {name} does not match its leaves")
             yield Progress(log=log, checked=tree.size)
 
     async def _head(self, mode: Mode, log: str) -> Finding | None:
@@ -167,7 +167,7 @@ class CheckLog:
         guarded = await self._store.guard(mode, note)
         if guarded.log_id is None:
             origin = parse_checkpoint(parse_note(note).text).origin
-            message = f"a checkpoint of {origin} was published, and there is no such log"
+            message = f"a checkpoint of {origin} was published, but the database has no such log"
             return Finding(log=log, index=None, message=message)
         if guarded.refusal is None:
             return None
@@ -191,7 +191,7 @@ def _checkpoint(
         return _finding(log, f"the checkpoint of size {stored.size} {message}")
 
     if stored.root != root:
-        return finding("has another root than the entries before it")
+        return finding("does not match the root of the entries before it")
     if not keys:
         return None  # which was told
     try:
@@ -200,5 +200,5 @@ def _checkpoint(
     except EvidenceError as error:
         return finding(f"does not verify: {error}")
     if (checkpoint.origin, checkpoint.size, checkpoint.root) != (log.origin, stored.size, root):
-        return finding("says something else than it is stored as")
+        return finding("does not match the columns that it is stored with")
     return None

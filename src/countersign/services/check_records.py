@@ -77,10 +77,10 @@ class CheckRecords:
                 async for row, wrong in self._wrongly_disclosed(page):
                     yield _finding(row, wrong)
                 for record_id in told.keys() - await self._store.erased([*told]):
-                    wrong = f"tells that {record_id} was erased, and it is not"
+                    wrong = f"says that {record_id} was erased, but it is not"
                     yield _finding(told[record_id], wrong)
         for record_id in await self._store.untold_erasures(_PAGE):
-            message = f"the record {record_id} counts as erased, and no record tells of it"
+            message = f"the record {record_id} counts as erased, but no erasure record names it"
             yield WrongRecord(None, message)
 
     async def _wrongly_disclosed(
@@ -92,17 +92,17 @@ class CheckRecords:
             row = rows[found.record_id]
             if found.shred_key is None:
                 if row.erasure_id is None:
-                    yield row, "has disclosures without their key, and no erasure tells of it"
+                    yield row, "has disclosures without their key, but no erasure is recorded"
                 continue
             try:
                 opened = await open_disclosures(
                     self._vault, found.account_id, row.id, found.payload, found.shred_key
                 )
             except (DamagedValue, msgspec.DecodeError):
-                yield row, "has disclosures that do not open with their keys"
+                yield row, "has disclosures that cannot be decrypted with their keys"
                 continue
             if not _bound(row.body).issuperset(map(_digest, opened)):
-                yield row, "has disclosures that are not the ones it was made with"
+                yield row, "has disclosures that do not match the record"
 
 
 async def _pages(read_page: _Page) -> AsyncIterator[Sequence[RecordRow]]:
@@ -120,9 +120,9 @@ def _finding(row: RecordRow, wrong: str) -> WrongRecord:
 def _wrong(row: RecordRow, notices: _Notices, told: dict[str, RecordRow]) -> Iterator[str]:
     """What is wrong with a row. What it tells to be erased is noted in `told`."""
     if not row.sealed and not row.pending:
-        yield "is neither sealed nor waiting for it"
+        yield "is neither sealed nor waiting to be sealed"
     if row.body is None or sha256(row.body).digest() != row.digest:
-        yield "is not the one that its digest is of"
+        yield "does not match its digest"
         return
     try:
         body = _read(row.body)
@@ -134,7 +134,7 @@ def _wrong(row: RecordRow, notices: _Notices, told: dict[str, RecordRow]) -> Ite
     if body.notice_digest is not None:
         published = notices.get((body.notice_id, body.notice_version))
         if published != body.notice_digest:
-            yield "is of a notice version with other words than the one that is stored"
+            yield "names a notice version whose stored text has another digest"
     if body.type == RecordType.ERASURE:
         told |= dict.fromkeys(body.erased, row)
 
@@ -164,7 +164,7 @@ def _moved(row: RecordRow, body: _Body) -> Iterator[str]:
         said["notice_id"] = row.notice_id, body.notice_id
     for column, (stored, written) in said.items():
         if stored != written:
-            yield f"stands under the {column} {stored}, and says {written}"
+            yield f"is stored with the {column} {stored}, but contains {written}"
 
 
 def _disclosures(row: RecordRow, body: _Body) -> Iterator[str]:
@@ -172,8 +172,8 @@ def _disclosures(row: RecordRow, body: _Body) -> Iterator[str]:
         return
     if row.disclosed is None:
         if row.erasure_id is None:
-            yield "has lost its disclosures, and nothing says that they were erased"
+            yield "has lost its disclosures, but no erasure is recorded"
     elif row.erasure_id is not None:
-        yield "was erased, and its disclosures are there still"
+        yield "was erased, but its disclosures still exist"
     elif row.disclosed != (row.account_id, row.mode):
-        yield "has its disclosures under another account or mode"
+        yield "has its disclosures stored with another account or mode"

@@ -119,7 +119,7 @@ class ClearanceKeys:
         audit = self._audit.entry(AuditAction.CLEARANCE_KEY_WITHDRAWN, kid)
         removed = await self._store.remove(kid, from_ns(self._clock.time_ns()), audit)
         if removed is None:
-            msg = f"There is no key {kid!r}; `countersign clearances keys` shows those there are."
+            msg = f"The key {kid!r} does not exist; `countersign clearances keys` shows all keys."
             raise UnknownKey(msg)
         return removed
 

@@ -56,7 +56,7 @@ def compare_certificate(bundle: bytes) -> str:
     by, _, says = rest.partition(_SAYS)
     try:
         if by.decode() != _maker():
-            return "certificate.pdf was not compared: it names no release, or another than this one"
+            return "certificate.pdf was not compared: it was not made by this release"
         proof = parse_proof(contents.proof)
         note = parse_note(proof.checkpoint)
         checkpoint = parse_checkpoint(note.text)
@@ -85,10 +85,13 @@ def compare_certificate(bundle: bytes) -> str:
         msg = f"certificate.pdf cannot be made again from README.txt ({type(error).__name__})"
         raise EvidenceError(msg) from error
     if not same:
-        msg = "certificate.pdf is another than this release makes of the same evidence"
+        msg = "certificate.pdf differs from the one that this release makes of the same evidence"
         raise EvidenceError(msg)
     said = says.decode().strip()
-    return f"certificate.pdf is what this release makes. Only the operator's word backs: {said}"
+    return (
+        "certificate.pdf is the one that this release makes. These details rest on the "
+        f"operator's word alone: {said}"
+    )
 
 
 @cache

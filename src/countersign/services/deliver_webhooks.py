@@ -173,7 +173,7 @@ class DeliverWebhooks:
         names = (endpoint.id, endpoint.account_id)
         under_way = [self._examples[name] for name in names]
         if under_way[0] >= EXAMPLES_PER_ENDPOINT or under_way[1] >= EXAMPLES_PER_ACCOUNT:
-            msg = "Examples are still being sent; wait for their results."
+            msg = "Other examples are still being sent; wait for their results."
             raise RateLimited(msg, retry_after=math.ceil(self._timeout))
         self._examples.update(names)
         try:

@@ -125,7 +125,7 @@ class Erase:
             UnknownSubject: there is none.
         """
         missing = UnknownSubject(
-            f"There is no acknowledgment, verification or buyer {subject!r} (any more)."
+            f"The acknowledgment, verification or buyer {subject!r} does not exist, or was erased."
         )
         if is_id(ACKNOWLEDGMENT, subject) or is_id(VERIFICATION, subject):
             found = await self._store.record(subject)
@@ -241,7 +241,7 @@ class Erase:
             InvalidArgument: no reason is given.
         """
         if not reason.strip():
-            msg = "Say why: --reason TEXT."
+            msg = "Give a reason: --reason TEXT."
             raise InvalidArgument(msg)
         time_ns = self._clock.time_ns()
         placed = Hold(
@@ -266,7 +266,7 @@ class Erase:
         hold = next((hold for hold in await self._store.holds() if hold.id == hold_id), None)
         if hold is None:
             raise UnknownSubject(
-                f"There is no hold {hold_id!r}; `countersign holds list` shows those there are."
+                f"The hold {hold_id!r} does not exist; `countersign holds list` shows all holds."
             )
         entry = self._audit.entry(AuditAction.HOLD_RELEASED, hold.subject, hold_id=hold_id)
         await self._store.release_hold(hold_id, from_ns(self._clock.time_ns()), entry)

@@ -17,7 +17,7 @@ from countersign.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.ports import Clock, EventStore
 
 _log: Final = structlog.get_logger("countersign.events")
-_NO_CURSOR: Final = "The query parameter after is the id of an event of this account."
+_NO_CURSOR: Final = "The query parameter after must be the id of an event of this account."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,18 +60,18 @@ _RETRY_AFTER_SECONDS: Final = 5
 _FOLLOWED: Final = {Reason.IDENTITY_REQUIRES_INPUT}
 """Reasons for which a session is still asked about: the buyer can go on in the same session."""
 _TEST_SESSION: Final = (
-    "The session is one of the provider's test mode, and a live key needs a live session."
+    "The session was made in the provider's test mode; a live key needs a live session."
 )
 _NOT_LIVE: Final = (
-    "The provider does not say that the session is a live one of the integration in the "
+    "The provider does not confirm that the session is a live session of the integration in the "
     "account's credentials."
 )
 _WITHHELD: Final = (
-    "The identity provider approved the session and withholds its date of birth from the "
+    "The identity provider approved the session, but does not show its date of birth to the "
     "credentials of this account."
 )
 _OTHER_SUBJECT: Final = (
-    "The session is about another subject than the `subject_reference` of the request."
+    "The session belongs to another subject than the `subject_reference` of the request."
 )
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
@@ -203,7 +203,7 @@ class JudgeSession:
         )
         if told.status is not BuyerStatus.VERIFIED:
             why = ", ".join(told.reasons) or told.status.value
-            msg = f"The buyer would not be verified by it either: {why}. Nothing was changed."
+            msg = f"This would not make the buyer verified: {why}. Nothing was changed."
             raise InvalidArgument(msg)
         return await self._settle(ready, request, result, None, override=override)
 

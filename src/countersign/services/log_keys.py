@@ -111,7 +111,7 @@ class LogKeys:
         except CountersignError as error:
             for mode in changed:
                 self._sequencer.suspend(
-                    mode, f"The log's keys have changed and cannot be read: {error.message}"
+                    mode, f"The keys of the log have changed and cannot be read: {error.message}"
                 )
             raise
 

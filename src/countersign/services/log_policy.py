@@ -44,7 +44,7 @@ def read_witnesses(file: bytes) -> Witnesses:
     lines = [_line(line.replace(b"\t", b" ").split(b" ")) for line in file.split(b"\n")]
     policy = parse_policy(b"\n".join(b" ".join(items) for items in lines), any_kind=True)
     if policy.logs:
-        msg = "it names logs; those of this deployment are added by themselves"
+        msg = "it has log lines; the logs of this deployment are added automatically"
         raise InvalidArgument(msg)
     handed_out = [items[:3] if items[0] == b"witness" else items for items in lines if items]
     return Witnesses(b"".join(b" ".join(items) + b"\n" for items in handed_out), policy.witnesses)

@@ -125,7 +125,7 @@ class OperateBuyers:
                 account's rules forbid it, or a rule other than that of the ZIP code fails.
         """
         if not is_zip(zip_):
-            raise InvalidArgument("A ZIP code has five digits, or is ZIP+4.")
+            raise InvalidArgument("A ZIP code must have five digits, or be ZIP+4.")
         document, reason = _checked(document, "--document"), _checked(reason)
         buyer, _ = await self.show(cbid)
         if buyer.status is BuyerStatus.REVOKED:
@@ -134,11 +134,12 @@ class OperateBuyers:
         ready = await self._manage.ready(basis.account_id)
         place = (content["provider"], content["base_url"])
         if ready is None or place != (ready.settings.provider, ready.settings.base_url):
-            raise InvalidArgument("The account no longer verifies with the provider of then.")
+            raise InvalidArgument("The account no longer uses the provider of that verification.")
         if Source.OPERATOR not in ready.rules.zip_sources:
             msg = (
-                f"The rules of {basis.account_id} do not accept the word of an operator: "
-                "countersign accounts verification set … --zip-source operator, with the others."
+                f"The rules of {basis.account_id} do not accept an operator's confirmation of "
+                "an address. To accept it, repeat the account's rules with one more source: "
+                "countersign accounts verification set … --zip-source operator"
             )
             raise InvalidArgument(msg)
         details = {"reason": reason, "document": document, "verification": basis.verification_id}
@@ -165,7 +166,7 @@ class OperateBuyers:
         await self._audit_store.add(entry)
         found = await self._store.evidence(buyer.cbid)
         if not found and await self._was_erased(buyer.cbid):
-            raise UnknownSubject(f"All of {buyer.cbid} was erased but that it was revoked.")
+            raise UnknownSubject(f"The buyer {buyer.cbid} was erased; only the revocation remains.")
         for stored in found:
             yield OpenedEvidence(
                 verification_id=stored.verification_id,
@@ -198,8 +199,8 @@ class OperateBuyers:
                 if read["outcome"] == Outcome.VERIFIED and not content.get("override"):
                     return stored, content
         raise InvalidArgument(
-            f"No provider has approved {buyer.cbid}, or the evidence of it is erased: the buyer "
-            "needs an identity session."
+            f"No provider has approved {buyer.cbid}, or the evidence of the approval was "
+            "erased: the buyer needs an identity session."
         )
 
     async def _opened(self, stored: StoredEvidence) -> dict[str, Any]:
@@ -215,8 +216,8 @@ class OperateBuyers:
 
     async def _unknown(self, cbid: str) -> UnknownSubject:
         if await self._was_erased(cbid):
-            return UnknownSubject(f"The buyer {cbid} was erased: nothing is left of it.")
-        return UnknownSubject(f"There is no buyer {cbid!r}.")
+            return UnknownSubject(f"The buyer {cbid} was erased completely.")
+        return UnknownSubject(f"The buyer {cbid!r} does not exist.")
 
     async def _was_erased(self, cbid: str) -> bool:
         return await self._store.was_erased(
@@ -260,5 +261,5 @@ def remembered(content: dict[str, Any], zip_: str) -> ProviderResult:
 
 def _checked(text: str, option: str = "--reason") -> str:
     if not text.strip():
-        raise InvalidArgument(f"Say why: {option} TEXT.")
+        raise InvalidArgument(f"Give a reason: {option} TEXT.")
     return text.strip()

@@ -150,7 +150,7 @@ class PublishNotices:
         versions = await self._registry.versions(notice_id)
         open_ = {e.id for e in (*open_injunctions(versions), *open_injunctions((wanted,)))}
         if not open_:
-            msg = f"No injunction against {notice_id} version {version} is open."
+            msg = f"{notice_id} version {version} is not stopped by an injunction."
             raise InvalidArgument(msg)
         details[LIFTS] = " ".join(sorted(open_))
         event = self._event(notice_id, version, LifecycleEvent.REINSTATED, details)
@@ -165,9 +165,10 @@ class PublishNotices:
         if current != version:
             then = f"version {current} would be" if current else "no version would be"
             msg = (
-                f"{version} cannot be brought back: {then} in force for live keys then. It must "
-                "not be withdrawn, and it must be the latest that is in effect. "
-                f"`countersign notices show {notice_id} --version {version}` shows its history."
+                f"Version {version} cannot be reinstated: after that {then} in force for live "
+                "keys. The version must not be withdrawn, and it must be the latest one in "
+                f"effect. `countersign notices show {notice_id} --version {version}` shows its "
+                "history."
             )
             raise InvalidArgument(msg)
         return await self._append(wanted, LifecycleEvent.REINSTATED, details)
@@ -202,11 +203,11 @@ class PublishNotices:
             published = digests.get((content.id, content.version))
             if published is not None and notice_digest(published_bytes(content)) != published:
                 changed.append(
-                    f"{place} no longer holds the words published as {content.id} version "
+                    f"{place} no longer contains the text published as {content.id} version "
                     f"{content.version}."
                 )
         if changed:
-            advice = "Restore the file, or give the new words a new version and publish that."
+            advice = "Restore the file, or publish the new text as a new version."
             raise NoticeFileChanged("\n".join([*changed, advice]))
 
     async def _is_published(self, content: NoticeContent, digest: str) -> bool:
@@ -221,8 +222,9 @@ class PublishNotices:
                 if stored.digest == digest:
                     return True
                 msg = (
-                    f"{content.id} version {content.version} is published with other words, and "
-                    "what is published never changes. Give the new words a new version."
+                    f"{content.id} version {content.version} is already published with a "
+                    "different text. A published version cannot change: give the new text a new "
+                    "version."
                 )
                 raise NoticeVersionConflict(msg)
         return False
@@ -232,8 +234,8 @@ class PublishNotices:
             return await self._registry.version(notice_id, version)
         except NoticeNotFound:
             msg = (
-                f"There is no version {version!r} of a notice {notice_id!r}; "
-                "`countersign notices list` shows what is published."
+                f"The notice {notice_id!r} has no version {version!r}; "
+                "`countersign notices list` shows all published versions."
             )
             raise UnknownNotice(msg) from None
 
@@ -244,9 +246,8 @@ class PublishNotices:
             gaps = "\n".join(f"  incomplete: {gap}" for gap in found.content.text_gaps)
             msg = (
                 f"The text of {notice_id} version {version} is incomplete, so live keys are not "
-                f"served it.\n{gaps}\n"
-                "Complete the text in a file of its own without text_gaps, and publish it as a new "
-                "version: countersign notices publish FILE"
+                f"served it.\n{gaps}\nComplete the text in a new file without text_gaps, and "
+                "publish it as a new version: countersign notices publish FILE"
             )
             raise NoticeIncomplete(msg)
         return found
@@ -295,9 +296,9 @@ def _compared(by: str, against: str) -> dict[str, str]:
         InvalidArgument: `by` or `against` is empty, or `against` is no http(s) address.
     """
     if not by.strip() or not by.isprintable():
-        msg = "Say who reviewed the text, on one line: --by WHO."
+        msg = "Name the reviewer of the text, on one line: --by WHO."
         raise InvalidArgument(msg)
     if not _ADDRESS.match(against):
-        msg = "Give the address of the official text: --against https://…"
+        msg = "Give the URL of the official text: --against https://…"
         raise InvalidArgument(msg)
     return {"by": by.strip(), "against": against}

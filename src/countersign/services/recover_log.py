@@ -42,7 +42,7 @@ async def newest_log(store: LogStore, mode: Mode) -> Log:
     """
     found = [log for log in await store.logs() if log.mode is mode]
     if not found:
-        msg = f"There is no {mode.value} log: run `countersign init`."
+        msg = f"The {mode.value} log does not exist: run `countersign init`."
         raise EvidenceRefused(msg)
     return found[-1]
 
@@ -78,19 +78,19 @@ class RecoverLog:
         held = await self._store.checkpoint(log.id, checkpoint.size)
         if log.origin != checkpoint.origin or held is None or held.root != checkpoint.root:
             msg = (
-                f"The database does not hold the checkpoint of size {checkpoint.size} of "
-                f"{checkpoint.origin}: going on from what it has would be a fork. Recover the "
-                "missing entries, or begin a new epoch."
+                f"The database does not contain the checkpoint of size {checkpoint.size} of "
+                f"{checkpoint.origin}: continuing from its present state would fork the log. "
+                "Recover the missing entries, or begin a new epoch."
             )
             raise EvidenceRefused(msg)
         kept = kept_head(self._heads, mode)
         against = None if kept is None else await self._against(log, kept.checkpoint, checkpoint)
         if against is not None and not overrule:
             msg = (
-                f"{against} Going on from the checkpoint of size {checkpoint.size} would be a "
-                "fork, which everyone who holds the other one can prove. Recover the missing "
-                "entries, or begin a new epoch. Only if what is kept was never published by this "
-                "deployment: --overrule-kept-head."
+                f"{against} Continuing from the checkpoint of size {checkpoint.size} would fork "
+                "the log, and anyone who has the other checkpoint can prove it. Recover the "
+                "missing entries, or begin a new epoch. Use --overrule-kept-head only if this "
+                "deployment never published the kept checkpoint."
             )
             raise EvidenceRefused(msg)
         await self._go_on(log, note, kept, reason, overruled=against is not None)
@@ -109,9 +109,10 @@ class RecoverLog:
         restored = (await self._store.guard(mode, kept)).restored
         if kept is not None or restored or newest is None:
             msg = (
-                "The database's own head counts only where no published checkpoint is kept, and "
-                "where the database was not restored: what came after the backup is unknown. Give "
-                "the last published one with --published-head, or begin a new epoch."
+                "--database-head works only if no published checkpoint is kept and the database "
+                "was not restored from a backup, since checkpoints may have been published "
+                "after the backup. Give the last published checkpoint with --published-head, or "
+                "begin a new epoch."
             )
             raise EvidenceRefused(msg)
         await self._go_on(log, newest.note, None, reason, overruled=False)
@@ -145,6 +146,6 @@ class RecoverLog:
         if same and (kept.size < given.size or (kept.size, kept.root) == (given.size, given.root)):
             return None
         return (
-            f"The checkpoint that is kept as the last published one is of size {kept.size} of "
+            f"The kept last published checkpoint has the size {kept.size} and belongs to "
             f"{kept.origin}."
         )

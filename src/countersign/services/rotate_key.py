@@ -72,8 +72,8 @@ class RotateKeyEncryption:
         """
         if self._file is None:
             msg = (
-                "The key-encryption key is not in a file: put the new one first where it comes "
-                "from, and run `countersign vault rewrap`."
+                "The key-encryption key is not in a file. Put the new key first in the source "
+                "of COUNTERSIGN_KEY_ENCRYPTION_KEY, and run `countersign vault rewrap`."
             )
             raise InvalidArgument(msg)
         with self._file.alone():
@@ -101,8 +101,8 @@ class RotateKeyEncryption:
         file.replace([known[id_] for id_ in kept])
         if kept != [current]:
             msg = (
-                f"The file holds the keys {', '.join(id_.hex() for id_ in kept)}: it was changed "
-                "meanwhile, or one of them still wraps data keys. Nothing is lost; run "
-                "`countersign vault rotate` again."
+                f"The file holds the keys {', '.join(id_.hex() for id_ in kept)}: another "
+                "process changed the file, or one of the old keys still wraps data keys. "
+                "Nothing is lost; run `countersign vault rotate` again."
             )
             raise KeyRotationFailed(msg)

@@ -267,14 +267,14 @@ class SealLog:
             return log.size
         held = await self._store.checkpoint(log.id, released.size)
         if held is None or held.note != released.note:
-            msg = "The log's entries do not go with its last published checkpoint at the moment."
+            msg = "The entries of the log do not match its last published checkpoint at the moment."
             raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS)
         return released.size
 
     async def _kept(self, log: Log) -> Released:
         """The checkpoint that is kept outside as the last one, if it is signed by this log."""
         keys = [Verifier.parse(key.vkey) for key in await self._store.keys(log.id)]
-        msg = "Which checkpoint was published last cannot be read at the moment."
+        msg = "The last published checkpoint cannot be read at the moment."
         try:
             note = await asyncio.to_thread(self._heads.read, log.mode) or b""
             checkpoint = parse_checkpoint(open_note(note, keys)[0])

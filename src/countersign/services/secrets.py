@@ -74,7 +74,7 @@ class DeploymentSecret:
         try:
             return cls(b64decode(text.strip(), validate=True))
         except (Base64Error, ValueError) as error:
-            msg = "The secret key file does not hold the base64 of 32 bytes."
+            msg = "The secret key file must contain 32 bytes in base64."
             raise WrongSecretKey(msg) from error
 
     @staticmethod
@@ -132,7 +132,7 @@ class DeploymentSecret:
         try:
             return key.decrypt(nonce, text, header + slot)
         except (InvalidTag, ValueError) as error:
-            msg = "A kept answer does not open with this secret key."
+            msg = "A stored response cannot be decrypted with this secret key."
             raise WrongSecretKey(msg) from error
 
     def _answer_key(self, day: int) -> AESGCM:

@@ -19,8 +19,8 @@ def fields_to_show(disclose: str | None) -> frozenset[str] | None:
     unknown = sorted(names - set(PERSONAL_FIELDS))
     if unknown:
         msg = (
-            f"The query parameter disclose names {unknown[0][:64]!a}, which is no personal field; "
-            f"there are: {', '.join(PERSONAL_FIELDS)}, or {NO_FIELD}."
+            f"The query parameter disclose names {unknown[0][:64]!a}, which is not a personal "
+            f"field. Use {', '.join(PERSONAL_FIELDS)}, or {NO_FIELD}."
         )
         raise InvalidRequest(msg)
     return names

@@ -141,7 +141,7 @@ class ManageTestClock:
                 return clock.advanced(by)
             if to is not None and by is None:
                 return clock.advanced_to(to, now)
-            msg = "Give either how far to advance, or to which time."
+            msg = "Give either the time to advance by, or the time to advance to."
             raise InvalidRequest(msg)
 
         kept = None if remember is None else lambda clock: remember(_view(clock, now))

@@ -186,7 +186,7 @@ class TriggerEvent:
         )
 
 
-_NO_OBJECT: Final = "Such an event is about {} - at `$.object_id`."
+_NO_OBJECT: Final = "Expected {} for this type of event - at `$.object_id`."
 
 
 def _standing(buyer: Buyer, now: datetime) -> Standing:

@@ -91,7 +91,7 @@ class DataKey:
                 ciphertext[_HEADER:start], ciphertext[start:], context
             )
         except (InvalidTag, ValueError) as error:
-            msg = f"A value of {table}.{column} does not open with its key."
+            msg = f"A value of {table}.{column} cannot be decrypted with its key."
             raise DamagedValue(msg) from error
 
     def _row_key(self, shred_key: bytes) -> AESGCM:
@@ -183,7 +183,7 @@ class Vault:
             if ciphertext[:1] == _FORMAT and len(id_) == _ID_BYTES:
                 wrapped = await self._store.get(_id_text(id_))
             if wrapped is None:
-                msg = f"A value of {table}.{column} names a data key that there is not."
+                msg = f"A value of {table}.{column} refers to an unknown data key."
                 raise DamagedValue(msg)
             data_key = await self._unwrap(wrapped)
         return data_key.open(

@@ -191,9 +191,9 @@ class ManageVerification:
         if result.outcome not in _ACCEPTED:
             why = result.reason_code or result.outcome.value
             if result.outcome is Outcome.PROVIDER_REJECTED:
-                msg = f"{provider} refuses these credentials ({why}). Nothing was changed."
+                msg = f"{provider} rejects these credentials ({why}). Nothing was changed."
             else:
-                msg = f"{provider} gave no usable answer ({why}). Nothing was changed."
+                msg = f"{provider} returned no usable response ({why}). Nothing was changed."
             raise InvalidArgument(msg)
 
     async def ready(self, account_id: str) -> Ready | None:
@@ -237,18 +237,24 @@ class ManageVerification:
 
 def _check_rules(rules: VerificationRules, floor: VerificationRules) -> None:
     if not floor.minimum_age <= rules.minimum_age <= AGE_MAX:
-        msg = f"The minimum age is between {floor.minimum_age}, the deployment's, and {AGE_MAX}."
+        msg = (
+            f"The minimum age must be from {floor.minimum_age} (the deployment's minimum) to "
+            f"{AGE_MAX}."
+        )
         raise InvalidArgument(msg)
     if not 1 <= rules.validity_days <= floor.validity_days:
-        msg = f"A verification is valid for 1 to {floor.validity_days} days, the deployment's."
+        msg = (
+            f"A verification can be valid for 1 to {floor.validity_days} days (the deployment's "
+            "maximum)."
+        )
         raise InvalidArgument(msg)
     if not rules.zip_sources or not set(rules.zip_sources) <= set(ACCEPTABLE):
-        msg = f"What can prove an address is one or more of: {', '.join(ACCEPTABLE)}."
+        msg = f"Allowed address sources, one or more: {', '.join(ACCEPTABLE)}."
         raise InvalidArgument(msg)
     try:
         ZoneInfo(rules.zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        msg = f"There is no time zone {rules.zone!r}; an example is America/Los_Angeles."
+        msg = f"Unknown time zone {rules.zone!r}; expected a name such as America/Los_Angeles."
         raise InvalidArgument(msg) from error
 
 
@@ -261,10 +267,10 @@ def _check_url(url: str) -> None:
         fine = clear = False
         parts = urlsplit("")
     if not fine or parts.query or parts.fragment or parts.username or parts.password:
-        msg = f"{url!r} is no base URL; an example is http://127.0.0.1:9000."
+        msg = f"Invalid base URL {url!r}; expected a URL such as http://127.0.0.1:9000."
         raise InvalidArgument(msg)
     if clear:
-        msg = f"{url!r} would send the credentials in the clear: https:// to other machines."
+        msg = f"{url!r} would send the credentials unencrypted: use https:// for other machines."
         raise InvalidArgument(msg)
 
 

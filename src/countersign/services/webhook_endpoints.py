@@ -120,7 +120,7 @@ class WebhookEndpoints:
         """
         endpoint = await self._store.by_id(endpoint_id)
         if endpoint is None:
-            raise NotFound(f"There is no webhook endpoint {endpoint_id!r}: not found.")
+            raise NotFound(f"The webhook endpoint {endpoint_id!r} was not found.")
         return endpoint
 
     async def list(self, account_id: str, mode: Mode | None) -> Sequence[WebhookEndpoint]:
@@ -166,7 +166,7 @@ class WebhookEndpoints:
             NotFound: it was deleted meanwhile.
         """
         if not timedelta(0) <= overlap <= OVERLAP_MAX:
-            raise InvalidRequest(f"An overlap is at most {OVERLAP_MAX.days} days.")
+            raise InvalidRequest(f"An overlap can be at most {OVERLAP_MAX.days} days.")
         secret, shared = await self._secrets.make(endpoint.account_id)
         end = self._now() + overlap
         old = tuple(
@@ -235,7 +235,7 @@ class WebhookEndpoints:
             try:
                 last = await self._events.one(endpoint.account_id, endpoint.mode, before)
             except NotFound:
-                msg = "The query parameter after is a next_cursor of this list."
+                msg = "The query parameter after must be a next_cursor returned by this list."
                 raise InvalidRequest(msg) from None
         query = DeliveryQuery(
             endpoint_id=endpoint.id,
@@ -253,10 +253,13 @@ class WebhookEndpoints:
             except ValueError as error:
                 raise InvalidRequest(f"Expected {error} - at `$.url`.") from None
         if changes.description is not None and len(changes.description) > DESCRIPTION_LENGTH_MAX:
-            msg = f"A description has at most {DESCRIPTION_LENGTH_MAX} characters."
+            msg = f"A description must have at most {DESCRIPTION_LENGTH_MAX} characters."
             raise InvalidRequest(msg)
         if any(unicodedata.category(char) in _UNSEEN for char in changes.description or ""):
-            msg = "A description has no control or invisible characters - at `$.description`."
+            msg = (
+                "A description must not contain control or invisible characters - at "
+                "`$.description`."
+            )
             raise InvalidRequest(msg)
 
     def _now(self) -> datetime:

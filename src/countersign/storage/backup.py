@@ -29,9 +29,9 @@ _MADE: Final = "backup_made"
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database, and would play into whatever stands under its name."""
 _RESTORED: Final = (
-    "This database was restored from a backup, and checkpoints may have been published since that "
-    "it does not hold. Signing on from here could be a fork. `countersign log recover` explains "
-    "the ways out."
+    "This database was restored from a backup. Checkpoints may have been published after the "
+    "backup, so signing from here could fork the log. `countersign log recover` explains how to "
+    "continue."
 )
 
 
@@ -118,14 +118,14 @@ def restore(source: Path, database: Path, shred_keys: Path | None) -> Restored:
     """
     backup = source / DATABASE
     if not backup.is_file():
-        msg = f"{source} holds no backup: {DATABASE} is missing in it."
+        msg = f"{source} is not a backup: it has no {DATABASE}."
         raise BackupFailed(msg)
     there = [file for file in (database, *_beside(database)) if file.exists()]
     if there:
         names = ", ".join(str(file) for file in there)
         msg = (
-            f"Of another database there is: {names}. Move all of it away before restoring: what "
-            "is left of the one would be taken for a part of the other."
+            f"Files of another database exist: {names}. Move all of them away before restoring; "
+            "otherwise they would be used as parts of the restored database."
         )
         raise BackupFailed(msg)
     driver: Any = sqlite_module()
@@ -187,12 +187,12 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
     number, age = 0, KeysAge.NONE
     if shred_keys is not None:
         if not shred_keys.is_file():
-            msg = f"There is no file of shred keys: {shred_keys}."
+            msg = f"The shred key file {shred_keys} does not exist."
             raise BackupFailed(msg)
         connection.execute("ATTACH DATABASE ? AS keys", (str(shred_keys),))
         tables = {row[0] for row in connection.execute("SELECT name FROM keys.sqlite_master")}
         if not tables >= {"made", "shred_keys"}:
-            msg = f"{shred_keys} is no file of shred keys."
+            msg = f"{shred_keys} is not a shred key file."
             raise BackupFailed(msg)
         (made,) = connection.execute("SELECT max(at_ns) FROM keys.made").fetchone()
         age = _age(made or 0, backup_made)

@@ -119,7 +119,8 @@ def _remove(
     keys = _keys(connection, Mode(mode))
     if not any(other.kid != kid and other.signs_from <= now for other in keys):
         return InvalidArgument(
-            "No other key signs yet: `countersign clearances rotate-key --at-once` makes one."
+            "No other key is ready to sign. Make one: `countersign clearances rotate-key "
+            "--at-once`."
         )
     connection.execute(delete(clearance_keys).where(clearance_keys.c.kid == kid))
     write_audit(connection, audit)

@@ -149,9 +149,9 @@ def sqlite_module() -> ModuleType:
             return found
     wanted = ".".join(map(str, SQLITE_VERSION_MIN))
     msg = (
-        f"SQLite {wanted} or newer is needed: version {sqlite3.sqlite_version}, which this "
-        "Python carries, can corrupt a database in WAL mode. Install the `pysqlite3` package "
-        "(0.6 or newer; x86-64 Linux, macOS on ARM), use a Python with a newer SQLite, or set "
+        f"SQLite {wanted} or newer is needed: version {sqlite3.sqlite_version} of this Python "
+        "can corrupt a database in WAL mode. Install the `pysqlite3` package (0.6 or newer; "
+        "x86-64 Linux, macOS on ARM), use a Python with a newer SQLite, or set "
         "COUNTERSIGN_DATABASE_URL to a PostgreSQL database."
     )
     raise UnsupportedSqlite(msg)
@@ -219,9 +219,10 @@ def _of_driver(error: DBAPIError) -> CountersignError:
     denied = denial(error)
     if denied is not None:
         return DatabasePermissionDenied(
-            f"The database says: {denied}. Use the role that owns the tables for `init` and "
-            "for commands that change or erase something. A server needs what `countersign "
-            "database grants` prints, run by that owner after each upgrade."
+            f"The database refuses: {denied}. Use the role that owns the tables for `init` and "
+            "for commands that change or erase something. The role of a server needs the rights "
+            "that `countersign database grants` prints; the owner grants them after each "
+            "upgrade."
         )
     if error.connection_invalidated or _is_away(error):
         return StorageUnavailable(retry_after=_RETRY_AFTER_SECONDS)

@@ -210,8 +210,8 @@ def _held(connection: Connection, item: _Erase) -> OnHold | None:
         return None
     hold, subject = found[0]
     return OnHold(
-        f"The legal hold {hold} on {subject} keeps this from being erased; nothing was. When it "
-        f"has ended: `countersign holds release {hold}`."
+        f"The legal hold {hold} on {subject} prevents this erasure; nothing was erased. When "
+        f"the hold has ended, release it: `countersign holds release {hold}`."
     )
 
 
@@ -383,7 +383,8 @@ def _place_hold(connection: Connection, item: tuple[Hold, AuditEntry]) -> Counte
             write_audit(connection, audit)
             return None
     return UnknownSubject(
-        f"There is no acknowledgment, buyer or account {hold.subject!r}: give an identifier."
+        f"The acknowledgment, buyer or account {hold.subject!r} does not exist: give its "
+        "identifier."
     )
 
 

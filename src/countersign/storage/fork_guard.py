@@ -18,7 +18,7 @@ from countersign.storage.tables import checkpoints, deployment, log_heads, log_k
 
 SUSPENDED: Final = "sealing_suspended"
 """Name of the deployment's value that says why sealing waits for the operator."""
-_WAYS_OUT: Final = "`countersign log recover` explains the ways out."
+_WAYS_OUT: Final = "`countersign log recover` explains how to continue."
 
 
 def newest_log(connection: Connection, mode: Mode) -> Row[int, int, str, int] | None:
@@ -59,19 +59,19 @@ def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | Non
         )
     ).one_or_none()
     lacking = (
-        f"A checkpoint of size {published.size} of {published.origin} was published, and the "
-        f"database does not hold it (its own head is {newest.origin}, size {newest.size}): it was "
-        "restored from a backup, or lost its latest entries. Signing on from here would be a "
-        f"fork. {_WAYS_OUT}"
+        f"A checkpoint of size {published.size} of {published.origin} was published, but the "
+        f"database does not contain it (its own head is {newest.origin}, size {newest.size}): "
+        "the database was restored from a backup, or lost its latest entries. Signing from here "
+        f"would fork the log. {_WAYS_OUT}"
     )
     if log is None:
         return lacking
     wrong = _unsigned(connection, log.id, note)
     if wrong is not None:
         return (
-            f"What is kept as the last published checkpoint of {published.origin} does not verify "
-            f"with the keys of that log ({wrong}): somebody has changed it, or the log got "
-            f"another key after this database was backed up. {_WAYS_OUT}"
+            f"The kept last published checkpoint of {published.origin} does not verify with the "
+            f"keys of that log ({wrong}): someone has changed it, or the log got another key "
+            f"after this database was backed up. {_WAYS_OUT}"
         )
     if log.epoch < newest.epoch:
         return None  # the operator began a new epoch after that one
@@ -88,8 +88,9 @@ def _missing(connection: Connection, newest: Row[int, int, str, int]) -> str | N
         return None
     return (
         f"{newest.origin} has {newest.size} entries, and the file of its last published "
-        "checkpoint is gone: nothing can tell whether the database was restored or has lost its "
-        f"latest entries. Put the file back where COUNTERSIGN_LOG_HEAD_DIR points. {_WAYS_OUT}"
+        "checkpoint is missing. Without it, the server cannot detect whether the database was "
+        "restored or lost its latest entries. Put the file back into the directory of "
+        f"COUNTERSIGN_LOG_HEAD_DIR. {_WAYS_OUT}"
     )
 
 

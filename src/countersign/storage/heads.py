@@ -123,8 +123,9 @@ class HeadFiles:
 
     def _unavailable(self, error: OSError) -> HeadUnavailable:
         return HeadUnavailable(
-            f"The last published checkpoint cannot be kept in {self._directory}: {error.strerror}. "
-            "Make the directory writable, or point COUNTERSIGN_LOG_HEAD_DIR at another one."
+            f"The last published checkpoint cannot be written to {self._directory}: "
+            f"{error.strerror}. Make the directory writable, or set COUNTERSIGN_LOG_HEAD_DIR to "
+            "another one."
         )
 
 

@@ -140,7 +140,7 @@ def _insert_event(connection: Connection, event: NoticeEvent) -> CountersignErro
         )
     ).one_or_none()
     if known is None or event.type is LifecycleEvent.PUBLISHED:
-        return UnknownNotice(f"There is no version {event.version} of {event.notice_id}.")
+        return UnknownNotice(f"{event.notice_id} has no version {event.version}.")
     connection.execute(insert(notice_events), _event_row(event))
     return None
 

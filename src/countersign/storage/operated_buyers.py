@@ -87,7 +87,7 @@ def _find(connection: Connection, cbid: str, *, to_change: bool = False) -> Buye
 def _change(connection: Connection, change: _Change) -> Buyer | UnknownSubject | InvalidArgument:
     before = _find(connection, change.cbid, to_change=True)
     if before is None:
-        return UnknownSubject(f"There is no buyer {change.cbid!r}.")
+        return UnknownSubject(f"The buyer {change.cbid!r} does not exist.")
     if not change.revoke and before.status is not BuyerStatus.REVOKED:
         return InvalidArgument(f"The buyer {before.cbid} is not revoked.")
     after = after_revocation(before) if change.revoke else reinstated(before)

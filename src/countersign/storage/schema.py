@@ -119,7 +119,7 @@ def _refuse_unknown(connection: Connection) -> str | None:
         return None
     current = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
     if current is not None and current not in _revisions():
-        msg = "This database was written by a newer release of Countersign: install that release."
+        msg = "This database belongs to a newer release of Countersign: install that release."
         raise SchemaMismatch(msg)
     return current
 

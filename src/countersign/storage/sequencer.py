@@ -205,11 +205,11 @@ class Sequencer:
         now_ms = self._clock.time_ns() // 1_000_000
         if now_ms < head.at_ms - _CLOCK_TOLERANCE_MS:
             msg = (
-                f"The clock is behind the last checkpoint, which was made at "
-                f"{rfc3339_ms(from_ms(head.at_ms))} by this service's clock. If the clock is slow "
-                "now, set it right: sealing goes on by itself. If it was fast when the checkpoint "
-                "was made, sealing goes on at that time, or at once in a new epoch: `countersign "
-                "log recover --new-epoch`."
+                "The clock is behind the last checkpoint, which was made at "
+                f"{rfc3339_ms(from_ms(head.at_ms))} by this service's clock. If the clock is "
+                "slow now, correct it: sealing then continues automatically. If the clock was "
+                "fast when the checkpoint was made, sealing continues at that time, or "
+                "immediately in a new epoch: `countersign log recover --new-epoch`."
             )
             raise SealingSuspended(msg)
         waiting = take()
@@ -247,7 +247,7 @@ class Sequencer:
         """
         row = _HEAD(connection, mode.value).one_or_none()
         if row is None:
-            msg = f"There is no {mode.value} log yet: run `countersign init`."
+            msg = f"The {mode.value} log does not exist yet: run `countersign init`."
             raise SealingSuspended(msg)
         head = _Head(row[0], row[1], row[2], bytes(row[3]), row[4], row[5])
         known = self._edges.get(mode)
@@ -259,9 +259,9 @@ class Sequencer:
             raise _KeysChanged
         if not signers:
             msg = (
-                f"There is no key to sign {head.origin} with: its keys are gone from the database, "
-                "have retired, or do not open. `countersign log check` tells which. Restore them, "
-                "or begin a new epoch: `countersign log recover`."
+                f"No key can sign {head.origin}: its keys are missing from the database, have "
+                "retired, or cannot be decrypted. `countersign log check` shows which. Restore "
+                "them, or begin a new epoch: `countersign log recover`."
             )
             raise SealingSuspended(msg)
         self._refuse_fork(connection, mode)
@@ -287,10 +287,10 @@ def _unexpected(error: Exception) -> str:
     name = getattr(getattr(error, "orig", None), "sqlite_errorname", None) or ""
     if name.startswith(_DAMAGED):
         return (
-            f"The database is damaged ({name}): `countersign log check` tells how far it can be "
+            f"The database is damaged ({name}): `countersign log check` shows how far it can be "
             "read. Stop the servers, and restore a backup into another directory."
         )
-    return f"An unexpected {type(error).__name__}; it will be tried again."
+    return f"Unexpected error {type(error).__name__}; sealing will be tried again."
 
 
 def _tree(connection: Connection, head: _Head) -> GrowingTree:
@@ -302,8 +302,8 @@ def _tree(connection: Connection, head: _Head) -> GrowingTree:
     except EvidenceError:
         pass  # entries or tiles are missing
     msg = (
-        f"The entries of {head.origin} do not lead to the root of its head: the database was "
-        "changed or is damaged. `countersign log check` tells where; recover the database, or "
+        f"The entries of {head.origin} do not match the root of its head: the database was "
+        "changed or is damaged. `countersign log check` shows where. Recover the database, or "
         "begin a new epoch: `countersign log recover`."
     )
     raise SealingSuspended(msg)

@@ -120,7 +120,8 @@ def check_rights(url: URL) -> None:
         missing = list(connection.execute(_MISSING, values).scalars())
     if missing:
         msg = (
-            f"The database role {role} lacks: {', '.join(missing)}. As the owner of the tables, "
-            f"run what `countersign database grants --role {role}` prints."
+            f"The database role {role} lacks these rights: {', '.join(missing)}. As the owner "
+            "of the tables, run the statements that `countersign database grants --role "
+            f"{role}` prints."
         )
         raise DatabasePermissionDenied(msg)

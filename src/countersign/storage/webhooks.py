@@ -53,7 +53,7 @@ from countersign.storage.tables import (
 
 _encode_types: Final = msgspec.json.Encoder().encode
 _decode_types: Final = msgspec.json.Decoder(frozenset[EventType]).decode
-_ONE_RECOVERY: Final = "An endpoint has one recovery at a time, and at most one a minute."
+_ONE_RECOVERY: Final = "An endpoint can have one recovery at a time, and at most one per minute."
 _known: Final = webhook_endpoints.c.deleted_at.is_(None)
 
 

@@ -60,11 +60,11 @@ async def list_acknowledgments(deployment: Deployment, call: Call) -> Reply:
     query = call.query
     after = query.get("after")
     if after is not None and not is_id(ACKNOWLEDGMENT, after):
-        msg = "The query parameter after is a next_cursor of this list."
+        msg = "The query parameter after must be a next_cursor returned by this list."
         raise InvalidRequest(msg)
     for name in ("session_id", "cbid", "notice_id"):
         if len(query.get(name, "")) > OPAQUE_LENGTH_MAX:
-            msg = f"The query parameter {name} has at most {OPAQUE_LENGTH_MAX} characters."
+            msg = f"The query parameter {name} can have at most {OPAQUE_LENGTH_MAX} characters."
             raise InvalidRequest(msg)
     search = Search(
         session_id=query.get("session_id"),
@@ -135,7 +135,7 @@ def _time(call: Call, name: str) -> datetime | None:
     try:
         return parse_rfc3339(text)
     except ValueError:
-        msg = f"The query parameter {name} is a time such as 2026-11-20T21:31:00Z."
+        msg = f"The query parameter {name} must be a time such as 2026-11-20T21:31:00Z."
         raise InvalidRequest(msg) from None
 
 

@@ -20,18 +20,16 @@ from countersign.services.verify_buyer import VerificationRequest
 _MESSAGES: Final = {
     BuyerStatus.VERIFIED: "The buyer is verified. Later purchases at integrated vendors will be "
     "instant.",
-    BuyerStatus.PENDING: "The identity provider is still deciding. Ask for the status later.",
-    BuyerStatus.REQUIRES_INPUT: "The buyer has to act at the identity provider before a decision "
-    "can be made.",
+    BuyerStatus.PENDING: "The identity provider has not decided yet. Request the status later.",
+    BuyerStatus.REQUIRES_INPUT: "The buyer has to act at the identity provider first.",
     BuyerStatus.FAILED: "The buyer could not be verified. See reasons.",
-    BuyerStatus.EXPIRED: "The buyer was verified before, but the verification has expired. Start a "
-    "new identity session.",
+    BuyerStatus.EXPIRED: "The buyer's verification has expired. Start a new identity session.",
     BuyerStatus.REVOKED: "The verification of this buyer was revoked.",
 }
 
 
 async def verify(deployment: Deployment, call: Call) -> Reply:
-    """Judge a session at the identity provider, and issue or refresh a cbid."""
+    """Check a session at the identity provider, and issue or refresh a cbid."""
     body = parse_body(call.body, schemas.BuyerVerificationRequest)
     if body.shipping_zip is not None and not is_zip(body.shipping_zip):
         # The schema's pattern lets a final line break through.
@@ -51,7 +49,7 @@ async def verify(deployment: Deployment, call: Call) -> Reply:
 
 
 async def get_status(deployment: Deployment, call: Call) -> Reply:
-    """What is known of a buyer now, as far as this account may rely on it."""
+    """The present status of a buyer, as far as this account may rely on it."""
     standing = await deployment.buyer_status(call.principal, call.parameter)
     return Reply(
         encode(

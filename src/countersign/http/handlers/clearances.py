@@ -40,10 +40,8 @@ _read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
 
 
 async def clear(deployment: Deployment, call: Call, *, input_required: bool = False) -> Reply:
-    """Decide whether an order may ship; every reason against it is in the response.
-
-    `input_required` is how a conformance run provokes an order that is not cleared.
-    """
+    """Decide whether an order may ship. The response contains every reason against it."""
+    # `input_required` is how a conformance run provokes an order that is not cleared.
     body = parse_body(call.body, schemas.ClearanceRequest)
     address = body.shipping_address
     _check_zip(body.shipping_zip, "$.shipping_zip")
@@ -87,11 +85,11 @@ async def list_clearances(deployment: Deployment, call: Call) -> Reply:
     query = call.query
     after = query.get("after")
     if after is not None and not is_id(CLEARANCE, after):
-        msg = "The query parameter after is a next_cursor of this list."
+        msg = "The query parameter after must be a next_cursor returned by this list."
         raise InvalidRequest(msg)
     for name in ("ack_id", "session_id", "cbid"):
         if len(query.get(name, "")) > OPAQUE_LENGTH_MAX:
-            msg = f"The query parameter {name} has at most {OPAQUE_LENGTH_MAX} characters."
+            msg = f"The query parameter {name} can have at most {OPAQUE_LENGTH_MAX} characters."
             raise InvalidRequest(msg)
     found, cursor = await deployment.fulfil_order.many(
         call.principal,
@@ -107,9 +105,9 @@ async def list_clearances(deployment: Deployment, call: Call) -> Reply:
 
 
 async def fulfil(deployment: Deployment, call: Call) -> Reply:
-    """Report what was done for an order; it is closed when nothing is left to be reported.
+    """Report the fulfilment of an order. The order is closed when every obligation is reported.
 
-    Reports add up, and none is ever changed.
+    Several reports add up. A report cannot be changed.
     """
     body = parse_body(call.body, schemas.FulfilmentRequest)
     values = msgspec.structs.asdict(body)
@@ -117,7 +115,7 @@ async def fulfil(deployment: Deployment, call: Call) -> Reply:
         if isinstance(value, datetime):
             values[name] = _utc(value, f"$.{name}")
     if all(value is None for value in values.values()):
-        msg = f"At least one of these is needed: {', '.join(values)}."
+        msg = f"At least one of these query parameters is required: {', '.join(values)}."
         raise InvalidRequest(msg)
     receipt = await deployment.fulfil_order.report(
         call.principal, call.parameter, Fulfilment(**values), call.remembering(_render_receipt)
@@ -150,7 +148,7 @@ def _utc(instant: datetime, path: str) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        msg = f"There is no such time in UTC - at `{path}`."
+        msg = f"This time does not exist in UTC - at `{path}`."
         raise InvalidRequest(msg) from None
 
 

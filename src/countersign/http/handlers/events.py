@@ -19,13 +19,14 @@ from countersign.services.events import EventView
 
 
 async def list_events(deployment: Deployment, call: Call) -> Reply:
-    """The account's events, oldest first: none is left out, and the order never changes.
+    """The account's events, oldest first. No event is skipped, and the order never changes.
 
-    To follow them, keep the `id` of the last event and ask again with it as `after`.
+    To follow the events, keep the `id` of the last event and send it as `after` in the next
+    request.
     """
     type_ = call.query.get("type")
     if type_ is not None and type_ not in frozenset(EventType):
-        msg = f"The query parameter type is one of: {', '.join(EventType)}."
+        msg = f"The query parameter type must be one of: {', '.join(EventType)}."
         raise InvalidRequest(msg)
     found, cursor = await deployment.read_events.many(
         call.principal,
@@ -64,5 +65,5 @@ def _time(call: Call, name: str) -> datetime | None:
     try:
         return parse_rfc3339(text)
     except ValueError:
-        msg = f"The query parameter {name} is a time such as 2026-11-20T21:31:00Z."
+        msg = f"The query parameter {name} must be a time such as 2026-11-20T21:31:00Z."
         raise InvalidRequest(msg) from None

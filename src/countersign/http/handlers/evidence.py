@@ -22,11 +22,10 @@ _CSP: Final = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"
 
 
 async def get_proof(deployment: Deployment, call: Call) -> Reply:
-    """The proof that the log holds the record of an acknowledgment.
+    """The proof that the log contains the record of an acknowledgment.
 
-    A text file of the form `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. It
-    stays the same, except when a witness or a timestamp authority has vouched for a later
-    checkpoint.
+    A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
+    file changes only when a witness or a time-stamp authority signs a later checkpoint.
     """
     proof = await deployment.prove.proof(call.principal, call.parameter, _wait(call))
     return _file(proof, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
@@ -43,9 +42,9 @@ async def get_certificate(deployment: Deployment, call: Call) -> Reply:
 async def get_bundle(deployment: Deployment, call: Call) -> Reply:
     """Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
 
-    The same question gets the same bytes, also when the log has grown or has another key. Other
-    bytes come when a witness cosigns or a timestamp authority stamps a checkpoint, when fields
-    are erased, when the operator changes the account's name or the witnesses, and from another
+    The same request returns the same bytes, even after the log has grown or has another key. The
+    bytes change when a witness cosigns or a time-stamp authority stamps a checkpoint, when fields
+    are erased, when the operator changes the account's name or the witnesses, and with another
     release of the service.
     """
     bundle = await deployment.prove.bundle(

@@ -30,7 +30,7 @@ async def get_keys(deployment: Deployment, _call: Call) -> Reply:
 
 
 async def get_policy(deployment: Deployment, call: Call) -> Reply:
-    """The policy that evidence of one mode satisfies (c2sp.org/tlog-policy); live unless asked.
+    """The policy to verify evidence of one mode (c2sp.org/tlog-policy); `live` by default.
 
     Raises:
         InvalidRequest: `mode` is neither `live` nor `test`.

@@ -21,7 +21,7 @@ _rendered: dict[str, tuple[bytes, bytes]] = {}
 
 
 async def get_notice(deployment: Deployment, call: Call) -> Reply:
-    """The notice in force for the key's mode, or the version asked for."""
+    """The notice in force for the key's mode, or the requested version."""
     version = call.query.get("version") if call.query_string else None
     mode = call.principal.mode
     if version is None:
@@ -71,7 +71,7 @@ async def list_versions(deployment: Deployment, call: Call) -> Reply:
     if after is not None:
         places = [place for place, row in enumerate(rows) if row.version == after]
         if not places:
-            msg = "The query parameter after is not a version of this notice."
+            msg = "The query parameter after must be a next_cursor returned by this list."
             raise InvalidRequest(msg)
         rows = rows[places[0] + 1 :]
     return Reply(encode(page_of(rows, limit, lambda row: row.version)))

@@ -18,7 +18,7 @@ _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 
 
 async def health(_deployment: Deployment, _call: Call) -> Reply:
-    """The process answers; it says nothing about what it depends on."""
+    """The process responds. This does not check what the process depends on."""
     return Reply(encode(schemas.Health(status="ok")))
 
 

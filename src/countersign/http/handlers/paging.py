@@ -23,7 +23,7 @@ def read_limit(call: Call) -> int:
     if text is None:
         return LIMIT_DEFAULT
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= LIMIT_MAX):
-        msg = f"The query parameter limit is a number from 1 to {LIMIT_MAX}."
+        msg = f"The query parameter limit must be a number from 1 to {LIMIT_MAX}."
         raise InvalidRequest(msg)
     return int(text)
 

@@ -23,12 +23,12 @@ _SECOND = timedelta(seconds=1)
 
 
 async def get_clock(deployment: Deployment, call: Call) -> Reply:
-    """What the test clock of this account shows."""
+    """The test clock of this account."""
     return Reply(_clock(await deployment.manage_test_clock.show(_sandbox(call))))
 
 
 async def advance_clock(deployment: Deployment, call: Call) -> Reply:
-    """Advance the test clock; with the answer, every server goes by it."""
+    """Advance the test clock. Every server uses it once the response is sent."""
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.ClockAdvance)
     view = await deployment.manage_test_clock.advance(
@@ -41,12 +41,12 @@ async def advance_clock(deployment: Deployment, call: Call) -> Reply:
 
 
 async def reset_clock(deployment: Deployment, call: Call) -> Reply:
-    """Back to real time. What was written by the test clock keeps the times that it has."""
+    """Reset the test clock to real time. Existing objects keep their times."""
     return Reply(_clock(await deployment.manage_test_clock.reset(_sandbox(call))))
 
 
 async def move_buyer(deployment: Deployment, call: Call) -> Reply:
-    """Put a sandbox buyer in any state, with the event of that state."""
+    """Give a sandbox buyer any status, and write the event of that status."""
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.BuyerMove)
 
@@ -68,7 +68,7 @@ async def move_buyer(deployment: Deployment, call: Call) -> Reply:
 
 
 async def trigger_event(deployment: Deployment, call: Call) -> Reply:
-    """Write an event that tells of nothing; it is listed and delivered, and says `triggered`."""
+    """Write an event without a cause. It is listed and delivered with `triggered: true`."""
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.EventTrigger)
     view = await deployment.trigger_event(
@@ -78,12 +78,12 @@ async def trigger_event(deployment: Deployment, call: Call) -> Reply:
 
 
 async def get_fault(deployment: Deployment, call: Call) -> Reply:
-    """What the next verification in the sandbox meets."""
+    """The fault that the next verification in the sandbox gets."""
     return Reply(_fault(await deployment.sandbox_faults.planned(_sandbox(call))))
 
 
 async def plan_fault(deployment: Deployment, call: Call) -> Reply:
-    """Let the next verifications in the sandbox fail; in place of what was planned before."""
+    """Let the next verifications in the sandbox fail. This replaces a planned fault."""
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.FaultRequest)
     plan = FaultPlan(
@@ -95,7 +95,7 @@ async def plan_fault(deployment: Deployment, call: Call) -> Reply:
 
 
 async def clear_fault(deployment: Deployment, call: Call) -> Reply:
-    """Let verifications come out as their sessions say again."""
+    """Remove the planned fault."""
     await deployment.sandbox_faults.clear(_sandbox(call))
     return Reply(_fault(None))
 
@@ -107,7 +107,7 @@ def _sandbox(call: Call) -> str:
         ModeMismatch: it is a live key.
     """
     if call.principal.mode is Mode.LIVE:
-        msg = "The test helpers take test keys alone: with a live key there is no sandbox."
+        msg = "The test helpers need a test key: live keys have no sandbox."
         raise ModeMismatch(msg)
     return call.principal.account_id
 
@@ -116,7 +116,7 @@ def _utc(instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        msg = "There is no such time in UTC - at `$.to`."
+        msg = "This time does not exist in UTC - at `$.to`."
         raise InvalidRequest(msg) from None
 
 

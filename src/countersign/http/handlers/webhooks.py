@@ -28,7 +28,7 @@ from countersign.services.webhook_endpoints import EndpointView
 
 
 async def create(deployment: Deployment, call: Call) -> Reply:
-    """Have events sent to an address, from now on; its secret is shown this once."""
+    """Create an endpoint that gets events from now on. Its secret is returned only once."""
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
     types = None if body.event_types is None else frozenset(body.event_types)
     view = await deployment.webhook_endpoints.create(
@@ -44,7 +44,7 @@ async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
     """The webhook endpoints of this account and mode, oldest first."""
     principal, after = call.principal, call.query.get("after")
     if after is not None and not is_id(WEBHOOK_ENDPOINT, after):
-        msg = "The query parameter after is the id of a webhook endpoint."
+        msg = "The query parameter after must be the id of a webhook endpoint."
         raise InvalidRequest(msg)
     found = await deployment.webhook_endpoints.list(principal.account_id, principal.mode)
     rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (after or "")]
@@ -52,19 +52,19 @@ async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
 
 
 async def get_endpoint(deployment: Deployment, call: Call) -> Reply:
-    """One webhook endpoint; never its secret."""
+    """One webhook endpoint, without its secret."""
     return Reply(encode(_endpoint(await _named(deployment, call))))
 
 
 async def change(deployment: Deployment, call: Call) -> Reply:
     """Change a webhook endpoint, disable it, or enable it again.
 
-    Running servers follow within seconds. What happened while it was disabled is not sent by
-    itself: recover it.
+    Running servers apply the change within seconds. Events from the time while the endpoint was
+    disabled are not sent automatically: use recover.
     """
     body = parse_body(call.body, schemas.WebhookEndpointChange)
     if body.event_types is not None and body.every_event_type:
-        msg = "Either event_types or every_event_type - at `$.every_event_type`."
+        msg = "Send either event_types or every_event_type, not both - at `$.every_event_type`."
         raise InvalidRequest(msg)
     view = await deployment.webhook_endpoints.change(
         await _named(deployment, call),
@@ -81,14 +81,14 @@ async def change(deployment: Deployment, call: Call) -> Reply:
 
 
 async def delete(deployment: Deployment, call: Call) -> Reply:
-    """Delete a webhook endpoint and its secrets; nothing more is sent to it."""
+    """Delete a webhook endpoint and its secrets. It gets no more events."""
     endpoint = await _named(deployment, call)
     await deployment.webhook_endpoints.delete(endpoint)
     return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
 
 
 async def rotate_secret(deployment: Deployment, call: Call) -> Reply:
-    """Give a webhook endpoint a new secret, shown this once; both sign until the overlap ends."""
+    """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
     body = parse_body(call.body, schemas.SecretRotation)
     seconds = body.overlap_seconds
     view = await deployment.webhook_endpoints.rotate(
@@ -100,7 +100,7 @@ async def rotate_secret(deployment: Deployment, call: Call) -> Reply:
 
 
 async def recover(deployment: Deployment, call: Call) -> Reply:
-    """Deliver again what happened since a time and was not delivered."""
+    """Deliver all events since a time that were not delivered."""
     body = parse_body(call.body, schemas.Recovery)
     try:
         since = parse_rfc3339(body.since)
@@ -114,7 +114,7 @@ async def recover(deployment: Deployment, call: Call) -> Reply:
 
 
 async def resend(deployment: Deployment, call: Call) -> Reply:
-    """Deliver an event again, whatever came of it before; its webhook-id stays the same."""
+    """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
     body = parse_body(call.body, schemas.Resending)
     endpoint = await _named(deployment, call)
     view = await deployment.webhook_endpoints.resend(
@@ -124,7 +124,7 @@ async def resend(deployment: Deployment, call: Call) -> Reply:
 
 
 async def send_example(deployment: Deployment, call: Call) -> Reply:
-    """Send a signed example at once, and tell what came of it; nothing is sent twice."""
+    """Send a signed example immediately, and return the result. The example is sent only once."""
     body = parse_body(call.body, schemas.ExampleRequest)
     endpoint = await _named(deployment, call)
     attempt = await deployment.deliver_webhooks.send_example(endpoint, body.type)
@@ -135,10 +135,10 @@ async def send_example(deployment: Deployment, call: Call) -> Reply:
 
 
 async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
-    """What was sent to a webhook endpoint, the newest events first."""
+    """The deliveries to a webhook endpoint, newest events first."""
     status = call.query.get("status")
     if status is not None and status not in frozenset(DeliveryStatus):
-        msg = f"The query parameter status is one of: {', '.join(DeliveryStatus)}."
+        msg = f"The query parameter status must be one of: {', '.join(DeliveryStatus)}."
         raise InvalidRequest(msg)
     found, cursor = await deployment.webhook_endpoints.deliveries(
         await _named(deployment, call),

@@ -65,7 +65,9 @@ def check(credentials: Credentials) -> None:
         if _VISIBLE.fullmatch(value) is None:
             raise ValueError(f"{name}: give 8 to 300 visible ASCII characters, without spaces")
     if credentials.api_key in credentials.webhook_secrets:
-        raise ValueError("webhook_secrets: this is the API key; give the destination's secret")
+        raise ValueError(
+            "webhook_secrets: this value is the API key; give the destination's secret"
+        )
 
 
 class Didit:

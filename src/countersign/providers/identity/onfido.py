@@ -86,13 +86,15 @@ def check(credentials: Credentials) -> None:
     """
     token = _TOKEN.fullmatch(credentials.api_token)
     if token is None:
-        raise ValueError("`api_token` has to begin with `api_live` or `api_sandbox`, then a dot")
+        raise ValueError("`api_token` must begin with `api_live` or `api_sandbox`, then a dot")
     if token[1] != credentials.environment:
-        raise ValueError(f"`api_token` is one of the {token[1]} environment, `environment` is not")
+        raise ValueError(
+            f"`api_token` belongs to the {token[1]} environment, `environment` names another"
+        )
     if token[2] not in {None, credentials.region}:
-        raise ValueError(f"`api_token` is one of the region {token[2]}, `region` is not")
+        raise ValueError(f"`api_token` belongs to the region {token[2]}, `region` names another")
     if any(len(secret) < 8 for secret in credentials.webhook_secrets):
-        raise ValueError("`webhook_secrets` has one that is shorter than 8 characters")
+        raise ValueError("`webhook_secrets` contains a secret that is shorter than 8 characters")
     credentials.output.check()
 
 

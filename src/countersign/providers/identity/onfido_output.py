@@ -33,9 +33,11 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """
         declared = (self.date_of_birth, self.postal_code, self.country, self.expires_on)
         if any("" in mapped.member.split(".") for mapped in declared if mapped is not None):
-            raise ValueError("`output` has an empty name in a `member`")
+            raise ValueError("`output` contains an empty name in a `member`")
         if self.country is not None and self.postal_code is None:
-            raise ValueError("`output` declares `country`, but no `postal_code` that it is of")
+            raise ValueError(
+                "`output` declares `country` without the `postal_code` that it belongs to"
+            )
 
     @property
     def proves_all(self) -> bool:

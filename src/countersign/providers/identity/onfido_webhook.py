@@ -34,7 +34,7 @@ def read(
     """
     signature = headers.get(HEADER, "")
     if _SIGNATURE.fullmatch(signature) is None:
-        raise WebhookRefused("The message has no signature of the right form.")
+        raise WebhookRefused("The message has no well-formed signature.")
     # Every secret is tried, so that the time does not tell which of them was right.
     right = [
         compare_digest(signature, new(secret.encode(), body, sha256).hexdigest())
@@ -50,7 +50,7 @@ def read(
     if about is None:
         return None
     if session_id.fullmatch(about) is None:
-        raise WebhookRefused("The message is about something that is no workflow run.")
+        raise WebhookRefused("The message does not concern a workflow run.")
     return WebhookHint(session_id=about, event_key=sha256(body).hexdigest())
 
 

@@ -63,16 +63,16 @@ def check(credentials: Credentials) -> None:
         ValueError: the text says what to do, and names no secret.
     """
     if not _SECRET.fullmatch(credentials.api_key):
-        raise ValueError("api_key: it has to be the key as Persona shows it.")
+        raise ValueError("api_key: give the key exactly as Persona shows it.")
     other = "sandbox" if credentials.environment == "live" else "production"
     if credentials.api_key.startswith(f"persona_{other}_"):
         raise ValueError(
             f"api_key: this is a {other} key, but environment says {credentials.environment}."
         )
     if not _ENVIRONMENT_ID.fullmatch(credentials.environment_id):
-        raise ValueError("environment_id: it has to be the environment's id, env_….")
+        raise ValueError("environment_id: give the environment's id, env_….")
     if not all(_SECRET.fullmatch(secret) for secret in credentials.webhook_secrets):
-        raise ValueError("webhook_secrets: each has to be a secret as Persona shows it.")
+        raise ValueError("webhook_secrets: give each secret exactly as Persona shows it.")
 
 
 class Provider:

@@ -63,9 +63,9 @@ def check(credentials: Credentials) -> None:
     """
     for name, value in (("client_id", credentials.client_id), ("secret", credentials.secret)):
         if _PRINTABLE.fullmatch(value) is None:
-            raise ValueError(f"`{name}` has to be 8 to 200 printable characters without spaces")
+            raise ValueError(f"`{name}` must be 8 to 200 printable characters without spaces")
     if credentials.client_id == credentials.secret:
-        raise ValueError("`secret` is the client identifier; the secret stands beside it at Plaid")
+        raise ValueError("`secret` is the client identifier; Plaid shows the secret next to it")
 
 
 def host(credentials: Credentials) -> str:

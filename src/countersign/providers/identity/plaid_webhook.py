@@ -126,7 +126,7 @@ class WebhookKeys:
 
     def _limit(self, kid: str, now: float, asked: deque[float]) -> None:
         if now < self._no_keys.get(kid, now):
-            raise WebhookRefused("The message is signed with a key that is not known.")
+            raise WebhookRefused("The message is signed with an unknown key.")
         if len(asked) == ASKS_MAX and now - asked[0] < ASKS_SECONDS:
             # Plaid sends a genuine message again.
             raise ProviderUnavailable(retry_after=int(ASKS_SECONDS))
@@ -158,7 +158,7 @@ async def read(
     """
     token = _TOKEN.fullmatch(headers.get(HEADER, ""))
     if token is None:
-        raise WebhookRefused("The message has no signature of the right form.")
+        raise WebhookRefused("The message has no well-formed signature.")
     try:
         kid = _kid(_segment(token[1]))
         _check_claims(_segment(token[2]), body, now)
@@ -211,9 +211,9 @@ def _check_claims(claims: Mapping[str, Any], body: bytes, now: int) -> None:
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
         raise Unreadable("request_body_sha256")
     if abs(now - issued) > TOLERANCE_SECONDS:
-        raise WebhookRefused("The message is too old, or from the future.")
+        raise WebhookRefused("The message's timestamp is too old or in the future.")
     if not compare_digest(digest, sha256(body).hexdigest()):
-        raise WebhookRefused("The message is not the one that was signed.")
+        raise WebhookRefused("The message is not the message that was signed.")
 
 
 def _hint(event: Mapping[str, Any], signed: str, session_id: re.Pattern[str]) -> WebhookHint | None:

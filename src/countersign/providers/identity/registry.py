@@ -90,15 +90,15 @@ class IdentityProviders:
         key = getattr(read, "api_key", "")
         if getattr(read, "environment", None) == "sandbox" or key.startswith("rk_test_"):
             msg = (
-                f"These credentials are for the test mode of {name}: a live key refuses every "
-                "session of it. Give the live credentials."
+                f"These credentials are for the test mode of {name}, whose sessions are refused "
+                "for live keys. Give the live credentials."
             )
             raise InvalidArgument(msg)
         if getattr(read, "webhook_secrets", True):
             return []
         hint = (
-            f"the credentials hold no webhook_secrets: every message of {name} is refused, and an "
-            "undecided session is asked about by the clock alone, in the end every 3 hours."
+            f"the credentials contain no webhook_secrets: every message of {name} is refused, "
+            "and undecided sessions are only polled, at longest every 3 hours."
         )
         return [hint]
 
@@ -106,10 +106,10 @@ class IdentityProviders:
 def _read(name: str, credentials: bytes) -> tuple[_Kind, Any]:
     kind = _KINDS.get(name)
     if kind is None:
-        msg = f"There is no provider {name!r}; there are: {', '.join(_KINDS)}."
+        msg = f"Unknown provider {name!r}. The providers are: {', '.join(_KINDS)}."
         raise InvalidArgument(msg)
     if len(credentials) > _CREDENTIALS_BYTES_MAX:
-        raise InvalidArgument("A credentials file has at most 64 KiB.")
+        raise InvalidArgument("A credentials file can have at most 64 KiB.")
     try:
         read: Any = msgspec.json.decode(credentials, type=kind.credentials)
         kind.check(read)
@@ -119,10 +119,10 @@ def _read(name: str, credentials: bytes) -> tuple[_Kind, Any]:
         if told.startswith("Invalid enum value"):
             place = told.partition(" - ")[2]
             told = f"Expected {_words_at(kind.credentials, place)} - {place}"
-        msg = f"These are no credentials for {name}: {told}"
+        msg = f"These are not credentials for {name}: {told}"
         raise InvalidArgument(msg) from None
     except msgspec.DecodeError:
-        raise InvalidArgument("A credentials file is a JSON object.") from None
+        raise InvalidArgument("A credentials file must contain a JSON object.") from None
     except ValueError as error:
         msg = f"These credentials cannot work: {error}"
         raise InvalidArgument(msg) from None

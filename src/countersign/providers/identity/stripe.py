@@ -78,14 +78,14 @@ def check(credentials: Credentials) -> None:
     """
     if credentials.api_key.startswith(("sk_", "pk_")):
         raise ValueError(
-            "api_key: only a restricted key (rk_…) can read dates of birth. Make one at Stripe "
-            "with the permissions 'Verification Sessions and Reports: Read' and 'Access recent "
-            "sensitive verification results: Read', and nothing else."
+            "api_key: only a restricted key (rk_…) can read dates of birth. Create one at "
+            "Stripe with the permissions 'Verification Sessions and Reports: Read' and 'Access "
+            "recent sensitive verification results: Read', and nothing else."
         )
     if not _API_KEY.fullmatch(credentials.api_key):
-        raise ValueError("api_key: it has to be a restricted key, rk_live_… or rk_test_….")
+        raise ValueError("api_key: give a restricted key, rk_live_… or rk_test_….")
     if not all(_WEBHOOK_SECRET.fullmatch(secret) for secret in credentials.webhook_secrets):
-        raise ValueError("webhook_secrets: each has to begin with whsec_, as Stripe shows it.")
+        raise ValueError("webhook_secrets: each must begin with whsec_, as Stripe shows it.")
     if credentials.subject_metadata_key == "":
         raise ValueError("subject_metadata_key: leave it out to use client_reference_id.")
 

@@ -77,7 +77,7 @@ def check(credentials: Credentials) -> None:
         ValueError: with a text for the operator, in which no secret occurs.
     """
     if not 1 <= len(credentials.shared_secrets) <= _SECRETS_MAX:
-        raise ValueError(f"shared_secrets: give 1 to {_SECRETS_MAX}, the one in use first")
+        raise ValueError(f"shared_secrets: give 1 to {_SECRETS_MAX} secrets, the current one first")
     named = [("api_key", credentials.api_key)]
     if credentials.integration_id is not None:
         named.append(("integration_id", credentials.integration_id))
@@ -86,7 +86,7 @@ def check(credentials: Credentials) -> None:
         if _VISIBLE.fullmatch(value) is None:
             raise ValueError(f"{name}: give 8 to 200 visible ASCII characters, without spaces")
     if credentials.api_key in credentials.shared_secrets:
-        raise ValueError("shared_secrets: this is the API key; give the shared secret key")
+        raise ValueError("shared_secrets: this value is the API key; give the shared secret key")
     if _HOST.fullmatch(credentials.host) is None:
         raise ValueError("host: give the host of the portal's base URL, such as " + HOST)
 
