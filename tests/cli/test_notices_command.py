@@ -283,6 +283,8 @@ def test_an_injunction_stops_the_notice_for_live_keys_until_a_version_is_reinsta
     assert (last["event_id"], last["type"]) == (done.stdout.strip(), "reinstated")
     assert last["details"]["by"] == "A. Counsel"
     assert "invalid_argument" in two_versions.refused(*reinstate)
+    traces = [entry["action"] for entry in two_versions.read("audit", "storage-law")]
+    assert traces[-2:] == ["notice_enjoined", "notice_reinstated"]
 
 
 def test_the_enjoined_version_itself_can_be_reinstated(two_versions: Bench) -> None:

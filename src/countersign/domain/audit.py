@@ -32,6 +32,7 @@ class AuditAction(StrEnum):
     NOTICE_REVIEWED = "notice_reviewed"
     NOTICE_WITHDRAWN = "notice_withdrawn"
     NOTICE_ENJOINED = "notice_enjoined"
+    NOTICE_REINSTATED = "notice_reinstated"
     LOG_KEY_ROTATED = "log_key_rotated"
     LOG_EPOCH_BEGUN = "log_epoch_begun"
     LOG_RECOVERED = "log_recovered"
