@@ -222,7 +222,7 @@ def test_a_server_names_every_right_that_its_role_lacks(
 def test_a_right_that_is_taken_while_a_server_runs_is_named_in_its_log(
     cluster: postgres.PostgresServer, owner: Deployment
 ) -> None:
-    """Callers get a bare 500; others in the same batch get their responses."""
+    """Callers are told to try again; others in the same batch get their responses."""
     grant(owner, cluster)
     key = owner.key(owner.account("vendor"))
     with running_server(as_app(owner, cluster)) as server, server.client(key) as client:
@@ -230,8 +230,9 @@ def test_a_right_that_is_taken_while_a_server_runs_is_named_in_its_log(
         with connect(cluster, OWNER) as connection:
             connection.execute(b"REVOKE ALL ON clearances FROM countersign_app")
         refused = client.post("/v1/clearances", json=order)
-        assert refused.status_code == 500
-        assert refused.json()["error"]["code"] == "internal_error"
+        assert refused.status_code == 503
+        assert refused.json()["error"]["code"] == "storage_unavailable"
+        assert "retry-after" in refused.headers
         calls.order(client, order["cbid"])
         said = server.log.read_text()
     assert "permission denied for table clearances" in said

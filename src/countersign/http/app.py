@@ -18,6 +18,7 @@ from countersign.bootstrap import Deployment
 from countersign.domain.idempotency import KEY_LENGTH_MAX
 from countersign.domain.key import BRAND
 from countersign.errors import (
+    DatabasePermissionDenied,
     Forbidden,
     InternalError,
     InvalidRequest,
@@ -26,6 +27,7 @@ from countersign.errors import (
     PayloadTooLarge,
     RateLimited,
     Refusal,
+    StorageUnavailable,
     Unauthorized,
     UnsupportedMediaType,
 )
@@ -52,6 +54,8 @@ _DRAINED_BYTES_MAX: Final = 1024 * 1024
 _LOG_SECONDS: Final = 1.0
 _BODY_SECONDS_MAX: Final = 20
 _DRAIN_SECONDS_MAX: Final = 1
+_DENIED_RETRY_SECONDS: Final = 30
+"""An operator has to grant the missing right first."""
 _ONCE: Final = (b"authorization", b"content-type", b"idempotency-key")
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
@@ -103,8 +107,11 @@ class App:
                 extra.append((b"allow", self._router.allowed(scope["path"])))
             if scope["method"] not in _WITHOUT_BODY:
                 await incoming.drain()
-        except OperatorError as error:  # such as a missing right: not the caller's to know
-            reply = error_reply(InternalError(), self._help)
+        except OperatorError as error:  # what exactly is wrong is not the caller's to know
+            told: Refusal = InternalError()
+            if isinstance(error, DatabasePermissionDenied):
+                told = StorageUnavailable(retry_after=_DENIED_RETRY_SECONDS)
+            reply = error_reply(told, self._help)
             self._log_refusal(error.code, request_id, scope["method"], reply.status)
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
             _log.error("unexpected_error", request_id=request_id, exc_info=without_values(error))
