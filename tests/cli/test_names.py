@@ -22,7 +22,16 @@ def test_an_address_to_listen_on_names_no_log(bench: Bench, host: str, command: 
     assert not bench.data_dir.exists()
 
 
-@pytest.mark.parametrize("url", ["http://0.0.0.0:8080", "http://[::]", "http://[::ffff:0.0.0.0]"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://0.0.0.0:8080",
+        "http://[::]",
+        "http://[::ffff:0.0.0.0]",
+        "http://0:8080",
+        "http://127.1",
+    ],
+)
 def test_a_public_url_that_nobody_can_reach_is_refused(bench: Bench, url: str) -> None:
     """Also where it was set explicitly."""
     assert "COUNTERSIGN_PUBLIC_URL" in bench.but(PUBLIC_URL=url).refused("init")

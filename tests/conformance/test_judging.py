@@ -319,6 +319,15 @@ def test_endpoints_are_judged_by_their_answers(
     assert verdict(webhooks.age_checked, *seen) == age
 
 
+def test_the_endpoint_that_answered_wrongly_is_named() -> None:
+    """An account may have several, of which one is forgotten."""
+    good = messages({})
+    bad = [replace(one, endpoint="whe_forgotten") for one in messages(ALL)]
+    found = webhooks.duplicate_accepted(History([*good, *bad], START))
+    assert found.verdict is Verdict.FAILED
+    assert "from whe_forgotten" in found.seen
+
+
 def test_what_is_done_again_after_the_second_message_was_done_because_of_it() -> None:
     """What the vendor does anyway, or with the kept answer, was not."""
     act = see(CLEAR, body="b")

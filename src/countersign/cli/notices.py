@@ -257,7 +257,9 @@ async def _withdraw(
 async def _reinstate(
     deployment: Deployment, notice_id: str, version: str, by: str, against: str
 ) -> NoticeEvent:
-    return await deployment.publish_notices.reinstate(notice_id, version, by, against)
+    event = await deployment.publish_notices.reinstate(notice_id, version, by, against)
+    await _note(deployment, AuditAction.NOTICE_REINSTATED, notice_id, version)
+    return event
 
 
 def _report(event: NoticeEvent, *, as_json: bool) -> None:

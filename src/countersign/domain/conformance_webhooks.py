@@ -85,7 +85,9 @@ def _refused(history: History, probes: Sequence[Probe]) -> Finding:
 
 def _told(wrong: Sequence[Observation]) -> str:
     answers = sorted({f"{one.probe}: {one.status or one.code}" for one in wrong})
-    return f"{len(wrong)} got the wrong response ({', '.join(answers)})"
+    endpoints = sorted({one.endpoint for one in wrong if one.endpoint})
+    told = f"{len(wrong)} got the wrong response ({', '.join(answers)})"
+    return f"{told} from {', '.join(endpoints)}" if endpoints else told
 
 
 def _accepted(one: Observation) -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final
+
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def is_loopback(host: str) -> bool:
@@ -14,9 +18,14 @@ def is_loopback(host: str) -> bool:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether a host, with its port if there is one, is `0.0.0.0` or `::`: to listen on only."""
-    address = _read(host)[1]
-    return address is not None and address.is_unspecified
+    """Whether a host, with its port if there is one, is `0.0.0.0` or `::`: to listen on only.
+
+    Or another spelling of an IPv4 address, such as `0` or `127.1`: no name ends in a number.
+    """
+    name, address = _read(host)
+    if address is None:
+        return _NUMBER.fullmatch(name.rpartition(".")[2]) is not None
+    return address.is_unspecified
 
 
 def _read(host: str) -> tuple[str, IPv4Address | IPv6Address | None]:

@@ -54,6 +54,8 @@ _DRAINED_BYTES_MAX: Final = 1024 * 1024
 _LOG_SECONDS: Final = 1.0
 _BODY_SECONDS_MAX: Final = 20
 _DRAIN_SECONDS_MAX: Final = 1
+_DENIED_RETRY_SECONDS: Final = 30
+"""An operator has to grant the missing right first."""
 _ONCE: Final = (b"authorization", b"content-type", b"idempotency-key")
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
@@ -105,11 +107,11 @@ class App:
                 extra.append((b"allow", self._router.allowed(scope["path"])))
             if scope["method"] not in _WITHOUT_BODY:
                 await incoming.drain()
-        except OperatorError as error:
-            # Which right is missing is not the caller's to know; that it is no fault of this
-            # program is: the same request succeeds once the operator has granted it.
-            denied = isinstance(error, DatabasePermissionDenied)
-            reply = error_reply(StorageUnavailable() if denied else InternalError(), self._help)
+        except OperatorError as error:  # what exactly is wrong is not the caller's to know
+            told: Refusal = InternalError()
+            if isinstance(error, DatabasePermissionDenied):
+                told = StorageUnavailable(retry_after=_DENIED_RETRY_SECONDS)
+            reply = error_reply(told, self._help)
             self._log_refusal(error.code, request_id, scope["method"], reply.status)
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
             _log.error("unexpected_error", request_id=request_id, exc_info=without_values(error))
