@@ -257,9 +257,7 @@ async def _withdraw(
 async def _reinstate(
     deployment: Deployment, notice_id: str, version: str, by: str, against: str
 ) -> NoticeEvent:
-    event = await deployment.publish_notices.reinstate(notice_id, version, by, against)
-    await _note(deployment, AuditAction.NOTICE_REINSTATED, notice_id, version)
-    return event
+    return await deployment.publish_notices.reinstate(notice_id, version, by, against)
 
 
 def _report(event: NoticeEvent, *, as_json: bool) -> None:
