@@ -43,7 +43,7 @@ def main() -> int:
     except (KeyError, TypeError) as error:
         print(f"\nNot as expected: the answer has another form: {error!r}", file=sys.stderr)
         return 1
-    print("\nAll answers were as expected.")
+    print("\nAll responses were as expected.")
     return 0
 
 
@@ -54,7 +54,7 @@ def walk(service: Service, notice_id: str) -> None:
     lines = notice["bullets"]
     expect("whether there are lines to initial", bool(lines), given=True)
 
-    print("2. Verify the buyer. A test key plays the sandbox: nobody is checked.")
+    print("2. Verify the buyer. A test key uses the sandbox: no one is checked.")
     verified = service.post(
         "/v1/buyers/verify",
         {

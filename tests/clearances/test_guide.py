@@ -62,7 +62,7 @@ def test_the_question_of_the_guide_is_answered_as_it_says(checkout: Checkout) ->
     """The very command, against a real server."""
     block = GUIDE.blocks[0]
     assert block.language == "bash"
-    ack_id = checkout.initialed(session_id="cs_8f14e45f")
+    ack_id = checkout.initialed(session_id="cs_5a7d03e8b1964fc2d8e0a75b3c9f1246")
     authorization = checkout.client.headers["Authorization"]
     printed = run_blocks(
         [block],

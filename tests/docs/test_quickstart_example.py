@@ -34,7 +34,7 @@ def test_the_walk_succeeds_on_both_engines(server: Server, account: str) -> None
     key = server.deployment.key(account)
     done = _walk(COUNTERSIGN_BASE_URL=server.url, COUNTERSIGN_API_KEY=key)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "All answers were as expected." in done.stdout
+    assert "All responses were as expected." in done.stdout
 
 
 def test_every_exchange_is_printed(made_server: MadeServer) -> None:

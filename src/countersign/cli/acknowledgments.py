@@ -95,7 +95,8 @@ def bundle(ack_id: str, *, disclose: str | None, output: Path | None, as_json: b
     target = output or Path(f"{ack_id}.zip")
     with written(target) as file:
         file.write(data)
-    say(f"Check it with: countersign verify {target}")
+    say(f"Check it with: countersign verify {target} --policy POLICY")
+    say("POLICY is a file with the output of `countersign log policy`.")
     show(
         {"ack_id": ack_id, "output": str(target), "bytes": len(data)}, str(target), as_json=as_json
     )

@@ -58,6 +58,8 @@ def rotate(*, yes: bool, as_json: bool) -> None:
     copy of the file need both keys in the copy while this runs: use `countersign vault rewrap` for
     them. Older backups need the old key: keep the key with them.
     """
+    say("Older backups open only with the key that this command replaces: keep a copy of that key")
+    say("with them. The key file does not contain it afterwards.")
     confirm("Replace the key-encryption key?", yes=yes)
     done = _rotate()
     current = done.current.hex()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
 
 import click
@@ -19,6 +20,7 @@ from countersign.cli.webhook_views import (
     show_secret,
     told,
 )
+from countersign.domain.audit import AuditAction
 from countersign.domain.event import EventType
 from countersign.domain.instant import parse_rfc3339
 from countersign.domain.mode import Mode
@@ -248,7 +250,11 @@ async def _add(
     deployment: Deployment, account: str, mode: Mode, changes: EndpointChanges
 ) -> EndpointView:
     owner = await deployment.accounts.get(account)
-    return await deployment.webhook_endpoints.create(owner.id, mode, changes)
+    made = await deployment.webhook_endpoints.create(owner.id, mode, changes)
+    await deployment.audit.note(
+        AuditAction.WEBHOOK_ENDPOINT_CREATED, made.endpoint.id, account_id=owner.id, mode=mode.value
+    )
+    return made
 
 
 @with_deployment
@@ -256,19 +262,29 @@ async def _change(
     deployment: Deployment, endpoint_id: str, changes: EndpointChanges
 ) -> EndpointView:
     service = deployment.webhook_endpoints
-    return await service.change(await service.by_id(endpoint_id), changes)
+    changed = await service.change(await service.by_id(endpoint_id), changes)
+    # Which members, and not the URL itself: it may hold a secret of the vendor's.
+    given = [one.name for one in fields(changes) if getattr(changes, one.name) != one.default]
+    await deployment.audit.note(AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint_id, changed=given)
+    return changed
 
 
 @with_deployment
 async def _delete(deployment: Deployment, endpoint_id: str) -> None:
     service = deployment.webhook_endpoints
-    await service.delete(await service.by_id(endpoint_id))
+    endpoint = await service.by_id(endpoint_id)
+    await service.delete(endpoint)
+    await deployment.audit.note(
+        AuditAction.WEBHOOK_ENDPOINT_DELETED, endpoint_id, account_id=endpoint.account_id
+    )
 
 
 @with_deployment
 async def _rotate(deployment: Deployment, endpoint_id: str, overlap: timedelta) -> EndpointView:
     service = deployment.webhook_endpoints
-    return await service.rotate(await service.by_id(endpoint_id), overlap)
+    rotated = await service.rotate(await service.by_id(endpoint_id), overlap)
+    await deployment.audit.note(AuditAction.WEBHOOK_SECRET_ROTATED, endpoint_id)
+    return rotated
 
 
 @with_deployment

@@ -36,6 +36,10 @@ class AuditAction(StrEnum):
     LOG_KEY_ROTATED = "log_key_rotated"
     LOG_EPOCH_BEGUN = "log_epoch_begun"
     LOG_RECOVERED = "log_recovered"
+    WEBHOOK_ENDPOINT_CREATED = "webhook_endpoint_created"
+    WEBHOOK_ENDPOINT_CHANGED = "webhook_endpoint_changed"
+    WEBHOOK_ENDPOINT_DELETED = "webhook_endpoint_deleted"
+    WEBHOOK_SECRET_ROTATED = "webhook_secret_rotated"  # noqa: S105 - the name of an act
     VAULT_REWRAPPED = "vault_rewrapped"
     VAULT_ROTATED = "vault_rotated"
 
@@ -49,6 +53,6 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     """Who, as far as the command line knows: the user of the operating system."""
     action: AuditAction
     subject: str
-    """The account, buyer, record or notice; or `log`, `vault`."""
+    """The account, buyer, record, notice or webhook endpoint; or `log`, `vault`."""
     details: Mapping[str, object]
     """More of it; never a secret, and nothing personal."""

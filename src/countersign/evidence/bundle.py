@@ -141,7 +141,10 @@ def read_container(data: bytes) -> dict[str, bytes]:
         at = start + size
     # Any of the files cut short, or left out, and the same bytes do not come out again.
     if not files or write_container(files) != data:
-        msg = "not a ZIP file with the format of a bundle"
+        msg = (
+            "not a ZIP file with the format of a bundle; if it was unpacked and packed again, "
+            "check the unpacked folder or ask for the original file"
+        )
         raise EvidenceError(msg)
     return files
 

@@ -645,7 +645,10 @@ def read_zip(data: bytes) -> dict[str, bytes]:
         files[name] = data[start : start + size]
         position = start + size
     if any(not name.isascii() for name in files) or not files or write_zip(files) != data:
-        raise Bad("the ZIP file does not have the format of a bundle")
+        raise Bad(
+            "the ZIP file does not have the format of a bundle; if it was unpacked and packed "
+            "again, check the unpacked folder or ask for the original file"
+        )
     return files
 
 
