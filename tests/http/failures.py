@@ -116,8 +116,6 @@ def make_caller(operator: Operator, url: str, public_url: str | None = None) -> 
 
 
 NOWHERE = [
-    "/",
-    "/?",
     "/nowhere",
     "/v1",
     "/v1/",
