@@ -25,10 +25,11 @@ _CLI_HEAD = """\
 
 <!-- Made from the code by `make docs`: change the help texts there, not here. -->
 
-In a checkout the command is `.venv/bin/countersign`. Answers for programs (an id, a key, a digest)
-go to standard output, words for people to standard error; `--json` gives all of it as JSON. The
+In a checkout the command is `.venv/bin/countersign`. Results for programs (an id, a key, a digest)
+go to standard output, messages to standard error; `--json` prints the complete result as JSON. The
 exit status is 0, or 1 with `error (code): message`, or 2 for a mistake in the command itself.
-Commands work beside a running server. What cannot be undone is asked about first; `--yes` answers.
+Commands can run while a server is running. Before an act that cannot be undone, a command requests
+a confirmation; `--yes` confirms it.
 """
 
 

@@ -97,7 +97,7 @@ class Observation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: datetime
     """When the request arrived, or the message was sent or answered."""
     status: int
-    """Of the answer. Of a message: 0 where it was only sent, or nobody answered."""
+    """Of the response. For a message: 0 if it was only sent, or got no response."""
     code: str | None = None
     provoked: Provocation | None = None
     replayed: bool = False

@@ -188,7 +188,7 @@ def timeout_repeated(history: History) -> Finding:
     for one in same:
         if one.replayed and one.key == lost.key:
             repeated = True
-        # Once there was an answer, the buyer may initial anew; the same once more is no such thing.
+        # After a response the buyer may initial again; the same body once more is no new act.
         elif one.done and (not repeated or _has_same(lost.body, one.body)):
             how = "without an Idempotency-Key" if one.key is None else "under another key"
             return failed(f"The acknowledgment was stored a second time, {how}.", lost, one)
@@ -307,7 +307,7 @@ def _has_same(mark: str | None, other: str | None) -> bool:
 def _is_same_person(history: History, down: Observation, one: Observation) -> bool:
     if _has_same(down.key, one.key):
         return True
-    # A shop may test all orders with one identity session, which tells nobody apart then.
+    # A shop may test all orders with one identity session, which then identifies no buyer.
     is_own = not any(before.subject == down.subject for before in history.before(down))
     return is_own and _has_same(down.subject, one.subject)
 

@@ -1,4 +1,4 @@
-"""What was seen in a conformance run, and how findings about it are told."""
+"""The observations of a conformance run, and how findings are made from them."""
 
 from __future__ import annotations
 

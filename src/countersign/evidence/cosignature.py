@@ -13,7 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def cosigned_at(time: int) -> datetime | None:
     """When a witness signed, from the Unix seconds in its cosignature; None for no date we have.
 
-    Whoever holds the witness's key may sign any number below 2^63, far beyond the year 9999.
+    The holder of the witness's key may sign any number below 2^63, far beyond the year 9999.
     """
     try:
         return _EPOCH + timedelta(seconds=time)

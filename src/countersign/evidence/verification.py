@@ -53,7 +53,7 @@ class Outcome(StrEnum):
     OK = "ok"
     """All steps passed, and the key is one that the reader was given."""
     CONSISTENT = "consistent"
-    """All steps passed by the key in the bundle itself: whoever made it may have made the key."""
+    """All steps passed with the key in the bundle itself, which its maker may have made."""
     UNCHECKED = "unchecked"
     """None failed, but it depends on a signature of a kind that this reader cannot check."""
     FAILED = "failed"

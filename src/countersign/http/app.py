@@ -255,7 +255,7 @@ def _is_encoded(call: Call) -> bool:
 
 
 def _refuse_repeated(headers: list[Header]) -> None:
-    """Whoever is in front may have read the first of two; we would read the last.
+    """A proxy may have used the first of two; this server would use the last.
 
     Raises:
         InvalidRequest: a header of which there can be only one is there twice.
@@ -279,7 +279,7 @@ def _idempotency_key(value: bytes) -> str:
 
 
 class _Incoming:
-    """The body of a request, which is read at most once, and not for ever."""
+    """The body of a request. It is read at most once, within a time limit."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive

@@ -56,7 +56,7 @@ class Metrics(Collector):
         """The current values."""
         answers = CounterMetricFamily(
             "countersign_http_answers",
-            "Answers by operation and status.",
+            "Responses by operation and status.",
             labels=("operation", "status"),
         )
         for (operation, status), number in dict(self._answers).items():
@@ -64,7 +64,9 @@ class Metrics(Collector):
         yield answers
         lane = ("lane",)
         batches = CounterMetricFamily("countersign_database_batches", "Transactions.", labels=lane)
-        calls = CounterMetricFamily("countersign_database_calls", "Calls in them.", labels=lane)
+        calls = CounterMetricFamily(
+            "countersign_database_calls", "Calls in the batches.", labels=lane
+        )
         waiting = GaugeMetricFamily(
             "countersign_database_waiting", "Calls waiting for a batch.", labels=lane
         )
@@ -121,7 +123,7 @@ class Metrics(Collector):
             verdicts.add_metric(labels, number)
         asked = SummaryMetricFamily(
             "countersign_provider_seconds",
-            "Time until an identity provider's answer, with all repetitions.",
+            "Time until an identity provider's response, with all retries.",
             labels=provider,
         )
         for name, (number, seconds) in dict(watch.seconds).items():
@@ -136,11 +138,13 @@ class Metrics(Collector):
         number, since = watch.pending
         now = from_ns(self._clock.time_ns())
         pending = GaugeMetricFamily(
-            "countersign_verifications_pending", "Sessions that no provider has decided.", number
+            "countersign_verifications_pending",
+            "Sessions that the provider has not decided yet.",
+            number,
         )
         oldest = GaugeMetricFamily(
             "countersign_verifications_pending_oldest_seconds",
-            "Age of the oldest one of them.",
+            "Age of the oldest undecided session.",
             0.0 if since is None else max(0.0, (now - since).total_seconds()),
         )
         yield from (verdicts, asked, refused, pending, oldest)
@@ -174,7 +178,7 @@ async def serve_metrics(
                     writer.write(_response(request, registry))
                     await writer.drain()
         except (TimeoutError, OSError, EOFError, asyncio.LimitOverrunError):
-            pass  # whoever asked has gone, or sends no request
+            pass  # the client has disconnected, or sends no request
         finally:
             open_connections -= 1
             writer.close()

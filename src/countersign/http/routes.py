@@ -826,4 +826,4 @@ SITE_ROUTES: Final[tuple[Route, ...]] = (
         raw_body_max=256 * 1024,
     ),
 )
-"""Addresses beside the API; `documents.py` adds the pages that are made from the table itself."""
+"""Paths other than the API; `documents.py` adds the pages that are made from the table itself."""

@@ -33,7 +33,7 @@ _HEADER_BYTES_MAX: Final = 128 * 1024
 _UNREAD_MILLISECONDS_MAX: Final = 30_000
 """How long a client may leave what was sent to it unread or unacknowledged."""
 _GRACE_SECONDS: Final = 10.0
-"""How long requests under way may take once the server was told to stop."""
+"""How long active requests may take after a stop was requested."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 

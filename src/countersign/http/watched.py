@@ -64,7 +64,7 @@ async def watched(
         raise
     await watch.note(run, met.seen(watch, call, arrived, reply))
     if met.provocation is Provocation.ANSWER_WITHHELD:
-        # What this answers at last says truly that nobody knows whether it was stored.
+        # The final response says that the request may have been stored.
         await asyncio.sleep(run.hold.total_seconds())
         raise StorageUnavailable
     return reply

@@ -53,7 +53,7 @@ def proves_not(record: dict[str, Any], facts: CertificateFacts) -> list[str]:
             "That the clock, the IP address, the user agent or an identity is right: the record "
             "shows what the service stored."
         ),
-        "That no other record was withheld from the log.",
+        "That no other record was kept out of the log.",
         "Any conclusion of law. The court decides what weight this has.",
     ]
     if by_vendor:

@@ -101,7 +101,7 @@ class CheckLog:
             async for told in self._grow(log, tree, checkpoint.size):
                 yield told
             if tree.size != checkpoint.size:
-                return  # an entry is missing, which was told
+                return  # an entry is missing, which is a finding already
             finding = _checkpoint(log, verifiers, checkpoint, tree.root())
             if finding is not None:
                 yield finding
@@ -193,7 +193,7 @@ def _checkpoint(
     if stored.root != root:
         return finding("does not match the root of the entries before it")
     if not keys:
-        return None  # which was told
+        return None  # which is a finding already
     try:
         text, _ = open_note(stored.note, keys)
         checkpoint = parse_checkpoint(text)

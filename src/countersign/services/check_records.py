@@ -1,6 +1,6 @@
-"""Check what stands beside the logs: each record against its row, its disclosures and its notice.
+"""Check the tables outside of the logs: each record against its row, disclosures and notice.
 
-The log vouches for a record's bytes. This is about the rest of the database: what it says of a
+The log protects a record's bytes. This module checks the rest of the database: what it says of a
 record in columns, that nothing was taken away, and that nothing is kept from the log.
 """
 
@@ -118,7 +118,7 @@ def _finding(row: RecordRow, wrong: str) -> WrongRecord:
 
 
 def _wrong(row: RecordRow, notices: _Notices, told: dict[str, RecordRow]) -> Iterator[str]:
-    """What is wrong with a row. What it tells to be erased is noted in `told`."""
+    """What is wrong with a row. Records that it says are erased are added to `told`."""
     if not row.sealed and not row.pending:
         yield "is neither sealed nor waiting to be sealed"
     if row.body is None or sha256(row.body).digest() != row.digest:

@@ -1,4 +1,4 @@
-"""Go on in the same epoch after a loss: the operator tells what was published last.
+"""Continue the same epoch after a loss: the operator names the last published checkpoint.
 
 What was decided becomes a record of the log, with what was kept until then.
 """
@@ -26,7 +26,7 @@ class PublishedHead(NamedTuple):
 
 
 def kept_head(heads: HeadStore, mode: Mode) -> PublishedHead | None:
-    """What is kept as the last published checkpoint; a file that holds none tells nothing."""
+    """The kept last published checkpoint; None if its file is missing or cannot be read."""
     try:
         note = heads.read(mode)
     except HeadUnavailable:
@@ -60,7 +60,7 @@ class RecoverLog:
     ) -> None:
         """Take this checkpoint as the last published one, which the operator knows from outside.
 
-        A record tells of it, and of what was kept until then.
+        A record is written about it, with the checkpoint kept until then.
 
         Args:
             mode: which log.

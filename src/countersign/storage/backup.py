@@ -27,7 +27,7 @@ DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"
 _MADE: Final = "backup_made"
 _BESIDE: Final = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a database, and would play into whatever stands under its name."""
+"""Files that SQLite keeps next to a database, and would apply to any database of that name."""
 _RESTORED: Final = (
     "This database was restored from a backup. Checkpoints may have been published after the "
     "backup, so signing from here could fork the log. `countersign log recover` explains how to "
@@ -92,7 +92,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
                 source.backup(copy)
                 # Only now: what is erased while copying is in neither.
                 _take_keys_out(copy, keys_draft, made_ns)
-            # The keys first: without them, the copy is what nobody can read.
+            # The keys first: without them, no one can read the copy.
             _sync(keys_draft)
             keys_draft.replace(keys)
             _sync(keys.parent)

@@ -41,7 +41,7 @@ def suspended_by_operator(connection: Connection, mode: Mode) -> str | None:
 
 
 def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | None:
-    """Why the log of a mode must not go on beside this kept checkpoint; None: it may.
+    """Why the log of a mode must not continue after this kept checkpoint; None: it may.
 
     Without one, a log that has entries goes on only on PostgreSQL, where each server has a
     directory of its own and a new one has nothing in it yet. The embedded database has one, and

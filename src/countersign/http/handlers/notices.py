@@ -17,7 +17,7 @@ _IMMUTABLE: Final[Header] = (b"cache-control", b"private, max-age=31536000, immu
 _KEPT_MAX: Final = 1000
 
 _rendered: dict[str, tuple[bytes, bytes]] = {}
-"""Body and ETag by notice digest: the same words give the same bytes for ever."""
+"""Body and ETag by notice digest: a digest always has the same bytes."""
 
 
 async def get_notice(deployment: Deployment, call: Call) -> Reply:

@@ -1,0 +1,124 @@
+"""What users read is in plain English, and leads to pages that they have."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from countersign import errors
+from countersign.errors import CountersignError
+from countersign.http.guides import read_guides
+from tests.docs.markdown import ROOT, read
+
+BANNED: Final = re.compile(
+    r"\b(told|tells|anew|whoever|for ever|vouch\w*|nobody|there is not|knocks?|mend(s|ed|ing)?"
+    r"|is asked about|beside)\b",
+    re.IGNORECASE,
+)
+ALLOWED: Final[frozenset[str]] = frozenset(
+    {
+        "README.md",
+        "SECURITY.md",
+        "docs/adding-a-provider.md",
+        "docs/architecture.md",
+        "docs/clearances.md",
+        "docs/conformance.md",
+        "docs/integrate.md",
+        "docs/operate.md",
+        "docs/performance.md",
+        "docs/quickstart.md",
+        "docs/testing.md",
+        "docs/verification.md",
+        "docs/webhooks.md",
+        "docs/what-it-proves.md",
+    }
+)
+"""Pages that still contain such words: names are only ever removed."""
+PAGES: Final = [
+    *(ROOT / name for name in ("README.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+SOURCE: Final = ROOT / "src" / "countersign"
+_GUIDE: Final = re.compile(r"/docs/[a-z-]+#[a-z0-9-]+")
+
+
+def found_in(text: str) -> list[str]:
+    """The banned words of a text, each with the words around it."""
+    flat = " ".join(text.split())
+    return [flat[max(0, m.start() - 40) : m.end() + 40] for m in BANNED.finditer(flat)]
+
+
+def described(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    """Every description and summary of an OpenAPI document."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name in {"description", "summary"} and isinstance(item, str):
+                yield item
+            else:
+                yield from described(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from described(item)
+
+
+def strings(path: Path) -> Iterator[str]:
+    """The strings of a module that are not docstrings."""
+    tree = ast.parse(path.read_text())
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in docstrings:
+            yield str(node.value)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_are_in_plain_words(page: Path) -> None:
+    """Blocks of code and output are what the code makes them."""
+    if str(page.relative_to(ROOT)) not in ALLOWED:
+        assert found_in(read(page).prose) == []
+
+
+def test_errors_are_in_plain_words() -> None:
+    """Messages are shown to clients and operators, remedies on the error page."""
+    kinds = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, CountersignError)
+    ]
+    assert len(kinds) > 50
+    assert [f for kind in kinds for f in found_in(f"{kind.__doc__} {kind.remedy}")] == []
+
+
+def test_the_reference_of_commands_is_in_plain_words() -> None:
+    """docs/cli.md has the help texts of all commands, in blocks."""
+    assert found_in((ROOT / "docs" / "cli.md").read_text()) == []
+
+
+def test_the_description_of_the_api_is_in_plain_words() -> None:
+    """Client generators copy it into the editors of vendors."""
+    document = json.loads((ROOT / "spec" / "openapi.json").read_bytes())
+    assert found_in("\n".join(described(document))) == []
+
+
+def test_messages_are_in_plain_words() -> None:
+    """Of the service and its commands; the names of settings and events are no words."""
+    folders = ("cli", "domain", "services", "storage", "http", "providers", "evidence", "offline")
+    modules = [path for folder in folders for path in (SOURCE / folder).rglob("*.py")]
+    said = [text for path in (*modules, *SOURCE.glob("*.py")) for text in strings(path)]
+    assert [f for text in said if " " in text for f in found_in(text)] == []
+
+
+def test_messages_lead_to_pages_that_a_server_serves() -> None:
+    """An installed release has no file `docs/operate.md`, but every server serves the guides."""
+    served = {f"{g.path}#{section.anchor}" for g in read_guides() for section in g.sections}
+    said = [text for path in SOURCE.rglob("*.py") for text in strings(path) if "docs/" in text]
+    named = {place for text in said for place in _GUIDE.findall(text)}
+    assert named
+    assert named <= served
+    commands = (ROOT / "docs" / "cli.md").read_text()
+    assert re.findall(r"docs/[a-z-]+\.md", commands) == []
