@@ -114,7 +114,7 @@ def _compared(verdict: Verdict, data: bytes) -> Verdict:
     )
 
     try:
-        found = compare_certificate(data)
+        found = compare_certificate(data, len(verdict.facts["cosigned"]))
     except EvidenceError as error:
         return Verdict(
             outcome=Outcome.FAILED,

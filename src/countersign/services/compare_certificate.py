@@ -7,6 +7,7 @@ that made it, so that a certificate can differ from the evidence in nothing else
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 from functools import cache
 from hashlib import sha256
@@ -16,18 +17,22 @@ from typing import Final
 import msgspec
 
 from countersign import __version__
-from countersign.evidence.bundle import GUIDE, read_bundle
+from countersign.domain.instant import rfc3339
+from countersign.evidence.bundle import GUIDE, BundleContents, read_bundle
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.proof import parse_proof
+from countersign.evidence.timestamp import read_timestamp
 from countersign.services.certificate import make_certificate
 from countersign.services.certificate_facts import CertificateFacts
 
 _BY: Final = b"\nMade by "
 _SAYS: Final = b"\nThe certificate also says this, which nothing but the operator's word backs:\n"
+_BYTES_MAX: Final = 128 * 1024
+"""Text that is laid out takes hundreds of times its size in memory."""
 _PROVED: Final = {
     *("record", "shown", "notice", "proof", "origin", "index", "size", "root"),
     *("key_fingerprint", "witnesses"),
@@ -45,8 +50,10 @@ def readme(facts: CertificateFacts) -> bytes:
     return GUIDE + _BY + _maker().encode() + _SAYS + says + b"\n"
 
 
-def compare_certificate(bundle: bytes) -> str:
+def compare_certificate(bundle: bytes, cosigned: int) -> str:
     """Compare the certificate in a bundle that was verified; gives what came of it, for people.
+
+    `cosigned` is how many cosignatures were checked: the certificate names all that are there.
 
     Raises:
         EvidenceError: this release makes another certificate of the same evidence.
@@ -54,6 +61,8 @@ def compare_certificate(bundle: bytes) -> str:
     contents, _ = read_bundle(bundle)
     _, _, rest = contents.readme.partition(_BY)
     by, _, says = rest.partition(_SAYS)
+    if sum(map(len, (says, contents.record, contents.notice, *contents.disclosures))) > _BYTES_MAX:
+        return "certificate.pdf was not compared: it has too much text"
     try:
         if by.decode() != _maker():
             return "certificate.pdf was not compared: it was not made by this release"
@@ -78,20 +87,29 @@ def compare_certificate(bundle: bytes) -> str:
                 if line.name != checkpoint.origin
             ],
         }
-        same = make_certificate(msgspec.convert(told, CertificateFacts)) == contents.certificate
+        facts = msgspec.convert(told, CertificateFacts)
+        same = _has_stamps(contents, facts) and make_certificate(facts) == contents.certificate
     except (ImportError, metadata.PackageNotFoundError):
         return "certificate.pdf was not compared: the package typst is not installed"
-    except (ValueError, LookupError, TypeError) as error:
+    except Exception as error:  # README.txt can say anything
         msg = f"certificate.pdf cannot be made again from README.txt ({type(error).__name__})"
         raise EvidenceError(msg) from error
     if not same:
         msg = "certificate.pdf differs from the one that this release makes of the same evidence"
         raise EvidenceError(msg)
     said = says.decode().strip()
-    return (
-        "certificate.pdf is the one that this release makes. These details rest on the "
-        f"operator's word alone: {said}"
-    )
+    others = len(set(facts.witnesses)) - cosigned
+    made = "certificate.pdf is the one that this release makes"
+    if others > 0:
+        made += f", but {others} of the cosignatures that it names were not checked"
+    return f"{made}. These details rest on the operator's word alone: {said}"
+
+
+def _has_stamps(contents: BundleContents, facts: CertificateFacts) -> bool:
+    """Whether the certificate names as many time-stamps as the bundle has, at their times."""
+    there = Counter(read_timestamp(token).at[:19] for token in contents.timestamps.values())
+    named = Counter(rfc3339(at)[:19] for _, at in facts.timestamps if at is not None)
+    return len(facts.timestamps) == len(contents.timestamps) and named <= there
 
 
 @cache
