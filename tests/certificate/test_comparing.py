@@ -120,7 +120,9 @@ def test_the_certificate_may_name_the_time_stamps_of_the_bundle() -> None:
     made = replace(
         doctored(timestamps=(("https://tsa.example", AT),)), timestamps={"timestamps/1.tsr": token}
     )
-    assert compare_certificate(made.bundle(), 1).startswith("certificate.pdf is what this release")
+    assert compare_certificate(made.bundle(), 1).startswith(
+        "certificate.pdf is the one that this release"
+    )
 
 
 def test_cosignatures_that_nobody_checked_are_told() -> None:
