@@ -326,7 +326,7 @@ def test_listen_refuses_what_is_no_address(open_server: Server, option: str, add
     words = [word for pair in addresses.items() for word in pair]
     done = open_server.deployment.run("webhooks", "listen", "--key", "k", *words, check=False)
     assert done.returncode == 1
-    assert f"{option} has to be a URL like" in done.stderr
+    assert f"{option} must be a URL like" in done.stderr
     assert ("Did you mean http://localhost:3000?" in done.stderr) == (address == "localhost:3000")
 
 
