@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 import pytest
@@ -290,6 +290,7 @@ def proof(
     sources: tuple[Source, ...] = (Source.DOCUMENT,),
     days: int = 365,
     zips: tuple[str, ...] = ("z1",),
+    document: date | None = None,
 ) -> Proof:
     """A verification that succeeded."""
     began = began or at
@@ -305,6 +306,7 @@ def proof(
             zip_sources=sources,
         ),
         zips=zips,
+        document_expires_on=document,
     )
 
 
@@ -389,6 +391,26 @@ def test_the_same_session_again_changes_nothing() -> None:
     assert after_attempt(known, again) == known
 
 
+def test_the_document_still_ends_when_the_session_is_judged_by_other_rules() -> None:
+    """Whichever account judges it first; one with a short validity has no use for the day."""
+    short, long = proof(days=9), proof(at=START + DAY, document=START.date() + 40 * DAY)
+    for known in (real(short, long), real(long, short)):
+        expires_at = standing(known, "x", PLAIN, START).expires_at
+        # Midnight in Los Angeles.
+        assert expires_at == datetime(2026, 12, 31, 8, tzinfo=UTC)
+
+
+def test_a_proof_whose_document_ends_does_not_push_out_one_that_lasts() -> None:
+    """Neither makes the other superfluous: to some accounts the first is worth less."""
+    lasting = proof("lasting")
+    ending = (
+        proof(f"s{n}", at=START + n * DAY, document=START.date() + 40 * DAY) for n in range(1, 9)
+    )
+    known = real(lasting, *ending)
+    assert lasting in known.proofs
+    assert standing(known, "x", PLAIN, START + 50 * DAY).status is S.VERIFIED
+
+
 def test_only_the_newest_verifications_are_kept() -> None:
     """A buyer who verifies for ever does not grow for ever."""
     known = real(*(proof(f"s{number}", at=START + number * DAY) for number in range(9)))
@@ -422,6 +444,15 @@ _RULES = st.builds(
     document_expiry=st.sampled_from(DocumentExpiry),
     validity_days=st.sampled_from([30, 365]),
 )
+
+
+def _shown(proved: Proof) -> Proof:
+    """With the end of the document that was shown in this session, where it is kept."""
+    last = {"s1": START.date() + 9 * DAY, "s2": START.date() + 99 * DAY}.get(proved.session)
+    kept = last and last <= from_ms(proved.expires_at).date()
+    return msgspec.structs.replace(proved, document_expires_on=last if kept else None)
+
+
 _PROOFS = st.builds(
     proof,
     st.sampled_from(["s1", "s2", "s3", "s4"]),
@@ -431,7 +462,7 @@ _PROOFS = st.builds(
     unexpired=st.sampled_from(Tri),
     sources=st.sets(st.sampled_from(PROOFS), min_size=1).map(tuple),
     days=st.sampled_from([30, 365]),
-)
+).map(_shown)
 
 
 @given(st.lists(_PROOFS, min_size=1, max_size=6), _PROOFS, _RULES)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 
 from countersign.domain.buyer import BuyerStatus
 from countersign.domain.mode import Mode
 from countersign.domain.reason import Reason
+from countersign.domain.verification_rules import DocumentExpiry
 from countersign.errors import (
     InvalidArgument,
     InvalidRequest,
@@ -23,6 +27,7 @@ from countersign.errors import (
 from countersign.ids import BUYER
 from countersign.services.verify_buyer import VerificationRequest
 from countersign.simulators.protocol import Reply, Request, Session
+from tests.clearances.desk import order
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 
@@ -46,17 +51,75 @@ def same_person(vendor: Insider) -> tuple[Session, Session]:
     return twice[0], twice[1]
 
 
-def test_the_end_of_a_document_takes_no_days_from_a_shorter_validity(stage: Stage) -> None:
-    """What counts for 60 days at another account counts for 60 days from the decision there too."""
-    vendor, other = stage.insider(), stage.insider(validity_days=60)
-    last = (stage.clock.now + 40 * DAY).date()
+def document_ending(vendor: Insider, last: date) -> AbstractContextManager[None]:
+    """Have the provider name this last day of every document."""
     parts = f'"day":{last.day},"month":{last.month},"year":{last.year}'.encode()
 
     def ending(_: Request, reply: Reply) -> Reply:
         date = rb'("expiration_date":\s*\{)[^}]+'
         return replace(reply, body=re.sub(date, rb"\g<1>" + parts, reply.body))
 
-    with vendor.playing.mood(ending):
+    return vendor.playing.mood(ending)
+
+
+def cleared(vendor: Insider, cbid: str) -> tuple[str, ...]:
+    """What is held against an order of this buyer, which has no acknowledgment either."""
+    asked = order("ack_unknown", cbid, "cs_1", vendor.part("verified").shipping_zip)
+    return vendor.stage.do(vendor.stage.opened.clear_order(vendor.principal, asked)).reasons
+
+
+@each_engine
+def test_a_verification_ends_with_its_document_for_each_account_that_asks_for_that(
+    stage: Stage,
+) -> None:
+    """Also if the account that verified ignores the document's end; by the asking account's day."""
+    ignoring = stage.insider(document_expiry=DocumentExpiry.IGNORED)
+    zone = "America/New_York"
+    strict = stage.insider(ignoring.playing, document_expiry=DocumentExpiry.UNEXPIRED, zone=zone)
+    usual = stage.insider(ignoring.playing, zone=zone)
+    also_ignoring = stage.insider(ignoring.playing, document_expiry=DocumentExpiry.IGNORED)
+    last = (stage.clock.now + 3 * DAY).date()
+    with document_ending(ignoring, last):
+        cbid = verified(ignoring, ignoring.part("verified"))
+    own = ignoring.standing(cbid)
+    ends = datetime.combine(last + DAY, time.min, ZoneInfo(zone)).astimezone(UTC)
+    until_then = msgspec.structs.replace(own, expires_at=ends)
+    assert own.expires_at is not None
+    assert own.expires_at > ends
+    stage.clock.now = ends - MS
+    for asking in (strict, usual):
+        assert asking.standing(cbid) == until_then
+        assert "buyer_expired" not in cleared(asking, cbid)
+    for now in (ends, ends + 200 * DAY):
+        stage.clock.now = now
+        for asking in (strict, usual):
+            assert asking.standing(cbid) == msgspec.structs.replace(until_then, status=S.EXPIRED)
+            assert "buyer_expired" in cleared(asking, cbid)
+        for asking in (ignoring, also_ignoring):
+            assert asking.standing(cbid) == own
+            assert "buyer_expired" not in cleared(asking, cbid)
+
+
+@each_engine
+def test_a_verification_from_before_the_day_was_kept_counts_as_it_did(stage: Stage) -> None:
+    """Its document's last day is not known."""
+    ignoring = stage.insider(document_expiry=DocumentExpiry.IGNORED)
+    strict = stage.insider(ignoring.playing, document_expiry=DocumentExpiry.UNEXPIRED)
+    last = (stage.clock.now + 3 * DAY).date()
+    with document_ending(ignoring, last):
+        cbid = verified(ignoring, ignoring.part("verified"))
+    kept = f',"document_expires_on":"{last}"'
+    assert kept in stage.rows("SELECT proofs FROM buyers")[0]["proofs"]
+    stage.execute("UPDATE buyers SET proofs = replace(proofs, :kept, '')", kept=kept)
+    stage.clock.now += 200 * DAY
+    assert strict.standing(cbid) == ignoring.standing(cbid)
+    assert strict.standing(cbid).status is S.VERIFIED
+
+
+def test_the_end_of_a_document_takes_no_days_from_a_shorter_validity(stage: Stage) -> None:
+    """What counts for 60 days at another account counts for 60 days from the decision there too."""
+    vendor, other = stage.insider(), stage.insider(validity_days=60)
+    with document_ending(vendor, (stage.clock.now + 40 * DAY).date()):
         cbid = verified(vendor, vendor.part("verified"))
     told = other.standing(cbid)
     assert told == vendor.standing(cbid)

@@ -102,7 +102,7 @@ def test_a_wrong_webhook_secret_is_logged_and_counted(stage: Stage) -> None:
 
 
 def test_why_a_session_is_not_bound_is_said(stage: Stage) -> None:
-    """One code, two causes: somebody else's session, or the provider's test mode."""
+    """One code: somebody else's session, or one of the test mode or another integration."""
     vendor = stage.insider()
     session = vendor.part("verified")
     with pytest.raises(ProviderSessionNotBound, match="another subject"):
@@ -110,7 +110,7 @@ def test_why_a_session_is_not_bound_is_said(stage: Stage) -> None:
 
     with (
         capture_logs() as captured,
-        pytest.raises(ProviderSessionNotBound, match="test mode"),
+        pytest.raises(ProviderSessionNotBound, match="test mode or of another integration"),
     ):
         vendor.verify(vendor.part("test_mode"))
     assert lines(captured, "session_not_live")

@@ -6,7 +6,7 @@ A failed attempt never takes it away: the answer to *verify* tells of the attemp
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -70,6 +70,9 @@ class Proof(Struct, frozen=True, kw_only=True):
     facts: Facts
     zips: tuple[str, ...]
     """Keyed hashes of the ZIP codes proved with what vouches for each, in hexadecimal digits."""
+    document_expires_on: date | None = None
+    """The last day of the document, if `expires_at` is not before it; None also if it is unknown,
+    as for all verifications from before it was kept."""
 
 
 class Buyer(Struct, frozen=True, kw_only=True):
@@ -192,7 +195,15 @@ def _kept(proofs: tuple[Proof, ...]) -> tuple[Proof, ...]:
 
 
 def _covers(one: Proof, other: Proof) -> bool:
-    return one.expires_at >= other.expires_at and joined_facts(one.facts, other.facts) == one.facts
+    return (
+        one.expires_at >= other.expires_at
+        and _last_day(one) >= _last_day(other)
+        and joined_facts(one.facts, other.facts) == one.facts
+    )
+
+
+def _last_day(proof: Proof) -> date:
+    return proof.document_expires_on or from_ms(proof.expires_at).date()
 
 
 def _joined(known: Proof, new: Proof) -> Proof:
@@ -201,12 +212,14 @@ def _joined(known: Proof, new: Proof) -> Proof:
     Accounts ask for different things: what counts for one must not be gone because another asked
     for less.
     """
+    days = [one.document_expires_on for one in (known, new) if one.document_expires_on]
     return replace(
         known,
         began_at=max(known.began_at, new.began_at),
         expires_at=max(known.expires_at, new.expires_at),
         facts=joined_facts(known.facts, new.facts),
         zips=tuple(dict.fromkeys((*known.zips, *new.zips))),
+        document_expires_on=max(days, default=None),
     )
 
 
@@ -257,7 +270,7 @@ def standing(
     proof = best_proof(buyer, rules)
     if proof is None:
         return _has_to_verify(*shortfalls(buyer.proofs[-1].facts, rules))
-    expires_at = from_ms(_expiry(proof, rules))
+    expires_at = _expiry(proof, rules)
     return Standing(
         status=BuyerStatus.VERIFIED if now < expires_at else BuyerStatus.EXPIRED,
         verified_at=from_ms(proof.verified_at),
@@ -272,9 +285,10 @@ def best_proof(buyer: Buyer, rules: VerificationRules) -> Proof | None:
     return max(enough, key=lambda proof: _expiry(proof, rules), default=None)
 
 
-def _expiry(proof: Proof, rules: VerificationRules) -> int:
-    validity = timedelta(days=rules.validity_days) // timedelta(milliseconds=1)
-    return min(proof.expires_at, proof.began_at + validity)
+def _expiry(proof: Proof, rules: VerificationRules) -> datetime:
+    validity = timedelta(days=rules.validity_days)
+    ends = min(from_ms(proof.expires_at), from_ms(proof.began_at) + validity)
+    return rules.within_document(ends, proof.document_expires_on)
 
 
 def _has_to_verify(*reasons: Reason) -> Standing:

@@ -6,9 +6,8 @@ One pure function. Unknown is never a pass, and every reason is told at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from countersign.domain.buyer import BuyerStatus
 from countersign.domain.facts import Facts, document_reasons
@@ -16,11 +15,7 @@ from countersign.domain.identity import Address, Outcome, ProviderResult, Source
 from countersign.domain.issuer import US, issuer
 from countersign.domain.postal_code import document_zip5, zip5
 from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import (
-    AbsentCountry,
-    DocumentExpiry,
-    VerificationRules,
-)
+from countersign.domain.verification_rules import AbsentCountry, VerificationRules
 
 AGES_TOLD: Final = (18, 19, 20, 21, 25, 30)
 """Of an age is kept only which of these it had reached: enough to judge by, too little to know."""
@@ -52,6 +47,8 @@ class Decision:
     began_at: datetime | None = None
     """With `verified`: when the provider decided. Validity runs from there."""
     expires_at: datetime | None = None
+    document_expires_on: date | None = None
+    """The last day of the document, if `expires_at` is not before it."""
     facts: Facts | None = None
     zips: tuple[tuple[str, Source, bool], ...] = ()
 
@@ -108,11 +105,16 @@ def decide(
     if reasons or born is None:
         return _decision(BuyerStatus.FAILED, *(reasons or (Reason.AGE_UNKNOWN,)))
     began = min(at for at in (now, _decided_at(result), first_verified_at) if at is not None)
+    last = result.document.expires_on if result.document else None
+    expires_at = rules.within_document(began + timedelta(days=rules.validity_days), last)
+    # The first zone in which the day is over is 14 hours ahead of UTC.
+    outlasts = last is not None and last <= expires_at.astimezone(UTC).date()
     return Decision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
         began_at=began,
-        expires_at=_expires_at(began, result, rules),
+        expires_at=expires_at,
+        document_expires_on=last if outlasts else None,
         facts=Facts(
             age_over=max(
                 age for age in (*AGES_TOLD, rules.minimum_age) if age <= age_on(born, today)
@@ -194,21 +196,6 @@ def _unexpired(result: ProviderResult, today: date) -> Tri:
     if expires_on is None:
         return Tri.UNKNOWN
     return Tri.PASS if today <= expires_on else Tri.FAIL
-
-
-def _expires_at(began: datetime, result: ProviderResult, rules: VerificationRules) -> datetime:
-    """When it ends: with its validity, or before that with the last day of the document."""
-    ends = began + timedelta(days=rules.validity_days)
-    last = result.document.expires_on if result.document else None
-    if (
-        last is None
-        or rules.document_expiry is DocumentExpiry.IGNORED
-        or last >= rules.day_of(ends)
-    ):
-        return ends
-    return datetime.combine(last + timedelta(days=1), time.min, ZoneInfo(rules.zone)).astimezone(
-        UTC
-    )
 
 
 def _age_reasons(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -58,6 +58,22 @@ class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def day_of(self, now: datetime) -> date:
         """The calendar day in the account's zone."""
         return now.astimezone(ZoneInfo(self.zone)).date()
+
+    def within_document(self, ends: datetime, last: date | None) -> datetime:
+        """When a verification ends: at `ends`, or before that with the document's last day.
+
+        Args:
+            ends: when its validity ends.
+            last: the last day of the document, which counts in `zone`; None if it is not known.
+        """
+        if (
+            last is None
+            or self.document_expiry is DocumentExpiry.IGNORED
+            or last >= self.day_of(ends)
+        ):
+            return ends
+        midnight = datetime.combine(last + timedelta(days=1), time.min, ZoneInfo(self.zone))
+        return midnight.astimezone(UTC)
 
     def at_least(self, floor: VerificationRules) -> VerificationRules:
         """These rules, and no less than what the deployment asks of everybody."""

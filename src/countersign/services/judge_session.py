@@ -60,7 +60,8 @@ _RETRY_AFTER_SECONDS: Final = 5
 _FOLLOWED: Final = {Reason.IDENTITY_REQUIRES_INPUT}
 """Reasons for which a session is still asked about: the buyer can go on in the same session."""
 _TEST_SESSION: Final = (
-    "The session was made in the provider's test mode; a live key needs a live session."
+    "The session is of the provider's test mode or of another integration, and a live key needs a "
+    "live session of the integration in the account's credentials."
 )
 _NOT_LIVE: Final = (
     "The provider does not confirm that the session is a live session of the integration in the "
@@ -151,7 +152,8 @@ class JudgeSession:
 
         Raises:
             ProviderSessionNotFound: there is no such session.
-            ProviderSessionNotBound: it is about another subject, or of the provider's test mode.
+            ProviderSessionNotBound: it is about another subject, of the provider's test mode, or of
+                another integration.
             ProviderUnavailable: the provider gave no usable answer; nothing was written.
             VerificationMisconfigured: it refuses the account's credentials.
             RateLimited: too many ZIP codes tried for one buyer.
@@ -338,6 +340,7 @@ class JudgeSession:
                     proved_zip_index(self._secret, cbid, zip_, source, country_assumed=assumed)
                     for zip_, source, assumed in decision.zips
                 ),
+                document_expires_on=decision.document_expires_on,
             )
         return Attempt(
             status=decision.status,
