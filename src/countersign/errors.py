@@ -278,7 +278,7 @@ class ProviderUnavailable(Retryable):
 
 
 class ProviderSessionNotBound(Refusal):
-    """The provider session belongs to someone else, to another integration, or to the provider's test mode."""
+    """The session belongs to someone else, to another integration, or to the test mode."""
 
     code = "provider_session_not_bound"
     remedy = (
