@@ -20,7 +20,7 @@ def strict_base64(text: str) -> bytes:
     try:
         data = b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        msg = "not base64"
+        msg = "not canonical base64"
         raise EvidenceError(msg) from error
     if b64encode(data).decode("ascii") != text:
         msg = "not canonical base64"
