@@ -145,6 +145,14 @@ POLICIES: Mapping[str, tuple[str, str | None]] = {
 }
 BUNDLES: Mapping[str, tuple[bytes, str | None]] = {
     **{f"policy: {name}": (with_policy(p), step) for name, (p, step) in POLICIES.items()},
+    "policy: a name that is not UTF-8": (
+        builder.with_files(
+            policy__txt=f"{LOG}witness q q\udcff+00000000+{REKOR}\nquorum none\n".encode(
+                errors="surrogateescape"
+            )
+        ),
+        "container",
+    ),
     "no point that signed": (
         with_lines(
             f"\u2014 a {b64encode(key_id('a', 1, point(2)) + bytes(64)).decode()}\n",

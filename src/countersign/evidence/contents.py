@@ -94,9 +94,10 @@ def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) ->
     if record.get("_sd_alg") != "sha-256":
         msg = "the record names an unknown algorithm"
         raise EvidenceError(msg)
+    bound = set(record["_sd"])
     for encoded in encoded_ones:
         digest = b64url(sha256(encoded.encode("utf-8", "surrogatepass")).digest())
-        if digest not in record["_sd"]:
+        if digest not in bound:
             msg = "a disclosure is not one of the record's"
             raise EvidenceError(msg)
         salt, name, value = read_disclosure(encoded)

@@ -344,6 +344,7 @@ def check_key_name(name: str) -> None:
 
 def read_vkey(text: str) -> Key:
     """A verifier key: `name+hex8+base64(kind, public key)`."""
+    read_text(text.encode("utf-8", "surrogateescape"), "a verifier key")
     name, _, rest = text.partition("+")
     key_id, _, encoded = rest.partition("+")
     check_key_name(name)
@@ -1062,8 +1063,9 @@ def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> 
     if record.get("_sd_alg") != "sha-256":
         raise Bad("the record names an unknown algorithm")
     shown: dict[str, Any] = {}
+    bound = set(record["_sd"])
     for encoded in disclosures:
-        if base64url(sha256(encoded.encode())) not in record["_sd"]:
+        if base64url(sha256(encoded.encode())) not in bound:
             raise Bad("a disclosure is not one of the record's")
         found = read_json(read_base64url(encoded), "a disclosure")
         if not isinstance(found, list) or len(found) != 3 or not are_texts(found[:2]):
