@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.domain.buyer import Buyer, BuyerStatus
+from countersign.domain.erasure import ErasureReason
 from countersign.domain.identity import Source
 from countersign.domain.reason import Reason
 from countersign.domain.verification_rules import PROOFS
@@ -108,3 +109,24 @@ def test_a_buyer_whom_no_provider_approved_stays_as_it_is(stage: Stage) -> None:
     assert "revoked" in refused(stage, cbid)
     with pytest.raises(UnknownSubject):
         accept(stage, "cbid_" + "0" * 26)
+
+
+@each_engine
+def test_who_is_erased_at_that_moment_does_not_come_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read of the evidence before makes no buyer, and no evidence, anew."""
+    cbid = moved_house(stage.insider(zip_sources=WITH_OPERATOR))
+    operate, erase = stage.opened.operate_buyers, stage.opened.erase
+    approved = operate._approved
+
+    async def erased_after(buyer: Buyer) -> object:
+        found = await approved(buyer)
+        await erase(await erase.plan(cbid), ErasureReason.REQUEST)
+        return found
+
+    monkeypatch.setattr(operate, "_approved", erased_after)
+    with pytest.raises(UnknownSubject):
+        accept(stage, cbid)
+    assert stage.rows("SELECT cbid FROM buyers") == []
+    assert stage.rows("SELECT record_id FROM verification_evidence") == []

@@ -19,7 +19,7 @@ from countersign.domain.buyer import (
 from countersign.domain.mode import Mode
 from countersign.domain.record import NewRecord
 from countersign.domain.verification import AskedSession, LiveVerification, Resolution
-from countersign.errors import CountersignError, ProviderSessionNotFound
+from countersign.errors import CountersignError, ProviderSessionNotFound, UnknownSubject
 from countersign.storage.audit import write_audit
 from countersign.storage.buyers import (
     buyers_by_cbid,
@@ -248,7 +248,7 @@ def _judge_one(
     found = _find(connection, new.mode, new.session)
     if not found.bound or found.cbid not in {None, new.cbid}:
         return _resolution(found)
-    refusal = tries.count_of(new)
+    refusal = _refusal(before, new, tries)
     if refusal is not None:
         return refusal
     buyer = _after(before, new, revoked=found.revoked)
@@ -276,6 +276,14 @@ def _judge_one(
     if new.remember is not None:
         keep_answers(connection, [new.remember(buyer)])
     return buyer
+
+
+def _refusal(
+    before: Buyer | None, new: LiveVerification, tries: ZipTries
+) -> CountersignError | None:
+    if before is None and new.audit is not None:  # an operator's act is about a known buyer
+        return UnknownSubject("The buyer was erased meanwhile. Nothing was changed.")
+    return tries.count_of(new)
 
 
 def _after(before: Buyer | None, new: LiveVerification, *, revoked: bool) -> Buyer:
