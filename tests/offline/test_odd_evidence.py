@@ -65,4 +65,4 @@ def test_a_file_with_a_tricky_name_is_told_and_not_obeyed(tmp_path: Path) -> Non
     report = verify.verify_folder(tmp_path)
     assert report.ok
     told = [verify.printable(line) for line in verify.explain(report)]
-    assert "not looked at: annex\\x1b[2J.pdf, timestamps/why.txt" in "\n".join(told)
+    assert "not checked: annex\\x1b[2J.pdf, timestamps/why.txt" in "\n".join(told)

@@ -58,13 +58,15 @@ def rotate(*, yes: bool, as_json: bool) -> None:
     copy of the file need both keys in the copy while this runs: use `countersign vault rewrap` for
     them. Older backups need the old key: keep the key with them.
     """
-    say("Older backups open only with the key that this command replaces: keep a copy of that key")
-    say("with them. The key file does not contain it afterwards.")
-    confirm("Replace the key-encryption key?", yes=yes)
+    confirm(
+        "Replace the key-encryption key? The key file then no longer contains the old key, and "
+        "older backups open only with that key: keep a copy of the key file with them.",
+        yes=yes,
+    )
     done = _rotate()
     current = done.current.hex()
     say(f"{done.rewrapped} data keys are wrapped with the new key. Copy the key file to the place")
-    say("where you keep its copy.")
+    say("where you keep its copy. Older backups still need the old key.")
     show({"rewrapped": done.rewrapped, "current": current}, current, as_json=as_json)
 
 

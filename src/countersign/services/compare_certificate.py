@@ -30,7 +30,7 @@ from countersign.services.certificate import make_certificate
 from countersign.services.certificate_facts import CertificateFacts
 
 _BY: Final = b"\nMade by "
-_SAYS: Final = b"\nThe certificate also says this, which nothing but the operator's word backs:\n"
+_SAYS: Final = b"\nThe certificate also says this, which nothing in the bundle supports:\n"
 _BYTES_MAX: Final = 128 * 1024
 """Text that is laid out takes hundreds of times its size in memory."""
 _PROVED: Final = {
@@ -102,7 +102,7 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
     made = "certificate.pdf is the one that this release makes"
     if others > 0:
         made += f", but {others} of the cosignatures that it names were not checked"
-    return f"{made}. These details rest on the operator's word alone: {said}"
+    return f"{made}. Nothing in the bundle supports these details: {said}"
 
 
 def _has_stamps(contents: BundleContents, facts: CertificateFacts) -> bool:
