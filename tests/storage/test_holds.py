@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from hashlib import sha256
 from itertools import count
@@ -20,7 +21,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import Connection
+from sqlalchemy import URL, Connection
 
 from countersign.domain.account import Account
 from countersign.domain.audit import AuditAction, AuditEntry
@@ -28,11 +29,12 @@ from countersign.domain.buyer import Buyer
 from countersign.domain.erasure import Hold, RecordErasure
 from countersign.domain.mode import Mode
 from countersign.errors import OnHold
-from countersign.storage import live_verifications
+from countersign.storage import erasure, live_verifications
 from countersign.storage.accounts import Accounts
 from countersign.storage.batching import each
 from countersign.storage.buyers import Buyers
 from countersign.storage.database import Database
+from countersign.storage.engine import Purpose, open_engine
 from countersign.storage.erasure import Erasures
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -149,6 +151,39 @@ def test_a_hold_on_an_account_keeps_its_buyers_under_every_identifier(
     world.erase(subject)
     assert not world.exists(alias)
     assert not world.exists(primary)
+
+
+def test_a_hold_that_another_server_is_placing_keeps_its_buyer(
+    url: URL, database: Database, run: Run
+) -> None:
+    """An erasure that began meanwhile sees the hold, and destroys nothing."""
+    world = World(database, run)
+    cbid = items.identifier("cbid")
+    world.verify(world.accounts[0], cbid)
+    engine = open_engine(url, Purpose.WRITE)
+    hold = Hold(
+        id=items.identifier("hold"),
+        subject=cbid,
+        reason="case 7",
+        placed_at=items.NOON,
+        released_at=None,
+    )
+
+    async def both() -> None:
+        found = await world.store.of_buyer(cbid)
+        assert found is not None
+        ids = [one.record_id for one in found.verifications]
+        part = RecordErasure(ids, items.fact(world.accounts[0]))
+        with engine.begin() as other:
+            erasure._place_hold(other, [(hold, entry(AuditAction.HOLD_PLACED, cbid))])
+            erasing = asyncio.create_task(world.store.erase([part], cbid, no_index))
+            await asyncio.sleep(0.1)  # by now it waits for the other transaction
+        with pytest.raises(OnHold):
+            await erasing
+
+    run(both())
+    engine.dispose()
+    assert world.exists(cbid)
 
 
 class HoldsAndErasures(RuleBasedStateMachine):

@@ -16,6 +16,7 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    text,
     union,
     update,
 )
@@ -59,6 +60,7 @@ from countersign.storage.tables import (
 
 COPIES_REMAIN: Final = "erased_copies"
 """Name of the deployment's value that says which erasure the write-ahead log may still hold."""
+_HOLDS_LOCK: Final = 0x636F756E68
 _CHUNK: Final = 500
 _NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
 _SELECT: Final = select(
@@ -154,6 +156,7 @@ class Erasures:
     def _erase(
         self, connection: Connection, items: Sequence[_Erase]
     ) -> list[CountersignError | None]:
+        _in_turn(connection)
         outcomes: list[CountersignError | None] = []
         for item in items:
             held = _held(connection, item)
@@ -163,6 +166,15 @@ class Erasures:
                 write_audit(connection, item.audit)
             outcomes.append(held)
         return outcomes
+
+
+def _in_turn(connection: Connection) -> None:
+    """Wait until no other server places a hold or erases: one must see what the other did.
+
+    The embedded database has one writer in any case.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _HOLDS_LOCK})
 
 
 def _destroy(connection: Connection, item: _Erase) -> None:
@@ -369,6 +381,7 @@ def _old_evidence(
 @each
 def _place_hold(connection: Connection, item: tuple[Hold, AuditEntry]) -> CountersignError | None:
     hold, audit = item
+    _in_turn(connection)
     for column in (records.c.id, buyers.c.cbid, accounts.c.id):
         if connection.execute(select(column).where(column == hold.subject)).first() is not None:
             connection.execute(
