@@ -178,7 +178,7 @@ def test_a_review_says_by_whom_and_against_what(published: Bench, by: str, again
 @pytest.mark.parametrize("typed", ["", "n\n", "\n"])
 def test_withdrawing_asks_unless_told_not_to(published: Bench, typed: str) -> None:
     withdraw = ("notices", "withdraw", "storage-law", "--version", "2026-03")
-    assert "for good" in published.refused(*withdraw, typed=typed)
+    assert "permanently" in published.refused(*withdraw, typed=typed)
     assert state(published) == ("in_force", "not_reviewed")
 
 

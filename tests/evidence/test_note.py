@@ -121,9 +121,9 @@ SMALL_ORDER = [y | sign << 255 for y in (0, 1, P - 1, ORDER_8, P - ORDER_8) for 
 def test_a_key_that_nobody_can_have_made_honestly_is_refused(kind: int, number: int) -> None:
     """Of small order, so that anyone signs by it, or not written in the one way of RFC 8032."""
     key = Verifier("weak.example", kind, number.to_bytes(32, "little"))
-    with pytest.raises(EvidenceError, match="honestly"):
+    with pytest.raises(EvidenceError, match="small order"):
         Verifier.parse(key.vkey)
-    with pytest.raises(EvidenceError, match="honestly"):
+    with pytest.raises(EvidenceError, match="small order"):
         Verifier.parse(key.vkey, any_kind=True)
 
 

@@ -173,12 +173,12 @@ def test_a_repeated_key_is_refused_at_any_depth(depth: int) -> None:
     """Which of the two would count, the reader could not tell."""
     inner = '{"a":1,"b":2,"a":3}'
     body = '{"value":' + '[{"x":' * depth + inner + "}]" * depth + "}"
-    assert "twice" in refusal(body)
+    assert "Duplicate" in refusal(body)
 
 
 def test_a_key_repeated_in_another_spelling_is_repeated() -> None:
     """An escape is another way to write the same name."""
-    assert "twice" in refusal(r'{"value":1,"v\u0061lue":2}')
+    assert "Duplicate" in refusal(r'{"value":1,"v\u0061lue":2}')
 
 
 def test_the_same_key_in_two_objects_is_not_repeated() -> None:

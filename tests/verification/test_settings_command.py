@@ -214,7 +214,7 @@ def test_wrong_credentials_are_refused_without_being_shown(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--minimum-age", "17"), "between 18"),
+        (("--minimum-age", "17"), "from 18"),
         (("--minimum-age", "100"), "99"),
         (("--validity-days", "0"), "1 to 365"),
         (("--validity-days", "366"), "1 to 365"),
@@ -244,7 +244,7 @@ def test_the_floor_of_the_deployment_is_the_default_and_the_least(
     """COUNTERSIGN_MINIMUM_AGE and COUNTERSIGN_VERIFICATION_DAYS."""
     tight = bench.but(MINIMUM_AGE="21", VERIFICATION_DAYS="90")
     file = ("--credentials-file", str(credentials))
-    assert "between 21" in tight.refused(*SET, *file, "--minimum-age", "20")
+    assert "from 21" in tight.refused(*SET, *file, "--minimum-age", "20")
     assert "1 to 90" in tight.refused(*SET, *file, "--validity-days", "91")
     made = tight.read(*SET, *file)
     assert (made["minimum_age"], made["validity_days"]) == (21, 90)
