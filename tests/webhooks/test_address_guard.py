@@ -195,7 +195,7 @@ def test_a_redirect_to_the_inside_is_a_failure_and_never_followed(status: int) -
 )  # fmt: skip
 def test_an_address_that_is_not_plain_https_is_refused(url: str) -> None:
     """Two programs must not be able to read two hosts out of it."""
-    with pytest.raises(ValueError, match="an address"):
+    with pytest.raises(ValueError, match="a URL"):
         parse_target(url, private=False)
 
 
