@@ -289,7 +289,7 @@ def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
         with served(odd) as url:
             log = (await service.seal_log.current())[Mode.LIVE]
             at_odds = service.anchor_log.cosign(log, await newest(service), asked._replace(url=url))
-            with pytest.raises(AnchoringFailed, match="no date"):
+            with pytest.raises(AnchoringFailed, match="invalid time"):
                 await at_odds
         text = (await newest(service)).note.partition(b"\n\n")[0] + b"\n"
         await vouched(service, WITNESS, asked.key_name, odd.cosign(text))

@@ -122,4 +122,4 @@ def test_what_was_erased_before_is_said_to_be(own: Deployment) -> None:
     assert "shred_keys" in first.replace("-", "_"), "old copies can bring it back"
     second = own.run("erase", ack_id).stderr
     assert "already erased" in second
-    assert "Destroyed" not in second
+    assert "Erased:" not in second

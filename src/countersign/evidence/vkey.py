@@ -137,7 +137,7 @@ def _check_point(public_key: bytes) -> None:
     """
     y = int.from_bytes(public_key, "little") & (2**255 - 1)
     if y >= _P or y in _SMALL_ORDER:
-        msg = "an Ed25519 key of small order, which is not valid"
+        msg = "an Ed25519 key of small order, or not in canonical form"
         raise EvidenceError(msg)
 
 

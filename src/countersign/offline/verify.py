@@ -150,7 +150,7 @@ def check_public_key(public_key: bytes) -> None:
     if len(public_key) != 32:
         raise Bad("an Ed25519 key has 32 bytes")
     if y >= P or y in {0, 1, P - 1, ORDER_8, P - ORDER_8}:
-        raise Bad("an Ed25519 key of small order, which is not valid")
+        raise Bad("an Ed25519 key of small order, or not in canonical form")
 
 
 # The y of four points of order 8; the eight points whose order divides 8 have it, -y, 0, 1 or -1.
