@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import structlog
 from sqlalchemy import Connection, event
 
 from countersign.domain.event import EventType
 from countersign.domain.mode import Mode
 from countersign.domain.webhook import RECOVERY_WAIT, DeliveryStatus
 from countersign.errors import CountersignError, RateLimited, StorageUnavailable
-from countersign.services import deliver_webhooks
+from countersign.services import deliver_webhooks, loops
 from countersign.storage import accounts as accounts_store
 from countersign.storage.batching import each
 from countersign.storage.database import Database
@@ -144,9 +145,12 @@ class LostDatabase(Deliveries):
 
 @on_sqlite
 def test_a_database_that_goes_away_postpones_and_ends_nothing_that_is_under_way(
-    service: Service, run: Run, capsys: pytest.CaptureFixture[str]
+    service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the others have sent is written down, and the log says postponed."""
+    logged = structlog.testing.CapturingLogger()
+    for module in (deliver_webhooks, loops):
+        monkeypatch.setattr(module, "_log", logged)
 
     async def scenario() -> None:
         service.deliver._store = LostDatabase(service.database)
@@ -158,10 +162,9 @@ def test_a_database_that_goes_away_postpones_and_ends_nothing_that_is_under_way(
             assert sorted(receiver.ids) == sorted(ids), "nothing was ended on its way"
             succeeded = await service.log(endpoint, DeliveryStatus.SUCCEEDED)
             assert len(succeeded) == 5, "all but the one whose result was lost"
-            logged = capsys.readouterr()
-            text = logged.out + logged.err
-            assert "webhook_postponed" in text
-            assert "webhook_failed" not in text
+            said = [call.args[0] for call in logged.calls]
+            assert "webhook_postponed" in said
+            assert "webhook_failed" not in said
 
     run(scenario())
 
