@@ -14,21 +14,21 @@ import msgspec
 import uvloop
 from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table
 
+from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency_sql import keep_answers
+from countersign.access.key import Principal
+from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.initials import check_initials
+from countersign.acknowledgments.model import Receipt
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
-from countersign.domain.acknowledgment import Receipt
-from countersign.domain.event import EventType, NewEvent
-from countersign.domain.idempotency import IdempotencyEntry
-from countersign.domain.initials import check_initials
-from countersign.domain.instant import from_ns
-from countersign.domain.key import Principal
-from countersign.domain.notice import NoticeVersion
-from countersign.http.server import serve
+from countersign.db.bulk import BulkInsert
+from countersign.events.model import EventType, NewEvent
+from countersign.events.sql import write_events
 from countersign.ids import ACKNOWLEDGMENT, timed_id
-from countersign.services.acknowledge import Submission
-from countersign.storage.bulk import BulkInsert
-from countersign.storage.events import write_events
-from countersign.storage.idempotency import keep_answers
+from countersign.instant import from_ns
+from countersign.notices.model import NoticeVersion
+from countersign.server.server import serve
 
 _TABLE: Final = Table(
     "bare_acknowledgments",

@@ -26,11 +26,11 @@ from bench.options import LASTING
 from bench.plan import NOTICE_ID, OPERATIONS, Call, Endpoint, Operation
 from bench.rounds import say
 from bench.servers import ZIP, Installation, install, prepare, serve
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.acknowledgments.acknowledge import Submission
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
-from countersign.services.acknowledge import Submission
+from countersign.mode import Mode
 
 CONNECTIONS: Final = 32
 TARGET: Final = 0.7

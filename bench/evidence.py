@@ -27,22 +27,22 @@ from bench.plan import OPERATIONS
 from bench.processes import Child
 from bench.rounds import say
 from bench.servers import Installation, install, prepare, serve
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import SystemClock, initialise, open_deployment
 from countersign.config import load_settings
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
-from countersign.domain.origin import Origin
+from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.evidence.entry import log_entry
 from countersign.evidence.note import Signer
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.tiles import GrowingTree
 from countersign.evidence.tree import leaf_hash
 from countersign.evidence.verification import verify_file
-from countersign.services.acknowledge import Submission
-from countersign.storage.engine import Purpose, database_url, open_engine
-from countersign.storage.heads import HeadFiles
-from countersign.storage.log import _inclusion
-from countersign.storage.sequencer import Sequencer, Waiting
+from countersign.log.head_files import HeadFiles
+from countersign.log.sequencer import Sequencer, Waiting
+from countersign.log.sql import _inclusion
+from countersign.mode import Mode
 
 BATCH: Final = 10_000
 SMALL: Final = 10_000

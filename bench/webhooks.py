@@ -32,9 +32,9 @@ from bench.rounds import say
 from bench.servers import Installation, install, prepare, serve
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
-from countersign.domain.event import EventType, NewEvent
-from countersign.domain.mode import Mode
-from countersign.storage.events import write_events
+from countersign.events.model import EventType, NewEvent
+from countersign.events.sql import write_events
+from countersign.mode import Mode
 
 CONNECTIONS: Final = 32
 PATIENCE_SECONDS: Final = 120

@@ -21,16 +21,16 @@ from typing import Any
 
 import msgspec
 
-from countersign.domain.acknowledgment import NewAcknowledgment
-from countersign.domain.key import KeyKind, Principal
-from countersign.domain.mode import Mode
-from countersign.domain.notice import NoticeContent, NoticeVersion, notice_digest, published_bytes
-from countersign.domain.origin import Origin, Source
-from countersign.domain.test_clock import REAL_TIME, TestClock
-from countersign.services.acknowledge import Acknowledge, Submission
-from countersign.services.records import SEAL_ENTROPY
-from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.services.vault import DataKey
+from countersign.access.key import KeyKind, Principal
+from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.acknowledgments.acknowledge import Acknowledge, Submission
+from countersign.acknowledgments.model import NewAcknowledgment
+from countersign.acknowledgments.origin import Origin, Source
+from countersign.log.append_record import SEAL_ENTROPY
+from countersign.mode import Mode
+from countersign.notices.model import NoticeContent, NoticeVersion, notice_digest, published_bytes
+from countersign.vault.vault import DataKey
 
 ROOT = Path(__file__).parent / "record"
 _KEY = DataKey(bytes(16), bytes(32))

@@ -1,6 +1,6 @@
 """`python -m countersign` is the `countersign` command."""
 
-from countersign.cli import main
+from countersign.root import main
 
 if __name__ == "__main__":
     main()

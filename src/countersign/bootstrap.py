@@ -17,10 +17,50 @@ from pathlib import Path
 from typing import Final
 
 from countersign import notices as shipped_notices
+from countersign.access import accounts_sql as accounts_store
+from countersign.access.audit import Audit
+from countersign.access.audit_sql import AuditLog
+from countersign.access.authenticate import Authenticate
+from countersign.access.idempotency import Idempotency
+from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.access.manage_accounts import Accounts, Keys
+from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.access.test_clocks import ManageTestClock, TestClocks
+from countersign.acknowledgments.acknowledge import Acknowledge
+from countersign.acknowledgments.certificate import Certificates
+from countersign.acknowledgments.export import ExportAcknowledgments
+from countersign.acknowledgments.find import FindAcknowledgments
+from countersign.acknowledgments.proof import ProveAcknowledgment
+from countersign.acknowledgments.sql import Acknowledgments
+from countersign.buyers.admin import OperateBuyers
+from countersign.buyers.admin_sql import OperatedBuyers
+from countersign.buyers.evaluate_session import JudgeSession
+from countersign.buyers.expire import ExpireBuyers
+from countersign.buyers.expiry_sql import Expiries
+from countersign.buyers.poll_sessions import SettleSessions
+from countersign.buyers.rules import VerificationRules
+from countersign.buyers.sandbox_faults import SandboxFaults
+from countersign.buyers.sandbox_provider import Sandbox
+from countersign.buyers.sessions_sql import PendingSessions
+from countersign.buyers.settings import ManageVerification
+from countersign.buyers.settings_sql import SettingsOfAccounts
+from countersign.buyers.sql import Buyers
+from countersign.buyers.verifications_sql import LiveVerifications
+from countersign.buyers.verify import BuyerStatusQuery, VerifyBuyer
+from countersign.buyers.watch_verifications import WatchVerifications
+from countersign.clearances.clear import ClearOrder
+from countersign.clearances.fulfil import FulfilOrder
+from countersign.clearances.fulfilments_sql import Fulfilments
+from countersign.clearances.keys import ClearanceKeys
+from countersign.clearances.keys_sql import ClearanceKeyRows, ClearanceSettings
+from countersign.clearances.settings import ManageClearances
+from countersign.clearances.sql import Clearances
+from countersign.clearances.token import ClearanceToken
 from countersign.config import Settings
-from countersign.domain.event import EventIds
-from countersign.domain.notice_file import NOTICE_BYTES_MAX
-from countersign.domain.verification_rules import VerificationRules
+from countersign.db import schema
+from countersign.db.database import Database
+from countersign.db.engine import database_url, is_embedded
+from countersign.db.plaintext import PlaintextDisclosures
 from countersign.errors import (
     AnchoringFailed,
     BackupFailed,
@@ -28,104 +68,65 @@ from countersign.errors import (
     InvalidConfiguration,
     WrongSecretKey,
 )
+from countersign.events.model import EventIds
+from countersign.events.read_events import ReadEvents
+from countersign.events.sql import Events
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Witness
+from countersign.identity.registry import IdentityProviders
+from countersign.identity.transport import Reach
+from countersign.log.anchor import AnchorLog
+from countersign.log.anchor_client import AnchorClient
+from countersign.log.append_record import Recorder, seal_plaintext
+from countersign.log.begin import BeginLog
+from countersign.log.check import CheckLog
+from countersign.log.check_records import CheckRecords
+from countersign.log.head_files import HeadFiles
+from countersign.log.integrity_sql import Integrity
+from countersign.log.journal import Journal
+from countersign.log.keys import LogKeys
+from countersign.log.policy import LogPolicy, read_witnesses
+from countersign.log.recover import RecoverLog
+from countersign.log.seal import SealLog
+from countersign.log.sequencer import Sequencer
+from countersign.log.sql import LogRecords
+from countersign.notices.notice_file import NOTICE_BYTES_MAX
+from countersign.notices.publish import Publication, PublishNotices
+from countersign.notices.registry import Registry
+from countersign.notices.sql import Notices
+from countersign.operations import backup as backups
+from countersign.operations import housekeeping_sql as housekeeping_store
+from countersign.operations import serving_role
+from countersign.operations.housekeeping import Housekeeping
+from countersign.operations.readiness import Readiness
 from countersign.ports import Clock, Entropy
-from countersign.providers.address_guard import AddressGuard
-from countersign.providers.anchoring import AnchorClient
-from countersign.providers.identity.registry import IdentityProviders
-from countersign.providers.identity.transport import Reach
-from countersign.providers.key_encryption import (
+from countersign.privacy.erase import Erase, EvidenceRetention
+from countersign.privacy.finish_restore import FinishRestore
+from countersign.privacy.restored_sql import RestoredRecords
+from countersign.privacy.sql import Erasures
+from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
+from countersign.sandbox.sql import SandboxRows
+from countersign.services.conformance import RunConformance
+from countersign.services.conformance_watch import WatchVendors
+from countersign.services.conformance_webhooks import ProbeWebhooks
+from countersign.storage.conformance import ConformanceRuns
+from countersign.vault.data_keys_sql import DataKeys
+from countersign.vault.key_encryption import (
     KEY_BYTES,
     KeyRing,
     key_source,
     key_text,
 )
-from countersign.providers.key_file import KeyFile, key_file, loose_mode, write_key_file
-from countersign.providers.sandbox import Sandbox
-from countersign.providers.webhook_sender import WebhookSender
-from countersign.services.accounts import Accounts, Keys
-from countersign.services.acknowledge import Acknowledge
-from countersign.services.anchor import AnchorLog
-from countersign.services.authenticate import Authenticate
-from countersign.services.begin_log import BeginLog
-from countersign.services.certificate import Certificates
-from countersign.services.check_log import CheckLog
-from countersign.services.check_records import CheckRecords
-from countersign.services.clear_order import ClearOrder
-from countersign.services.clearance_keys import ClearanceKeys
-from countersign.services.clearance_settings import ManageClearances
-from countersign.services.clearance_token import ClearanceToken
-from countersign.services.conformance import RunConformance
-from countersign.services.conformance_watch import WatchVendors
-from countersign.services.conformance_webhooks import ProbeWebhooks
-from countersign.services.deliver_webhooks import DeliverWebhooks
-from countersign.services.erase import Erase, EvidenceRetention
-from countersign.services.events import ReadEvents
-from countersign.services.expire_buyers import ExpireBuyers
-from countersign.services.export import ExportAcknowledgments
-from countersign.services.find_acknowledgments import FindAcknowledgments
-from countersign.services.finish_restore import FinishRestore
-from countersign.services.fulfil_order import FulfilOrder
-from countersign.services.housekeeping import Housekeeping
-from countersign.services.idempotency import Idempotency
-from countersign.services.judge_session import JudgeSession
-from countersign.services.log_keys import LogKeys
-from countersign.services.log_policy import LogPolicy, read_witnesses
-from countersign.services.operate_buyers import OperateBuyers
-from countersign.services.operators import Audit
-from countersign.services.prove import ProveAcknowledgment
-from countersign.services.publish_notices import Publication, PublishNotices
-from countersign.services.readiness import Readiness
-from countersign.services.records import Recorder, seal_plaintext
-from countersign.services.recover_log import RecoverLog
-from countersign.services.registry import Registry
-from countersign.services.rotate_key import RotateKeyEncryption
-from countersign.services.sandbox_faults import SandboxFaults
-from countersign.services.seal_log import SealLog
-from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.services.settle_sessions import SettleSessions
-from countersign.services.test_clocks import ManageTestClock, TestClocks
-from countersign.services.test_helpers import MoveBuyer, TriggerEvent
-from countersign.services.vault import Vault
-from countersign.services.verification_settings import ManageVerification
-from countersign.services.verify_buyer import BuyerStatusQuery, VerifyBuyer
-from countersign.services.watch_verifications import WatchVerifications
-from countersign.services.webhook_endpoints import WebhookEndpoints
-from countersign.services.webhook_secrets import WebhookSecrets
-from countersign.storage import accounts as accounts_store
-from countersign.storage import backup as backups
-from countersign.storage import housekeeping as housekeeping_store
-from countersign.storage import schema, serving_role
-from countersign.storage import webhooks as webhooks_store
-from countersign.storage.acknowledgments import Acknowledgments
-from countersign.storage.audit import AuditLog
-from countersign.storage.buyers import Buyers
-from countersign.storage.clearance_keys import ClearanceKeyRows, ClearanceSettings
-from countersign.storage.clearances import Clearances
-from countersign.storage.conformance import ConformanceRuns
-from countersign.storage.data_keys import DataKeys
-from countersign.storage.database import Database
-from countersign.storage.deliveries import Deliveries
-from countersign.storage.engine import database_url, is_embedded
-from countersign.storage.erasure import Erasures
-from countersign.storage.events import Events
-from countersign.storage.expiries import Expiries
-from countersign.storage.fulfilments import Fulfilments
-from countersign.storage.heads import HeadFiles
-from countersign.storage.idempotency import IdempotencyKeys
-from countersign.storage.integrity import Integrity
-from countersign.storage.journal import Journal
-from countersign.storage.live_verifications import LiveVerifications
-from countersign.storage.log import LogRecords
-from countersign.storage.notices import Notices
-from countersign.storage.operated_buyers import OperatedBuyers
-from countersign.storage.pending_sessions import PendingSessions
-from countersign.storage.plaintext import PlaintextDisclosures
-from countersign.storage.restored import RestoredRecords
-from countersign.storage.sandbox import SandboxRows
-from countersign.storage.sequencer import Sequencer
-from countersign.storage.verification_settings import SettingsOfAccounts
+from countersign.vault.key_file import KeyFile, key_file, loose_mode, write_key_file
+from countersign.vault.rotate_key import RotateKeyEncryption
+from countersign.vault.vault import Vault
+from countersign.webhooks import sql as webhooks_store
+from countersign.webhooks.address_guard import AddressGuard
+from countersign.webhooks.deliver import DeliverWebhooks
+from countersign.webhooks.deliveries_sql import Deliveries
+from countersign.webhooks.endpoints import WebhookEndpoints
+from countersign.webhooks.secrets import WebhookSecrets
+from countersign.webhooks.sender import WebhookSender
 
 _CHECK_VALUE: Final = "secret_check"
 _VAULT_VALUE: Final = "vault"
@@ -246,7 +247,7 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
         InvalidConfiguration: the data directory or a key file in it cannot be made.
         DatabasePermissionDenied: there is something to make, and the role may not.
         WrongSecretKey: the database was initialised with another secret, or the file is gone.
-        SchemaMismatch, StorageUnavailable, UnsupportedSqlite: see `storage.schema`.
+        SchemaMismatch, StorageUnavailable, UnsupportedSqlite: see `db.schema`.
         NoticeVersionConflict: a shipped notice has changed.
     """
     try:
@@ -607,7 +608,7 @@ def _anchor_log(
     check: Callable[[bytes, bytes], str] = _no_check
     if settings.timestamp_urls:
         try:
-            from countersign.providers import timestamps  # noqa: PLC0415 - an optional extra
+            from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
         except ImportError as error:
             msg = (
                 "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not "
@@ -630,7 +631,7 @@ def _anchor_log(
 def _stamped_at(token: bytes) -> datetime | None:
     """The time that a stored RFC 3161 response states; None without the package that reads it."""
     try:
-        from countersign.providers import timestamps  # noqa: PLC0415 - an optional extra
+        from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
     except ImportError:
         return None
     return timestamps.stamped_at(token)
@@ -660,7 +661,7 @@ def _reach(settings: Settings) -> Reach:
 
 
 def back_up_deployment(settings: Settings, target: Path, shred_keys: Path | None) -> None:
-    """Write a backup of the embedded database. See `storage.backup.back_up`."""
+    """Write a backup of the embedded database. See `operations.backup.back_up`."""
     url = database_url(settings.database_url, settings.data_dir)
     backups.back_up(url, target, shred_keys, SystemClock.time_ns())
 
@@ -668,7 +669,7 @@ def back_up_deployment(settings: Settings, target: Path, shred_keys: Path | None
 def restore_deployment(
     settings: Settings, source: Path, shred_keys: Path | None
 ) -> backups.Restored:
-    """Make the embedded database from a backup. See `storage.backup.restore`."""
+    """Make the embedded database from a backup. See `operations.backup.restore`."""
     url = database_url(settings.database_url, settings.data_dir)
     if not is_embedded(url):
         msg = (
@@ -738,7 +739,7 @@ def check_serving_role(settings: Settings) -> None:
 
 
 def serving_role_grants(role: str) -> list[str]:
-    """The statements that let a role of PostgreSQL serve. See `storage.serving_role`."""
+    """The statements that let a role of PostgreSQL serve. See `operations.serving_role`."""
     return serving_role.grants(role)
 
 

@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from countersign.domain.host import is_loopback, is_wildcard
-from countersign.domain.origin import Network
-from countersign.domain.verification_rules import AGE_MAX, AGE_MIN, VALIDITY_DAYS_MAX
+from countersign.acknowledgments.origin import Network
+from countersign.buyers.rules import AGE_MAX, AGE_MIN, VALIDITY_DAYS_MAX
 from countersign.errors import InvalidConfiguration
+from countersign.host import is_loopback, is_wildcard
 
 PREFIX: Final = "COUNTERSIGN_"
 FILE_VARIABLE: Final = "COUNTERSIGN_CONFIG"

@@ -9,45 +9,20 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, TypeAlias, TypeVar
 
-from countersign.domain.account import Account
-from countersign.domain.acknowledgment import (
+from countersign.access.account import Account
+from countersign.access.audit_entry import AuditEntry
+from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.key import ApiKey
+from countersign.access.sandbox_state import FaultPlan, NewMove, SandboxState
+from countersign.access.test_clock import TestClock
+from countersign.acknowledgments.model import (
     AcknowledgmentQuery,
     NewAcknowledgment,
     StoredAcknowledgment,
 )
-from countersign.domain.audit import AuditEntry
-from countersign.domain.buyer import Attempt, Buyer
-from countersign.domain.clearance import (
-    Circumstances,
-    Clearance,
-    ClearanceRules,
-    Judgement,
-    Question,
-    SettledOrder,
-    WrittenClearance,
-)
-from countersign.domain.clearance_key import ClearanceKey
-from countersign.domain.conformance import Observation, Provocation, Run
-from countersign.domain.data_key import WrappedKey
-from countersign.domain.erasure import Erasable, ErasableBuyer, Hold, OldEvidence, RecordErasure
-from countersign.domain.event import Event, EventQuery, NewEvent
-from countersign.domain.fulfilment import (
-    ClearanceQuery,
-    FulfilmentReceipt,
-    NewFulfilment,
-    StoredClearance,
-)
-from countersign.domain.idempotency import IdempotencyEntry
-from countersign.domain.identity import ProviderResult, WebhookHint
-from countersign.domain.integrity import NoticeRow, RecordRow
-from countersign.domain.key import ApiKey
-from countersign.domain.log import Anchor, Guarded, Log, LogKey, Queue, StoredCheckpoint
-from countersign.domain.mode import Mode
-from countersign.domain.notice import NoticeEvent, PublishedVersion
-from countersign.domain.record import DisclosuresRow, KeylessRecord, NewRecord, Sealed
-from countersign.domain.sandbox import FaultPlan, NewMove, SandboxState
-from countersign.domain.test_clock import TestClock
-from countersign.domain.verification import (
+from countersign.buyers.model import Attempt, Buyer
+from countersign.buyers.rules import VerificationSettings
+from countersign.buyers.verification import (
     AskedSession,
     Known,
     LiveVerification,
@@ -56,8 +31,36 @@ from countersign.domain.verification import (
     Resolution,
     StoredEvidence,
 )
-from countersign.domain.verification_rules import VerificationSettings
-from countersign.domain.webhook import (
+from countersign.clearances.fulfilment import (
+    ClearanceQuery,
+    FulfilmentReceipt,
+    NewFulfilment,
+    StoredClearance,
+)
+from countersign.clearances.key import ClearanceKey
+from countersign.clearances.model import (
+    Circumstances,
+    Clearance,
+    ClearanceRules,
+    Judgement,
+    Question,
+    SettledOrder,
+    WrittenClearance,
+)
+from countersign.domain.conformance import Observation, Provocation, Run
+from countersign.events.model import Event, EventQuery, NewEvent
+from countersign.evidence.note import Signer
+from countersign.evidence.tiles import TileId
+from countersign.evidence.trust import Policy
+from countersign.identity.model import ProviderResult, WebhookHint
+from countersign.log.integrity import NoticeRow, RecordRow
+from countersign.log.model import Anchor, Guarded, Log, LogKey, Queue, StoredCheckpoint
+from countersign.log.record import DisclosuresRow, KeylessRecord, NewRecord, Sealed
+from countersign.mode import Mode
+from countersign.notices.model import NoticeEvent, PublishedVersion
+from countersign.privacy.model import Erasable, ErasableBuyer, Hold, OldEvidence, RecordErasure
+from countersign.vault.data_key import WrappedKey
+from countersign.webhooks.model import (
     Claimed,
     Delivery,
     DeliveryQuery,
@@ -70,9 +73,6 @@ from countersign.domain.webhook import (
     WebhookEndpoint,
     WebhookSecret,
 )
-from countersign.evidence.note import Signer
-from countersign.evidence.tiles import TileId
-from countersign.evidence.trust import Policy
 
 T = TypeVar("T")
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
+from countersign.acknowledgments.certificate import CertificateFacts
 from countersign.evidence.canonical import canonical_json
 from countersign.evidence.record import (
     Draft,
@@ -16,7 +17,6 @@ from countersign.evidence.record import (
     entropy_needed,
     make_records,
 )
-from countersign.services.certificate import CertificateFacts
 
 ACK_ID: Final = "ack_01m7xdxbmvex7t29vh2x05yyyq"
 PROOF: Final = b"c2sp.org/tlog-proof@v1\nindex 41\n\nlog.example/v1/log/live/1\n42\nAAAA\n"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from countersign.acknowledgments.certificate import make_certificate
+from countersign.acknowledgments.certificate_facts import CertificateFacts, Review
+from countersign.acknowledgments.compare_certificate import compare_certificate, readme
 from countersign.evidence.bundle import GUIDE
 from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError
-from countersign.services.certificate import make_certificate
-from countersign.services.certificate_facts import CertificateFacts, Review
-from countersign.services.compare_certificate import compare_certificate, readme
 from tests.certificate.facts import notice_bytes
 from tests.offline import builder
 from tests.support.service import Deployment

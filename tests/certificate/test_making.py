@@ -10,19 +10,19 @@ from hashlib import sha256
 
 import pytest
 
-from countersign.errors import Overloaded
-from countersign.services import certificate
-from countersign.services.certificate import (
+from countersign.acknowledgments import certificate
+from countersign.acknowledgments.certificate import (
     WAITING_MAX,
     CertificateFacts,
     Certificates,
     make_certificate,
 )
+from countersign.errors import Overloaded
 from tests.certificate.facts import made_facts
 
 ELSEWHERE = """
 from hashlib import sha256
-from countersign.services.certificate import make_certificate
+from countersign.acknowledgments.certificate import make_certificate
 from tests.certificate.facts import made_facts
 print(sha256(make_certificate(made_facts())).hexdigest())
 """

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from countersign.services.certificate import make_certificate
-from countersign.services.certificate_facts import Review
+from countersign.acknowledgments.certificate import make_certificate
+from countersign.acknowledgments.certificate_facts import Review
 from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
 

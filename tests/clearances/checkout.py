@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 
 from countersign import bootstrap
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.acknowledgments.acknowledge import Submission
 from countersign.config import load_settings
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
-from countersign.services.acknowledge import Submission
+from countersign.mode import Mode
 from tests.clearances.desk import NOBODY, MovingClock
 from tests.http.backstage import Operator, Vendor, notice_file
 from tests.http.calls import SHIPPED_NOTICE, acknowledge, verify

@@ -15,25 +15,25 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from countersign import bootstrap
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.access.secrets import DeploymentSecret
+from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.origin import Origin
+from countersign.buyers.evaluate_session import proved_zip_index
+from countersign.buyers.facts import Facts
+from countersign.buyers.model import Buyer, BuyerStatus, Proof
+from countersign.buyers.rules import VerificationRules
+from countersign.buyers.sql import write_buyer
+from countersign.buyers.verify import VerificationRequest
+from countersign.clearances.fulfilment import Fulfilment, FulfilmentReceipt
+from countersign.clearances.model import Clearance, ClearanceRules, Order
 from countersign.config import load_settings
-from countersign.domain.buyer import Buyer, BuyerStatus, Proof
-from countersign.domain.clearance import Clearance, ClearanceRules, Order
-from countersign.domain.erasure import ErasureReason
-from countersign.domain.facts import Facts
-from countersign.domain.fulfilment import Fulfilment, FulfilmentReceipt
-from countersign.domain.identity import Source, Tri
-from countersign.domain.instant import to_ms
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
-from countersign.domain.origin import Origin
-from countersign.domain.verification_rules import VerificationRules
+from countersign.db.batching import each
+from countersign.identity.model import Source, Tri
 from countersign.ids import BUYER, base32
-from countersign.services.acknowledge import Submission
-from countersign.services.judge_session import proved_zip_index
-from countersign.services.secrets import DeploymentSecret
-from countersign.services.verify_buyer import VerificationRequest
-from countersign.storage.batching import each
-from countersign.storage.buyers import write_buyer
+from countersign.instant import to_ms
+from countersign.mode import Mode
+from countersign.privacy.model import ErasureReason
 
 T = TypeVar("T")
 

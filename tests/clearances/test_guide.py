@@ -9,10 +9,10 @@ from typing import Any, Final
 import pytest
 from cryptography.exceptions import InvalidSignature
 
-from countersign.domain.clearance import ClearanceReason, ClearanceRules
-from countersign.domain.key import Principal
-from countersign.domain.mode import Mode
+from countersign.access.key import Principal
+from countersign.clearances.model import ClearanceReason, ClearanceRules
 from countersign.http.schemas import ClearanceRequest, FulfilmentRequest
+from countersign.mode import Mode
 from tests.clearances.checkout import SESSION, ZIP, Checkout
 from tests.clearances.desk import Desk, order
 from tests.clearances.test_tokens import JWKS, checked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from countersign.domain.clearance import ClearanceRules
-from countersign.domain.mode import Mode
+from countersign.clearances.model import ClearanceRules
+from countersign.mode import Mode
 from tests.clearances.desk import Desk, order
 from tests.http.backstage import notice_file
 

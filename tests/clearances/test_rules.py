@@ -24,10 +24,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from countersign.domain.clearance import ClearanceRules
-from countersign.domain.key import Principal
-from countersign.domain.mode import Mode
+from countersign.access.key import Principal
+from countersign.clearances.model import ClearanceRules
 from countersign.errors import ClearanceClosed, RateLimited
+from countersign.mode import Mode
 from tests.clearances.desk import Desk, order
 from tests.clearances.restated import Asked, Initialed, Person, Shop, Text, World
 from tests.http.backstage import notice_file

@@ -13,9 +13,9 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from countersign.domain.clearance import LIFETIME_MAX
-from countersign.domain.mode import Mode
+from countersign.clearances.model import LIFETIME_MAX
 from countersign.errors import InvalidArgument, UnknownKey
+from countersign.mode import Mode
 from tests.clearances.checkout import SESSION, Checkout
 from tests.clearances.desk import Desk, order
 from tests.http.backstage import notice_file

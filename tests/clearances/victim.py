@@ -16,11 +16,11 @@ from typing import Final
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
+from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.bootstrap import open_deployment
+from countersign.clearances.fulfilment import Fulfilment
 from countersign.config import load_settings
-from countersign.domain.fulfilment import Fulfilment
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
+from countersign.mode import Mode
 from tests.clearances.desk import order
 
 SESSION: Final = "cs_1"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import open_deployment
+from countersign.buyers.verify import VerificationRequest
 from countersign.config import load_settings
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
-from countersign.domain.origin import Origin
-from countersign.services.acknowledge import Submission
-from countersign.services.verify_buyer import VerificationRequest
+from countersign.mode import Mode
 from tests.cli.conftest import Bench
 
 NOBODY = Origin(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx2
 
-from countersign.domain.key import well_formed
+from countersign.access.key import well_formed
 from tests.cli.conftest import Bench
 from tests.cli.serving import running, wait_for
 from tests.support.service import free_port

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
-from countersign.cli import main
-from countersign.domain.identity import Source
-from countersign.domain.instant import rfc3339
-from countersign.domain.verification_rules import PROOFS
+from countersign.buyers.rules import PROOFS
+from countersign.identity.model import Source
+from countersign.instant import rfc3339
+from countersign.root import main
 from countersign.simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_sandbox_buyer

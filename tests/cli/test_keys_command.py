@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.domain.key import VENDOR_SCOPES, Scope, well_formed
+from countersign.access.key import VENDOR_SCOPES, Scope, well_formed
 from tests.cli.conftest import Bench
 
 

@@ -7,7 +7,7 @@ import uvicorn
 
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
-from countersign.http.app import App
+from countersign.server.app import App
 
 
 async def main(port: int) -> None:

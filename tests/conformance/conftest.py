@@ -12,9 +12,9 @@ import pytest
 
 from countersign import bootstrap
 from countersign.domain.conformance import Finding, Report, Verdict
-from countersign.domain.event import EventType
-from countersign.domain.mode import Mode
-from countersign.domain.webhook import EndpointChanges
+from countersign.events.model import EventType
+from countersign.mode import Mode
+from countersign.webhooks.model import EndpointChanges
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving
 from tests.http.backstage import Operator
 from tests.support import postgres

@@ -6,7 +6,7 @@ import re
 
 from countersign.domain.conformance import RETRY_AFTER_SECONDS, STEPS
 from countersign.domain.conformance_catalogue import JUDGED
-from countersign.http.guides import read_guides
+from countersign.server.guides import read_guides
 from tests.docs.markdown import ROOT, read
 
 PAGE = read(ROOT / "docs" / "conformance.md")

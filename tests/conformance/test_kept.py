@@ -7,15 +7,16 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, func, select
 
+from countersign.access import accounts_sql as accounts
+from countersign.db.batching import each
+from countersign.db.database import Database
+from countersign.db.tables import conformance_observations, conformance_runs
 from countersign.domain.conformance import KEPT, Observation, Run
-from countersign.domain.instant import from_ns
 from countersign.ids import CONFORMANCE_RUN, OBSERVATION, timed_id
-from countersign.services.housekeeping import Housekeeping
-from countersign.storage import accounts, housekeeping
-from countersign.storage.batching import each
+from countersign.instant import from_ns
+from countersign.operations import housekeeping_sql as housekeeping
+from countersign.operations.housekeeping import Housekeeping
 from countersign.storage.conformance import ConformanceRuns
-from countersign.storage.database import Database
-from countersign.storage.tables import conformance_observations, conformance_runs
 from tests.storage import items
 from tests.storage.conftest import (
     Run as RunLoop,

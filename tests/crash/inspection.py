@@ -11,10 +11,9 @@ from typing import Any
 
 from sqlalchemy import Row, Table, select
 
-from countersign.evidence.disclosure import b64url
-from countersign.services.secrets import DeploymentSecret
-from countersign.storage.engine import Purpose, database_url, open_engine
-from countersign.storage.tables import (
+from countersign.access.secrets import DeploymentSecret
+from countersign.db.engine import Purpose, database_url, open_engine
+from countersign.db.tables import (
     buyers,
     data_keys,
     disclosures,
@@ -26,6 +25,7 @@ from countersign.storage.tables import (
     verifications,
     zip_attempts,
 )
+from countersign.evidence.disclosure import b64url
 from tests.support.service import Deployment
 from tests.support.vault import StoredVault
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from countersign.cli import main as command_line
 from countersign.config import PREFIX, SETTINGS
+from countersign.root import main as command_line
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = DOCS / "cli.md"

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.domain.reason import Reason
+from countersign.buyers.sandbox_provider import SCRIPT
 from countersign.errors import CountersignError, Refusal
 from countersign.http.errors import STATUS
-from countersign.providers.sandbox import SCRIPT
+from countersign.reason import Reason
 from tests.docs.markdown import ROOT, every_page, read
 
 INTEGRATE = read(ROOT / "docs" / "integrate.md")

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from countersign.cli import main as command_line
 from countersign.config import FILE_VARIABLE, PREFIX, SETTINGS, Setting, load_settings
+from countersign.root import main as command_line
 from tests.docs import generated
 from tests.docs.markdown import ROOT, Block, every_page, read
 

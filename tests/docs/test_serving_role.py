@@ -13,10 +13,10 @@ import httpx2
 import psycopg
 import pytest
 
-from countersign.domain.instant import rfc3339
+from countersign.db.tables import PROTECTED, metadata
+from countersign.instant import rfc3339
+from countersign.operations.serving_role import RIGHTS
 from countersign.simulators.protocol import Session
-from countersign.storage.serving_role import RIGHTS
-from countersign.storage.tables import PROTECTED, metadata
 from tests.cli.serving import running, wait_for
 from tests.docs.markdown import ROOT, read
 from tests.sandbox import calls

@@ -13,7 +13,7 @@ import pytest
 
 from countersign import errors
 from countersign.errors import CountersignError
-from countersign.http.guides import read_guides
+from countersign.server.guides import read_guides
 from tests.docs.markdown import ROOT, read
 
 BANNED: Final = re.compile(

@@ -16,8 +16,8 @@ from countersign.evidence.policy import parse_policy
 from countersign.evidence.tiles import parse_entry_bundle
 from countersign.evidence.tree import leaf_hash
 from countersign.evidence.verification import STEPS, verify_file
+from countersign.log.timestamps import timestamp_check
 from countersign.offline import verify as offline
-from countersign.providers.timestamps import timestamp_check
 from tests.evidence import rfc6962_reference as rfc
 
 LOG = Path(__file__).parents[2] / "spec" / "vectors" / "log"

@@ -22,11 +22,11 @@ import httpx2
 from sqlalchemy import Connection, text
 
 from countersign import bootstrap
+from countersign.access.key import Scope
 from countersign.config import load_settings
-from countersign.domain.key import Scope
-from countersign.domain.mode import Mode
-from countersign.services.registry import STALENESS_SECONDS
-from countersign.storage.engine import Purpose, database_url, open_engine
+from countersign.db.engine import Purpose, database_url, open_engine
+from countersign.mode import Mode
+from countersign.notices.registry import STALENESS_SECONDS
 from tests.support import postgres
 from tests.support.service import Deployment, Server
 

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 
-from countersign.domain.key import Scope
+from countersign.access.key import Scope
 from countersign.errors import Forbidden, InvalidApiKey, Retryable, Unauthorized
 from countersign.http.errors import STATUS
 from tests.http import wire

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from countersign.bootstrap import Deployment
-from countersign.domain.event import KEPT
-from countersign.domain.instant import rfc3339
-from countersign.domain.mode import Mode
+from countersign.events.model import KEPT
+from countersign.instant import rfc3339
+from countersign.mode import Mode
 from tests.http.failures import ODD_IDS, VERIFY, Caller, Failure, make_caller
 from tests.support.providers import Playing, playing
 from tests.verification.live import configure

@@ -7,7 +7,7 @@ import re
 import httpx2
 import pytest
 
-from countersign.domain.key import Scope
+from countersign.access.key import Scope
 from tests.http.backstage import Vendor, make_client, notice_file
 from tests.http.calls import (
     SHIPPED_NOTICE,

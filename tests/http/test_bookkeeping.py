@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.storage.engine import sqlite_module
+from countersign.db.engine import sqlite_module
 from tests.support.service import Deployment, running_server
 
 

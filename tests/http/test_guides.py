@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from countersign.http.guides import images, read_guides
+from countersign.server.guides import images, read_guides
 from tests.conftest import find_chromium
 from tests.docs.markdown import ROOT, read
 from tests.offline.test_verify_html import FLAGS

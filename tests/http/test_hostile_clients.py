@@ -17,10 +17,10 @@ from tests.support.service import Deployment, free_port
 
 CONNECTIONS: Final = 20
 _SERVE: Final = f"""
-import countersign.http.server as server
+import countersign.server.server as server
 server._CONNECTIONS_MAX = {CONNECTIONS}
 server._UNREAD_MILLISECONDS_MAX = 500
-from countersign.cli import main
+from countersign.root import main
 main(["serve"])
 """
 _ASK: Final = b"GET /docs HTTP/1.1\r\nHost: x\r\n\r\n" * 400

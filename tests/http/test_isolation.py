@@ -11,9 +11,9 @@ import httpx2
 import pytest
 from sqlalchemy import insert
 
-from countersign.http.app import route_table
+from countersign.db.tables import buyers
 from countersign.ids import BUYER, timed_id
-from countersign.storage.tables import buyers
+from countersign.server.app import route_table
 from tests.http.backstage import make_client
 from tests.http.calls import acknowledge, refusal, verify
 from tests.http.conftest import LIVE_NOTICE, Configured

@@ -11,10 +11,10 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from countersign.domain.key import ENTROPY_BYTES, KeyKind, Scope, compose_key
-from countersign.domain.mode import Mode
-from countersign.http.app import route_table
-from countersign.http.routes import Route
+from countersign.access.key import ENTROPY_BYTES, KeyKind, Scope, compose_key
+from countersign.mode import Mode
+from countersign.server.app import route_table
+from countersign.server.routes import Route
 from tests.http import wire
 from tests.http.backstage import Operator, Vendor, make_client
 from tests.http.calls import SHIPPED_NOTICE, message, refusal

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from countersign.http.app import route_table
+from countersign.server.app import route_table
 from tests.http import wire
 from tests.http.backstage import Vendor, make_client
 from tests.http.calls import SHIPPED_NOTICE, message, refusal

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from prometheus_client import CollectorRegistry
 
-from countersign.http.metrics import serve_metrics
+from countersign.server.metrics import serve_metrics
 from tests.cli.serving import wait_until
 from tests.support.service import Deployment, Server, free_port, running_server
 

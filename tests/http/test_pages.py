@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 import httpx2
 import pytest
 
-from countersign.http.app import route_table
 from countersign.http.errors import STATUS
+from countersign.server.app import route_table
 from tests.http.backstage import make_client
 from tests.http.calls import refusal
 from tests.http.conftest import PUBLIC_URL, SECURITY_CONTACT, Configured

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from countersign.providers.identity.fingerprint import fingerprints
-from countersign.providers.identity.transport import ProviderHttp, ProviderReply, Reach
+from countersign.identity.fingerprint import fingerprints
+from countersign.identity.transport import ProviderHttp, ProviderReply, Reach
 
 NOW: Final = 1_794_949_200.0
 """2026-11-17T17:00:00Z."""

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.decision import decide
-from countersign.domain.identity import Check, Outcome, ProviderResult, Source, Tri
-from countersign.domain.instant import from_ns
-from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
-from countersign.providers.identity import didit, didit_translate
-from countersign.providers.identity.didit_translate import translate
-from countersign.providers.identity.reading import evidence_of
+from countersign.buyers.decision import decide
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.identity import didit, didit_translate
+from countersign.identity.didit_translate import translate
+from countersign.identity.model import Check, Outcome, ProviderResult, Source, Tri
+from countersign.identity.reading import evidence_of
+from countersign.instant import from_ns
+from countersign.reason import Reason
 from countersign.simulators import didit as simulated
 from countersign.simulators.protocol import Request, Session, Simulator
 from countersign.simulators.server import serve

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.identity import WebhookHint
 from countersign.errors import WebhookRefused
-from countersign.providers.identity.didit import Credentials, Didit
-from countersign.providers.identity.didit_webhook import (
+from countersign.identity.didit import Credentials, Didit
+from countersign.identity.didit_webhook import (
     CANONICAL_BYTES_MAX,
     CANONICAL_MEMBERS_MAX,
 )
+from countersign.identity.model import WebhookHint
 from countersign.simulators import didit as simulated
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from countersign.domain.issuer import issuer
-from countersign.providers.identity.fingerprint import (
+from countersign.identity.document_country import issuer
+from countersign.identity.fingerprint import (
     ID_CARD,
     LICENCE,
     PASSPORT,

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.decision import decide
-from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
-from countersign.domain.instant import from_ns
-from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
-from countersign.providers.identity import onfido
-from countersign.providers.identity.onfido_output import Mapped, Output
+from countersign.buyers.decision import decide
+from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.identity import onfido
+from countersign.identity.model import Outcome, ProviderResult, Source, Tri
+from countersign.identity.onfido_output import Mapped, Output
+from countersign.instant import from_ns
 from countersign.simulators import onfido as simulated
 from countersign.simulators.document_people import merged
 from countersign.simulators.protocol import Reply, Request, Session

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.identity import WebhookHint
 from countersign.errors import WebhookRefused
-from countersign.providers.identity import onfido
+from countersign.identity import onfido
+from countersign.identity.model import WebhookHint
 from countersign.simulators import onfido as simulated
 from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put
 

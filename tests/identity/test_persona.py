@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.decision import decide
-from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
-from countersign.domain.instant import from_ns
-from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
-from countersign.providers.identity import persona
-from countersign.providers.identity.persona_translate import Asked, translate
-from countersign.providers.identity.reading import evidence_of
-from countersign.providers.identity.transport import ProviderReply
+from countersign.buyers.decision import decide
+from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.identity import persona
+from countersign.identity.model import Outcome, ProviderResult, Source, Tri
+from countersign.identity.persona_translate import Asked, translate
+from countersign.identity.reading import evidence_of
+from countersign.identity.transport import ProviderReply
+from countersign.instant import from_ns
+from countersign.reason import Reason
 from countersign.simulators import persona as simulated
 from countersign.simulators.persona_parts import DECIDED_AFTER_SECONDS
 from countersign.simulators.persona_sketch import session_id

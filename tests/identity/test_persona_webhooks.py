@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.identity import WebhookHint
 from countersign.errors import WebhookRefused
-from countersign.providers.identity import persona
+from countersign.identity import persona
+from countersign.identity.model import WebhookHint
 from countersign.simulators import persona as simulated
 from countersign.simulators.persona_sketch import session_id
 from countersign.simulators.protocol import Webhook

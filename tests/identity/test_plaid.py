@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.decision import decide
-from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
-from countersign.domain.instant import from_ns
-from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
-from countersign.providers.identity import plaid
-from countersign.providers.identity.plaid_translate import Asked, translate
-from countersign.providers.identity.reading import evidence_of
-from countersign.providers.identity.transport import ProviderReply
+from countersign.buyers.decision import decide
+from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.identity import plaid
+from countersign.identity.model import Outcome, ProviderResult, Source, Tri
+from countersign.identity.plaid_translate import Asked, translate
+from countersign.identity.reading import evidence_of
+from countersign.identity.transport import ProviderReply
+from countersign.instant import from_ns
+from countersign.reason import Reason
 from countersign.simulators import plaid as simulated
 from countersign.simulators.document_people import merged
 from countersign.simulators.protocol import Session

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.hashes import SHA256, SHA384
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.domain.identity import Outcome, WebhookHint
 from countersign.errors import ProviderUnavailable, WebhookRefused
-from countersign.providers.identity import plaid
-from countersign.providers.identity.plaid_webhook import (
+from countersign.identity import plaid
+from countersign.identity.model import Outcome, WebhookHint
+from countersign.identity.plaid_webhook import (
     ASKS_MAX,
     ASKS_SECONDS,
     KEY_SECONDS,
@@ -30,7 +30,7 @@ from countersign.providers.identity.plaid_webhook import (
     WebhookKeys,
     read,
 )
-from countersign.providers.identity.transport import ProviderReply, TransportFailure
+from countersign.identity.transport import ProviderReply, TransportFailure
 from countersign.simulators import plaid as simulated
 from countersign.simulators.server import serve
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put, reply

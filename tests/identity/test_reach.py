@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.providers.identity.transport import (
+from countersign.identity.transport import (
     ProviderHttp,
     ProviderRequest,
     Reach,

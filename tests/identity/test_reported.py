@@ -11,10 +11,10 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.domain.identity import Outcome, ProviderResult
-from countersign.providers.identity.reading import evidence_of
-from countersign.providers.identity.registry import PROVIDER_NAMES, IdentityProviders
-from countersign.providers.identity.reported import Reported, reason_word
+from countersign.identity.model import Outcome, ProviderResult
+from countersign.identity.reading import evidence_of
+from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
+from countersign.identity.reported import Reported, reason_word
 from countersign.simulators.registry import SIMULATORS
 from countersign.simulators.server import serve
 from tests.identity.asking import FixedClock, keyed, reply

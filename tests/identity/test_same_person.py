@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.providers.identity.same_person import Holder
+from countersign.identity.same_person import Holder
 
 ADA: Final = Holder(given_name="Ada", family_name="López-Doe", date_of_birth=date(1990, 1, 2))
 HOLDERS: Final = st.builds(

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.decision import decide
-from countersign.domain.identity import Outcome, ProviderResult, Source, Tri
-from countersign.domain.instant import from_ns
-from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
-from countersign.providers.identity import stripe
-from countersign.providers.identity.reading import evidence_of
-from countersign.providers.identity.stripe_translate import Asked, translate
-from countersign.providers.identity.transport import ProviderReply
+from countersign.buyers.decision import decide
+from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.identity import stripe
+from countersign.identity.model import Outcome, ProviderResult, Source, Tri
+from countersign.identity.reading import evidence_of
+from countersign.identity.stripe_translate import Asked, translate
+from countersign.identity.transport import ProviderReply
+from countersign.instant import from_ns
 from countersign.simulators import stripe as simulated
 from countersign.simulators.protocol import Session
 from countersign.simulators.server import serve

@@ -14,9 +14,9 @@ import stripe as sdk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.identity import WebhookHint
 from countersign.errors import WebhookRefused
-from countersign.providers.identity import stripe
+from countersign.identity import stripe
+from countersign.identity.model import WebhookHint
 from countersign.simulators import stripe as simulated
 from countersign.simulators.stripe_sketch import session_id
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put

@@ -12,11 +12,11 @@ from typing import Final
 import httpx2
 import pytest
 
-from countersign.domain.identity import Outcome
-from countersign.providers.identity import stripe, transport
-from countersign.providers.identity.breaker import FAILURES
-from countersign.providers.identity.reported import reason_word
-from countersign.providers.identity.transport import (
+from countersign.identity import stripe, transport
+from countersign.identity.breaker import FAILURES
+from countersign.identity.model import Outcome
+from countersign.identity.reported import reason_word
+from countersign.identity.transport import (
     ProviderHttp,
     ProviderReply,
     ProviderRequest,

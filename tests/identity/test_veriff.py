@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.decision import decide
-from countersign.domain.identity import Outcome, ProviderResult, Source
-from countersign.domain.instant import from_ns
-from countersign.domain.verification_rules import DocumentExpiry, VerificationRules
-from countersign.providers.identity import veriff
-from countersign.providers.identity.reading import evidence_of
-from countersign.providers.identity.veriff_translate import refusal, translate
+from countersign.buyers.decision import decide
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.rules import DocumentExpiry, VerificationRules
+from countersign.identity import veriff
+from countersign.identity.model import Outcome, ProviderResult, Source
+from countersign.identity.reading import evidence_of
+from countersign.identity.veriff_translate import refusal, translate
+from countersign.instant import from_ns
 from countersign.simulators import veriff as simulated
 from countersign.simulators.protocol import Reply, Request, Session, Simulator
 from countersign.simulators.server import serve

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.identity import WebhookHint
 from countersign.errors import WebhookRefused
-from countersign.providers.identity.veriff import Credentials, Veriff
+from countersign.identity.model import WebhookHint
+from countersign.identity.veriff import Credentials, Veriff
 from countersign.simulators import veriff as simulated
 from countersign.simulators import veriff_sessions
 from tests.identity.asking import JUNK, FixedClock, fingerprint

@@ -13,10 +13,10 @@ from types import ModuleType
 
 import pytest
 
-from countersign.domain.record import RecordType
 from countersign.evidence.contents import RECORD_TYPES
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import STEPS, verify_file
+from countersign.log.record import RecordType
 from tests.offline import builder
 
 GOOD = builder.good()

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import FilePayload, expect, sync_playwright
 
-from countersign.cli import main
 from countersign.evidence.bundle import read_container
 from countersign.evidence.verification import STEPS, verify_file
+from countersign.root import main
 from tests.conftest import find_chromium
 from tests.offline import builder
 from tests.offline.odd import BUNDLES, NOT_CHECKABLE, NOT_CHECKABLE_OFFLINE

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from countersign.domain.webhook import ENDPOINTS_MAX
+from countersign.webhooks.model import ENDPOINTS_MAX
 from tests.support.document import Document, Operation, committed_document
 from tests.support.service import Deployment, Server, running_server
 

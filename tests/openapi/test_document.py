@@ -11,9 +11,9 @@ import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from countersign.errors import Refusal, Retryable
-from countersign.http.app import route_table
 from countersign.http.errors import STATUS
 from countersign.http.openapi import openapi_text
+from countersign.server.app import route_table
 from tests.support.document import COMMITTED, JSON, Document, Operation, committed_document
 
 DOCUMENT = committed_document()

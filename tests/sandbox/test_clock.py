@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from countersign.access.key import Scope
+from countersign.access.test_clock import AHEAD_MAX
 from countersign.bootstrap import Deployment
-from countersign.domain.key import Scope
-from countersign.domain.test_clock import AHEAD_MAX
 from tests.http.backstage import Operator, Vendor, make_client, notice_file
 from tests.http.calls import acknowledge, acknowledged, refusal, verify
 from tests.sandbox.calls import (

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.test_helpers import test_helpers as group
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.event import EventType
-from countersign.domain.sandbox import Fault
-from countersign.http.routes import API_ROUTES
-from countersign.providers.sandbox import SCRIPT
+from countersign.access.sandbox_state import Fault
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sandbox_provider import SCRIPT
+from countersign.events.model import EventType
+from countersign.sandbox.commands import test_helpers as group
+from countersign.server.routes import API_ROUTES
 from tests.docs.generated import every_command
 from tests.docs.markdown import ROOT, read
 from tests.docs.shell import check_answers, run_blocks

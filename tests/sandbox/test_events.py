@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import standardwebhooks
 
-from countersign.domain.event import EventType
+from countersign.events.model import EventType
 from tests.http.backstage import Vendor
 from tests.http.calls import refusal
 from tests.sandbox.calls import buyer, events, ok, status

@@ -10,12 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from countersign.access.sandbox_state import OUTCOMES, Fault, FaultPlan
 from countersign.bootstrap import Deployment
-from countersign.domain.identity import Outcome, ProviderResult
-from countersign.domain.sandbox import OUTCOMES, Fault, FaultPlan
+from countersign.buyers.evaluate_session import refuse_unusable
 from countersign.errors import ProviderSessionNotBound, Refusal
 from countersign.http.errors import error_reply
-from countersign.services.judge_session import refuse_unusable
+from countersign.identity.model import Outcome, ProviderResult
 from tests.http.backstage import Operator, Vendor
 from tests.http.calls import refusal, verify
 from tests.sandbox.calls import ZIP, buyer, events, ok

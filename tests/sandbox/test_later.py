@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.domain.buyer import BuyerStatus, Standing
-from countersign.domain.clearance import Order
-from countersign.domain.key import Principal
+from countersign.access.key import Principal
+from countersign.acknowledgments.acknowledge import Submission
+from countersign.buyers.model import BuyerStatus, Standing
+from countersign.buyers.sandbox_provider import SCRIPT
+from countersign.buyers.verify import VerificationRequest
+from countersign.clearances.model import Order
 from countersign.errors import Refusal
-from countersign.providers.sandbox import SCRIPT
-from countersign.services.acknowledge import Submission
-from countersign.services.verify_buyer import VerificationRequest
 from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
 from tests.support import postgres

@@ -6,13 +6,13 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from countersign.access.key import Principal
+from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import Deployment as Opened
 from countersign.bootstrap import SystemClock, open_deployment
 from countersign.config import load_settings
-from countersign.domain.key import Principal
-from countersign.domain.mode import Mode
-from countersign.domain.origin import Origin
-from countersign.services.acknowledge import Submission
+from countersign.mode import Mode
 from tests.support.service import PREFIX, Deployment
 
 NOWHERE = Origin(

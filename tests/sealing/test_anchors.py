@@ -14,7 +14,7 @@ from rfc3161_client import decode_timestamp_response
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Verifier
 from countersign.evidence.verification import verify_file
-from countersign.providers.timestamps import (
+from countersign.log.timestamps import (
     check_timestamp,
     stamped_at,
     timestamp_check,

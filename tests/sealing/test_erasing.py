@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from countersign.db.engine import sqlite_module
 from countersign.evidence.verification import verify_file
-from countersign.storage.engine import sqlite_module
 from tests.cli.serving import wait_until
 from tests.sealing.acts import acknowledge, check, get, policy_of
 from tests.support.service import Deployment, running_server

@@ -6,8 +6,8 @@ import asyncio
 import json
 from typing import Any
 
-from countersign.domain.erasure import ErasureReason
-from countersign.domain.mode import Mode
+from countersign.mode import Mode
+from countersign.privacy.model import ErasureReason
 from tests.sealing.acts import acknowledge, check
 from tests.sealing.inside import opened
 from tests.support.service import Deployment, running_server

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from countersign.bootstrap import Deployment as Opened
-from countersign.domain.log import StoredCheckpoint
-from countersign.domain.mode import Mode
 from countersign.evidence.note import COSIGNATURE, ED25519, Verifier
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import verify_file
+from countersign.log.model import StoredCheckpoint
+from countersign.mode import Mode
 from tests.cli.notice_files import write_notice
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.sealing.witness import Witness, served

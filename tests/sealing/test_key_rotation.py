@@ -10,11 +10,11 @@ import pytest
 
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
-from countersign.domain.mode import Mode
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import verify_file
+from countersign.mode import Mode
 from countersign.ports import Clock
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of

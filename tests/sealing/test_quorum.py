@@ -10,15 +10,15 @@ import pytest
 from sqlalchemy import Connection
 
 from countersign.bootstrap import Deployment as Opened
-from countersign.domain.log import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
-from countersign.domain.mode import Mode
 from countersign.errors import AnchoringFailed
 from countersign.evidence.note import Verifier
 from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.verification import verify_file
-from countersign.http.handlers.log import get_resource
 from countersign.http.reply import Call
-from countersign.storage import log as log_storage
+from countersign.log import sql as log_storage
+from countersign.log.model import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
+from countersign.log.routes import get_resource
+from countersign.mode import Mode
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import acknowledge, get, policy_of
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
@@ -154,7 +154,7 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a change of witnesses: anyone asks for the checkpoint, as often as they like."""
-    monkeypatch.setattr("countersign.storage.log._RECENT_ANCHORS", 1)
+    monkeypatch.setattr("countersign.log.sql._RECENT_ANCHORS", 1)
     looked: list[bool] = []
     look = log_storage._newest_that_meets
 
@@ -355,7 +355,7 @@ def test_a_round_that_ends_badly_is_followed_by_another(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody watches the task that anchors, so nothing may end it."""
-    monkeypatch.setattr("countersign.services.anchor.PERIOD_SECONDS", 0.0)
+    monkeypatch.setattr("countersign.log.anchor.PERIOD_SECONDS", 0.0)
     rounds: list[str] = []
 
     async def act(service: Opened) -> None:

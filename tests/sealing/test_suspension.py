@@ -10,9 +10,9 @@ import structlog
 from structlog.typing import EventDict
 
 from countersign.bootstrap import Deployment as Opened
-from countersign.domain.mode import Mode
 from countersign.errors import WrongKeyEncryptionKey
-from countersign.services.vault import Vault
+from countersign.mode import Mode
+from countersign.vault.vault import Vault
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.support.service import Deployment

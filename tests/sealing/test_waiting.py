@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from countersign.domain.mode import Mode
+from countersign.acknowledgments.proof import WAITING_MAX
 from countersign.errors import EvidencePending
-from countersign.services.prove import WAITING_MAX
+from countersign.mode import Mode
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import acknowledge_inside, opened
 from tests.support.service import Deployment

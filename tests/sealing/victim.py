@@ -17,11 +17,11 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.acknowledgments.acknowledge import Submission
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
-from countersign.services.acknowledge import Submission
+from countersign.mode import Mode
 from tests.cli.evidence import NOBODY
 
 _points = 0

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from countersign.providers.identity.onfido import FIELDS, SESSION_ID
+from countersign.identity.onfido import FIELDS, SESSION_ID
 from countersign.simulators import onfido as simulated
 from countersign.simulators.protocol import Reply, Request, Session
 from countersign.simulators.server import serve

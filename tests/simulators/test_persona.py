@@ -10,8 +10,8 @@ from typing import Any, Final
 import jsonschema_rs
 import pytest
 
-from countersign.providers.identity.persona import FIELDS, SESSION_ID
-from countersign.providers.identity.persona_verifications import PROOFS
+from countersign.identity.persona import FIELDS, SESSION_ID
+from countersign.identity.persona_verifications import PROOFS
 from countersign.simulators import persona as simulated
 from countersign.simulators.persona_sketch import session_id
 from countersign.simulators.protocol import Reply, Request

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.providers.identity.plaid import FIELDS, SESSION_ID
+from countersign.identity.plaid import FIELDS, SESSION_ID
 from countersign.simulators import plaid as simulated
 from countersign.simulators.protocol import Reply, Request, Session
 from countersign.simulators.server import serve

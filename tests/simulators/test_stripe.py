@@ -12,7 +12,7 @@ import pytest
 import stripe as sdk
 from stripe.identity import VerificationReport, VerificationSession
 
-from countersign.providers.identity.stripe import FIELDS, SESSION_ID
+from countersign.identity.stripe import FIELDS, SESSION_ID
 from countersign.simulators import stripe as simulated
 from countersign.simulators.protocol import Request
 from countersign.simulators.server import serve

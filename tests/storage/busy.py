@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import URL, create_engine
 
-from countersign.storage.accounts import Accounts
-from countersign.storage.database import Database
-from countersign.storage.engine import sqlite_module
+from countersign.access.accounts_sql import Accounts
+from countersign.db.database import Database
+from countersign.db.engine import sqlite_module
 from tests.storage import items
 
 WAIT_SECONDS_MAX = 5.0

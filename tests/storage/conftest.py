@@ -11,10 +11,10 @@ import pytest
 from psycopg import sql
 from sqlalchemy import URL, make_url
 
-from countersign.storage import schema
-from countersign.storage.database import Database
-from countersign.storage.engine import SQLITE_FILE, database_url
-from countersign.storage.tables import metadata
+from countersign.db import schema
+from countersign.db.database import Database
+from countersign.db.engine import SQLITE_FILE, database_url
+from countersign.db.tables import metadata
 from tests.support import postgres
 
 T = TypeVar("T")

@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from countersign.domain.account import Account
-from countersign.domain.acknowledgment import AcknowledgmentQuery, NewAcknowledgment, Receipt
-from countersign.domain.buyer import VALIDITY, Attempt, Buyer, BuyerStatus, first_verification
-from countersign.domain.idempotency import LIFETIME, IdempotencyEntry
-from countersign.domain.key import VENDOR_SCOPES, ApiKey, KeyKind
-from countersign.domain.mode import Mode
-from countersign.domain.notice import LifecycleEvent, NoticeEvent
-from countersign.domain.record import NewRecord, RecordType, SealedDisclosures
-from countersign.domain.verification import NewVerification
+from countersign.access.account import Account
+from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
+from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind
+from countersign.acknowledgments.model import AcknowledgmentQuery, NewAcknowledgment, Receipt
+from countersign.buyers.model import VALIDITY, Attempt, Buyer, BuyerStatus, first_verification
+from countersign.buyers.verification import NewVerification
 from countersign.ids import timed_id
-from countersign.storage.journal import Journal
+from countersign.log.journal import Journal
+from countersign.log.record import NewRecord, RecordType, SealedDisclosures
+from countersign.mode import Mode
+from countersign.notices.model import LifecycleEvent, NoticeEvent
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from countersign.domain.key import KeyKind, Scope
-from countersign.domain.mode import Mode
+from countersign.access.accounts_sql import Accounts, Keys
+from countersign.access.key import KeyKind, Scope
+from countersign.db.database import Database
 from countersign.errors import AccountExists, InternalError
-from countersign.storage.accounts import Accounts, Keys
-from countersign.storage.database import Database
+from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run
 

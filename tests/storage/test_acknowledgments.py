@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.domain.acknowledgment import NewAcknowledgment, StoredAcknowledgment
-from countersign.domain.mode import Mode
+from countersign.access.accounts_sql import Accounts
+from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.acknowledgments.model import NewAcknowledgment, StoredAcknowledgment
+from countersign.acknowledgments.sql import Acknowledgments
+from countersign.db.database import Database
 from countersign.errors import IdempotencyInProgress
-from countersign.storage.accounts import Accounts
-from countersign.storage.acknowledgments import Acknowledgments
-from countersign.storage.database import Database
-from countersign.storage.idempotency import IdempotencyKeys
+from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.domain.buyer import ZIPS_PER_DAY
-from countersign.domain.mode import Mode
-from countersign.domain.verification import Known
+from countersign.access.accounts_sql import Accounts, Keys
+from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.acknowledgments.sql import Acknowledgments
+from countersign.buyers.model import ZIPS_PER_DAY
+from countersign.buyers.sql import Buyers
+from countersign.buyers.verification import Known
+from countersign.db.database import Database
 from countersign.errors import AccountExists, IdempotencyInProgress, InternalError, RateLimited
-from countersign.storage.accounts import Accounts, Keys
-from countersign.storage.acknowledgments import Acknowledgments
-from countersign.storage.buyers import Buyers
-from countersign.storage.database import Database
-from countersign.storage.idempotency import IdempotencyKeys
+from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.busy import in_one_batch
 from tests.storage.conftest import Run

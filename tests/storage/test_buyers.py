@@ -6,23 +6,23 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import URL, Connection, func, select
 
-from countersign.domain.account import Account
-from countersign.domain.buyer import (
+from countersign.access.account import Account
+from countersign.access.accounts_sql import Accounts
+from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.buyers.model import (
     ZIP_WINDOW,
     ZIPS_PER_DAY,
     Buyer,
     BuyerStatus,
 )
-from countersign.domain.mode import Mode
-from countersign.domain.reason import Reason
-from countersign.domain.verification import Known
+from countersign.buyers.sql import Buyers
+from countersign.buyers.verification import Known
+from countersign.db.batching import each
+from countersign.db.database import Database
+from countersign.db.tables import verifications
 from countersign.errors import IdempotencyInProgress, RateLimited
-from countersign.storage.accounts import Accounts
-from countersign.storage.batching import each
-from countersign.storage.buyers import Buyers
-from countersign.storage.database import Database
-from countersign.storage.idempotency import IdempotencyKeys
-from countersign.storage.tables import verifications
+from countersign.mode import Mode
+from countersign.reason import Reason
 from tests.storage import items
 from tests.storage.conftest import Run
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from countersign.domain.account import Account
-from countersign.domain.instant import from_ms
-from countersign.storage import schema
-from countersign.storage.accounts import Accounts
-from countersign.storage.database import Database
-from countersign.storage.engine import database_url
+from countersign.access.account import Account
+from countersign.access.accounts_sql import Accounts
+from countersign.db import schema
+from countersign.db.database import Database
+from countersign.db.engine import database_url
+from countersign.instant import from_ms
 
 
 @pytest.mark.contract

@@ -10,10 +10,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL, Connection, Engine, event, func, select, text
 
+from countersign.access.accounts_sql import Accounts
+from countersign.acknowledgments.sql import Acknowledgments
 from countersign.bootstrap import initialise, open_deployment
+from countersign.buyers.sql import Buyers
+from countersign.buyers.verification import Known
 from countersign.config import load_settings
-from countersign.domain.mode import Mode
-from countersign.domain.verification import Known
+from countersign.db import schema
+from countersign.db.batching import each
+from countersign.db.database import Database
+from countersign.db.engine import Purpose, database_url, open_engine, sqlite_module
+from countersign.db.tables import records, verifications
 from countersign.errors import (
     CountersignError,
     IdempotencyInProgress,
@@ -25,14 +32,7 @@ from countersign.errors import (
     StorageUnavailable,
     UnsupportedSqlite,
 )
-from countersign.storage import schema
-from countersign.storage.accounts import Accounts
-from countersign.storage.acknowledgments import Acknowledgments
-from countersign.storage.batching import each
-from countersign.storage.buyers import Buyers
-from countersign.storage.database import Database
-from countersign.storage.engine import Purpose, database_url, open_engine, sqlite_module
-from countersign.storage.tables import records, verifications
+from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.busy import other_writer
 from tests.storage.conftest import Run, on_postgres, on_sqlite
@@ -280,7 +280,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
     database: Database, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # If SQLite itself waited for the lock, on the loop, this test would hang.
-    monkeypatch.setattr("countersign.storage.engine.BUSY_TIMEOUT_SECONDS", 3600.0)
+    monkeypatch.setattr("countersign.db.engine.BUSY_TIMEOUT_SECONDS", 3600.0)
 
     async def both() -> None:
         account = items.account()
@@ -304,7 +304,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
 def test_a_writer_gives_up_when_another_process_does_not_stop_writing(
     url: URL, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("countersign.storage.database.BUSY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("countersign.db.database.BUSY_TIMEOUT_SECONDS", 0.05)
 
     async def write() -> None:
         async with Database(url) as database:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from countersign.domain.mode import Mode
 from countersign.errors import HeadUnavailable
 from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
 from countersign.evidence.note import Signer
-from countersign.storage.heads import HeadFiles
+from countersign.log.head_files import HeadFiles
+from countersign.mode import Mode
 
 
 def note(epoch: int, size: int) -> bytes:

@@ -23,19 +23,20 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import URL, Connection
 
-from countersign.domain.account import Account
-from countersign.domain.audit import AuditAction, AuditEntry
-from countersign.domain.buyer import Buyer
-from countersign.domain.erasure import Hold, RecordErasure
-from countersign.domain.mode import Mode
+from countersign.access.account import Account
+from countersign.access.accounts_sql import Accounts
+from countersign.access.audit_entry import AuditAction, AuditEntry
+from countersign.buyers import verifications_sql as live_verifications
+from countersign.buyers.model import Buyer
+from countersign.buyers.sql import Buyers
+from countersign.db.batching import each
+from countersign.db.database import Database
+from countersign.db.engine import Purpose, open_engine
 from countersign.errors import OnHold
-from countersign.storage import erasure, live_verifications
-from countersign.storage.accounts import Accounts
-from countersign.storage.batching import each
-from countersign.storage.buyers import Buyers
-from countersign.storage.database import Database
-from countersign.storage.engine import Purpose, open_engine
-from countersign.storage.erasure import Erasures
+from countersign.mode import Mode
+from countersign.privacy import sql as erasure
+from countersign.privacy.model import Hold, RecordErasure
+from countersign.privacy.sql import Erasures
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 
@@ -110,7 +111,7 @@ class World:
         self.run(self.store.release_hold(hold_id, items.NOON, audit))
 
     def erase(self, cbid: str) -> None:
-        """As `services.erase` does: with what the buyer's verifications show."""
+        """As `privacy.erase` does: with what the buyer's verifications show."""
         found = self.run(self.store.of_buyer(cbid))
         assert found is not None
         left = [[v.record_id] for v in found.verifications if v.erased_at is None]

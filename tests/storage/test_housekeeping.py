@@ -5,21 +5,21 @@ from datetime import datetime
 import pytest
 from sqlalchemy import Connection, func, select
 
-from countersign.domain.buyer import ZIP_WINDOW
-from countersign.domain.erasure import RecordErasure
-from countersign.domain.idempotency import LIFETIME
-from countersign.domain.mode import Mode
-from countersign.domain.verification import MESSAGES_KEPT
-from countersign.storage.accounts import Accounts
-from countersign.storage.acknowledgments import Acknowledgments
-from countersign.storage.batching import each
-from countersign.storage.buyers import Buyers
-from countersign.storage.database import Database
-from countersign.storage.erasure import Erasures
-from countersign.storage.housekeeping import Housekeeping
-from countersign.storage.idempotency import IdempotencyKeys
-from countersign.storage.pending_sessions import PendingSessions
-from countersign.storage.tables import buyers, disclosures, records, verifications, zip_attempts
+from countersign.access.accounts_sql import Accounts
+from countersign.access.idempotency_entry import LIFETIME
+from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.acknowledgments.sql import Acknowledgments
+from countersign.buyers.model import ZIP_WINDOW
+from countersign.buyers.sessions_sql import PendingSessions
+from countersign.buyers.sql import Buyers
+from countersign.buyers.verification import MESSAGES_KEPT
+from countersign.db.batching import each
+from countersign.db.database import Database
+from countersign.db.tables import buyers, disclosures, records, verifications, zip_attempts
+from countersign.mode import Mode
+from countersign.operations.housekeeping_sql import Housekeeping
+from countersign.privacy.model import RecordErasure
+from countersign.privacy.sql import Erasures
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 

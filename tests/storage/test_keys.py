@@ -19,18 +19,18 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import URL, update
 
-from countersign.domain.instant import from_ns
-from countersign.domain.key import VENDOR_SCOPES, ApiKey, KeyKind, Scope, key_hint, well_formed
-from countersign.domain.mode import Mode
+from countersign.access import accounts_sql as accounts
+from countersign.access.audit import Audit
+from countersign.access.audit_sql import AuditLog
+from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Scope, key_hint, well_formed
+from countersign.access.manage_accounts import Keys, NewKey
+from countersign.access.secrets import DeploymentSecret
+from countersign.db.database import Database
+from countersign.db.engine import Purpose, open_engine
+from countersign.db.tables import api_keys
 from countersign.errors import KeyNotUsable, UnknownKey
-from countersign.services.accounts import Keys, NewKey
-from countersign.services.operators import Audit
-from countersign.services.secrets import DeploymentSecret
-from countersign.storage import accounts
-from countersign.storage.audit import AuditLog
-from countersign.storage.database import Database
-from countersign.storage.engine import Purpose, open_engine
-from countersign.storage.tables import api_keys
+from countersign.instant import from_ns
+from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.unit.support import HandClock

@@ -11,12 +11,12 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
-from countersign.domain.clearance import ClearanceRules
+from countersign.clearances.model import ClearanceRules
+from countersign.clearances.order_facts_sql import rules_of
+from countersign.db import schema
+from countersign.db.engine import Purpose, open_engine
+from countersign.db.tables import metadata
 from countersign.errors import NotInitialised, SchemaMismatch
-from countersign.storage import schema
-from countersign.storage.engine import Purpose, open_engine
-from countersign.storage.order_facts import rules_of
-from countersign.storage.tables import metadata
 
 pytestmark = pytest.mark.contract
 

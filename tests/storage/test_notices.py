@@ -2,10 +2,10 @@
 
 import pytest
 
-from countersign.domain.notice import LifecycleEvent, PublishedVersion
+from countersign.db.database import Database
 from countersign.errors import NoticeVersionConflict, UnknownNotice
-from countersign.storage.database import Database
-from countersign.storage.notices import Notices
+from countersign.notices.model import LifecycleEvent, PublishedVersion
+from countersign.notices.sql import Notices
 from tests.storage import items
 from tests.storage.conftest import Run
 

@@ -11,12 +11,12 @@ import psycopg
 import pytest
 from sqlalchemy import URL, BigInteger, Integer, LargeBinary, String, Table, Text, insert
 
-from countersign.storage.accounts import Accounts
-from countersign.storage.acknowledgments import Acknowledgments
-from countersign.storage.database import Database
-from countersign.storage.engine import Purpose, open_engine, sqlite_module
-from countersign.storage.notices import Notices
-from countersign.storage.tables import PROTECTED, Instant, metadata
+from countersign.access.accounts_sql import Accounts
+from countersign.acknowledgments.sql import Acknowledgments
+from countersign.db.database import Database
+from countersign.db.engine import Purpose, open_engine, sqlite_module
+from countersign.db.tables import PROTECTED, Instant, metadata
+from countersign.notices.sql import Notices
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres, on_sqlite
 

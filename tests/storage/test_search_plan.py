@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from countersign.domain.acknowledgment import AcknowledgmentQuery
-from countersign.domain.mode import Mode
-from countersign.storage import schema
-from countersign.storage.acknowledgments import _find_statement
-from countersign.storage.engine import Purpose, database_url, open_engine
-from countersign.storage.zip_attempts import _SELECT, _insert
+from countersign.acknowledgments.model import AcknowledgmentQuery
+from countersign.acknowledgments.sql import _find_statement
+from countersign.buyers.zip_attempts_sql import _SELECT, _insert
+from countersign.db import schema
+from countersign.db.engine import Purpose, database_url, open_engine
+from countersign.mode import Mode
 
 
 @pytest.mark.parametrize("given", ["session_index", "cbid_index"])

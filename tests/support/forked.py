@@ -34,7 +34,7 @@ from typing import IO, Any, Final, TypedDict
 
 _PRELOADED: Final = (
     "countersign.cli",
-    "countersign.http.server",
+    "countersign.server.server",
     "alembic.command",
     "psycopg",
     "sqlalchemy.dialects.postgresql.psycopg",

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from countersign.ids import base32_value
-from countersign.providers.key_encryption import KeyRing, key_source
-from countersign.services.vault import DataKey
+from countersign.vault.key_encryption import KeyRing, key_source
+from countersign.vault.vault import DataKey
 from tests.support.service import Deployment
 
 

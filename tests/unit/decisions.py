@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-from countersign.domain.decision import Decision, decide
-from countersign.domain.identity import Address, Document, Outcome, ProviderResult, Source
-from countersign.domain.verification_rules import VerificationRules
+from countersign.buyers.decision import Decision, decide
+from countersign.buyers.rules import VerificationRules
+from countersign.identity.model import Address, Document, Outcome, ProviderResult, Source
 
 NOW: Final = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
 ADULT: Final = date(1980, 5, 17)

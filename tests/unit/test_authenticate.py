@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.audit import AuditEntry
-from countersign.domain.instant import from_ns
-from countersign.domain.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, compose_key
-from countersign.domain.mode import Mode
+from countersign.access import authenticate
+from countersign.access.audit_entry import AuditEntry
+from countersign.access.authenticate import KEY_CACHE_SECONDS, Authenticate
+from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, compose_key
+from countersign.access.secrets import DeploymentSecret
 from countersign.errors import InvalidApiKey
-from countersign.services import authenticate
-from countersign.services.authenticate import KEY_CACHE_SECONDS, Authenticate
-from countersign.services.secrets import DeploymentSecret
+from countersign.instant import from_ns
+from countersign.mode import Mode
 from tests.unit.support import CountedEntropy, HandClock, run
 
 SECRET = DeploymentSecret(bytes(32))

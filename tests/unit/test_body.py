@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from countersign.errors import InvalidRequest
 from countersign.http.body import parse_body
 from countersign.http.mistakes import path_to
-from countersign.http.sandbox_schemas import ClockAdvance, EventTrigger
 from countersign.http.schemas import AcknowledgmentRequest, BuyerVerificationRequest, Request
+from countersign.sandbox.schemas import ClockAdvance, EventTrigger
 
 SCHEMAS = [AcknowledgmentRequest, BuyerVerificationRequest]
 schemas = pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.__name__)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.buyer import (
+from countersign.buyers.facts import Facts
+from countersign.buyers.model import (
     PROOFS_MAX,
     VALIDITY,
     Attempt,
@@ -24,12 +25,11 @@ from countersign.domain.buyer import (
     standing,
     status_at,
 )
-from countersign.domain.facts import Facts
-from countersign.domain.identity import Source, Tri
-from countersign.domain.instant import from_ms, to_ms
-from countersign.domain.mode import Mode
-from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import PROOFS, DocumentExpiry, VerificationRules
+from countersign.buyers.rules import PROOFS, DocumentExpiry, VerificationRules
+from countersign.identity.model import Source, Tri
+from countersign.instant import from_ms, to_ms
+from countersign.mode import Mode
+from countersign.reason import Reason
 
 S = BuyerStatus
 START = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)

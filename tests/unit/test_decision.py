@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.decision import AGES_TOLD, age_on, decide
-from countersign.domain.identity import Address, Document, Outcome, ProviderResult, Source, Tri
-from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import (
+from countersign.buyers.decision import AGES_TOLD, age_on, decide
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.rules import (
     PROOFS,
     AbsentCountry,
     DocumentExpiry,
     VerificationRules,
 )
+from countersign.identity.model import Address, Document, Outcome, ProviderResult, Source, Tri
+from countersign.reason import Reason
 from tests.unit.decisions import ADULT, NOW, ZIP, address, decided, document, result
 
 S, R, O = BuyerStatus, Reason, Outcome  # noqa: E741 - as short as a table needs

@@ -25,7 +25,7 @@ from countersign.errors import (
 )
 from countersign.evidence.errors import EvidenceError
 from countersign.http.errors import STATUS, error_reply
-from countersign.http.routes import API_ROUTES
+from countersign.server.routes import API_ROUTES
 
 E = TypeVar("E", bound=BaseException)
 HELP = "https://c.example.com/docs/errors"
@@ -43,7 +43,7 @@ def make(kind: type[Refusal]) -> Refusal:
 
 
 # Migrations are run by their own tool, and `__main__` is the command itself.
-NOT_IMPORTED = {"countersign.__main__", "countersign.storage.migrations.env"}
+NOT_IMPORTED = {"countersign.__main__", "countersign.db.migrations.env"}
 for _module in pkgutil.walk_packages(countersign.__path__, "countersign."):
     if _module.name not in NOT_IMPORTED and ".versions." not in _module.name:
         importlib.import_module(_module.name)

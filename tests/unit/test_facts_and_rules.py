@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.facts import Facts, shortfalls
-from countersign.domain.identity import Source, Tri
-from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import (
+from countersign.buyers.facts import Facts, shortfalls
+from countersign.buyers.rules import (
     PROOFS,
     AbsentCountry,
     DocumentExpiry,
     VerificationRules,
     weakened,
 )
+from countersign.identity.model import Source, Tri
+from countersign.reason import Reason
 from tests.unit.decisions import decided, result
 
 EXPIRY = DocumentExpiry

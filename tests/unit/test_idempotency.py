@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.domain.idempotency import LIFETIME, IdempotencyEntry
-from countersign.domain.key import Principal
-from countersign.domain.mode import Mode
+from countersign.access.idempotency import Idempotency, Slot
+from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
+from countersign.access.key import Principal
+from countersign.access.secrets import DeploymentSecret
 from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
-from countersign.services.idempotency import Idempotency, Slot
-from countersign.services.secrets import DeploymentSecret
+from countersign.mode import Mode
 from tests.unit.support import CountedEntropy, HandClock, run
 
 PATH = "/v1/notices/ab1263/acknowledge"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from countersign.domain import initials
-from countersign.domain.initials import check_initials, is_blank
+from countersign.acknowledgments import initials
+from countersign.acknowledgments.initials import check_initials, is_blank
 from countersign.errors import EmptyInitials, InitialsCountMismatch
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.key import (
+from countersign.access.key import (
     ENTROPY_BYTES,
     RESERVED_SCOPES,
     VENDOR_SCOPES,
@@ -23,9 +23,9 @@ from countersign.domain.key import (
     parse_scopes,
     well_formed,
 )
-from countersign.domain.mode import Mode
 from countersign.errors import InvalidArgument
-from countersign.http.routes import API_ROUTES
+from countersign.mode import Mode
+from countersign.server.routes import API_ROUTES
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 KEYS = st.builds(

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.config import Rate
-from countersign.http import limits
-from countersign.http.limits import RateLimiter
 from countersign.http.reply import Header
+from countersign.server import limits
+from countersign.server.limits import RateLimiter
 from tests.unit.support import HandClock
 
 

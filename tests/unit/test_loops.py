@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from countersign.errors import Overloaded, StorageUnavailable
-from countersign.services.loops import forever, restarted
+from countersign.loops import forever, restarted
 from tests.unit.support import run
 
 SECRET = "what a buyer typed"

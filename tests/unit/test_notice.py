@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.domain.mode import Mode
-from countersign.domain.notice import (
+from countersign.errors import NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
+from countersign.mode import Mode
+from countersign.notices.model import (
     Bullet,
     LifecycleEvent,
     NoticeContent,
@@ -22,7 +23,6 @@ from countersign.domain.notice import (
     status_of,
     version_in_force,
 )
-from countersign.errors import NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
 
 DAY = timedelta(days=1)
 START = datetime(2026, 1, 1, tzinfo=UTC)

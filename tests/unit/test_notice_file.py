@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.notice import NoticeContent, notice_digest, published_bytes
-from countersign.domain.notice_file import effective_at, parse_notice_file
 from countersign.errors import InvalidNoticeFile
+from countersign.notices.model import NoticeContent, notice_digest, published_bytes
+from countersign.notices.notice_file import effective_at, parse_notice_file
 from tests.unit.support import jcs
 
 MINIMAL = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.origin import (
+from countersign.acknowledgments.origin import (
     HEADER_LENGTH_MAX,
     USER_AGENT_LENGTH_MAX,
     Network,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.postal_code import ZIP_PATTERN, is_zip, zip5
+from countersign.identity.postal_code import ZIP_PATTERN, is_zip, zip5
 
 
 @given(st.integers(0, 99_999), st.one_of(st.none(), st.integers(0, 9_999)))

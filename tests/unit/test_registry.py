@@ -9,24 +9,24 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from countersign.domain.audit import AuditEntry
-from countersign.domain.instant import from_ns
-from countersign.domain.mode import Mode
-from countersign.domain.notice import (
-    LifecycleEvent,
-    NoticeEvent,
-    NoticeVersion,
-    PublishedVersion,
-    notice_digest,
-)
-from countersign.domain.record import NewRecord
+from countersign.access.audit_entry import AuditEntry
 from countersign.errors import (
     NoticeNotFound,
     NoticeNotInForce,
     NoticeNotReviewed,
     StorageUnavailable,
 )
-from countersign.services.registry import STALENESS_SECONDS, Registry
+from countersign.instant import from_ns
+from countersign.log.record import NewRecord
+from countersign.mode import Mode
+from countersign.notices.model import (
+    LifecycleEvent,
+    NoticeEvent,
+    NoticeVersion,
+    PublishedVersion,
+    notice_digest,
+)
+from countersign.notices.registry import STALENESS_SECONDS, Registry
 from tests.unit.support import HandClock, jcs, run
 
 ZONE = ZoneInfo("America/Los_Angeles")

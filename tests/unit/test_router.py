@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from countersign.bootstrap import Deployment
 from countersign.errors import MethodNotAllowed, NotFound
-from countersign.http.app import route_table
 from countersign.http.reply import Call, Reply
 from countersign.http.router import Router
-from countersign.http.routes import Route
+from countersign.server.app import route_table
+from countersign.server.routes import Route
 
 ROUTES = route_table()
 ROUTER = Router(ROUTES)

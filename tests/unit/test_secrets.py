@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.errors import WrongSecretKey
-from countersign.services.secrets import SECRET_BYTES, DeploymentSecret
 
 SECRET_OF_TESTS = bytes(range(32))
 SECRET = DeploymentSecret(SECRET_OF_TESTS)

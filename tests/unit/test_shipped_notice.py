@@ -7,8 +7,8 @@ import re
 import pytest
 
 from countersign.bootstrap import shipped_notice_files
-from countersign.domain.notice import NoticeContent, notice_digest, published_bytes
-from countersign.domain.notice_file import parse_notice_file
+from countersign.notices.model import NoticeContent, notice_digest, published_bytes
+from countersign.notices.notice_file import parse_notice_file
 
 FILE = "ab1263-2026-01-01.toml"
 

@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.errors import InvalidConfiguration, WrongKeyEncryptionKey
-from countersign.providers.key_encryption import KeyRing, key_id, key_text, parse_keys
-from countersign.services.vault import DataKey
+from countersign.vault.key_encryption import KeyRing, key_id, key_text, parse_keys
+from countersign.vault.vault import DataKey
 
 ID, KEY = bytes(range(16)), bytes(range(32))
 SHRED, NONCE = bytes(range(32, 64)), bytes(range(12))

@@ -15,17 +15,17 @@ import pytest
 from sqlalchemy import text
 
 from countersign import bootstrap
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.buyers.evaluate_session import Outcome
+from countersign.buyers.model import Standing
+from countersign.buyers.rules import VerificationRules
+from countersign.buyers.verify import VerificationRequest
 from countersign.config import load_settings
-from countersign.domain.buyer import Standing
-from countersign.domain.instant import to_ms
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
-from countersign.domain.verification_rules import VerificationRules
+from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.errors import ProviderUnavailable
-from countersign.services.judge_session import Outcome
-from countersign.services.verify_buyer import VerificationRequest
+from countersign.instant import to_ms
+from countersign.mode import Mode
 from countersign.simulators.protocol import Session
-from countersign.storage.engine import Purpose, database_url, open_engine
 from tests.support.providers import Playing, playing
 from tests.support.service import PREFIX, Deployment
 

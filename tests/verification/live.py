@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 
 from countersign import bootstrap
-from countersign.domain.buyer import Buyer
-from countersign.domain.verification_rules import VerificationRules
+from countersign.buyers.model import Buyer
+from countersign.buyers.rules import VerificationRules
 from countersign.simulators.protocol import Session
 from tests.http.backstage import Operator
 from tests.support.providers import Playing

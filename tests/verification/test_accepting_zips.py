@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.domain.buyer import Buyer, BuyerStatus
-from countersign.domain.erasure import ErasureReason
-from countersign.domain.identity import Source
-from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import PROOFS
+from countersign.buyers.model import Buyer, BuyerStatus
+from countersign.buyers.rules import PROOFS
 from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.identity.model import Source
+from countersign.privacy.model import ErasureReason
+from countersign.reason import Reason
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_settling import undecided

@@ -9,8 +9,8 @@ from itertools import combinations
 import pytest
 
 from countersign import bootstrap
-from countersign.domain.erasure import ErasureReason
 from countersign.errors import OnHold
+from countersign.privacy.model import ErasureReason
 from countersign.simulators.protocol import Reply, Request, Session
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import LiveVendor, reinstate, revoke

@@ -10,11 +10,11 @@ from typing import Any, Final
 import pytest
 
 from countersign import bootstrap
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.erasure import ErasureReason
-from countersign.domain.instant import rfc3339
+from countersign.buyers.model import BuyerStatus
 from countersign.errors import OnHold
-from countersign.services.erase import Due
+from countersign.instant import rfc3339
+from countersign.privacy.erase import Due
+from countersign.privacy.model import ErasureReason
 from tests.cli.warm import Warm
 from tests.verification.conftest import each_engine
 from tests.verification.desk import Desk, desk_at

@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.providers.identity.breaker import FAILURES, OPEN_SECONDS
-from countersign.providers.identity.transport import ATTEMPTS
+from countersign.identity.breaker import FAILURES, OPEN_SECONDS
+from countersign.identity.transport import ATTEMPTS
 from countersign.simulators.protocol import Reply
 from tests.http.backstage import Operator, another_deployment
 from tests.support.providers import Mood, playing

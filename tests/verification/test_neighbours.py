@@ -8,12 +8,12 @@ from datetime import datetime
 
 import pytest
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.verification import Pending
+from countersign.buyers import poll_sessions as settle_sessions
+from countersign.buyers.evaluate_session import FIRST_POLL
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sessions_sql import PendingSessions
+from countersign.buyers.verification import Pending
 from countersign.errors import StorageUnavailable
-from countersign.services import settle_sessions
-from countersign.services.judge_session import FIRST_POLL
-from countersign.storage.pending_sessions import PendingSessions
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage
 from tests.verification.test_settling import playing_another, undecided

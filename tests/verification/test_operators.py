@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.instant import rfc3339
+from countersign.buyers.model import BuyerStatus
+from countersign.instant import rfc3339
 from countersign.simulators.protocol import Reply, Request
 from countersign.simulators.registry import SIMULATORS
 from tests.cli.evidence import make_sandbox_buyer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.erasure import ErasureReason
-from countersign.domain.reason import Reason
-from countersign.services.judge_session import FIRST_POLL
-from countersign.services.settle_sessions import GONE_AFTER, POLLS
+from countersign.buyers.evaluate_session import FIRST_POLL
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
+from countersign.privacy.model import ErasureReason
+from countersign.reason import Reason
 from countersign.simulators.protocol import Reply
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage

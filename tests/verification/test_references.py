@@ -9,9 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.reason import Reason
+from countersign.buyers.model import BuyerStatus
 from countersign.errors import ProviderSessionNotBound
+from countersign.reason import Reason
 from countersign.simulators.protocol import Reply, Request, Session
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage

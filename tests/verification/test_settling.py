@@ -11,11 +11,11 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.reason import Reason
+from countersign.buyers.evaluate_session import FIRST_POLL
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.poll_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
 from countersign.errors import ProviderSessionNotFound, WebhookRefused
-from countersign.services.judge_session import FIRST_POLL
-from countersign.services.settle_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
+from countersign.reason import Reason
 from countersign.simulators.protocol import Reply, Request, Session
 from countersign.simulators.registry import SIMULATORS
 from countersign.simulators.veriff import SHARED_SECRET

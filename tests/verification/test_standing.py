@@ -11,10 +11,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.mode import Mode
-from countersign.domain.reason import Reason
-from countersign.domain.verification_rules import DocumentExpiry
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.rules import DocumentExpiry
+from countersign.buyers.verify import VerificationRequest
 from countersign.errors import (
     InvalidArgument,
     InvalidRequest,
@@ -25,7 +24,8 @@ from countersign.errors import (
     UnknownSubject,
 )
 from countersign.ids import BUYER
-from countersign.services.verify_buyer import VerificationRequest
+from countersign.mode import Mode
+from countersign.reason import Reason
 from countersign.simulators.protocol import Reply, Request, Session
 from tests.clearances.desk import order
 from tests.verification.conftest import each_engine

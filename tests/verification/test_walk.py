@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from countersign import bootstrap
-from countersign.domain.instant import rfc3339
-from countersign.http.app import route_table
+from countersign.instant import rfc3339
+from countersign.server.app import route_table
 from countersign.simulators.registry import SIMULATORS
 from tests.http.backstage import make_client
 from tests.support.privacy import personal, personal_words

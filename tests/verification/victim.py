@@ -18,8 +18,8 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from countersign.domain.identity import ProviderResult
-from countersign.providers.identity.stripe import Provider
+from countersign.identity.model import ProviderResult
+from countersign.identity.stripe import Provider
 
 _points = 0
 _last: int | None = None
@@ -48,13 +48,13 @@ def _become_server(last: int) -> None:
     changed.retrieve = retrieve
     event.listen(Engine, "before_cursor_execute", _point)
     event.listen(Engine, "commit", _point)
-    from countersign.cli import main  # noqa: PLC0415 - imported already, see below
+    from countersign.root import main  # noqa: PLC0415 - imported already, see below
 
     main(["serve"], prog_name="countersign")
 
 
 if __name__ == "__main__":
-    for name in ("countersign.cli", "countersign.http.server", "uvloop"):
+    for name in ("countersign.cli", "countersign.server.server", "uvloop"):
         importlib.import_module(name)
     # A killed child is of no interest: what counts is what it left.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -10,12 +10,23 @@ from datetime import datetime
 
 import pytest
 
-from countersign.domain.event import EventIds, EventType, NewEvent
-from countersign.domain.instant import from_ns
-from countersign.domain.key import VENDOR_SCOPES, Principal
-from countersign.domain.mode import Mode
-from countersign.domain.standard_webhooks import SharedSecret
-from countersign.domain.webhook import (
+from countersign.access import accounts_sql as accounts_store
+from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.db.database import Database
+from countersign.events.model import EventIds, EventType, NewEvent
+from countersign.events.read_events import EventView, ReadEvents
+from countersign.events.sql import Events, write_events
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.vault.data_keys_sql import DataKeys
+from countersign.vault.key_encryption import KeyRing, key_text
+from countersign.vault.vault import Vault
+from countersign.webhooks import sql as webhooks_store
+from countersign.webhooks.address_guard import AddressGuard
+from countersign.webhooks.deliver import DeliverWebhooks
+from countersign.webhooks.deliveries_sql import Deliveries
+from countersign.webhooks.endpoints import WebhookEndpoints
+from countersign.webhooks.model import (
     Delivery,
     DeliveryStatus,
     EndpointChanges,
@@ -23,20 +34,9 @@ from countersign.domain.webhook import (
     Target,
     WebhookEndpoint,
 )
-from countersign.providers.address_guard import AddressGuard
-from countersign.providers.key_encryption import KeyRing, key_text
-from countersign.providers.webhook_sender import WebhookSender
-from countersign.services.deliver_webhooks import DeliverWebhooks
-from countersign.services.events import EventView, ReadEvents
-from countersign.services.vault import Vault
-from countersign.services.webhook_endpoints import WebhookEndpoints
-from countersign.services.webhook_secrets import WebhookSecrets
-from countersign.storage import accounts as accounts_store
-from countersign.storage import webhooks as webhooks_store
-from countersign.storage.data_keys import DataKeys
-from countersign.storage.database import Database
-from countersign.storage.deliveries import Deliveries
-from countersign.storage.events import Events, write_events
+from countersign.webhooks.secrets import WebhookSecrets
+from countersign.webhooks.sender import WebhookSender
+from countersign.webhooks.signature import SharedSecret
 from tests.storage import items
 from tests.storage.conftest import (  # noqa: F401 - fixtures
     Run,

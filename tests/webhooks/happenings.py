@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
-from countersign.domain.event import EventType, NewEvent
-from countersign.domain.mode import Mode
-from countersign.storage.events import write_events
+from countersign.events.model import EventType, NewEvent
+from countersign.events.sql import write_events
+from countersign.mode import Mode
 from tests.storage import items
 from tests.support.service import Deployment
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from countersign.domain.key import Principal
-from countersign.domain.mode import Mode
+from countersign.access.key import Principal
+from countersign.mode import Mode
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.support import postgres
 

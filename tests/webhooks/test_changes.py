@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from countersign.domain.event import EventType
-from countersign.domain.webhook import Disabled, EndpointChanges, WebhookEndpoint
+from countersign.access import accounts_sql as accounts_store
+from countersign.db.database import Database
+from countersign.db.engine import SQLITE_FILE, database_url
 from countersign.errors import WebhookEndpointDisabled
-from countersign.storage import accounts as accounts_store
-from countersign.storage.database import Database
-from countersign.storage.engine import SQLITE_FILE, database_url
+from countersign.events.model import EventType
+from countersign.webhooks.model import Disabled, EndpointChanges, WebhookEndpoint
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.domain.event import EventType
-from countersign.domain.standard_webhooks import PublicKey, verify
-from countersign.domain.webhook import (
+from countersign.events.model import EventType
+from countersign.webhooks.deliver import CONCURRENT
+from countersign.webhooks.model import (
     AGE_MAX,
     JITTER,
     SCHEDULE,
@@ -16,7 +16,7 @@ from countersign.domain.webhook import (
     Disabled,
     Outcome,
 )
-from countersign.services.deliver_webhooks import CONCURRENT
+from countersign.webhooks.signature import PublicKey, verify
 from tests.storage.conftest import Run
 from tests.webhooks.conftest import Service
 from tests.webhooks.receiver import Answer, running_receiver

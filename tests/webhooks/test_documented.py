@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from countersign.domain.event import Event, EventIds, EventType
-from countersign.domain.mode import Mode
-from countersign.domain.standard_webhooks import PrivateKey, SharedSecret, sign
-from countersign.domain.webhook import JITTER, SCHEDULE, DeliveryStatus, Outcome
-from countersign.services.events import EventView
+from countersign.events.model import Event, EventIds, EventType
+from countersign.events.read_events import EventView
+from countersign.mode import Mode
+from countersign.webhooks.model import JITTER, SCHEDULE, DeliveryStatus, Outcome
+from countersign.webhooks.signature import PrivateKey, SharedSecret, sign
 from tests.docs.markdown import ROOT, Block, read
 from tests.docs.shell import run_blocks
 from tests.support.service import PREFIX, Deployment, running_server

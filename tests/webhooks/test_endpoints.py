@@ -8,10 +8,26 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, func, select
 
-from countersign.domain.event import EventType
-from countersign.domain.mode import Mode
-from countersign.domain.standard_webhooks import SharedSecret, WebhookVerificationFailed, verify
-from countersign.domain.webhook import (
+from countersign.db.batching import each
+from countersign.db.database import Database
+from countersign.db.tables import (
+    webhook_attempts,
+    webhook_deliveries,
+    webhook_endpoints,
+    webhook_secrets,
+)
+from countersign.errors import (
+    InvalidRequest,
+    NotFound,
+    TooManyWebhookEndpoints,
+    WebhookEndpointDisabled,
+)
+from countersign.events.model import EventType
+from countersign.mode import Mode
+from countersign.operations.housekeeping_sql import Housekeeping
+from countersign.webhooks import deliveries_sql as deliveries_store
+from countersign.webhooks.deliver import CONCURRENT
+from countersign.webhooks.model import (
     AGE_MAX,
     ENDPOINTS_MAX,
     LOG_KEPT,
@@ -20,23 +36,7 @@ from countersign.domain.webhook import (
     EndpointChanges,
     Outcome,
 )
-from countersign.errors import (
-    InvalidRequest,
-    NotFound,
-    TooManyWebhookEndpoints,
-    WebhookEndpointDisabled,
-)
-from countersign.services.deliver_webhooks import CONCURRENT
-from countersign.storage import deliveries as deliveries_store
-from countersign.storage.batching import each
-from countersign.storage.database import Database
-from countersign.storage.housekeeping import Housekeeping
-from countersign.storage.tables import (
-    webhook_attempts,
-    webhook_deliveries,
-    webhook_endpoints,
-    webhook_secrets,
-)
+from countersign.webhooks.signature import SharedSecret, WebhookVerificationFailed, verify
 from tests.storage.conftest import Run, on_postgres
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble

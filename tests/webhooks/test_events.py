@@ -15,20 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL, Connection, Engine, text
 
-from countersign.domain.event import KEPT, EventIds, EventType, NewEvent
-from countersign.domain.mode import Mode
+from countersign.access import accounts_sql as accounts_store
+from countersign.db.database import Database
+from countersign.db.engine import Purpose, open_engine
 from countersign.errors import CursorExpired, InvalidRequest, NotFound
-from countersign.storage import accounts as accounts_store
-from countersign.storage import events as events_store
-from countersign.storage.database import Database
-from countersign.storage.engine import Purpose, open_engine
-from countersign.storage.events import (
+from countersign.events import sql as events_store
+from countersign.events.model import KEPT, EventIds, EventType, NewEvent
+from countersign.events.sql import (
     Events,
     write_buyer_events,
     write_events,
     write_notice_events,
 )
-from countersign.storage.housekeeping import Housekeeping
+from countersign.mode import Mode
+from countersign.operations.housekeeping_sql import Housekeeping
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres
 from tests.storage.items import NOON

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import Connection, text
 
 from countersign.bootstrap import open_deployment
-from countersign.domain.buyer import VALIDITY, BuyerStatus
-from countersign.domain.mode import Mode
-from countersign.storage.buyers import buyers_by_cbid, tell_of_buyer, write_buyer
-from countersign.storage.expiries import tell_expired
+from countersign.buyers.expiry_sql import tell_expired
+from countersign.buyers.model import VALIDITY, BuyerStatus
+from countersign.buyers.sql import buyers_by_cbid, tell_of_buyer, write_buyer
+from countersign.mode import Mode
 from tests.clearances.desk import Desk
 from tests.webhooks.telling import ZIP, of_buyers, sweep, told, verified_by
 

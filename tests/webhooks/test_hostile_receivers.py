@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from countersign.domain.event import EventType
-from countersign.domain.webhook import ENDPOINTS_MAX, Outcome, Target
+from countersign.access import accounts_sql as accounts_store
 from countersign.errors import RateLimited
-from countersign.providers import webhook_sender
-from countersign.providers.address_guard import AddressGuard
-from countersign.providers.webhook_sender import (
+from countersign.events.model import EventType
+from countersign.webhooks import sender as webhook_sender
+from countersign.webhooks.address_guard import AddressGuard
+from countersign.webhooks.deliver import EXAMPLES_PER_ACCOUNT
+from countersign.webhooks.model import ENDPOINTS_MAX, Outcome, Target
+from countersign.webhooks.sender import (
     ANSWER_BYTES_MAX,
     HEADER_BYTES_MAX,
     WebhookSender,
 )
-from countersign.services.deliver_webhooks import EXAMPLES_PER_ACCOUNT
-from countersign.storage import accounts as accounts_store
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.webhooks.conftest import Service, assemble

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 import standardwebhooks
 
-from countersign.domain.event import EventType
+from countersign.events.model import EventType
 from tests.support.service import Deployment, Server, free_port, running_server
 from tests.webhooks.happenings import happen
 from tests.webhooks.receiver import running_receiver, until

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from countersign.domain.webhook import Outcome, Target
-from countersign.providers.address_guard import LOOKUPS_MAX, AddressGuard
-from countersign.providers.webhook_sender import WebhookSender
+from countersign.webhooks.address_guard import LOOKUPS_MAX, AddressGuard
+from countersign.webhooks.model import Outcome, Target
+from countersign.webhooks.sender import WebhookSender
 from tests.webhooks.receiver import running_receiver, until
 
 HOSTILE, INNOCENT = "acct_hostile", "acct_innocent"

@@ -8,16 +8,17 @@ import pytest
 import structlog
 from sqlalchemy import Connection, event
 
-from countersign.domain.event import EventType
-from countersign.domain.mode import Mode
-from countersign.domain.webhook import RECOVERY_WAIT, DeliveryStatus
+from countersign import loops
+from countersign.access import accounts_sql as accounts_store
+from countersign.db.batching import each
+from countersign.db.database import Database
 from countersign.errors import CountersignError, RateLimited, StorageUnavailable
-from countersign.services import deliver_webhooks, loops
-from countersign.storage import accounts as accounts_store
-from countersign.storage.batching import each
-from countersign.storage.database import Database
-from countersign.storage.deliveries import Deliveries
-from countersign.storage.events import Events, last_before
+from countersign.events.model import EventType
+from countersign.events.sql import Events, last_before
+from countersign.mode import Mode
+from countersign.webhooks import deliver as deliver_webhooks
+from countersign.webhooks.deliveries_sql import Deliveries
+from countersign.webhooks.model import RECOVERY_WAIT, DeliveryStatus
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.webhooks.conftest import Service, assemble

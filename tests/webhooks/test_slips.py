@@ -13,21 +13,25 @@ from types import ModuleType
 import pytest
 
 from countersign import ports
-from countersign.domain import standard_webhooks
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.event import Event, EventType, NewEvent, Position
-from countersign.domain.instant import rfc3339
-from countersign.domain.mode import Mode
-from countersign.domain.standard_webhooks import SharedSecret, WebhookVerificationFailed, sign
-from countersign.domain.webhook import WebhookEndpoint, WebhookSecret
+from countersign.access import accounts_sql as accounts_store
+from countersign.buyers import expiry_sql as expiries
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sql import Buyers
+from countersign.db.database import Database
 from countersign.errors import InternalError
-from countersign.providers import webhook_sender
-from countersign.services import deliver_webhooks, events, webhook_endpoints
-from countersign.storage import accounts as accounts_store
-from countersign.storage import deliveries, expiries, webhooks
-from countersign.storage import events as events_store
-from countersign.storage.buyers import Buyers
-from countersign.storage.database import Database
+from countersign.events import read_events as events
+from countersign.events import sql as events_store
+from countersign.events.model import Event, EventType, NewEvent, Position
+from countersign.instant import rfc3339
+from countersign.mode import Mode
+from countersign.webhooks import deliver as deliver_webhooks
+from countersign.webhooks import deliveries_sql as deliveries
+from countersign.webhooks import endpoints as webhook_endpoints
+from countersign.webhooks import sender as webhook_sender
+from countersign.webhooks import signature as standard_webhooks
+from countersign.webhooks import sql as webhooks
+from countersign.webhooks.model import WebhookEndpoint, WebhookSecret
+from countersign.webhooks.signature import SharedSecret, WebhookVerificationFailed, sign
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
@@ -53,7 +57,7 @@ def test_the_time_of_an_event_is_utc_wherever_the_server_stands(zone: str) -> No
     """The machine's own zone is not asked."""
     program = (
         "from datetime import datetime, UTC, timedelta, timezone;"
-        "from countersign.domain.instant import rfc3339;"
+        "from countersign.instant import rfc3339;"
         "print(rfc3339(datetime(2026, 11, 20, 22, 31, tzinfo=timezone(timedelta(hours=1)))))"
     )
     shown = subprocess.run(

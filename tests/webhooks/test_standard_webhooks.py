@@ -10,7 +10,7 @@ import standardwebhooks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.standard_webhooks import (
+from countersign.webhooks.signature import (
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
     PrivateKey,

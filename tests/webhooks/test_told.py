@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import Engine
 
 from countersign.bootstrap import Deployment
-from countersign.domain.buyer import VALIDITY
-from countersign.domain.event import EventType
-from countersign.domain.mode import Mode
+from countersign.buyers.model import VALIDITY
+from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.errors import CountersignError
-from countersign.storage.engine import Purpose, database_url, open_engine
+from countersign.events.model import EventType
+from countersign.mode import Mode
 from tests.clearances.desk import Desk, order
 from tests.webhooks.telling import (
     NOTICE,

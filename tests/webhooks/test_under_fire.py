@@ -7,15 +7,15 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from countersign.domain.mode import Mode
-from countersign.domain.webhook import (
+from countersign.access import accounts_sql as accounts_store
+from countersign.mode import Mode
+from countersign.webhooks.model import (
     SCHEDULE,
     DeliveryStatus,
     Disabled,
     EndpointChanges,
     Outcome,
 )
-from countersign.storage import accounts as accounts_store
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock

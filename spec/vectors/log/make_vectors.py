@@ -37,7 +37,7 @@ from countersign.evidence.proof import Proof, format_proof
 from countersign.evidence.record import FactDraft, bullet_digests, entropy_needed, make_facts
 from countersign.evidence.tiles import TileReader, entry_bundle, tile_path
 from countersign.evidence.tree import inclusion_path, leaf_hash, root_hash
-from countersign.services.log_keys import test_seed
+from countersign.log.keys import test_seed
 
 ROOT = Path(__file__).parent
 FULL = ROOT.parent / "record" / "good" / "full"

@@ -1,5 +1,1 @@
-"""The command line: thin, one service call a command."""
-
-from countersign.cli.root import main
-
-__all__ = ["main"]
+"""What all commands share."""

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import click
 
+from countersign.access.account import Account
 from countersign.bootstrap import Deployment
 from countersign.cli.support import Duration, command, say, show, with_deployment
 from countersign.config import load_settings
-from countersign.domain.account import Account
 from countersign.domain.conformance import Check, Finding, Report, Verdict
-from countersign.domain.instant import rfc3339, rfc3339_ms
+from countersign.instant import rfc3339, rfc3339_ms
 
 _SHOWN: Final = {
     Verdict.PASSED: "passed  ",

@@ -17,9 +17,9 @@ from rich.console import Console
 
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
-from countersign.domain.host import is_loopback, is_wildcard
 from countersign.errors import CountersignError
 from countersign.evidence.entry import entry_host
+from countersign.host import is_loopback, is_wildcard
 
 P = ParamSpec("P")
 R = TypeVar("R")

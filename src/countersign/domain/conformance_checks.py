@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
-from countersign.domain.clearance import ClearanceReason
+from countersign.clearances.model import ClearanceReason
 from countersign.domain.conformance import (
     ACKNOWLEDGE,
     ACTS,

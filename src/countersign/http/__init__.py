@@ -1,1 +1,1 @@
-"""The HTTP edge: one route table, plain ASGI, and every failure in one shape."""
+"""HTTP machinery that knows no noun: routes, replies, bodies, errors, OpenAPI."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from countersign import __version__
-from countersign.domain.key import BRAND
+from countersign.access.key import BRAND
 from countersign.errors import (
     EvidencePending,
     Forbidden,
@@ -28,7 +28,7 @@ from countersign.errors import (
 )
 from countersign.http import schemas
 from countersign.http.errors import STATUS
-from countersign.http.routes import API_ROUTES, Parameter, Route
+from countersign.server.routes import API_ROUTES, Parameter, Route
 
 _GENERIC: Final = re.compile(r"\b([A-Z]\w*?)_(\w+)_\Z")
 _REF: Final = "#/components/schemas/{name}"

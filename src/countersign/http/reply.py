@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from countersign.domain.idempotency import IdempotencyEntry
-from countersign.domain.key import Principal
+from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.key import Principal
 from countersign.errors import InvalidRequest
 
 T = TypeVar("T")

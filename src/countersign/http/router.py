@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from countersign.errors import MethodNotAllowed, NotFound
-from countersign.http.routes import Route
+from countersign.server.routes import Route
 
 
 class Router:

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from countersign.domain.acknowledgment import OPAQUE_LENGTH_MAX, Capture, VersionSource
-from countersign.domain.buyer import BuyerStatus
-from countersign.domain.clearance import ClearanceReason
-from countersign.domain.initials import INITIALS_LENGTH_MAX
-from countersign.domain.notice import NoticeStatus
-from countersign.domain.origin import USER_AGENT_LENGTH_MAX, Source
-from countersign.domain.postal_code import ZIP_PATTERN
-from countersign.domain.reason import Reason
+from countersign.acknowledgments.initials import INITIALS_LENGTH_MAX
+from countersign.acknowledgments.model import OPAQUE_LENGTH_MAX, Capture, VersionSource
+from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
+from countersign.buyers.model import BuyerStatus
+from countersign.clearances.model import ClearanceReason
+from countersign.identity.postal_code import ZIP_PATTERN
+from countersign.notices.model import NoticeStatus
+from countersign.reason import Reason
 
 T = TypeVar("T")
 

@@ -15,7 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from countersign.bootstrap import Deployment
-from countersign.domain.buyer import BuyerStatus
+from countersign.buyers.model import BuyerStatus
+from countersign.clearances.routes import clear
 from countersign.domain.conformance import (
     ACKNOWLEDGE,
     CLEAR,
@@ -35,9 +36,8 @@ from countersign.errors import (
     StorageUnavailable,
 )
 from countersign.http.errors import STATUS
-from countersign.http.handlers.clearances import clear
 from countersign.http.reply import REPLAYED, Call, Reply
-from countersign.http.routes import Route
+from countersign.server.routes import Route
 from countersign.services.conformance_watch import WatchVendors
 
 _decode: Final = msgspec.json.Decoder().decode

@@ -1,1 +1,1 @@
-"""The notice files that this release ships; `init` publishes them."""
+"""Notices: files, registry, lifecycle, routes and commands."""

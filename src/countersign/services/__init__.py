@@ -1,1 +1,1 @@
-"""A module per act: what the service does, told in terms of the domain and of ports."""
+"""What is left of services."""

@@ -24,9 +24,9 @@ from countersign.domain.conformance import (
 )
 from countersign.domain.conformance_catalogue import JUDGED
 from countersign.domain.conformance_history import History
-from countersign.domain.instant import from_ns, to_ms
 from countersign.errors import CountersignError, InvalidArgument
 from countersign.ids import CONFORMANCE_RUN, OBSERVATION, earliest_id, timed_id
+from countersign.instant import from_ns, to_ms
 from countersign.ports import Clock, ConformanceStore, Entropy
 from countersign.services.conformance_watch import STALENESS_SECONDS, WatchVendors
 from countersign.services.conformance_webhooks import PROBING_SECONDS, ProbeWebhooks

@@ -14,14 +14,14 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from countersign.access.key import Principal
+from countersign.access.secrets import DeploymentSecret
 from countersign.domain.conformance import OBSERVATIONS_MAX, Observation, Provocation, Run
-from countersign.domain.instant import from_ns
-from countersign.domain.key import Principal
-from countersign.domain.mode import Mode
 from countersign.errors import CountersignError
 from countersign.ids import OBSERVATION, timed_id
+from countersign.instant import from_ns
+from countersign.mode import Mode
 from countersign.ports import Clock, ConformanceStore, Entropy
-from countersign.services.secrets import DeploymentSecret
 
 STALENESS_SECONDS: Final = 0.25
 _log: Final = structlog.get_logger("countersign.conformance")

@@ -12,10 +12,15 @@ import msgspec
 
 from countersign.domain.conformance import WEBHOOK, Observation, Probe
 from countersign.domain.conformance_webhooks import SENT
-from countersign.domain.event import Event, EventType
-from countersign.domain.instant import from_ns
-from countersign.domain.mode import Mode
-from countersign.domain.standard_webhooks import (
+from countersign.events.model import Event, EventType
+from countersign.events.read_events import EventView, ReadEvents
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.ports import Clock, Entropy, WebhookSender
+from countersign.webhooks.endpoints import WebhookEndpoints
+from countersign.webhooks.model import Outcome, Sent, WebhookEndpoint, parse_target
+from countersign.webhooks.secrets import WebhookSecrets
+from countersign.webhooks.signature import (
     SECRET_BYTES,
     SEED_BYTES,
     SIGNATURE_HEADER,
@@ -24,11 +29,6 @@ from countersign.domain.standard_webhooks import (
     SigningKey,
     sign,
 )
-from countersign.domain.webhook import Outcome, Sent, WebhookEndpoint, parse_target
-from countersign.ports import Clock, Entropy, WebhookSender
-from countersign.services.events import EventView, ReadEvents
-from countersign.services.webhook_endpoints import WebhookEndpoints
-from countersign.services.webhook_secrets import WebhookSecrets
 
 _AGE_SECONDS: Final = 3600
 PROBING_SECONDS: Final = 1.0

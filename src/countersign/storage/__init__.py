@@ -1,1 +1,1 @@
-"""Storage: SQLAlchemy Core behind batchers, one schema and one set of statements on two engines."""
+"""What is left of storage."""

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
+from countersign.db.batching import each
+from countersign.db.database import Database
+from countersign.db.tables import accounts, conformance_observations, conformance_runs
 from countersign.domain.conformance import Observation, Provocation, Run
-from countersign.storage.batching import each
-from countersign.storage.database import Database
-from countersign.storage.tables import accounts, conformance_observations, conformance_runs
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _encode: Final = msgspec.json.Encoder().encode

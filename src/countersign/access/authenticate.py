@@ -1,0 +1,103 @@
+"""Who is asking: from a Bearer token to a principal.
+
+A working key is remembered for KEY_CACHE_SECONDS, so a revocation lags by no more. A token that
+is not remembered is looked up, so a new key works at once. Tokens themselves are not kept in
+memory: the cache is keyed by a hash under a key of this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from countersign.access.key import ApiKey, Principal, well_formed
+from countersign.access.secrets import DeploymentSecret
+from countersign.errors import CountersignError, InvalidApiKey
+from countersign.instant import from_ns, to_ms
+from countersign.ports import Clock, Entropy, KeyStore
+
+KEY_CACHE_SECONDS: Final = 3.0
+_LAST_USED_GRAIN: Final = timedelta(hours=1)
+_CACHE_MAX: Final = 10_000
+_TOKEN_LENGTH_MAX: Final = 200
+
+
+class _Known(NamedTuple):
+    principal: Principal
+    read_at: float
+    expires_ns: int | None
+
+
+class Authenticate:
+    """Turns tokens into principals."""
+
+    def __init__(
+        self, store: KeyStore, secret: DeploymentSecret, clock: Clock, entropy: Entropy
+    ) -> None:
+        self._store = store
+        self._secret = secret
+        self._clock = clock
+        self._cache_key = entropy(32)
+        self._known: dict[bytes, _Known] = {}
+        self._notes: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, token: bytes) -> Principal:
+        """The principal of a working key.
+
+        Raises:
+            InvalidApiKey: the token is mistyped, unknown, revoked or expired.
+        """
+        if len(token) > _TOKEN_LENGTH_MAX:
+            raise InvalidApiKey
+        place = blake2b(token, digest_size=16, key=self._cache_key).digest()
+        known = self._known.get(place)
+        if (
+            known is not None
+            and self._clock.monotonic() - known.read_at < KEY_CACHE_SECONDS
+            and (known.expires_ns is None or self._clock.time_ns() < known.expires_ns)
+        ):
+            return known.principal
+        return await self._look_up(token, place)
+
+    async def _look_up(self, token: bytes, place: bytes) -> Principal:
+        began = self._clock.monotonic()
+        text = token.decode("ascii", "replace")
+        key = None
+        if well_formed(text):
+            key = await self._store.by_digest(self._secret.key_digest(text))
+        now = from_ns(self._clock.time_ns())
+        if key is None or not key.works_at(now):
+            self._known.pop(place, None)
+            raise InvalidApiKey
+        if len(self._known) >= _CACHE_MAX:
+            self._known.clear()
+        principal = Principal(
+            key_id=key.id,
+            account_id=key.account_id,
+            mode=key.mode,
+            scopes=key.scopes,
+            credential=key.kind.credential,
+        )
+        expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
+        self._known[place] = _Known(principal, began, expires_ns)
+        if _unused_lately(key, now):
+            self._note_use(key.id, now)
+        return principal
+
+    def _note_use(self, key_id: str, now: datetime) -> None:
+        """Beside the request, which bookkeeping can neither delay nor fail."""
+
+        async def note() -> None:
+            with suppress(CountersignError):
+                await self._store.touch(key_id, now)
+
+        task = asyncio.create_task(note())
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
+
+
+def _unused_lately(key: ApiKey, now: datetime) -> bool:
+    return key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN

@@ -1,0 +1,152 @@
+"""API keys: `csign_<sk|rk>_<test|live>_` + 32 random characters + a checksum of 6.
+
+The prefix lets secret scanners find a leaked key, and the checksum lets a typo be refused without
+a look into the database. Only a keyed hash of a key is kept.
+"""
+
+import re
+from binascii import crc32
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from countersign.errors import InvalidArgument
+from countersign.mode import Mode
+
+BRAND: Final = "csign"
+RANDOM_LENGTH: Final = 32
+ENTROPY_BYTES: Final = 24
+HINT_LENGTH: Final = 4
+_CHECKSUM_LENGTH: Final = 6
+_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_FORM: Final = re.compile(rf"{BRAND}_(sk|rk)_(test|live)_([0-9A-Za-z]{{32}})([0-9A-Za-z]{{6}})\Z")
+
+
+class Scope(StrEnum):
+    """What a key may do."""
+
+    NOTICES_READ = "notices:read"
+    ACKS_CREATE = "acks:create"
+    ACKS_READ = "acks:read"
+    BUYERS_VERIFY = "buyers:verify"
+    BUYERS_READ = "buyers:read"
+    EVIDENCE_READ = "evidence:read"
+    CLEARANCES_CREATE = "clearances:create"
+    CLEARANCES_READ = "clearances:read"
+    CHECKOUT_SESSIONS_CREATE = "checkout_sessions:create"
+    EVENTS_READ = "events:read"
+    WEBHOOKS_MANAGE = "webhooks:manage"
+    SANDBOX_MANAGE = "sandbox:manage"
+    KEYS_MANAGE = "keys:manage"
+    ERASURE_WRITE = "erasure:write"
+
+
+VENDOR_SCOPES: Final = frozenset(Scope) - {Scope.KEYS_MANAGE, Scope.ERASURE_WRITE}
+"""All that a vendor's server needs: what a key made without `--scope` may do."""
+
+
+RESERVED_SCOPES: Final = frozenset(
+    {Scope.CHECKOUT_SESSIONS_CREATE, Scope.KEYS_MANAGE, Scope.ERASURE_WRITE}
+)
+"""For operations of releases to come: no operation needs one of them yet."""
+
+
+class KeyKind(StrEnum):
+    """How a key is marked. A restricted key has only the scopes it was made with."""
+
+    SECRET = "sk"  # noqa: S105 - a mark, not a password
+    RESTRICTED = "rk"
+
+    @property
+    def credential(self) -> str:
+        """The word in a record for the kind of credential that was used."""
+        return "secret_key" if self is KeyKind.SECRET else "restricted_key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """What is kept of a key; the key itself is shown once and forgotten."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    kind: KeyKind
+    scopes: frozenset[Scope]
+    hint: str
+    created_at: datetime
+    lifetime: timedelta | None
+    """How long it was made to work; rotation moves `expires_at`, and leaves this as it is."""
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    replaces: str | None
+
+    def works_at(self, now: datetime) -> bool:
+        """Whether the key is neither revoked nor expired at this time."""
+        # A revocation is not compared with the clock: one that is behind would undo it.
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+def compose_key(kind: KeyKind, mode: Mode, entropy: bytes) -> str:
+    """A new key from 24 random bytes (190 bits of them are used)."""
+    if len(entropy) != ENTROPY_BYTES:
+        msg = f"{ENTROPY_BYTES} random bytes are needed"
+        raise ValueError(msg)
+    random = _base62(int.from_bytes(entropy, "big") % 62**RANDOM_LENGTH, RANDOM_LENGTH)
+    stem = f"{BRAND}_{kind}_{mode}_{random}"
+    return stem + _checksum(stem)
+
+
+def well_formed(token: str) -> bool:
+    """Whether the text has the form of a key and its checksum is right."""
+    return (
+        _FORM.match(token) is not None
+        and _checksum(token[:-_CHECKSUM_LENGTH]) == token[-_CHECKSUM_LENGTH:]
+    )
+
+
+def key_hint(token: str) -> str:
+    """The part of a key by which people recognise it: its beginning and its last 4 characters."""
+    stem = token[: -(RANDOM_LENGTH + _CHECKSUM_LENGTH)]
+    return f"{stem}…{token[-HINT_LENGTH:]}"
+
+
+def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
+    """Scopes from their names.
+
+    Raises:
+        InvalidArgument: a name is not a scope.
+    """
+    scopes = set()
+    for name in names:
+        try:
+            scopes.add(Scope(name))
+        except ValueError:
+            msg = f"Unknown scope {name!r}. The scopes are: {', '.join(Scope)}."
+            raise InvalidArgument(msg) from None
+    return frozenset(scopes)
+
+
+def _checksum(stem: str) -> str:
+    return _base62(crc32(stem.encode()), _CHECKSUM_LENGTH)
+
+
+def _base62(value: int, length: int) -> str:
+    characters = []
+    for _ in range(length):
+        value, digit = divmod(value, 62)
+        characters.append(_BASE62[digit])
+    return "".join(reversed(characters))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Who is asking: what a working key says about its bearer."""
+
+    key_id: str
+    account_id: str
+    mode: Mode
+    scopes: frozenset[Scope]
+    credential: str

@@ -1,0 +1,1 @@
+"""Acknowledgments: rules, SQL, acts, certificate, routes and commands."""

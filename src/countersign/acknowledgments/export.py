@@ -1,0 +1,140 @@
+"""Export an account's acknowledgments for compliance staff: CSV or JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from countersign.access.account import Account
+from countersign.access.key import Principal
+from countersign.acknowledgments.find import (
+    AcknowledgmentView,
+    FindAcknowledgments,
+    Search,
+)
+from countersign.instant import rfc3339_ms
+from countersign.mode import Mode
+
+COLUMNS: Final = (
+    "ack_id",
+    "livemode",
+    "accepted_at",
+    "notice_id",
+    "notice_version",
+    "notice_version_source",
+    "notice_digest",
+    "initials_per_line",
+    "session_id",
+    "cbid",
+    "ip",
+    "ip_source",
+    "peer_ip",
+    "user_agent",
+    "user_agent_source",
+    "capture",
+    "evidence_status",
+    "evidence_log",
+    "evidence_index",
+    "erased_at",
+)
+_PAGE: Final = 500
+_FORMULA: Final = (
+    *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),
+    *("\uff1d", "\uff0b", "\uff0d", "\uff20"),
+)
+"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection).
+
+The last four are the full-width forms of the first: with some languages they count as these.
+"""
+
+
+class ExportAcknowledgments:
+    """Goes through an account's acknowledgments, newest first."""
+
+    def __init__(self, find: FindAcknowledgments) -> None:
+        self._find = find
+
+    async def __call__(
+        self,
+        account: Account,
+        mode: Mode,
+        accepted_after: datetime | None,
+        accepted_before: datetime | None,
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Each acknowledgment in this range of times, as a row with the COLUMNS as its names."""
+        principal = Principal(
+            key_id="operator",
+            account_id=account.id,
+            mode=mode,
+            scopes=frozenset(),
+            credential="operator",
+        )
+        after: str | None = None
+        while True:
+            page, after = await self._find.many(
+                principal,
+                Search(
+                    accepted_after=accepted_after,
+                    accepted_before=accepted_before,
+                    after=after,
+                    limit=_PAGE,
+                ),
+            )
+            for view in page:
+                yield _row(view)
+            if after is None:
+                return
+
+
+def csv_lines(rows: Iterable[Sequence[object]]) -> str:
+    """Lines of CSV (RFC 4180), safe to open in a spreadsheet.
+
+    A field that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    target = io.StringIO()
+    writer = csv.writer(target, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    for row in rows:
+        writer.writerow([_safe(value) for value in row])
+    return target.getvalue()
+
+
+def _safe(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _row(view: AcknowledgmentView) -> dict[str, Any]:
+    personal = view.personal or {}
+    ip, agent = personal.get("ip", {}), personal.get("user_agent", {})
+    values = (
+        view.ack_id,
+        view.mode is Mode.LIVE,
+        rfc3339_ms(view.accepted_at),
+        view.record.notice_id,
+        view.record.notice_version,
+        view.record.notice_version_source.value,
+        view.record.notice_digest,
+        personal.get("initials_per_line"),
+        personal.get("session_id"),
+        personal.get("cbid"),
+        ip.get("ip"),
+        ip.get("source"),
+        ip.get("peer_ip"),
+        agent.get("user_agent"),
+        agent.get("source"),
+        view.record.capture.value,
+        "pending" if view.sealed is None else "sealed",
+        None if view.sealed is None else view.sealed.origin,
+        None if view.sealed is None else view.sealed.index,
+        None if view.erased_at is None else rfc3339_ms(view.erased_at),
+    )
+    return dict(zip(COLUMNS, values, strict=True))

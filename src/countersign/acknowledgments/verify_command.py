@@ -1,0 +1,246 @@
+"""`countersign verify`: check evidence without a server, a database or a network."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from countersign.cli.support import command, printable, say
+from countersign.errors import InvalidArgument
+from countersign.evidence.bundle import BUNDLE_BYTES_MAX, in_order, write_container
+from countersign.evidence.contents import INITIALS
+from countersign.evidence.cosignature import cosigned_at
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.policy import Policy, parse_policy
+from countersign.evidence.verification import (
+    STEPS,
+    CheckTimestamp,
+    Outcome,
+    Verdict,
+    verify_file,
+)
+from countersign.instant import rfc3339
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_STATUS = {Outcome.OK: 0, Outcome.FAILED: 1, Outcome.UNCHECKED: 2, Outcome.CONSISTENT: 3}
+_POLICY_BYTES_MAX = 1_000_000
+_OWN_KEY = (
+    "the key was not checked: it came in this bundle, and the person who made the bundle may have "
+    "made the key too. Give the operator's policy from another source: --policy POLICY"
+)
+_READ_HERE = (
+    "the signature does not cover certificate.pdf, verify.py and verify.html in a bundle: rely "
+    "on this output, not on them"
+)
+_TEST = "this is test evidence: it proves nothing about a sale"
+_VENDOR = "the vendor asserts that the buyer was shown the notice and typed the initials"
+_ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
+_GAPS = "the text of the notice is known to be incomplete"
+_ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--policy",
+    "policy_file",
+    type=_FILE,
+    help="The keys that you trust. Without it a bundle is checked against its own key.",
+)
+@click.option(
+    "--timestamp-roots",
+    type=_FILE,
+    help="Certificates (PEM) of the time-stamp authorities that you trust.",
+)
+@click.option(
+    "--own-key",
+    is_flag=True,
+    help="Exit with 0, not 3, if all checks pass with the key in the bundle itself.",
+)
+@command
+def verify(
+    file: Path,
+    policy_file: Path | None,
+    timestamp_roots: Path | None,
+    *,
+    own_key: bool,
+    as_json: bool,
+) -> None:
+    """Check a bundle, packed or unpacked, or a proof.
+
+    Exit status: 0 all checks passed; 1 a check failed; 2 the file could not be checked; 3 all
+    checks passed, but only with the key in the bundle itself.
+
+    The verdict is one line on standard output. The verified text is printed on standard error.
+
+    The command needs no server, no database and no network.
+    """
+    policy = None if policy_file is None else _policy(policy_file)
+    data = _read(file)
+    if data.startswith(b"%PDF"):
+        _refuse_certificate(data)
+    verdict = _compared(verify_file(data, policy, _timestamp_check(timestamp_roots)), data)
+    warnings = _warnings(verdict)
+    for warning in warnings:
+        say(f"warning: {warning}")
+    for line in _words(verdict):
+        say(_printable(line))
+    for cosigned in verdict.facts.get("cosigned", ()):
+        at = cosigned_at(cosigned["time"])
+        told = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is not a valid date"
+        say(_printable(f"cosigned by {cosigned['name']} at {told}"))
+    if "certificate" in verdict.facts:
+        say(_printable(verdict.facts["certificate"]))
+    for stamp in verdict.facts.get("timestamps", ()):
+        say(_printable(f"time-stamp: {stamp}"))
+    answer = json.dumps(_view(verdict) | {"warnings": warnings})
+    click.echo(answer if as_json else _printable(verdict.line()))
+    if not (own_key and verdict.outcome is Outcome.CONSISTENT):
+        sys.exit(_STATUS[verdict.outcome])
+
+
+def _compared(verdict: Verdict, data: bytes) -> Verdict:
+    """The verdict with what came of making the certificate again."""
+    if not verdict.ok or not verdict.notice:
+        return verdict
+    from countersign.acknowledgments.compare_certificate import (  # noqa: PLC0415 - it is slow to load
+        compare_certificate,
+    )
+
+    try:
+        found = compare_certificate(data, len(verdict.facts["cosigned"]))
+    except EvidenceError as error:
+        return Verdict(
+            outcome=Outcome.FAILED,
+            step=len(STEPS),
+            name=STEPS[-1],
+            message=str(error),
+            facts=verdict.facts,
+        )
+    return replace(verdict, facts={**verdict.facts, "certificate": found})
+
+
+def _read(place: Path) -> bytes:
+    """A file, or the bundle that was unpacked into a folder."""
+    try:
+        if place.is_file():
+            return _bytes(place)
+        if not place.is_dir():  # reading a pipe or a device may never end
+            msg = f"{place} is neither a file nor a directory."
+            raise InvalidArgument(msg)
+        found = [p for p in (*place.iterdir(), *place.glob("timestamps/*")) if p.is_file()]
+        names = {p.relative_to(place).as_posix() for p in found}
+        known, files, left = in_order(names), {}, BUNDLE_BYTES_MAX
+        for name in known:
+            files[name] = _bytes(place / name, max(left, 0))
+            left -= len(files[name])
+    except OSError as error:
+        msg = f"{place} cannot be read: {error.strerror}."
+        raise InvalidArgument(msg) from error
+    if others := sorted(names.difference(known)):
+        say(_printable(f"not part of the bundle, and not checked: {', '.join(others)}"))
+    return write_container(files)
+
+
+def _bytes(file: Path, most: int = BUNDLE_BYTES_MAX) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(most + 1)  # one more than is taken is enough to refuse it
+
+
+def _refuse_certificate(pdf: bytes) -> None:
+    """Say what to give in the place of a certificate, and exit."""
+    found = _ACK_ID.search(pdf)
+    of = f" It seems to belong to {found[0].decode()}." if found else ""
+    say(
+        f"could not be checked: this is a PDF, perhaps a certificate.{of} A certificate alone "
+        "proves nothing: request the bundle, a ZIP file, from the sender"
+    )
+    sys.exit(_STATUS[Outcome.UNCHECKED])
+
+
+def _words(verdict: Verdict) -> Iterator[str]:
+    """What was acknowledged, in the words that were checked."""
+    record, notice, shown = verdict.record, verdict.notice, verdict.shown
+    if not notice:
+        return
+    yield f"accepted at {record['accepted_at']} by the service's own clock, for {record['account']}"
+    yield f"Notice {record['notice_id']}, version {record['notice_version']}: {notice['title']}"
+    yield f"  version {record['notice_version_source']}"
+    for name in ("source_law", "source_bill", "source_url"):
+        if isinstance(notice.get(name), str):
+            yield f"  {name}: {notice[name]}"
+    yield f"The notice reads: {notice['heading']}"
+    bullets = notice["bullets"]
+    initials = shown.get(INITIALS, ["not shown"] * len(bullets))
+    for given, bullet in zip(initials, bullets, strict=True):
+        yield f"  [{given}] ({bullet['id']}) {bullet['text']}"
+    yield f"The buyer is recorded to have agreed to: {notice['attestation_text']}"
+    for gap in notice.get("text_gaps", ()):
+        yield f"Known to be missing in this text: {gap}"
+    for name, value in shown.items():
+        if name != INITIALS:
+            yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+
+
+def _warnings(verdict: Verdict) -> list[str]:
+    """What a reader of a good verdict must know."""
+    if not verdict.ok:
+        return []
+    told = {
+        _OWN_KEY: verdict.facts["policy"] == "bundle",
+        _TEST: verdict.record.get("mode") == "test",
+        _VENDOR: verdict.record.get("capture") == "vendor_api",
+        _ASSUMED: verdict.record.get("notice_version_source") == "assumed",
+        _GAPS: bool(verdict.notice.get("text_gaps")),
+        _READ_HERE: bool(verdict.notice),
+    }
+    return [warning for warning, due in told.items() if due]
+
+
+def _printable(text: str) -> str:
+    """A text from a file, on one line."""
+    return printable(text, keep="")
+
+
+def _policy(file: Path) -> Policy:
+    try:
+        return parse_policy(_bytes(file, _POLICY_BYTES_MAX), any_kind=True)
+    except EvidenceError as error:
+        msg = f"{file} is not a policy: {error}."
+        raise InvalidArgument(msg) from error
+
+
+def _timestamp_check(roots: Path | None) -> CheckTimestamp | None:
+    """The check of the signatures of RFC 3161 responses by these roots."""
+    if roots is None:
+        return None
+    try:
+        from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        msg = "--timestamp-roots needs the package rfc3161-client: install it."
+        raise InvalidArgument(msg) from error
+    try:
+        return timestamps.timestamp_check(_bytes(roots))
+    except EvidenceError as error:
+        msg = f"{roots}: {error}."
+        raise InvalidArgument(msg) from error
+
+
+def _view(verdict: Verdict) -> dict[str, object]:
+    return {
+        "ok": verdict.outcome is Outcome.OK,
+        "outcome": verdict.outcome,
+        "step": verdict.step,
+        "name": verdict.name,
+        "message": verdict.message,
+        "facts": dict(verdict.facts),
+        "shown": dict(verdict.shown),
+        "record": dict(verdict.record),
+        "notice": dict(verdict.notice),
+    }

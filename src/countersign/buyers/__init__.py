@@ -1,0 +1,1 @@
+"""Buyers: states, decision, verification, operators' acts, routes and commands."""

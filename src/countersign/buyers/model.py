@@ -1,0 +1,297 @@
+"""Buyers: the states of a verification, how they move, and who may rely on them.
+
+Only three ways lead out of `verified`: time, revocation, and a new verification that succeeds.
+A failed attempt never takes it away: the answer to *verify* tells of the attempt, the answer to
+*status* of the buyer.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from countersign.buyers.facts import Facts, joined_facts, shortfalls
+from countersign.buyers.rules import VerificationRules
+from countersign.instant import from_ms
+from countersign.mode import Mode
+from countersign.reason import Reason
+
+VALIDITY: Final = timedelta(days=365)
+"""How long a simulated verification lasts, and the longest that any does."""
+
+PROOFS_MAX: Final = 4
+"""Verifications of one buyer that are kept to judge by."""
+
+ZIPS_PER_DAY: Final = 5
+"""Different ZIP codes that one account may try for one buyer within 24 hours."""
+ZIP_WINDOW: Final = timedelta(hours=24)
+
+
+class BuyerStatus(StrEnum):
+    """The verification status of a buyer."""
+
+    PENDING = "pending"
+    REQUIRES_INPUT = "requires_input"
+    FAILED = "failed"
+    VERIFIED = "verified"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What one verification came to. `status` is never `expired`: that is a matter of time."""
+
+    status: BuyerStatus
+    at: datetime
+    expires_at: datetime | None = None
+    reasons: tuple[Reason, ...] = ()
+    proof: "Proof | None" = None
+    """What a real verification proved."""
+    account_id: str | None = None
+    """The account whose attempt it was; None in the sandbox, where a buyer has one account."""
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """One verification that succeeded: what it proved, and for how long that counts.
+
+    The times are Unix milliseconds.
+    """
+
+    session: str
+    """The keyed hash of the provider session, in hexadecimal digits."""
+    verified_at: int
+    began_at: int
+    """When the provider decided: validity runs from there."""
+    expires_at: int
+    facts: Facts
+    zips: tuple[str, ...]
+    """Keyed hashes of the ZIP codes proved with what vouches for each, in hexadecimal digits."""
+    document_expires_on: date | None = None
+    """The last day of the document, if `expires_at` is not before it; None also if it is unknown,
+    as for all verifications from before it was kept."""
+
+
+class Buyer(Struct, frozen=True, kw_only=True):
+    """A buyer as stored. `account_id` is the account whose verification counts for it."""
+
+    cbid: str
+    account_id: str
+    mode: Mode
+    status: BuyerStatus
+    reasons: tuple[Reason, ...]
+    verified_at: datetime | None
+    expires_at: datetime | None
+    simulated: bool
+    proofs: tuple[Proof, ...] = ()
+    """The newest last; empty for a simulated buyer."""
+    same_as: str | None = None
+    """The identifier under which this buyer goes on: the same person was known already."""
+    attempted_by: str | None = None
+    """The account whose attempt led to `reasons`; None in the sandbox."""
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What an account is told about a buyer at one time."""
+
+    status: BuyerStatus
+    verified_at: datetime | None
+    expires_at: datetime | None
+    reasons: tuple[Reason, ...]
+
+
+def first_verification(
+    *, cbid: str, account_id: str, mode: Mode, simulated: bool, attempt: Attempt
+) -> Buyer:
+    """A new buyer from its first attempt."""
+    blank = Buyer(
+        cbid=cbid,
+        account_id=account_id,
+        mode=mode,
+        status=BuyerStatus.PENDING,
+        reasons=(),
+        verified_at=None,
+        expires_at=None,
+        simulated=simulated,
+    )
+    return after_attempt(blank, attempt)
+
+
+def after_attempt(buyer: Buyer, attempt: Attempt) -> Buyer:
+    """The buyer after one more attempt.
+
+    A revoked buyer stays revoked. A verified one (also one that has expired since) stays as it is
+    unless the attempt succeeds; an attempt that revokes keeps what was verified before.
+    """
+    if buyer.status is BuyerStatus.REVOKED:
+        return buyer
+    if attempt.status is BuyerStatus.VERIFIED:
+        return _verified(buyer, attempt)
+    if attempt.status is BuyerStatus.REVOKED:
+        return after_revocation(buyer)
+    if buyer.status is BuyerStatus.VERIFIED:
+        return buyer
+    return replace(
+        buyer,
+        status=attempt.status,
+        reasons=attempt.reasons,
+        attempted_by=attempt.account_id,
+    )
+
+
+def after_revocation(buyer: Buyer) -> Buyer:
+    """The buyer as an operator revokes it; what was verified before is kept."""
+    return replace(buyer, status=BuyerStatus.REVOKED, reasons=())
+
+
+def reinstated(buyer: Buyer) -> Buyer:
+    """A revoked buyer as an operator reinstates it: as it was, or asked to verify."""
+    if buyer.verified_at is not None:
+        return replace(buyer, status=BuyerStatus.VERIFIED, reasons=())
+    reasons = (Reason.IDENTITY_REQUIRES_INPUT,)
+    return replace(buyer, status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
+
+
+def _verified(buyer: Buyer, attempt: Attempt) -> Buyer:
+    proof = attempt.proof
+    known = next((p for p in buyer.proofs if proof and p.session == proof.session), None)
+    if proof is None or known is None:
+        proofs = buyer.proofs if proof is None else _kept((*buyer.proofs, proof))
+        if _later(buyer, attempt):
+            return replace(
+                buyer,
+                status=BuyerStatus.VERIFIED,
+                reasons=(),
+                verified_at=attempt.at,
+                expires_at=attempt.expires_at,
+                proofs=proofs,
+            )
+        return replace(buyer, proofs=proofs)
+    joined = _joined(known, proof)
+    if joined == known:
+        # The same session once more: nothing new was proved.
+        return buyer
+    return replace(
+        buyer,
+        proofs=tuple(joined if p is known else p for p in buyer.proofs),
+        expires_at=attempt.expires_at if _later(buyer, attempt) else buyer.expires_at,
+    )
+
+
+def _kept(proofs: tuple[Proof, ...]) -> tuple[Proof, ...]:
+    """The proofs that are kept of one more than there may be.
+
+    The one that goes is one that another makes superfluous, so that many weak verifications do
+    not push out a strong one; else the one that expires first.
+    """
+    if len(proofs) <= PROOFS_MAX:
+        return proofs
+    superfluous = [p for p in proofs if any(q is not p and _covers(q, p) for q in proofs)]
+    goes = min(superfluous or proofs, key=lambda proof: proof.expires_at)
+    return tuple(proof for proof in proofs if proof is not goes)
+
+
+def _covers(one: Proof, other: Proof) -> bool:
+    return (
+        one.expires_at >= other.expires_at
+        and _last_day(one) >= _last_day(other)
+        and joined_facts(one.facts, other.facts) == one.facts
+    )
+
+
+def _last_day(proof: Proof) -> date:
+    return proof.document_expires_on or from_ms(proof.expires_at).date()
+
+
+def _joined(known: Proof, new: Proof) -> Proof:
+    """What one session proved, by the rules of whoever asked, taken together.
+
+    Accounts ask for different things: what counts for one must not be gone because another asked
+    for less.
+    """
+    days = [one.document_expires_on for one in (known, new) if one.document_expires_on]
+    return replace(
+        known,
+        began_at=max(known.began_at, new.began_at),
+        expires_at=max(known.expires_at, new.expires_at),
+        facts=joined_facts(known.facts, new.facts),
+        zips=tuple(dict.fromkeys((*known.zips, *new.zips))),
+        document_expires_on=max(days, default=None),
+    )
+
+
+def _later(buyer: Buyer, attempt: Attempt) -> bool:
+    """Whether the attempt makes the buyer verified for longer; an older session never shortens."""
+    return (
+        buyer.status is not BuyerStatus.VERIFIED
+        or buyer.expires_at is None
+        or attempt.expires_at is None
+        or attempt.expires_at > buyer.expires_at
+    )
+
+
+def reasons_for(buyer: Buyer, account_id: str) -> tuple[Reason, ...]:
+    """Why the buyer is not verified, for the account whose attempt it was: others get no reason."""
+    own = buyer.account_id if buyer.simulated else buyer.attempted_by
+    return buyer.reasons if account_id == own else ()
+
+
+def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
+    """The status at this time: `verified` becomes `expired` when `expires_at` is reached."""
+    if buyer.status is BuyerStatus.VERIFIED and (
+        buyer.expires_at is None or now >= buyer.expires_at
+    ):
+        return BuyerStatus.EXPIRED
+    return buyer.status
+
+
+def standing(
+    buyer: Buyer, asking_account_id: str, rules: VerificationRules, now: datetime
+) -> Standing:
+    """What the asking account is told.
+
+    A simulated verification never counts outside its own account: others are told that the
+    buyer has to verify, and why. A real one is judged by the asking account's `rules`: where they
+    want more than was proved, the buyer has to verify again.
+    """
+    if buyer.simulated and buyer.account_id != asking_account_id:
+        return _has_to_verify(Reason.SIMULATED_ELSEWHERE)
+    status = status_at(buyer, now)
+    if status is BuyerStatus.REVOKED or not buyer.proofs:
+        return Standing(
+            status=status,
+            verified_at=buyer.verified_at,
+            expires_at=buyer.expires_at,
+            reasons=reasons_for(buyer, asking_account_id),
+        )
+    proof = best_proof(buyer, rules)
+    if proof is None:
+        return _has_to_verify(*shortfalls(buyer.proofs[-1].facts, rules))
+    expires_at = _expiry(proof, rules)
+    return Standing(
+        status=BuyerStatus.VERIFIED if now < expires_at else BuyerStatus.EXPIRED,
+        verified_at=from_ms(proof.verified_at),
+        expires_at=expires_at,
+        reasons=(),
+    )
+
+
+def best_proof(buyer: Buyer, rules: VerificationRules) -> Proof | None:
+    """The proof that satisfies these rules for longest, expired or not; None if none does."""
+    enough = [proof for proof in buyer.proofs if not shortfalls(proof.facts, rules)]
+    return max(enough, key=lambda proof: _expiry(proof, rules), default=None)
+
+
+def _expiry(proof: Proof, rules: VerificationRules) -> datetime:
+    validity = timedelta(days=rules.validity_days)
+    ends = min(from_ms(proof.expires_at), from_ms(proof.began_at) + validity)
+    return rules.within_document(ends, proof.document_expires_on)
+
+
+def _has_to_verify(*reasons: Reason) -> Standing:
+    return Standing(
+        status=BuyerStatus.REQUIRES_INPUT, verified_at=None, expires_at=None, reasons=reasons
+    )

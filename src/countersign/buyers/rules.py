@@ -1,0 +1,124 @@
+"""What an account asks of a verification, and the floor below which none may go."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from countersign.identity.model import Source
+
+AGE_MIN: Final = 18
+AGE_MAX: Final = 99
+VALIDITY_DAYS_MAX: Final = 365
+"""No statute was found to set it; at most 12 months, by choice."""
+PROOFS: Final = (Source.DOCUMENT, Source.DATABASE, Source.PROOF_OF_ADDRESS)
+"""The sources that can prove an address; what a person typed cannot."""
+
+
+ACCEPTABLE: Final = (*PROOFS, Source.OPERATOR)
+"""What rules may name: the word of an operator counts only where an account asks for it."""
+
+
+class DocumentExpiry(StrEnum):
+    """What is asked of the document's expiry date."""
+
+    UNEXPIRED_IF_KNOWN = "unexpired_if_known"
+    """A document that is known to have expired fails; one without a known date passes."""
+    UNEXPIRED = "unexpired"
+    """It has to be known, and not reached."""
+    IGNORED = "ignored"
+
+
+class AbsentCountry(StrEnum):
+    """What an address without a country is taken for."""
+
+    US = "us"
+    UNKNOWN = "unknown"
+
+
+class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an account asks of a verification."""
+
+    minimum_age: int = AGE_MIN
+    """In years, on the day in `zone`."""
+    zone: str = "America/Los_Angeles"
+    """The zone in which a birthday begins: the westernmost one that is served."""
+    zip_sources: tuple[Source, ...] = PROOFS
+    """What may vouch for an address."""
+    absent_country: AbsentCountry = AbsentCountry.UNKNOWN
+    document_expiry: DocumentExpiry = DocumentExpiry.UNEXPIRED_IF_KNOWN
+    validity_days: int = VALIDITY_DAYS_MAX
+    subject_reference_required: bool = False
+
+    def day_of(self, now: datetime) -> date:
+        """The calendar day in the account's zone."""
+        return now.astimezone(ZoneInfo(self.zone)).date()
+
+    def within_document(self, ends: datetime, last: date | None) -> datetime:
+        """When a verification ends: at `ends`, or before that with the document's last day.
+
+        Args:
+            ends: when its validity ends.
+            last: the last day of the document, which counts in `zone`; None if it is not known.
+        """
+        if (
+            last is None
+            or self.document_expiry is DocumentExpiry.IGNORED
+            or last >= self.day_of(ends)
+        ):
+            return ends
+        midnight = datetime.combine(last + timedelta(days=1), time.min, ZoneInfo(self.zone))
+        return midnight.astimezone(UTC)
+
+    def at_least(self, floor: VerificationRules) -> VerificationRules:
+        """These rules, and no less than what the deployment asks of everybody."""
+        return replace(
+            self,
+            minimum_age=max(self.minimum_age, floor.minimum_age),
+            validity_days=min(self.validity_days, floor.validity_days),
+        )
+
+
+_EXPIRY_STRICTNESS: Final = (
+    DocumentExpiry.IGNORED,
+    DocumentExpiry.UNEXPIRED_IF_KNOWN,
+    DocumentExpiry.UNEXPIRED,
+)
+
+
+def weakened(old: VerificationRules, new: VerificationRules) -> tuple[str, ...]:
+    """The names of the rules by which `new` can accept somebody whom `old` refuses.
+
+    Another zone always counts: which of two zones comes first can depend on the day.
+    """
+    strict = _EXPIRY_STRICTNESS.index
+    weaker = {
+        "minimum_age": new.minimum_age < old.minimum_age,
+        "zone": new.zone != old.zone,
+        "zip_sources": not set(new.zip_sources) <= set(old.zip_sources),
+        "absent_country": (old.absent_country, new.absent_country)
+        == (AbsentCountry.UNKNOWN, AbsentCountry.US),
+        "document_expiry": strict(new.document_expiry) < strict(old.document_expiry),
+        "validity_days": new.validity_days > old.validity_days,
+        "subject_reference_required": old.subject_reference_required
+        and not new.subject_reference_required,
+    }
+    return tuple(name for name, is_weaker in weaker.items() if is_weaker)
+
+
+class VerificationSettings(Struct, frozen=True, kw_only=True):
+    """How one account verifies live buyers; the credentials are apart, sealed."""
+
+    account_id: str
+    revision: int
+    """Grows with every change."""
+    provider: str
+    base_url: str | None
+    """Another address than the provider's: a simulator's. Such a verification proves nothing."""
+    rules: VerificationRules
+    changed_at: datetime

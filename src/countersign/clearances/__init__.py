@@ -1,0 +1,1 @@
+"""Clearances: may this order ship? Rules, SQL, acts, tokens, routes and commands."""

@@ -1,0 +1,184 @@
+"""The keys that sign the tokens of clearances: kept sealed in the vault, opened where they sign.
+
+Test and live have keys of their own, and what a token says of itself differs in three ways (key
+id, type and issuer), so that none of the sandbox passes for a real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, Final
+
+from countersign.access.audit import Audit
+from countersign.access.audit_entry import AuditAction
+from countersign.clearances.jws import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
+from countersign.clearances.key import ClearanceKey
+from countersign.clearances.model import LIFETIME_MAX
+from countersign.errors import UnknownKey
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.ports import ClearanceKeyStore, Clock, Entropy
+from countersign.vault.vault import DEPLOYMENT, NONCE_BYTES, Vault
+
+TOKEN_TYPES: Final = {Mode.LIVE: "clearance+jwt", Mode.TEST: "test-clearance+jwt"}
+_FRESH_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signers:
+    """What signs in one mode."""
+
+    keys: Sequence[ClearanceKey]
+    """The oldest first."""
+    by_kid: dict[str, TokenSigner]
+
+    def at(self, now: datetime) -> TokenSigner:
+        """The one that signs at this time."""
+        return self.by_kid[_signing(self.keys, now).kid]
+
+    def of(self, kid: str, now: datetime) -> TokenSigner:
+        """The one with this id, so that the same claims give the same token again."""
+        return self.by_kid.get(kid) or self.at(now)
+
+
+class ClearanceKeys:
+    """Makes, opens and publishes the signing keys."""
+
+    def __init__(
+        self,
+        *,
+        store: ClearanceKeyStore,
+        vault: Vault,
+        audit: Audit,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._audit = audit
+        self._clock = clock
+        self._entropy = entropy
+        self._known: dict[Mode, tuple[float, Signers]] = {}
+
+    async def begin(self) -> None:
+        """Make the first key of each mode, if there is none."""
+        for mode in Mode:
+            if not await self._store.of(mode):
+                await self._add(mode, timedelta(0))
+
+    async def signers(self, mode: Mode) -> Signers:
+        """What signs in this mode, as of at most a second ago.
+
+        Raises:
+            WrongKeyEncryptionKey: a key does not open.
+        """
+        now = self._clock.monotonic()
+        read_at, known = self._known.get(mode, (float("-inf"), None))
+        if known is not None and now - read_at < _FRESH_SECONDS:
+            return known
+        keys = await self._store.of(mode)
+        if known is None or [*keys] != [*known.keys]:
+            known = Signers(keys, {key.kid: await self._open(key) for key in keys})
+        self._known[mode] = (now, known)
+        return known
+
+    async def published(self, modes: Sequence[Mode]) -> dict[str, Any]:
+        """The public keys as a JWK Set (RFC 7517 §5): all that a valid token can be signed with.
+
+        A key is there from when it is made until what it has signed has expired.
+        """
+        now = from_ns(self._clock.time_ns())
+        keys = [key for mode in modes for key in _valid(await self._store.of(mode), now)]
+        return {
+            "keys": [
+                jwk(key.kid, key.public_key) | {"livemode": key.mode is Mode.LIVE} for key in keys
+            ]
+        }
+
+    async def rotate(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
+        """Add a key that is published now and signs when `overlap` is over.
+
+        So whoever checks tokens has read it by then.
+        """
+        return await self._add(mode, overlap)
+
+    async def list(self, mode: Mode) -> Sequence[ClearanceKey]:
+        """Every key of a mode, oldest first."""
+        return await self._store.of(mode)
+
+    async def withdraw(self, kid: str) -> ClearanceKey:
+        """Take a key back, and with it every token that it has signed: somebody else has it.
+
+        Raises:
+            UnknownKey: there is no such key.
+            InvalidArgument: no other key of its mode signs yet.
+        """
+        audit = self._audit.entry(AuditAction.CLEARANCE_KEY_WITHDRAWN, kid)
+        removed = await self._store.remove(kid, from_ns(self._clock.time_ns()), audit)
+        if removed is None:
+            msg = f"The key {kid!r} does not exist; `countersign clearances keys` shows all keys."
+            raise UnknownKey(msg)
+        return removed
+
+    async def _add(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
+        time_ns = self._clock.time_ns()
+        seed = self._entropy(SEED_BYTES)
+        public = public_key(seed)
+        kid = f"{mode.value}-{thumbprint(public)}"
+        data_key = await self._vault.data_key(DEPLOYMENT, time_ns)
+        sealed = data_key.seal(
+            shred_key=_input(kid),
+            nonce=self._entropy(NONCE_BYTES),
+            table="clearance_keys",
+            column="seed",
+            account=DEPLOYMENT,
+            row_id=kid,
+            plaintext=seed,
+        )
+        before = await self._store.of(mode)
+        key = ClearanceKey(
+            mode=mode,
+            number=before[-1].number + 1 if before else 1,
+            kid=kid,
+            public_key=public,
+            seed=sealed,
+            created_at=from_ns(time_ns),
+            signs_from=from_ns(time_ns) + overlap,
+        )
+        audit = self._audit.entry(AuditAction.CLEARANCE_KEY_ADDED, kid, mode=mode.value)
+        return await self._store.add(key, audit)
+
+    async def _open(self, key: ClearanceKey) -> TokenSigner:
+        seed = await self._vault.open(
+            key.seed,
+            shred_key=_input(key.kid),
+            table="clearance_keys",
+            column="seed",
+            account=DEPLOYMENT,
+            row_id=key.kid,
+        )
+        return TokenSigner(key.kid, seed, TOKEN_TYPES[key.mode])
+
+
+def _signing(keys: Sequence[ClearanceKey], now: datetime) -> ClearanceKey:
+    """The newest whose time has come; on a clock that went back, the first."""
+    return next((key for key in reversed(keys) if key.signs_from <= now), keys[0])
+
+
+def _valid(keys: Sequence[ClearanceKey], now: datetime) -> list[ClearanceKey]:
+    """Those that sign, will sign, or have signed what may still be valid."""
+    valid = []
+    ends: datetime | None = None
+    for key in reversed(keys):
+        if ends is None or now < ends + LIFETIME_MAX:
+            valid.append(key)
+        ends = key.signs_from if ends is None else min(ends, key.signs_from)
+    return valid[::-1]
+
+
+def _input(kid: str) -> bytes:
+    """What the row's key is derived with; these secrets are not erased by shredding."""
+    return sha256(b"countersign/v1/clearance key\x00" + kid.encode()).digest()

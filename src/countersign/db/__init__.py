@@ -1,0 +1,1 @@
+"""The database: engines, batching, tables and migrations."""

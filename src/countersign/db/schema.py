@@ -1,0 +1,152 @@
+"""The schema's version: upgrading it, and refusing a database that does not fit this release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import (
+    URL,
+    Column,
+    Connection,
+    MetaData,
+    Select,
+    String,
+    Table,
+    insert,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from countersign.db.engine import Purpose, is_embedded, open_engine, translate
+from countersign.db.tables import deployment
+from countersign.errors import (
+    DatabasePermissionDenied,
+    NotInitialised,
+    SchemaMismatch,
+    StorageUnavailable,
+)
+
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_VERSIONS: Final = Table("alembic_version", MetaData(), Column("version_num", String(32)))
+_ADVISORY_LOCK: Final = 0x636F756E746572
+
+
+def upgrade(url: URL) -> bool:
+    """Bring the database to this release's schema; False if it is there already.
+
+    Raises:
+        SchemaMismatch: the database belongs to a newer release.
+        DatabasePermissionDenied: the role of this URL does not own the tables.
+        StorageUnavailable: the database cannot be reached.
+    """
+    with connected(url, Purpose.READ) as connection:
+        if _refuse_unknown(connection) == _revisions()[-1]:
+            return False
+    # Alembic takes as long to import as everything else together; only this needs it.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
+    with connected(url, Purpose.WRITE) as connection, connection.begin():
+        _wait_for_turn(connection)
+        _refuse_unknown(connection)
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    return True
+
+
+def check(url: URL) -> None:
+    """Refuse a database that this release cannot serve.
+
+    Raises:
+        NotInitialised: it has no schema.
+        SchemaMismatch: it is older or newer than this release.
+        StorageUnavailable: it cannot be reached.
+    """
+    if is_embedded(url) and not Path(url.database or "").exists():
+        raise NotInitialised
+    with connected(url, Purpose.READ) as connection:
+        current = _refuse_unknown(connection)
+        if current is None:
+            raise NotInitialised
+        if current != _revisions()[-1]:
+            raise SchemaMismatch
+
+
+def has_value(url: URL, name: str) -> bool:
+    """Whether the deployment has a value under this name."""
+    with connected(url, Purpose.READ) as connection:
+        return connection.execute(_value(name)).scalar_one_or_none() is not None
+
+
+def stored_value(url: URL, name: str, value: bytes) -> bytes:
+    """The deployment's value under this name; it becomes `value` if there is none yet."""
+    with connected(url, Purpose.READ) as connection:
+        found = connection.execute(_value(name)).scalar_one_or_none()
+    if found is not None:
+        return found
+    with connected(url, Purpose.WRITE) as connection, connection.begin():
+        _wait_for_turn(connection)
+        found = connection.execute(_value(name)).scalar_one_or_none()
+        if found is None:
+            connection.execute(insert(deployment), {"name": name, "value": value})
+            return value
+        return found
+
+
+def _value(name: str) -> Select[bytes]:
+    return select(deployment.c.value).where(deployment.c.name == name)
+
+
+def _wait_for_turn(connection: Connection) -> None:
+    """Two `init` at once: the second waits, then finds nothing to do.
+
+    On SQLite it waits already when its transaction begins.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:k)"), {"k": _ADVISORY_LOCK})
+
+
+def _refuse_unknown(connection: Connection) -> str | None:
+    """The database's revision, or None if it has none, unless it is one from the future."""
+    if not inspect(connection).has_table(_VERSIONS.name):
+        return None
+    current = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
+    if current is not None and current not in _revisions():
+        msg = "This database belongs to a newer release of Countersign: install that release."
+        raise SchemaMismatch(msg)
+    return current
+
+
+def _revisions() -> list[str]:
+    """This release's revisions, oldest first: they are what the files' names begin with."""
+    files = (_MIGRATIONS / "versions").glob("[0-9]*_*.py")
+    return sorted(file.name.partition("_")[0] for file in files)
+
+
+@contextmanager
+def connected(url: URL, purpose: Purpose) -> Iterator[Connection]:
+    """A connection of its own, closed at the end."""
+    engine = open_engine(url, purpose)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except DatabaseError as error:
+        refusal = translate(error)
+        if isinstance(refusal, DatabasePermissionDenied):
+            raise refusal from error
+        # DatabaseError itself: a file that is no database.
+        if type(error) is not DatabaseError and not isinstance(error, OperationalError):
+            raise
+        # Not the whole URL: a password may stand in its query as well.
+        place = url.database if is_embedded(url) else f"{url.host or ''}/{url.database}"
+        msg = f"The database {place} cannot be used: {error.orig}"
+        raise StorageUnavailable(msg) from error
+    finally:
+        engine.dispose()

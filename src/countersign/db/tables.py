@@ -1,0 +1,692 @@
+"""The tables, the same on SQLite and PostgreSQL. `migrations/` makes them; a test compares.
+
+Times are Unix milliseconds. Every table of an act carries account and mode. PROTECTED tables take
+INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Dialect,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+)
+from sqlalchemy.types import TypeDecorator
+
+from countersign.instant import from_ms, to_ms
+
+PROTECTED: Final = (
+    "records",
+    "notice_versions",
+    "notice_events",
+    "deployment_records",
+    "logs",
+    "log_entries",
+    "log_tiles",
+    "checkpoints",
+    "anchors",
+    "erasures",
+    "audit_log",
+)
+
+metadata: Final = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A time: an aware datetime in Python, Unix milliseconds in the database."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """To Unix milliseconds; a datetime without a zone raises TypeError."""
+        return None if value is None else to_ms(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ANN401, ARG002 - SQLAlchemy's signature
+        """From Unix milliseconds."""
+        return None if value is None else from_ms(value)
+
+
+def _mode() -> Column[str]:
+    return Column(
+        "mode", String(4), CheckConstraint("mode IN ('test', 'live')", name="mode"), nullable=False
+    )
+
+
+def _account() -> Column[str]:
+    return Column("account_id", ForeignKey("accounts.id"), nullable=False)
+
+
+deployment: Final = Table(
+    "deployment",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)
+
+accounts: Final = Table(
+    "accounts",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+)
+
+api_keys: Final = Table(
+    "api_keys",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("kind", String(2), nullable=False),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("hint", String(40), nullable=False),
+    # NULL: whatever a vendor's server needs, in this release and later ones.
+    Column("scopes", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("lifetime_seconds", BigInteger),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
+    Column("last_used_at", Instant),
+    Column("replaces", ForeignKey("api_keys.id")),
+    Index(None, "account_id"),
+)
+
+notice_versions: Final = Table(
+    "notice_versions",
+    metadata,
+    Column("notice_id", String(64), primary_key=True),
+    Column("version", String(64), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+notice_events: Final = Table(
+    "notice_events",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("notice_id", String(64), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("type", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("details", Text, nullable=False),
+    ForeignKeyConstraint(
+        ["notice_id", "version"], ["notice_versions.notice_id", "notice_versions.version"]
+    ),
+)
+
+records: Final = Table(
+    "records",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("notice_id", String(64)),
+    Column("at", Instant, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index(None, "account_id", "mode", "type", "id"),
+)
+
+disclosures: Final = Table(
+    "disclosures",
+    metadata,
+    Column("record_id", ForeignKey("records.id"), primary_key=True),
+    # Those of the record, which vouches for them.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("session_index", LargeBinary),
+    Column("cbid_index", LargeBinary),
+    Column("payload", LargeBinary, nullable=False),
+    # Blind indexes are made per account already, and every insert dirties a page at random here:
+    # the shorter the keys, the fewer the pages.
+    Index(None, "session_index"),
+    Index(None, "cbid_index"),
+)
+
+buyers: Final = Table(
+    "buyers",
+    metadata,
+    Column("cbid", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("status", String(20), nullable=False),
+    Column("reasons", Text, nullable=False),
+    Column("verified_at", Instant),
+    Column("expires_at", Instant),
+    Column("simulated", Boolean, nullable=False),
+    # What real verifications proved; nothing personal.
+    Column("proofs", Text, nullable=False, server_default="[]"),
+    # The buyer that this one turned out to be.
+    Column("same_as", String(40)),
+    # When to tell that it has expired; NULL: there is nothing to tell, or it was told.
+    Column("expiry_due_at", Instant),
+    # The account whose attempt led to the reasons: the only one that is shown them.
+    Column("attempted_by", String(40)),
+)
+
+verifications: Final = Table(
+    "verifications",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("cbid", ForeignKey("buyers.cbid"), nullable=False),
+    Column("provider", String(20), nullable=False),
+    Column("subject_index", LargeBinary),
+    Column("zip_index", LargeBinary),
+    Column("status", String(20), nullable=False),
+    Column("reasons", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    # The provider session; NULL in the sandbox.
+    Column("session_index", LargeBinary),
+    Index(None, "cbid"),
+)
+
+zip_attempts: Final = Table(
+    "zip_attempts",
+    metadata,
+    _account(),
+    _mode(),
+    Column("subject_index", LargeBinary, nullable=False),
+    Column("zip_index", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+    UniqueConstraint("account_id", "mode", "subject_index", "zip_index"),
+    Index(None, "at"),
+)
+
+idempotency_keys: Final = Table(
+    "idempotency_keys",
+    metadata,
+    Column("slot", LargeBinary, primary_key=True),
+    _account(),
+    _mode(),
+    Column("fingerprint", LargeBinary, nullable=False),
+    Column("response", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Index(None, "expires_at"),
+)
+
+deployment_records: Final = Table(
+    "deployment_records",
+    metadata,
+    # Facts of the deployment itself, which belong to no account: a notice event, a key rotation.
+    Column("id", String(40), primary_key=True),
+    _mode(),
+    Column("type", String(20), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+data_keys: Final = Table(
+    "data_keys",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    # An account's id, or `deployment` for the deployment's own secrets.
+    Column("scope", String(40), nullable=False),
+    Column("month", Integer, nullable=False),
+    Column("wrapped", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("scope", "month"),
+)
+
+# Kept out of every backup that lives long: without its row, a ciphertext is noise.
+shred_keys: Final = Table(
+    "shred_keys",
+    metadata,
+    Column("record_id", String(40), primary_key=True),
+    Column("key", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+erasures: Final = Table(
+    "erasures",
+    metadata,
+    Column("record_id", String(40), primary_key=True),
+    Column("at", Instant, nullable=False),
+    # The erasure's own record.
+    Column("erasure_id", String(40), nullable=False),
+)
+
+legal_holds: Final = Table(
+    "legal_holds",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    # What must not be erased: an acknowledgment, a buyer or a whole account.
+    Column("subject", String(80), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("placed_at", Instant, nullable=False),
+    Column("released_at", Instant),
+    Index(None, "subject"),
+)
+
+logs: Final = Table(
+    "logs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    _mode(),
+    Column("epoch", Integer, nullable=False),
+    Column("origin", String(300), nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("mode", "epoch"),
+)
+
+log_keys: Final = Table(
+    "log_keys",
+    metadata,
+    Column("vkey", String(400), primary_key=True),
+    Column("log_id", ForeignKey("logs.id"), nullable=False),
+    # The private key, sealed by the vault.
+    Column("seed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("retires_at", Instant),
+    Index(None, "log_id"),
+)
+
+# The one row of a log that changes; PostgreSQL's sequencers compare and swap it.
+log_heads: Final = Table(
+    "log_heads",
+    metadata,
+    Column("log_id", ForeignKey("logs.id"), primary_key=True, autoincrement=False),
+    Column("size", BigInteger, nullable=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+    # Grows with every change of the log's keys.
+    Column("keys_revision", Integer, nullable=False),
+)
+
+log_entries: Final = Table(
+    "log_entries",
+    metadata,
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("leaf_index", BigInteger, primary_key=True, autoincrement=False),
+    Column("record_id", String(40), nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+log_tiles: Final = Table(
+    "log_tiles",
+    metadata,
+    # Complete tiles only; the edge is made from entries and from the roots of tiles below.
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("level", Integer, primary_key=True, autoincrement=False),
+    Column("tile_index", BigInteger, primary_key=True, autoincrement=False),
+    Column("hashes", LargeBinary, nullable=False),
+    Column("root", LargeBinary, nullable=False),
+)
+
+checkpoints: Final = Table(
+    "checkpoints",
+    metadata,
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, primary_key=True, autoincrement=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("note", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+# What others say of a checkpoint: a witness's cosignature, a timestamp authority's token.
+anchors: Final = Table(
+    "anchors",
+    metadata,
+    Column("log_id", Integer, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(20), primary_key=True),
+    Column("name", String(300), primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+# Records whose act is done and whose entry is not written yet.
+log_pending: Final = Table(
+    "log_pending",
+    metadata,
+    Column("record_id", String(40), primary_key=True),
+    _mode(),
+    Column("digest", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# One document, one buyer. That of a revoked buyer is kept when the buyer is erased.
+buyer_documents: Final = Table(
+    "buyer_documents",
+    metadata,
+    _mode(),
+    # A keyed hash of issuer, type and number.
+    Column("fingerprint", LargeBinary, nullable=False),
+    Column("cbid", String(40), nullable=False),
+    PrimaryKeyConstraint("mode", "fingerprint"),
+    Index(None, "cbid"),
+)
+
+# One provider session, one buyer. Until the provider tells whom a session is about, it has one
+# buyer for each reference that it was asked with.
+provider_sessions: Final = Table(
+    "provider_sessions",
+    metadata,
+    _mode(),
+    Column("session_index", LargeBinary, nullable=False),
+    Column("cbid", String(40), nullable=False),
+    # A keyed hash of the reference that the provider has named.
+    Column("reference_index", LargeBinary),
+    Column("verified_at", Instant),
+    PrimaryKeyConstraint("mode", "session_index"),
+    Index(None, "cbid"),
+)
+
+# Sessions that a provider has not decided, to be asked about again.
+pending_sessions: Final = Table(
+    "pending_sessions",
+    metadata,
+    # Its shred key is found under this id.
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    # By which a message of the provider finds it.
+    Column("session_index", LargeBinary, nullable=False, index=True),
+    # The session, or the session and the reference that it was asked with.
+    Column("asked_index", LargeBinary, nullable=False),
+    Column("cbid", String(40), nullable=False),
+    # What was asked: session id, ZIP code and subject, sealed by the vault.
+    Column("request", LargeBinary, nullable=False),
+    Column("polls", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("next_poll_at", Instant, nullable=False),
+    UniqueConstraint("account_id", "mode", "asked_index"),
+    Index(None, "next_poll_at"),
+    Index(None, "cbid"),
+)
+
+# Messages of providers that were acted upon: each only once.
+provider_messages: Final = Table(
+    "provider_messages",
+    metadata,
+    _account(),
+    Column("message_index", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "message_index"),
+    Index(None, "at"),
+)
+
+# The provider's exact answers and what was decided from them, sealed by the vault.
+verification_evidence: Final = Table(
+    "verification_evidence",
+    metadata,
+    Column("record_id", ForeignKey("records.id"), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("payload", LargeBinary, nullable=False),
+)
+
+verification_settings: Final = Table(
+    "verification_settings",
+    metadata,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("revision", Integer, nullable=False),
+    Column("provider", String(20), nullable=False),
+    Column("base_url", Text),
+    Column("rules", Text, nullable=False),
+    # Sealed by the vault.
+    Column("credentials", LargeBinary, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+)
+
+# Who changed or looked at what from the command line.
+audit_log: Final = Table(
+    "audit_log",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("actor", String(100), nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("subject", String(80), nullable=False),
+    Column("details", Text, nullable=False),
+    Index(None, "subject"),
+)
+
+events: Final = Table(
+    "events",
+    metadata,
+    # On the embedded database the rowid, which one writer after the other hands out in order.
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    # PostgreSQL: the number of the writing transaction, by which readers know what may still
+    # appear before this row. 0 on the embedded database.
+    Column("tx", BigInteger, nullable=False),
+    # Those of the object. Rows are written by the thousand: nothing is looked up for them.
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("type", String(30), nullable=False),
+    Column("object_id", String(64), nullable=False),
+    Column("version", String(64)),
+    Column("at", Instant, nullable=False),
+    # Whether a test key asked for it, and nothing has happened.
+    Column("triggered", Boolean, nullable=False, server_default=false()),
+    # Of a buyer, a JSON array of codes: why it is not verified, for the account that asked.
+    Column("reasons", Text),
+    Index(None, "account_id", "mode", "tx", "seq"),
+    Index(None, "account_id", "mode", "at"),
+)
+
+webhook_endpoints: Final = Table(
+    "webhook_endpoints",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _account(),
+    _mode(),
+    Column("url", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    # NULL: all of them.
+    Column("event_types", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("disabled_at", Instant),
+    Column("disabled_reason", String(20)),
+    Column("deleted_at", Instant),
+    # Where in the order of events the next deliveries are made from.
+    Column("cursor_tx", BigInteger, nullable=False),
+    Column("cursor_seq", BigInteger, nullable=False),
+    # When the cursor was last set back by a recovery.
+    Column("recovered_at", Instant),
+    Index(None, "account_id", "mode"),
+)
+
+webhook_secrets: Final = Table(
+    "webhook_secrets",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("endpoint_id", ForeignKey("webhook_endpoints.id"), nullable=False),
+    Column("public_key", String(60), nullable=False),
+    # The shared secret and the private key, sealed by the vault.
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Index(None, "endpoint_id"),
+)
+
+webhook_deliveries: Final = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("endpoint_id", String(40), primary_key=True),
+    Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("status", String(10), nullable=False),
+    # How many were made, and how many of those belong to the present round of the schedule.
+    Column("attempts", Integer, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    # When to attempt it, or when the lease of the process that does is over; NULL: it is finished.
+    Column("due_at", Instant),
+    Index(None, "endpoint_id", "due_at"),
+    sqlite_with_rowid=False,
+)
+
+webhook_attempts: Final = Table(
+    "webhook_attempts",
+    metadata,
+    Column("endpoint_id", String(40), primary_key=True),
+    Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", Instant, nullable=False),
+    Column("duration_ms", Integer, nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("status", Integer),
+    sqlite_with_rowid=False,
+)
+
+# For the sweep that tells of verifications which have expired.
+Index("ix_buyers_expiry_due_at", buyers.c.expiry_due_at)
+# For those of one sandbox, whose clock is ahead.
+Index(
+    "ix_buyers_account_id_mode_expiry_due_at",
+    buyers.c.account_id,
+    buyers.c.mode,
+    buyers.c.expiry_due_at,
+)
+Index("ix_buyers_same_as", buyers.c.same_as)
+
+# One row a decision; what was decided, and about whom, says its record.
+clearances: Final = Table(
+    "clearances",
+    metadata,
+    # That of the record. Rows are written by the thousand: nothing is looked up for them.
+    Column("id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    # NULL if what was sent cannot be one.
+    Column("ack_id", String(40)),
+    # Of the key that signed; with the next one NULL unless it was granted.
+    Column("kid", String(60)),
+    Column("expires_at", Instant),
+    Column("at", Instant, nullable=False),
+    Index(None, "ack_id"),
+)
+
+# One acknowledgment, one buyer and one order.
+acknowledgment_uses: Final = Table(
+    "acknowledgment_uses",
+    metadata,
+    Column("ack_id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    # NULL once the buyer is erased; the keyed hash stays.
+    Column("cbid", String(40)),
+    Column("cbid_index", LargeBinary, nullable=False),
+    # The keyed hash of the order that consumed it; NULL until one is cleared.
+    Column("order_index", LargeBinary),
+    Column("clearance_id", String(40)),
+    Column("closed_at", Instant),
+    Index(None, "cbid"),
+)
+
+# What vendors report of an order; its content is in its record.
+fulfilments: Final = Table(
+    "fulfilments",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    Column("clearance_id", String(40), nullable=False),
+    Column("ack_id", String(40), nullable=False),
+    Column("adult_signature", Boolean, nullable=False),
+    # Whether the order was complete with it.
+    Column("closes", Boolean, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "ack_id"),
+)
+
+# What signs the tokens of clearances: the newest key of a mode whose time has come.
+clearance_keys: Final = Table(
+    "clearance_keys",
+    metadata,
+    _mode(),
+    Column("number", Integer, nullable=False),
+    Column("kid", String(60), nullable=False, unique=True),
+    Column("public_key", LargeBinary, nullable=False),
+    # The private key, sealed by the vault.
+    Column("seed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("signs_from", Instant, nullable=False),
+    PrimaryKeyConstraint("mode", "number"),
+)
+
+clearance_settings: Final = Table(
+    "clearance_settings",
+    metadata,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    # In seconds.
+    Column("acknowledgment_max_age", Integer, nullable=False),
+    Column("lifetime", Integer, nullable=False),
+    Column("product_class_required", Boolean, nullable=False, server_default=false()),
+    Column("changed_at", Instant, nullable=False),
+)
+
+# How far ahead the sandbox of an account is; without a row it goes by real time.
+test_clocks: Final = Table(
+    "test_clocks",
+    metadata,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("ahead_ms", BigInteger, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+)
+
+# What verifications in the sandbox of an account meet in place of their outcome.
+test_faults: Final = Table(
+    "test_faults",
+    metadata,
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("fault", String(30), nullable=False),
+    # NULL: all calls, until it is cleared.
+    Column("calls_left", Integer),
+    Column("delay_ms", Integer, nullable=False),
+    Column("planned_at", Instant, nullable=False),
+)
+
+# Vendors' integrations that are being judged. Test mode only.
+conformance_runs: Final = Table(
+    "conformance_runs",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False),
+    Column("started_at", Instant, nullable=False),
+    Column("ends_at", Instant, nullable=False),
+    # The command moves it ahead for as long as it lives; after that nothing is provoked any more.
+    Column("active_until", Instant, nullable=False),
+    Column("hold_ms", Integer, nullable=False),
+    Column("armed", String(30)),
+    Index("ix_conformance_runs_active_until", "active_until"),
+    Index("ix_conformance_runs_account_id_active_until", "account_id", "active_until"),
+)
+
+conformance_observations: Final = Table(
+    "conformance_observations",
+    metadata,
+    Column("run_id", ForeignKey("conformance_runs.id"), primary_key=True),
+    Column("id", String(40), primary_key=True),
+    # JSON, judged as a whole.
+    Column("seen", Text, nullable=False),
+)

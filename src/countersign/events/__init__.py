@@ -1,0 +1,1 @@
+"""Events: written in the transaction of what they report, and read in one order."""

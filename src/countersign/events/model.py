@@ -1,0 +1,200 @@
+"""Events: what has happened to an account's objects, told by identifiers alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from countersign.ids import ACKNOWLEDGMENT, EVENT, LENGTH, base32, base32_value, is_id
+from countersign.log.record import NewRecord, RecordType
+from countersign.mode import Mode
+from countersign.reason import Reason
+
+KEPT: Final = timedelta(days=90)
+"""How long events can be read."""
+_LOW_62_BITS: Final = (1 << 62) - 1
+_FIXED: Final = (7 << 76) | (2 << 62)
+"""Version and variant of a UUIDv7 (RFC 9562 §5.7)."""
+
+
+class EventType(StrEnum):
+    """What happened."""
+
+    BUYER_VERIFIED = "buyer.verified"
+    BUYER_REQUIRES_INPUT = "buyer.requires_input"
+    BUYER_FAILED = "buyer.failed"
+    BUYER_EXPIRED = "buyer.expired"
+    BUYER_REVOKED = "buyer.revoked"
+    ACKNOWLEDGMENT_CREATED = "acknowledgment.created"
+    ACKNOWLEDGMENT_SEALED = "acknowledgment.sealed"
+    ACKNOWLEDGMENT_ERASED = "acknowledgment.erased"
+    CLEARANCE_CREATED = "clearance.created"
+    CLEARANCE_CLOSED = "clearance.closed"
+    NOTICE_PUBLISHED = "notice.published"
+
+
+_IDENTIFIER: Final = {
+    "buyer": "cbid",
+    "acknowledgment": "ack_id",
+    "clearance": "clearance_id",
+    "notice": "notice_id",
+}
+"""By the first word of the type, the name of the object's identifier in `data`."""
+
+
+_EXAMPLE_REASONS: Final = {
+    EventType.BUYER_REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
+    EventType.BUYER_FAILED: (Reason.IDENTITY_FAILED,),
+}
+
+
+class NewEvent(NamedTuple):
+    """An event to write in the transaction of what it tells of."""
+
+    account_id: str
+    mode: Mode
+    type: EventType
+    object_id: str
+    at: datetime
+    version: str | None = None
+    """Of a notice: which of its versions."""
+    triggered: bool = False
+    """Whether a test key asked for it, and nothing has happened."""
+    reasons: tuple[Reason, ...] = ()
+    """Of a buyer, for the account whose attempt it was: why it is not verified."""
+
+
+class _Erased(msgspec.Struct):
+    erased: tuple[str, ...] = ()
+
+
+_read_erased: Final = msgspec.json.Decoder(_Erased).decode
+_CREATED: Final = {
+    RecordType.ACKNOWLEDGMENT: EventType.ACKNOWLEDGMENT_CREATED,
+    RecordType.CLEARANCE: EventType.CLEARANCE_CREATED,
+}
+
+
+def events_of(record: NewRecord) -> list[NewEvent]:
+    """What writing a record tells of.
+
+    Of the other types of records there is nothing to tell, or more than the record knows: whoever
+    writes them writes their events.
+    """
+    if record.account_id is None:
+        return []
+    created = _CREATED.get(record.type)
+    if created is not None:
+        return [NewEvent(record.account_id, record.mode, created, record.id, record.at)]
+    if record.type is not RecordType.ERASURE:
+        return []
+    erased = EventType.ACKNOWLEDGMENT_ERASED
+    return [
+        NewEvent(record.account_id, record.mode, erased, id_, record.at)
+        for id_ in _read_erased(record.body).erased
+        if is_id(ACKNOWLEDGMENT, id_)
+    ]
+
+
+class Position(NamedTuple):
+    """Where an event stands in the order in which readers see them.
+
+    `tx` is the writing transaction's number on PostgreSQL, 0 on the embedded database.
+    """
+
+    tx: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A stored event."""
+
+    position: Position
+    account_id: str
+    mode: Mode
+    type: EventType
+    object_id: str
+    version: str | None
+    created_at: datetime
+    """To the millisecond."""
+    triggered: bool = False
+    """Whether a test key asked for it, and nothing has happened."""
+    reasons: tuple[Reason, ...] = ()
+    """See `NewEvent.reasons`."""
+
+    @classmethod
+    def example(cls, account_id: str, mode: Mode, type_: EventType, at: datetime) -> Event:
+        """An event that never happened, about objects that there are not."""
+        kind = _IDENTIFIER[type_.partition(".")[0]]
+        of_notice = kind == "notice_id"
+        return cls(
+            position=Position(0, 0),
+            account_id=account_id,
+            mode=mode,
+            type=type_,
+            object_id="example" if of_notice else f"{kind.removesuffix('_id')}_example",
+            version="2026-01-01" if of_notice else None,
+            created_at=at,
+            reasons=_EXAMPLE_REASONS.get(type_, ()),
+        )
+
+    @property
+    def data(self) -> dict[str, str | list[Reason]]:
+        """The identifiers of what it is about, and codes of reasons; nothing personal."""
+        data: dict[str, str | list[Reason]] = {
+            _IDENTIFIER[self.type.partition(".")[0]]: self.object_id
+        }
+        if self.version is not None:
+            data["notice_version"] = self.version
+        if self.reasons:
+            data["reasons"] = list(self.reasons)
+        return data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventQuery:
+    """Which events of an account to list, oldest first."""
+
+    account_id: str
+    mode: Mode
+    type: EventType | None
+    after: Position | None
+    since: datetime | None
+    limit: int
+
+
+class EventIds:
+    """Turns the number of an event into its identifier and back.
+
+    An identifier is a UUIDv7 like others, so that rows need no column for it: the time of the
+    event, and its number under a mask, for how many events there are is nobody's business.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        """`key` is secret, and the same in every process of the deployment."""
+        self._keyed = sha256(key)
+
+    def compose(self, seq: int, unix_ms: int) -> str:
+        """The identifier of the event with this number and time."""
+        value = (unix_ms << 80) | _FIXED | (seq ^ self._mask(unix_ms))
+        return f"{EVENT}_{base32(value)}"
+
+    def parse(self, event_id: str) -> tuple[int, int] | None:
+        """Number and time of an event, to be compared with the row; None: it is no such id."""
+        if not is_id(EVENT, event_id):
+            return None
+        value = base32_value(event_id[-LENGTH:])
+        unix_ms = value >> 80
+        return (value & _LOW_62_BITS) ^ self._mask(unix_ms), unix_ms
+
+    def _mask(self, unix_ms: int) -> int:
+        # The input has one length, and half of the digest is given away at most: no HMAC needed.
+        digest = self._keyed.copy()
+        digest.update(unix_ms.to_bytes(8, "big"))
+        return int.from_bytes(digest.digest()[:8], "big") & _LOW_62_BITS

@@ -1,0 +1,1 @@
+"""Identity providers: a provider's bytes in, facts out."""

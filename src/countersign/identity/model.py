@@ -1,0 +1,178 @@
+"""What an identity provider says of one session, in words that all providers share.
+
+An adapter translates its provider's answer into a `ProviderResult`; `buyers.decision` judges it.
+Three origins of a fact are kept apart: read from a document, matched against a database, and typed
+by a person. Only the first two can prove anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+
+from countersign.reason import Reason
+
+
+class Outcome(StrEnum):
+    """What came of asking a provider for a session."""
+
+    VERIFIED = "verified"
+    """The provider's positive, final decision."""
+    PENDING = "pending"
+    """Processing, or a person reviews it: not decided."""
+    REQUIRES_INPUT = "requires_input"
+    """The buyer has to begin or to try again."""
+    FAILED = "failed"
+    """The provider's negative, final decision."""
+    UNPROVED = "unproved"
+    """The provider's positive decision, but by nothing that proves anybody here."""
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+    REDACTED = "redacted"
+    """The session exists, but what it knew of the person is gone: it can never verify anybody."""
+    NOT_FOUND = "not_found"
+    """The identifier is well formed, but there is no such session."""
+    PROVIDER_UNAVAILABLE = "provider_unavailable"
+    """No answer, or one that says to try again."""
+    PROVIDER_REJECTED = "provider_rejected"
+    """The provider refuses us: the credentials or their permissions are wrong."""
+    INVALID_RESPONSE = "invalid_response"
+    """Unreadable, unauthentic, of another session, or with a status that is not known."""
+
+
+class Source(StrEnum):
+    """Where a fact about a person comes from."""
+
+    DOCUMENT = "document"
+    DATABASE = "database"
+    PROOF_OF_ADDRESS = "proof_of_address"
+    OPERATOR = "operator"
+    """A document that an operator has looked at; no provider says so."""
+    USER = "user_entered"
+    NONE = "none"
+
+
+class Tri(StrEnum):
+    """A check that can also be undecided."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+class _Private:
+    """Shows nothing of itself: a person's data must not reach a log by way of a repr."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: hidden>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Address(_Private):
+    """An address as the provider gives it; `source` says what vouches for it."""
+
+    source: Source
+    line1: str | None = None
+    line2: str | None = None
+    city: str | None = None
+    region: str | None = None
+    postal_code: str | None = None
+    """Raw: it may be a ZIP+4, nine digits in a row, or no ZIP code at all."""
+    country: str | None = None
+    """Raw: `US`, `USA` or a name; None where the provider does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Document(_Private):
+    """The document that was checked. Its number is not here: see `document_fingerprint`."""
+
+    type: str | None
+    """The provider's own word, such as `driving_license`."""
+    issuing_country: str | None
+    issuing_region: str | None
+    expires_on: date | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check that the provider made, under the provider's own name for it."""
+
+    name: str
+    verdict: Tri
+    raw: str
+    """The provider's own word for the verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ProviderEvidence(_Private):
+    """The provider's exact answer and how it was got: what is kept, encrypted."""
+
+    raw_body: bytes
+    sha256: str
+    """Of `raw_body`, 64 hexadecimal digits."""
+    http_status: int
+    request_id: str | None
+    api_version: str | None
+    request_target: str
+    """Method, path and query, without secrets."""
+    response_signature: str | None
+    """The provider's own signature of the body, where it gives one (Veriff)."""
+    retrieved_at: datetime
+    sensitive_complete: bool = True
+    """False if the provider withheld date of birth or expiry from our credentials."""
+    further: tuple[ProviderEvidence, ...] = ()
+    """Further answers that the same result was read from (Onfido's report)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ProviderResult(_Private):
+    """What a provider says of one session.
+
+    The personal members are given only with Outcome.VERIFIED; with any other they may be absent.
+    """
+
+    provider: str
+    session_id: str
+    """The one that was asked for; the adapter has compared it with the one in the answer."""
+    outcome: Outcome
+    provider_status: str | None = None
+    """The provider's own status, verbatim."""
+    reason_code: str | None = None
+    """The provider's own reason, verbatim; never a text with personal data in it."""
+    reason: Reason | None = None
+    """What that says in our words, where it says more than `outcome` does."""
+    unread: tuple[str, ...] = ()
+    """The names of members that could not be read: what they would tell is unknown."""
+    live: bool | None = None
+    """False for a session of the provider's test mode; None if the provider does not say."""
+    subject_reference: str | None = None
+    """The reference to the buyer that the session was made with."""
+    decided_at: datetime | None = None
+    given_name: str | None = None
+    family_name: str | None = None
+    date_of_birth: date | None = None
+    date_of_birth_source: Source = Source.NONE
+    addresses: tuple[Address, ...] = ()
+    """Every address, each with what vouches for it, the document's first."""
+    document: Document | None = None
+    document_fingerprint: bytes | None = None
+    """A keyed hash of issuer, type and number; the number itself is dropped in the adapter."""
+    checks: tuple[Check, ...] = ()
+    retry_after: int | None = None
+    """Seconds, where the provider said when to come back."""
+    evidence: ProviderEvidence | None = None
+    """None if there was no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookHint:
+    """What a provider's authentic webhook tells: that it is worth asking about a session again."""
+
+    session_id: str
+    """The session; ask again, and believe nothing else of the message."""
+    event_key: str
+    """The same for every delivery of one event; where the provider gives no event an identifier,
+    a digest of what was signed."""

@@ -1,0 +1,1 @@
+"""The evidence log: records, sequencing, checkpoints, anchors, checks, routes and commands."""

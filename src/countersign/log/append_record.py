@@ -1,0 +1,177 @@
+"""Writing down facts other than acknowledgments, as records for the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from countersign.evidence.canonical import Json
+from countersign.evidence.disclosure import Disclosure
+from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed, make_facts
+from countersign.ids import made_at_ms, timed_id
+from countersign.instant import from_ns, rfc3339_ms
+from countersign.log.record import NewRecord, RecordType, SealedDisclosures
+from countersign.mode import Mode
+from countersign.ports import Clock, Entropy, PlaintextStore
+from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Vault
+
+SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
+"""Random bytes that sealing the disclosures of one record takes."""
+_ID_ENTROPY: Final = 8
+_CHUNK: Final = 500
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class Recorder:
+    """Makes records of facts."""
+
+    def __init__(self, vault: Vault, clock: Clock, entropy: Entropy) -> None:
+        self._vault = vault
+        self._clock = clock
+        self._entropy = entropy
+
+    def of_deployment(
+        self, type_: RecordType, prefix: str, mode: Mode, members: Mapping[str, Json]
+    ) -> NewRecord:
+        """A fact of the deployment itself; nothing in it is personal."""
+        time_ns = self._clock.time_ns()
+        record_id = timed_id(prefix, time_ns, self._entropy(_ID_ENTROPY))
+        members = {**members, **_common(type_, record_id, mode, time_ns)}
+        [written] = make_facts([FactDraft(members, (), self._entropy(entropy_needed(0)))])
+        return _new_record(type_, record_id, mode, time_ns, written)
+
+    async def of_account(
+        self,
+        type_: RecordType,
+        *,
+        record_id: str,
+        account_id: str,
+        mode: Mode,
+        members: Mapping[str, Json],
+        personal: Sequence[tuple[str, object]] = (),
+        cbid_index: bytes | None = None,
+    ) -> NewRecord:
+        """A fact of an account; `personal` fields become disclosures, encrypted.
+
+        Args:
+            type_: what it tells of.
+            record_id: the identifier of the record.
+            account_id: the account.
+            mode: the mode, and with it the log.
+            members: what the record says openly, beside what every record says.
+            personal: name and value of each personal field.
+            cbid_index: the blind index by which the record is found for a buyer.
+        """
+        time_ns = self._clock.time_ns()
+        members = {**members, **_common(type_, record_id, mode, time_ns), "account": account_id}
+        entropy = self._entropy(entropy_needed(len(personal)))
+        [written] = make_facts([FactDraft(members, personal, entropy)])
+        record = msgspec.structs.replace(
+            _new_record(type_, record_id, mode, time_ns, written), account_id=account_id
+        )
+        if not personal:
+            return record
+        key = await self._vault.data_key(account_id, time_ns)
+        entropy = self._entropy(SEAL_ENTROPY)
+        sealed = SealedDisclosures(
+            payload=seal_disclosures(key, account_id, record_id, written.disclosures, entropy),
+            shred_key=entropy[:SHRED_KEY_BYTES],
+            session_index=None,
+            cbid_index=cbid_index,
+        )
+        return msgspec.structs.replace(record, disclosures=sealed)
+
+
+def _common(type_: RecordType, record_id: str, mode: Mode, time_ns: int) -> dict[str, Json]:
+    """What every record of a fact says."""
+    return {
+        "type": type_.value,
+        "id": record_id,
+        "mode": mode.value,
+        "at": rfc3339_ms(from_ns(time_ns)),
+    }
+
+
+def _new_record(
+    type_: RecordType, record_id: str, mode: Mode, time_ns: int, written: SealedRecord
+) -> NewRecord:
+    """The record to write, as one of the deployment and without disclosures."""
+    return NewRecord(
+        id=record_id,
+        account_id=None,
+        mode=mode,
+        type=type_,
+        notice_id=None,
+        at=from_ns(time_ns),
+        body=written.body,
+        digest=written.digest,
+        disclosures=None,
+    )
+
+
+def seal_disclosures(
+    key: DataKey,
+    account_id: str,
+    record_id: str,
+    disclosures: Sequence[Disclosure],
+    entropy: bytes,
+) -> bytes:
+    """The vault's ciphertext of a record's disclosures.
+
+    `entropy` is SEAL_ENTROPY random bytes: the row's shred key, then the nonce.
+    """
+    payload = _encode([disclosure.encoded for disclosure in disclosures])
+    return seal_payload(key, account_id, record_id, payload, entropy)
+
+
+def seal_payload(
+    key: DataKey, account_id: str, record_id: str, payload: bytes, entropy: bytes
+) -> bytes:
+    """The same for disclosures that are a JSON array already."""
+    return key.seal(
+        shred_key=entropy[:SHRED_KEY_BYTES],
+        nonce=entropy[SHRED_KEY_BYTES:],
+        table="disclosures",
+        column="payload",
+        account=account_id,
+        row_id=record_id,
+        plaintext=payload,
+    )
+
+
+async def open_disclosures(
+    vault: Vault, account_id: str, record_id: str, payload: bytes, shred_key: bytes
+) -> tuple[str, ...]:
+    """The encoded disclosures that were sealed with `seal_disclosures`.
+
+    Raises:
+        WrongKeyEncryptionKey: they do not open.
+    """
+    return _decode(
+        await vault.open(
+            payload,
+            shred_key=shred_key,
+            table="disclosures",
+            column="payload",
+            account=account_id,
+            row_id=record_id,
+        )
+    )
+
+
+async def seal_plaintext(store: PlaintextStore, vault: Vault, entropy: Entropy) -> int:
+    """Encrypt what a database from before the vault holds unencrypted; gives how many rows."""
+    total = 0
+    while rows := await store.some(_CHUNK):
+        sealed = []
+        for row in rows:
+            key = await vault.data_key(row.account_id, made_at_ms(row.record_id) * 1_000_000)
+            drawn = entropy(SEAL_ENTROPY)
+            payload = seal_payload(key, row.account_id, row.record_id, row.payload, drawn)
+            sealed.append(row._replace(payload=payload, shred_key=drawn[:SHRED_KEY_BYTES]))
+        await store.replace(sealed)
+        total += len(sealed)
+    return total

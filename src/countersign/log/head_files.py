@@ -1,0 +1,137 @@
+"""The last published checkpoint of each mode, kept outside the database.
+
+A restored backup or a lost tail shows in the difference between the two. The files stand in the
+data directory, or elsewhere, where a restore of the whole data directory does not reach them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from countersign.errors import HeadUnavailable
+from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import parse_note
+from countersign.mode import Mode
+
+
+def checkpoint_of(note: bytes) -> Checkpoint:
+    """What a signed checkpoint says; the signatures are not looked at.
+
+    Raises:
+        EvidenceError: it is no checkpoint.
+    """
+    return parse_checkpoint(parse_note(note).text)
+
+
+class HeadFiles:
+    """One file a mode, `live.checkpoint` and `test.checkpoint`, replaced whole."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def path(self, mode: Mode) -> Path:
+        """Where the last published checkpoint of this mode is."""
+        return self._directory / f"{mode.value}.checkpoint"
+
+    def read(self, mode: Mode) -> bytes | None:
+        """The signed note; None if none was published from here yet.
+
+        Raises:
+            HeadUnavailable: the file cannot be read, or holds something else.
+        """
+        path = self.path(mode)
+        try:
+            note = path.read_bytes()
+            checkpoint_of(note)
+        except FileNotFoundError:
+            return None
+        except (OSError, EvidenceError) as error:
+            msg = f"The file of the last published checkpoint, {path}, cannot be read: {error}."
+            raise HeadUnavailable(msg) from error
+        return note
+
+    def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
+        """Keep this checkpoint in the place of `over`; False if another one is kept by now.
+
+        Whoever calls has compared `over` with the database. Another process may have published
+        meanwhile: then it has to be compared anew.
+
+        Raises:
+            HeadUnavailable: it cannot be written; the checkpoint must not leave then.
+        """
+        with self._locked():
+            if self.read(mode) != over:
+                return False
+            self._replace(mode, note)
+            return True
+
+    def replace(self, mode: Mode, note: bytes) -> None:
+        """Keep this checkpoint, whatever was kept before: the operator has decided.
+
+        Raises:
+            HeadUnavailable: it cannot be written.
+        """
+        with self._locked():
+            self._replace(mode, note)
+
+    def check(self) -> None:
+        """Find out whether a checkpoint could be kept.
+
+        Raises:
+            HeadUnavailable: it could not.
+        """
+        probe = self._directory / ".probe"
+        try:
+            with self._locked():
+                _write(probe, b"\n")
+                probe.unlink()
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Among processes that share the directory, one at a time."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(self._directory / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _replace(self, mode: Mode, note: bytes) -> None:
+        path = self.path(mode)
+        draft = path.with_suffix(".new")
+        try:
+            _write(draft, note)
+            draft.replace(path)
+            directory = os.open(self._directory, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: OSError) -> HeadUnavailable:
+        return HeadUnavailable(
+            f"The last published checkpoint cannot be written to {self._directory}: "
+            f"{error.strerror}. Make the directory writable, or set COUNTERSIGN_LOG_HEAD_DIR to "
+            "another one."
+        )
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

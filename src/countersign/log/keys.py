@@ -1,0 +1,136 @@
+"""The keys that sign checkpoints: kept sealed in the vault, opened where something is signed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import sha256
+from typing import Final
+
+import structlog
+
+from countersign.errors import CountersignError, DamagedValue
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import Signer
+from countersign.instant import from_ns
+from countersign.log.model import Log, LogKey
+from countersign.mode import Mode
+from countersign.ports import Clock, Entropy, LogSequencer, LogStore
+from countersign.vault.vault import DEPLOYMENT, NONCE_BYTES, Vault
+
+SEED_BYTES: Final = 32
+
+_log: Final = structlog.get_logger("countersign.sealing")
+
+
+def test_seed(origin: str) -> bytes:
+    """The key of a test log, published on purpose: anyone can make it from the origin.
+
+    So test evidence proves nothing, and a live policy never names such a key.
+    """
+    return sha256(b"countersign: the key of a test log\x00" + origin.encode()).digest()
+
+
+class LogKeys:
+    """Makes and opens the signing keys of logs."""
+
+    def __init__(
+        self,
+        store: LogStore,
+        sequencer: LogSequencer,
+        vault: Vault,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self._store = store
+        self._sequencer = sequencer
+        self._vault = vault
+        self._clock = clock
+        self._entropy = entropy
+
+    async def make(self, mode: Mode, origin: str, log_id: int) -> tuple[Signer, LogKey]:
+        """A new key for a log: random, or the published one for test logs."""
+        seed = test_seed(origin) if mode is Mode.TEST else self._entropy(SEED_BYTES)
+        signer = Signer(origin, seed)
+        vkey = signer.verifier.vkey
+        time_ns = self._clock.time_ns()
+        data_key = await self._vault.data_key(DEPLOYMENT, time_ns)
+        sealed = data_key.seal(
+            shred_key=_input(vkey),
+            nonce=self._entropy(NONCE_BYTES),
+            table="log_keys",
+            column="seed",
+            account=DEPLOYMENT,
+            row_id=vkey,
+            plaintext=seed,
+        )
+        made = LogKey(
+            log_id=log_id, vkey=vkey, seed=sealed, created_at=from_ns(time_ns), retires_at=None
+        )
+        return signer, made
+
+    async def signers(self, log: Log) -> list[Signer]:
+        """Those that sign for a log now, the newest first.
+
+        A key that is damaged is left out: nothing but sealing needs it, and that waits if there is
+        no other.
+        """
+        opened = [
+            (key, await self.opened(log, key)) for key in reversed(await self._store.keys(log.id))
+        ]
+        now = from_ns(self._clock.time_ns())
+        return [signer for key, signer in opened if signer is not None and _signs(key, now)]
+
+    async def opened(self, log: Log, key: LogKey) -> Signer | None:
+        """What signs with this key; None if it is damaged, which the service's log tells.
+
+        Raises:
+            WrongKeyEncryptionKey: the key-encryption key is not that of the deployment.
+        """
+        try:
+            signer = await self._open(log.origin, key)
+            if signer.verifier.vkey == key.vkey:
+                return signer
+        except (DamagedValue, EvidenceError, ValueError):
+            pass
+        _log.error("log_key_damaged", log=log.origin, key=key.vkey)
+        return None
+
+    async def load(self) -> None:
+        """Give the sequencer the keys of the newest log of each mode.
+
+        Raises:
+            CountersignError: they cannot be read; where they have changed, sealing is suspended.
+        """
+        # Before reading: a change that comes meanwhile is noticed again.
+        changed = frozenset(self._sequencer.unknown_keys)
+        self._sequencer.unknown_keys.clear()
+        try:
+            newest = {log.mode: log for log in await self._store.logs()}
+            for log in newest.values():
+                self._sequencer.learn(log.id, log.keys_revision, await self.signers(log))
+        except CountersignError as error:
+            for mode in changed:
+                self._sequencer.suspend(
+                    mode, f"The keys of the log have changed and cannot be read: {error.message}"
+                )
+            raise
+
+    async def _open(self, origin: str, key: LogKey) -> Signer:
+        seed = await self._vault.open(
+            key.seed,
+            shred_key=_input(key.vkey),
+            table="log_keys",
+            column="seed",
+            account=DEPLOYMENT,
+            row_id=key.vkey,
+        )
+        return Signer(origin, seed)
+
+
+def _signs(key: LogKey, now: datetime) -> bool:
+    return key.retires_at is None or now < key.retires_at
+
+
+def _input(vkey: str) -> bytes:
+    """What the row's key is derived with; these secrets are not erased by shredding."""
+    return sha256(b"countersign/v1/log key\x00" + vkey.encode()).digest()

@@ -1,0 +1,141 @@
+"""The policies that this deployment hands out: its own logs, and the witnesses of the operator.
+
+One for each mode. Only live checkpoints are shown to witnesses, so only of live evidence can
+cosignatures be asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from countersign.errors import InvalidArgument
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import COSIGNATURE, ED25519, Verifier, parse_note
+from countersign.evidence.policy import NONE, Policy, Witness, parse_policy
+from countersign.instant import from_ns
+from countersign.log.model import Log, LogKey
+from countersign.mode import Mode
+from countersign.ports import Clock, LogStore
+
+_NO_WITNESSES: Final = b"quorum none\n"
+
+
+class Witnesses(NamedTuple):
+    """The operator's witness file, read: the lines to hand out, and the witnesses in it."""
+
+    lines: bytes
+    asked: Sequence[Witness]
+
+
+def read_witnesses(file: bytes) -> Witnesses:
+    """Read the witness, group and quorum lines of the operator.
+
+    Comments and addresses stay with the operator: they are not handed out. A key of kind 0x01,
+    as witnesses often publish theirs, is taken as one of kind 0x04, by which witnesses sign
+    (Tessera converts such keys the same way).
+
+    Raises:
+        EvidenceError: it is malformed.
+        InvalidArgument: it names logs.
+    """
+    lines = [_line(line.replace(b"\t", b" ").split(b" ")) for line in file.split(b"\n")]
+    policy = parse_policy(b"\n".join(b" ".join(items) for items in lines), any_kind=True)
+    if policy.logs:
+        msg = "it has log lines; the logs of this deployment are added automatically"
+        raise InvalidArgument(msg)
+    handed_out = [items[:3] if items[0] == b"witness" else items for items in lines if items]
+    return Witnesses(b"".join(b" ".join(items) + b"\n" for items in handed_out), policy.witnesses)
+
+
+def _line(items: Sequence[bytes]) -> list[bytes]:
+    """The items of a line without blanks; none of a comment."""
+    found = [item for item in items if item]
+    if not found or found[0].startswith(b"#"):
+        return []
+    if found[0] == b"witness" and len(found) > 2:
+        found[2] = _cosigning(found[2])
+    return found
+
+
+def _cosigning(vkey: bytes) -> bytes:
+    """The key of a witness, of the kind by which it signs."""
+    try:
+        key = Verifier.parse(vkey.decode(), any_kind=True)
+    except (EvidenceError, UnicodeDecodeError):
+        return vkey  # the policy's reader says what is wrong with it, and in which line
+    return replace(key, kind=COSIGNATURE).vkey.encode() if key.kind == ED25519 else vkey
+
+
+class LogPolicy:
+    """Writes tlog-policy files (c2sp.org/tlog-policy)."""
+
+    def __init__(self, store: LogStore, witnesses: bytes | None, clock: Clock) -> None:
+        """`witnesses` are the lines of the operator's witnesses to hand out."""
+        self._store = store
+        self._clock = clock
+        self._witnesses = witnesses or _NO_WITNESSES
+        policy = parse_policy(self._witnesses, any_kind=True)
+        self._quorum = None if policy.quorum == NONE else policy
+        # Of a log, the size before a moment that is past: it changes no more.
+        self._sizes: dict[tuple[int, datetime], int] = {}
+
+    async def keys(self) -> Sequence[Verifier]:
+        """The keys of every log, the oldest first."""
+        return [
+            Verifier.parse(key.vkey)
+            for log in await self._store.logs()
+            for key in await self._store.keys(log.id)
+        ]
+
+    async def text(self, mode: Mode) -> bytes:
+        """The policy for one mode: test evidence never satisfies a live one.
+
+        Where a log has had several keys, a comment above each says for which sizes of checkpoints
+        it counts.
+        """
+        lines: list[str] = []
+        for log in await self._store.logs():
+            if log.mode is mode:
+                keys = await self._store.keys(log.id)
+                for key in keys:
+                    if len(keys) > 1:
+                        lines.append(await self._counts(key, first=key is keys[0]))
+                    lines.append(f"log {key.vkey}\n")
+        return "".join(lines).encode() + self._of_witnesses(mode)
+
+    async def behind(self, log: Log, note: bytes) -> bytes:
+        """The policy that goes with one checkpoint: of the keys of its log, those that signed it.
+
+        So it stays the same when the log gets another key.
+        """
+        signed = {(line.name, line.key_id) for line in parse_note(note).signatures}
+        keys = [Verifier.parse(key.vkey) for key in await self._store.keys(log.id)]
+        lines = [f"log {key.vkey}\n" for key in keys if (key.name, key.key_id) in signed]
+        return "".join(lines).encode() + self._of_witnesses(log.mode)
+
+    async def without_quorum(self, mode: Mode) -> Policy:
+        """The same, read, and asking for no cosignature: those that are there have to be good."""
+        return replace(parse_policy(await self.text(mode), any_kind=True), quorum=NONE)
+
+    def quorum(self, mode: Mode) -> Policy | None:
+        """Whose cosignatures evidence of this mode needs; None: nobody's."""
+        return self._quorum if mode is Mode.LIVE else None
+
+    def _of_witnesses(self, mode: Mode) -> bytes:
+        return self._witnesses if mode is Mode.LIVE else _NO_WITNESSES
+
+    async def _counts(self, key: LogKey, *, first: bool) -> str:
+        """For which sizes a key counts; a log's first one does from the beginning."""
+        start = 0 if first else await self._size_before(key.log_id, key.created_at) + 1
+        if key.retires_at is None or from_ns(self._clock.time_ns()) < key.retires_at:
+            return f"# sizes {start} on\n"
+        return f"# sizes {start} to {await self._size_before(key.log_id, key.retires_at)}\n"
+
+    async def _size_before(self, log_id: int, moment: datetime) -> int:
+        known = self._sizes.get((log_id, moment))
+        if known is None:
+            known = self._sizes[log_id, moment] = await self._store.size_before(log_id, moment)
+        return known

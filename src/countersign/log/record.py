@@ -1,0 +1,75 @@
+"""Records: facts written once, whose digests become entries of the log of their mode."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.mode import Mode
+
+
+class RecordType(StrEnum):
+    """What a record tells of."""
+
+    ACKNOWLEDGMENT = "acknowledgment"
+    VERIFICATION = "verification"
+    CLEARANCE = "clearance"
+    FULFILMENT = "fulfilment"
+    ERASURE = "erasure"
+    NOTICE_EVENT = "notice_event"
+    KEY_ROTATION = "key_rotation"
+    EPOCH = "epoch"
+    RECOVERY = "recovery"
+
+
+class SealedDisclosures(msgspec.Struct, frozen=True, kw_only=True):
+    """The disclosures of a record, encrypted, and what is erased together with them.
+
+    The blind indexes are keyed hashes by which a record can be found.
+    """
+
+    payload: bytes
+    shred_key: bytes
+    session_index: bytes | None
+    cbid_index: bytes | None
+
+
+class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record to write. Without an account it is a fact of the deployment itself."""
+
+    id: str
+    account_id: str | None
+    mode: Mode
+    type: RecordType
+    notice_id: str | None
+    at: datetime
+    body: bytes
+    digest: bytes
+    disclosures: SealedDisclosures | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Where the log holds a record."""
+
+    origin: str
+    index: int
+
+
+class KeylessRecord(NamedTuple):
+    """A record whose disclosures are there and whose shred key is not."""
+
+    record_id: str
+    account_id: str
+    mode: Mode
+
+
+class DisclosuresRow(NamedTuple):
+    """The disclosures of one record as they are stored; without a shred key, unencrypted."""
+
+    record_id: str
+    account_id: str
+    payload: bytes
+    shred_key: bytes | None

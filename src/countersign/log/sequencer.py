@@ -1,0 +1,340 @@
+"""Sealing: each waiting record gets the next index of its log, and the new head is signed.
+
+On the embedded database this happens inside the transaction of the act, whose write lock lets in
+one process at a time. On PostgreSQL a transaction of its own does it under an advisory lock, and
+the head is compared and swapped. The tree's edge is kept in memory between transactions, and read
+anew whenever the head in the database is not the one that it belongs to: after a rollback, or
+when another process has sealed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
+
+import structlog
+from sqlalchemy import Connection, select
+
+from countersign.db.bulk import BulkInsert, DriverStatement
+from countersign.db.tables import (
+    checkpoints,
+    log_entries,
+    log_tiles,
+)
+from countersign.errors import CountersignError, SealingSuspended
+from countersign.events.sql import write_sealed_events
+from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
+from countersign.evidence.entry import log_entry
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import Signer
+from countersign.evidence.tiles import HEIGHT, WIDTH, GrowingTree
+from countersign.evidence.tree import leaf_hash
+from countersign.instant import from_ms, rfc3339_ms
+from countersign.log.fork_guard import suspended_by_operator, why_not
+from countersign.log.head_files import HeadFiles
+from countersign.mode import Mode
+from countersign.ports import Clock
+
+BATCH_MAX: Final = 10_000
+_CLOCK_TOLERANCE_MS: Final = 1000
+_NUMBER: Final = re.compile(r"[0-9]+")
+_DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_ADVISORY_LOCK: Final = {Mode.LIVE: 0x636F756E6C, Mode.TEST: 0x636F756E74}
+
+_HEAD: Final = DriverStatement(
+    "SELECT l.id, l.origin, h.size, h.root, h.at, h.keys_revision FROM logs l"
+    " JOIN log_heads h ON h.log_id = l.id WHERE l.mode = ? ORDER BY l.epoch DESC LIMIT 1"
+)
+_SWAP_HEAD: Final = DriverStatement(
+    "UPDATE log_heads SET size = ?, root = ?, at = ? WHERE log_id = ? AND size = ? AND root = ?"
+)
+_TRY_LOCK: Final = DriverStatement("SELECT pg_try_advisory_xact_lock(?)")
+_LOCK: Final = DriverStatement("SELECT pg_advisory_xact_lock(?)")
+_TAKE: Final = DriverStatement(
+    "DELETE FROM log_pending WHERE record_id IN"  # noqa: S608 - a number
+    f" (SELECT record_id FROM log_pending WHERE mode = ? ORDER BY record_id LIMIT {BATCH_MAX})"
+    " RETURNING record_id, digest"
+)
+_insert_entries: Final = BulkInsert(log_entries, "log_id", "leaf_index", "record_id", "digest")
+_insert_tiles: Final = BulkInsert(log_tiles, "log_id", "level", "tile_index", "hashes", "root")
+_insert_checkpoint: Final = BulkInsert(checkpoints, "log_id", "size", "root", "note", "at")
+
+_log: Final = structlog.get_logger("countersign.sealing")
+
+
+class Waiting(NamedTuple):
+    """A record that has no entry yet."""
+
+    record_id: str
+    mode: Mode
+    digest: bytes
+
+
+class _KeysChanged(CountersignError):
+    """The log has other keys than this process has read; the next turn seals with them."""
+
+
+_Take: TypeAlias = Callable[[], Sequence[Waiting]]
+
+
+class _Head(NamedTuple):
+    log_id: int
+    origin: str
+    size: int
+    root: bytes
+    at_ms: int
+    keys_revision: int
+
+
+@dataclass(slots=True)
+class _Edge:
+    """The right edge of a log as this process knows it, and who signs."""
+
+    head: _Head
+    tree: GrowingTree
+    signers: tuple[Signer, ...]
+
+
+class Sequencer:
+    """Seals the records of both modes; one object a process."""
+
+    def __init__(self, clock: Clock, heads: HeadFiles) -> None:
+        self._clock = clock
+        self._heads = heads
+        self._edges: dict[Mode, _Edge] = {}
+        self._signers: dict[tuple[int, int], tuple[Signer, ...]] = {}
+        self.suspended: dict[Mode, str] = {}
+        """Why the records of a mode are not sealed at the moment."""
+        self.unknown_keys: set[Mode] = set()
+        """The modes whose log has signing keys that this process has not learned."""
+
+    def learn(self, log_id: int, keys_revision: int, signers: Sequence[Signer]) -> None:
+        """Take the keys that sign for a log, as of this revision of them."""
+        self._signers = {k: v for k, v in self._signers.items() if k[0] != log_id}
+        self._signers[log_id, keys_revision] = tuple(signers)
+        self._edges = {m: e for m, e in self._edges.items() if e.head.log_id != log_id}
+
+    def check_again(self, mode: Mode) -> None:
+        """Compare with the last published checkpoint before anything more is sealed."""
+        self._edges.pop(mode, None)
+
+    def suspend(self, mode: Mode, reason: str) -> None:
+        """Note why nothing is sealed; said once, however the numbers in it change meanwhile."""
+        self._suspend(mode, "sealing_suspended", reason)
+
+    def wait_for_turn(self, connection: Connection, mode: Mode) -> None:
+        """Let no other process seal in this mode until the transaction ends.
+
+        On the embedded database the transaction itself sees to that.
+        """
+        if connection.dialect.name == "postgresql":
+            _LOCK(connection, _ADVISORY_LOCK[mode])
+
+    def seal_in_passing(self, connection: Connection, waiting: list[Waiting]) -> list[Waiting]:
+        """Seal these in the transaction of their act; gives those that could not be sealed.
+
+        It never raises: trouble with sealing is no reason to refuse an act.
+        """
+        left: list[Waiting] = []
+        for mode in {entry.mode for entry in waiting}:
+            own = [entry for entry in waiting if entry.mode is mode]
+            connection.exec_driver_sql("SAVEPOINT sealing")
+            if self._seal(connection, mode, partial(list, own)):
+                connection.exec_driver_sql("RELEASE sealing")
+            else:
+                connection.exec_driver_sql("ROLLBACK TO sealing")
+                connection.exec_driver_sql("RELEASE sealing")
+                left += own
+        return left
+
+    def seal_queue(self, connection: Connection, modes: Sequence[Mode]) -> list[int]:
+        """An act: for each mode, seal what is queued, at most BATCH_MAX; gives how many.
+
+        On PostgreSQL nothing is done while another process is at it.
+        """
+        return [self._seal_queued(connection, mode) for mode in modes]
+
+    def _seal_queued(self, connection: Connection, mode: Mode) -> int:
+        postgres = connection.dialect.name == "postgresql"
+        if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).scalar_one():
+            return 0
+        sealed = 0
+
+        def take() -> Sequence[Waiting]:
+            nonlocal sealed
+            # What is sealed is exactly what this statement took from the queue.
+            rows = sorted((row[0], bytes(row[1])) for row in _TAKE(connection, mode.value))
+            sealed = len(rows)
+            return [Waiting(record_id, mode, digest) for record_id, digest in rows]
+
+        with connection.begin_nested() as savepoint:
+            if not self._seal(connection, mode, take):
+                savepoint.rollback()
+                return 0
+        return sealed
+
+    def _seal(self, connection: Connection, mode: Mode, take: _Take) -> bool:
+        try:
+            self._append(connection, mode, take)
+        except _KeysChanged:
+            if mode not in self.unknown_keys:
+                _log.info("log_keys_changed", mode=mode.value)
+            self.unknown_keys.add(mode)
+            return False
+        except SealingSuspended as reason:
+            self.suspend(mode, reason.message)
+            return False
+        except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on
+            self._suspend(mode, "sealing_failed", _unexpected(error), kind=type(error).__name__)
+            return False
+        self.suspended.pop(mode, None)
+        return True
+
+    def _suspend(self, mode: Mode, event: str, reason: str, **more: str) -> None:
+        self._edges.pop(mode, None)
+        if _NUMBER.sub("", self.suspended.get(mode, "")) != _NUMBER.sub("", reason):
+            _log.error(event, mode=mode.value, reason=reason, **more)
+        self.suspended[mode] = reason
+
+    def _append(self, connection: Connection, mode: Mode, take: _Take) -> None:
+        edge = self._edge(connection, mode)
+        head, tree = edge.head, edge.tree
+        now_ms = self._clock.time_ns() // 1_000_000
+        if now_ms < head.at_ms - _CLOCK_TOLERANCE_MS:
+            msg = (
+                "The clock is behind the last checkpoint, which was made at "
+                f"{rfc3339_ms(from_ms(head.at_ms))} by this service's clock. If the clock is "
+                "slow now, correct it: sealing then continues automatically. If the clock was "
+                "fast when the checkpoint was made, sealing continues at that time, or "
+                "immediately in a new epoch: `countersign log recover --new-epoch`."
+            )
+            raise SealingSuspended(msg)
+        waiting = take()
+        if not waiting:
+            return
+        # From here on the edge is ahead of the database, until both agree again at the end.
+        self._edges.pop(mode, None)
+        for entry in waiting:
+            tree.append(leaf_hash(log_entry(head.origin, entry.digest)))
+        size, root, at_ms = tree.size, tree.root(), max(now_ms, head.at_ms)
+        note = sign_checkpoint(Checkpoint(head.origin, size, root), edge.signers)
+        log_id = head.log_id
+        swapped = _SWAP_HEAD(connection, size, root, at_ms, log_id, head.size, head.root)
+        if swapped.rowcount != 1:
+            msg = "Another process sealed at the same time."
+            raise SealingSuspended(msg)
+        _insert_entries(
+            connection,
+            [(log_id, i, e.record_id, e.digest) for i, e in enumerate(waiting, head.size)],
+        )
+        tiles = tree.take_tiles()
+        if tiles:
+            _insert_tiles(connection, [(log_id, t.level, t.index, t.hashes, t.root) for t in tiles])
+        _insert_checkpoint(connection, [(log_id, size, root, note, at_ms)])
+        write_sealed_events(connection, log_id, head.size, size, from_ms(at_ms))
+        edge.head = head._replace(size=size, root=root, at_ms=at_ms)
+        self._edges[mode] = edge
+
+    def _edge(self, connection: Connection, mode: Mode) -> _Edge:
+        """The edge that goes with the head in the database.
+
+        Raises:
+            SealingSuspended: the log must not go on from there.
+            _KeysChanged: its keys have to be read first.
+        """
+        row = _HEAD(connection, mode.value).one_or_none()
+        if row is None:
+            msg = f"The {mode.value} log does not exist yet: run `countersign init`."
+            raise SealingSuspended(msg)
+        head = _Head(row[0], row[1], row[2], bytes(row[3]), row[4], row[5])
+        known = self._edges.get(mode)
+        if known is not None and known.head == head:
+            return known
+        self._edges.pop(mode, None)
+        signers = self._signers.get((head.log_id, head.keys_revision))
+        if signers is None:
+            raise _KeysChanged
+        if not signers:
+            msg = (
+                f"No key can sign {head.origin}: its keys are missing from the database, have "
+                "retired, or cannot be decrypted. `countersign log check` shows which. Restore "
+                "them, or begin a new epoch: `countersign log recover`."
+            )
+            raise SealingSuspended(msg)
+        self._refuse_fork(connection, mode)
+        edge = _Edge(head, _tree(connection, head), signers)
+        self._edges[mode] = edge
+        return edge
+
+    def _refuse_fork(self, connection: Connection, mode: Mode) -> None:
+        """Compare the database with the last published checkpoint, which is kept elsewhere."""
+        reason = suspended_by_operator(connection, mode)
+        if reason is not None:
+            raise SealingSuspended(reason)
+        try:
+            note = self._heads.read(mode)
+        except CountersignError as error:
+            raise SealingSuspended(error.message) from error
+        reason = why_not(connection, mode, note)
+        if reason is not None:
+            raise SealingSuspended(reason)
+
+
+def _unexpected(error: Exception) -> str:
+    name = getattr(getattr(error, "orig", None), "sqlite_errorname", None) or ""
+    if name.startswith(_DAMAGED):
+        return (
+            f"The database is damaged ({name}): `countersign log check` shows how far it can be "
+            "read. Stop the servers, and restore a backup into another directory."
+        )
+    return f"Unexpected error {type(error).__name__}; sealing will be tried again."
+
+
+def _tree(connection: Connection, head: _Head) -> GrowingTree:
+    """The tree up to this head, by the entries and tiles in the database."""
+    try:
+        tree = GrowingTree(head.size, _edge_hashes(connection, head))
+        if tree.root() == head.root:
+            return tree
+    except EvidenceError:
+        pass  # entries or tiles are missing
+    msg = (
+        f"The entries of {head.origin} do not match the root of its head: the database was "
+        "changed or is damaged. `countersign log check` shows where. Recover the database, or "
+        "begin a new epoch: `countersign log recover`."
+    )
+    raise SealingSuspended(msg)
+
+
+def _edge_hashes(connection: Connection, head: _Head) -> list[list[bytes]]:
+    """The hashes of the incomplete tile at each level of the tree (c2sp.org/tlog-tiles)."""
+    width = head.size % WIDTH
+    digests = connection.execute(
+        select(log_entries.c.digest)
+        .where(
+            log_entries.c.log_id == head.log_id,
+            log_entries.c.leaf_index >= head.size - width,
+            log_entries.c.leaf_index < head.size,
+        )
+        .order_by(log_entries.c.leaf_index)
+    ).scalars()
+    edge = [[leaf_hash(log_entry(head.origin, bytes(digest))) for digest in digests]]
+    level, nodes = 0, head.size >> HEIGHT
+    while nodes:
+        width = nodes % WIDTH
+        roots = connection.execute(
+            select(log_tiles.c.root)
+            .where(
+                log_tiles.c.log_id == head.log_id,
+                log_tiles.c.level == level,
+                log_tiles.c.tile_index >= nodes - width,
+                log_tiles.c.tile_index < nodes,
+            )
+            .order_by(log_tiles.c.tile_index)
+        ).scalars()
+        edge.append([bytes(root) for root in roots])
+        level, nodes = level + 1, nodes >> HEIGHT
+    return edge

@@ -1,0 +1,1 @@
+"""Running a deployment: backup, housekeeping, readiness, the serving role."""

@@ -1,0 +1,269 @@
+"""Backups of the embedded database, with the shred keys apart.
+
+A backup that lives long must not hold what erasing destroys. So the copy of the database has no
+shred keys in it, and those go into a small file of their own, which is replaced each time and kept
+no longer than erased data may still exist. On PostgreSQL its own tools do this: see the manual.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL
+
+from countersign.db.engine import is_embedded, sqlite_module
+from countersign.errors import BackupFailed, NotInitialised
+from countersign.log.fork_guard import SUSPENDED
+from countersign.mode import Mode
+from countersign.privacy.restored_sql import ERASED_BUYER, ERASURE_DUE, KEYS_MISSING
+
+DATABASE: Final = "countersign.db"
+SHRED_KEYS: Final = "shred-keys.db"
+_MADE: Final = "backup_made"
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+"""Files that SQLite keeps next to a database, and would apply to any database of that name."""
+_RESTORED: Final = (
+    "This database was restored from a backup. Checkpoints may have been published after the "
+    "backup, so signing from here could fork the log. `countersign log recover` explains how to "
+    "continue."
+)
+
+
+class KeysAge(StrEnum):
+    """How old a file of shred keys is, compared with the backup that it is used for."""
+
+    NEWER = "newer"
+    SAME = "same"
+    OLDER = "older"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What came back: how many shred keys, and how many disclosures have none."""
+
+    shred_keys: int
+    unreadable: int
+    age: KeysAge
+
+
+def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> None:
+    """Write a backup of a database into a new directory, while servers run.
+
+    Args:
+        url: the database.
+        target: the directory.
+        shred_keys: the file of shred keys, replaced whole; None: a new one in the directory.
+        made_ns: the time, by which a file of shred keys is compared with a backup.
+
+    Raises:
+        BackupFailed: the database is not the embedded one, the directory is not empty, or it
+            cannot be written. What was there before is there still, and nothing else.
+    """
+    if not is_embedded(url):
+        msg = (
+            "`countersign backup` copies the embedded database. Back up PostgreSQL with its own "
+            "tools, and the table shred_keys separately; a running server explains how under "
+            "/docs/operate#backup-and-restore."
+        )
+        raise BackupFailed(msg)
+    if not Path(url.database or "").is_file():
+        raise NotInitialised
+    driver: Any = sqlite_module()
+    keys = shred_keys or target / SHRED_KEYS
+    try:
+        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if any(target.iterdir()):
+            msg = f"{target} is not empty."
+            raise BackupFailed(msg)
+        keys.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft, keys_draft = target / "draft.db", keys.with_name(f"{keys.name}.new")
+        with _draft(draft), _draft(keys_draft):
+            with (
+                closing(driver.connect(url.database)) as source,
+                closing(driver.connect(str(draft))) as copy,
+            ):
+                source.backup(copy)
+                # Only now: what is erased while copying is in neither.
+                _take_keys_out(copy, keys_draft, made_ns)
+            # The keys first: without them, no one can read the copy.
+            _sync(keys_draft)
+            keys_draft.replace(keys)
+            _sync(keys.parent)
+            _sync(draft)
+            draft.rename(target / DATABASE)
+            _sync(target)
+    except (OSError, driver.Error) as error:
+        msg = f"The backup into {target} failed: {error}."
+        raise BackupFailed(msg) from error
+
+
+def restore(source: Path, database: Path, shred_keys: Path | None) -> Restored:
+    """Make a database from a backup; sealing is suspended until the operator has decided.
+
+    Args:
+        source: the directory of the backup.
+        database: where the database is to be; nothing of another one may be there.
+        shred_keys: the file of shred keys, the newest that there is; None: without them nothing
+            personal can be read, and everything else can.
+
+    Raises:
+        BackupFailed: a file is missing or broken, or there is a database already.
+    """
+    backup = source / DATABASE
+    if not backup.is_file():
+        msg = f"{source} is not a backup: it has no {DATABASE}."
+        raise BackupFailed(msg)
+    there = [file for file in (database, *_beside(database)) if file.exists()]
+    if there:
+        names = ", ".join(str(file) for file in there)
+        msg = (
+            f"Files of another database exist: {names}. Move all of them away before restoring; "
+            "otherwise they would be used as parts of the restored database."
+        )
+        raise BackupFailed(msg)
+    driver: Any = sqlite_module()
+    draft = database.with_suffix(".restoring")
+    try:
+        database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _draft(draft):
+            with (
+                closing(driver.connect(str(backup))) as old,
+                closing(driver.connect(str(draft))) as new,
+            ):
+                old.backup(new)
+                (verdict,) = new.execute("PRAGMA integrity_check").fetchone()
+                if verdict != "ok":
+                    msg = f"The backup in {source} is damaged: {verdict}."
+                    raise BackupFailed(msg)
+                restored = _put_back(new, shred_keys)
+                if restored.age is KeysAge.NEWER and restored.unreadable:
+                    _note(new, KEYS_MISSING, b"1")
+                for mode in Mode:
+                    _note(new, f"{SUSPENDED}:{mode.value}", _RESTORED.encode())
+                new.commit()
+            _sync(draft)
+            draft.rename(database)
+            _sync(database.parent)
+    except (OSError, driver.Error) as error:
+        msg = f"Restoring {source} failed: {error}."
+        raise BackupFailed(msg) from error
+    return restored
+
+
+def _take_keys_out(copy: Any, keys: Path, made_ns: int) -> None:  # noqa: ANN401 - a DBAPI connection
+    copy.execute("PRAGMA journal_mode=DELETE")  # what its header says; it was a write-ahead log
+    copy.execute("PRAGMA journal_mode=MEMORY")  # for now: no journal on the disk holds the keys
+    copy.execute("PRAGMA secure_delete=ON")
+    copy.execute("ATTACH DATABASE ? AS keys", (str(keys),))
+    copy.execute("CREATE TABLE keys.made (at_ns INTEGER NOT NULL)")
+    copy.execute(
+        "CREATE TABLE keys.shred_keys (record_id TEXT PRIMARY KEY, key BLOB) WITHOUT ROWID"
+    )
+    copy.execute("INSERT INTO keys.made VALUES (?)", (made_ns,))
+    copy.execute("INSERT INTO keys.shred_keys SELECT record_id, key FROM main.shred_keys")
+    copy.execute("DELETE FROM main.shred_keys")
+    # Who was erased by now: a backup from before still knows the buyer.
+    copy.execute("CREATE TABLE keys.erased_buyers (name TEXT PRIMARY KEY, value BLOB)")
+    copy.execute(
+        "INSERT INTO keys.erased_buyers SELECT name, value FROM main.deployment WHERE name GLOB ?",
+        (f"{ERASED_BUYER}*",),
+    )
+    _note(copy, _MADE, str(made_ns).encode())
+    copy.commit()
+    copy.execute("DETACH DATABASE keys")
+    copy.execute("VACUUM")
+
+
+def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: ANN401 - as above
+    taken = connection.execute("SELECT value FROM deployment WHERE name = ?", (_MADE,)).fetchone()
+    backup_made = 0 if taken is None else int(taken[0])
+    number, age = 0, KeysAge.NONE
+    if shred_keys is not None:
+        if not shred_keys.is_file():
+            msg = f"The shred key file {shred_keys} does not exist."
+            raise BackupFailed(msg)
+        connection.execute("ATTACH DATABASE ? AS keys", (str(shred_keys),))
+        tables = {row[0] for row in connection.execute("SELECT name FROM keys.sqlite_master")}
+        if not tables >= {"made", "shred_keys"}:
+            msg = f"{shred_keys} is not a shred key file."
+            raise BackupFailed(msg)
+        (made,) = connection.execute("SELECT max(at_ns) FROM keys.made").fetchone()
+        age = _age(made or 0, backup_made)
+        # Only of what the backup knows, and of nothing that was erased by then.
+        done = connection.execute(
+            "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"  # noqa: S608 - our own names
+            f" WHERE record_id IN ({_keyed(connection)})"
+        )
+        number = done.rowcount
+        if "erased_buyers" in tables and age is KeysAge.NEWER:
+            # Those that the backup does not tell of itself.
+            connection.execute(
+                "INSERT OR REPLACE INTO main.deployment (name, value) SELECT name, ? FROM"
+                " (SELECT name, value FROM keys.erased_buyers"
+                " EXCEPT SELECT name, value FROM main.deployment)",
+                (ERASURE_DUE,),
+            )
+        connection.commit()
+        connection.execute("DETACH DATABASE keys")
+    # What a database from before the vault holds needs no key.
+    (unreadable,) = connection.execute(
+        "SELECT count(*) FROM disclosures d WHERE substr(d.payload, 1, 1) = x'01'"
+        " AND NOT EXISTS (SELECT 1 FROM shred_keys k WHERE k.record_id = d.record_id)"
+    ).fetchone()
+    return Restored(shred_keys=number, unreadable=unreadable, age=age)
+
+
+def _keyed(connection: Any) -> str:  # noqa: ANN401 - as above
+    """A query of the names that shred keys go by; a backup may be of an older release."""
+    tables = {row[0] for row in connection.execute("SELECT name FROM main.sqlite_master")}
+    names = {"disclosures": "record_id", "verification_evidence": "record_id"}
+    names |= {"pending_sessions": "id"}
+    return " UNION ".join(
+        f"SELECT {column} FROM main.{table}"  # noqa: S608 - as above
+        for table, column in names.items()
+        if table in tables
+    )
+
+
+def _age(keys_made: int, backup_made: int) -> KeysAge:
+    if keys_made == backup_made:
+        return KeysAge.SAME
+    return KeysAge.NEWER if keys_made > backup_made else KeysAge.OLDER
+
+
+def _note(connection: Any, name: str, value: bytes) -> None:  # noqa: ANN401 - as above
+    connection.execute(
+        "INSERT OR REPLACE INTO deployment (name, value) VALUES (?, ?)", (name, value)
+    )
+
+
+def _beside(database: Path) -> list[Path]:
+    return [database.with_name(database.name + suffix) for suffix in _BESIDE]
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[None]:
+    """While a file is written under this name; nothing of it is left that was not renamed."""
+    files = [path, *_beside(path)]
+    for file in files:
+        file.unlink(missing_ok=True)  # of an attempt that was killed
+    try:
+        yield
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

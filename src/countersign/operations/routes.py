@@ -1,0 +1,56 @@
+"""Health, documentation and the other addresses that need no key."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+from countersign.bootstrap import Deployment
+from countersign.errors import CountersignError, NotFound, StorageUnavailable
+from countersign.http import schemas
+from countersign.http.reply import Call, Header, Reply, encode
+from countersign.instant import from_ns, rfc3339
+
+_READY_DEADLINE_SECONDS: Final = 2.0
+_SECURITY_TXT_LIFETIME: Final = timedelta(days=180)
+_TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
+
+
+async def health(_deployment: Deployment, _call: Call) -> Reply:
+    """The process responds. This does not check what the process depends on."""
+    return Reply(encode(schemas.Health(status="ok")))
+
+
+async def readiness(deployment: Deployment, _call: Call) -> Reply:
+    """Whether the process can do its work: read and write, within two seconds."""
+    try:
+        async with asyncio.timeout(_READY_DEADLINE_SECONDS):
+            await deployment.registry.notice_ids()
+            keeps_heads = await deployment.readiness()
+    except StorageUnavailable:
+        raise
+    except (CountersignError, TimeoutError):
+        raise StorageUnavailable from None
+    # Whatever keeps sealing waiting, acknowledgments are accepted: that is reported, and is no
+    # reason to take the server out of service.
+    sealing = "ok" if keeps_heads else "head_unavailable"
+    if deployment.seal_log.suspended:
+        sealing = "suspended"
+    checks = {"database": "ok", "sealing": sealing}
+    return Reply(encode(schemas.Readiness(status="ready", checks=checks)))
+
+
+async def security_txt(deployment: Deployment, _call: Call) -> Reply:
+    """Whom to tell about a weakness (RFC 9116)."""
+    settings = deployment.settings
+    if settings.security_contact is None:
+        raise NotFound
+    today = from_ns(deployment.clock.time_ns()).replace(hour=0, minute=0, second=0, microsecond=0)
+    lines = (
+        f"Contact: {settings.security_contact}",
+        f"Expires: {rfc3339(today + _SECURITY_TXT_LIFETIME)}",
+        f"Canonical: {settings.public_url}/.well-known/security.txt",
+        "",
+    )
+    return Reply("\n".join(lines).encode(), (_TEXT,))

@@ -1,0 +1,1 @@
+"""Erasure, legal holds and retention."""

@@ -1,0 +1,248 @@
+"""`erase`, `holds` and `retention`: erase personal data, and prevent that it is erased."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from countersign.bootstrap import Deployment
+from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.config import load_settings
+from countersign.errors import OnHold
+from countersign.instant import from_ns, rfc3339
+from countersign.privacy.erase import Due, Plan
+from countersign.privacy.model import ErasureReason, Hold
+
+_REASONS = [reason.value for reason in ErasureReason]
+_PROGRESS_EVERY = 100
+
+
+@click.command()
+@click.argument("subject", metavar="ID")
+@click.option(
+    "--reason",
+    type=click.Choice(_REASONS),
+    default=ErasureReason.REQUEST.value,
+    show_default=True,
+    help="Why, for the record of the erasure.",
+)
+@click.option(
+    "--with-acknowledgments",
+    is_flag=True,
+    help="For a buyer: also erase the acknowledgments that name the buyer, in every account.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def erase(
+    subject: str,
+    reason: str,
+    *,
+    with_acknowledgments: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Permanently erase the personal data of an acknowledgment, a verification or a buyer.
+
+    The record, its log entry and every proof stay valid. The erasure itself is recorded.
+    """
+    plan, now = _plan(subject, with_acknowledgments=with_acknowledgments)
+    number = len(plan.records)
+    what = f"{subject}: the disclosures of {number} record{'' if number == 1 else 's'}"
+    if plan.buyer:
+        what += ", and the buyer itself"
+    answer: dict[str, Any] = {
+        "id": subject,
+        "records": [record.record_id for record in plan.records],
+    }
+    if not plan.records and not plan.buyer:
+        say(f"{subject} was already erased.")
+        show(answer | {"erased": True}, "", as_json=as_json)
+        return
+    if plan.kept_until is not None and plan.kept_until > now:
+        say(f"warning: the retention period ends at {rfc3339(plan.kept_until)}.")
+    if dry_run:
+        say(f"Would be erased: {what}.")
+        show(answer | {"erased": False}, "\n".join(answer["records"]), as_json=as_json)
+        return
+    confirm(f"Erase {what}? This cannot be undone.", yes=yes)
+    remain = not _erase(plan, ErasureReason(reason))
+    say(f"Erased: {what}.")
+    _say_what_can_bring_it_back(remain=remain)
+    answer |= {"erased": True, "copies_remain": remain}
+    show(answer, "\n".join(answer["records"]), as_json=as_json)
+
+
+def _say_what_can_bring_it_back(*, remain: bool) -> None:
+    if load_settings().database_url is not None:
+        say(
+            "Older dumps of the table shred_keys, physical backups and archived WAL still make "
+            "the data readable: delete those made before this."
+        )
+        return
+    say(
+        "Older copies of shred-keys.db still make the data readable: make a new backup, and "
+        "delete all copies of shred-keys.db but the newest."
+    )
+    if remain:
+        say(
+            "warning: countersign.db-wal still contains copies, since another process reads the "
+            "database (a backup, a shell). When that process has ended, a running server "
+            "empties the file within ten minutes. `countersign vault status` shows whether "
+            "copies remain."
+        )
+
+
+@click.group()
+def holds() -> None:
+    """Legal holds, which prevent erasure."""
+
+
+@holds.command("place")
+@click.argument("subject", metavar="ID")
+@click.option("--reason", required=True, help="Why, such as the number of a case.")
+@command
+def place(subject: str, reason: str, *, as_json: bool) -> None:
+    """Prevent the erasure of an acknowledgment, a buyer or a whole account."""
+    hold = _place(subject, reason)
+    say(f"{subject} is on hold until `countersign holds release {hold.id}`.")
+    show(_view(hold), hold.id, as_json=as_json)
+
+
+@holds.command("release")
+@click.argument("hold_id")
+@command
+def release(hold_id: str, *, as_json: bool) -> None:
+    """End a hold. This erases nothing."""
+    _release(hold_id)
+    say(f"The hold {hold_id} has ended.")
+    show({"hold_id": hold_id}, hold_id, as_json=as_json)
+
+
+@holds.command("list")
+@command
+def list_(*, as_json: bool) -> None:
+    """List all holds, oldest first, including ended ones."""
+    found = _holds()
+    lines = [
+        f"{h.id}  {rfc3339(h.placed_at)}  {'ended' if h.released_at else 'holds'}  {h.subject}  "
+        f"{h.reason}"
+        for h in found
+    ]
+    if found or as_json:
+        show([_view(hold) for hold in found], "\n".join(lines), as_json=as_json)
+    else:
+        say("No holds.")
+
+
+@click.group()
+def retention() -> None:
+    """Retention periods of personal data."""
+
+
+@retention.command("run")
+@click.option("--dry-run", is_flag=True, help="Only show what is due.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Erase personal data whose retention period has ended, except data on hold.
+
+    Acknowledgments are kept for the `retention_years` of their notice version; without it,
+    permanently. The evidence of a live verification is kept for COUNTERSIGN_EVIDENCE_DAYS after the
+    verification is no longer valid, or for COUNTERSIGN_FAILED_EVIDENCE_DAYS if it did not succeed.
+    Buyers stay verified.
+    """
+    found = _due()
+    free = [due for due in found if due.hold is None]
+    lines = [
+        f"{due.record_id}  ended {rfc3339(due.retention_ended_at)}"
+        + (f"  on hold: {due.hold}" if due.hold else "")
+        for due in found
+    ]
+    say(f"{len(found)} are due, {len(found) - len(free)} of them on hold.")
+    erased: list[str] = []
+    if free and not dry_run:
+        confirm(f"Erase the disclosures of {len(free)} records? This cannot be undone.", yes=yes)
+        erased, forgotten = _erase_due(free)
+        _say_what_can_bring_it_back(remain=not forgotten)
+        if len(erased) < len(free):
+            say(
+                f"{len(erased)} were erased; {len(free) - len(erased)} were put on hold in the "
+                "meantime."
+            )
+    answer = {
+        "due": [
+            {
+                "id": due.record_id,
+                "retention_ended_at": rfc3339(due.retention_ended_at),
+                "hold_id": due.hold,
+            }
+            for due in found
+        ],
+        "erased": erased,
+    }
+    show(answer, "\n".join(lines), as_json=as_json)
+
+
+@with_deployment
+async def _plan(
+    deployment: Deployment, subject: str, *, with_acknowledgments: bool
+) -> tuple[Plan, datetime]:
+    plan = await deployment.erase.plan(subject, with_acknowledgments=with_acknowledgments)
+    return plan, from_ns(deployment.clock.time_ns())
+
+
+@with_deployment
+async def _erase(deployment: Deployment, plan: Plan, reason: ErasureReason) -> bool:
+    await deployment.erase(plan, reason)
+    return await deployment.housekeeping.forget()
+
+
+@with_deployment
+async def _due(deployment: Deployment) -> list[Due]:
+    return [due async for due in deployment.erase.due()]
+
+
+@with_deployment
+async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> tuple[list[str], bool]:
+    erased = []
+    for number, due in enumerate(found, 1):
+        plan = await deployment.erase.plan(due.record_id)
+        try:
+            await deployment.erase(plan, ErasureReason.RETENTION)
+        except OnHold as error:  # placed while this was running
+            say(f"{due.record_id}: {error.message}")
+        else:
+            erased.append(due.record_id)
+        if number % _PROGRESS_EVERY == 0:
+            say(f"{number} of {len(found)}")
+    return erased, await deployment.housekeeping.forget()
+
+
+@with_deployment
+async def _place(deployment: Deployment, subject: str, reason: str) -> Hold:
+    return await deployment.erase.hold(subject, reason)
+
+
+@with_deployment
+async def _release(deployment: Deployment, hold_id: str) -> None:
+    await deployment.erase.release(hold_id)
+
+
+@with_deployment
+async def _holds(deployment: Deployment) -> Sequence[Hold]:
+    return await deployment.erase.holds()
+
+
+def _view(hold: Hold) -> dict[str, Any]:
+    return {
+        "hold_id": hold.id,
+        "subject": hold.subject,
+        "reason": hold.reason,
+        "placed_at": rfc3339(hold.placed_at),
+        "released_at": None if hold.released_at is None else rfc3339(hold.released_at),
+    }

@@ -1,0 +1,75 @@
+"""Erasing: what goes, what keeps it, and what is due."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from countersign.log.record import NewRecord
+from countersign.mode import Mode
+
+
+class ErasureReason(StrEnum):
+    """Why something was erased, as its record says."""
+
+    REQUEST = "request"
+    RETENTION = "retention"
+    COURT_ORDER = "court_order"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasable:
+    """A record whose disclosures can be destroyed. `erased_at`: they are already."""
+
+    record_id: str
+    account_id: str
+    mode: Mode
+    at: datetime
+    body: bytes
+    erased_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasableBuyer:
+    """A buyer with all its identifiers, the one it goes on as first, and its verifications."""
+
+    cbids: tuple[str, ...]
+    account_id: str
+    mode: Mode
+    verifications: Sequence[Erasable]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldEvidence:
+    """A verification whose evidence is still there, and whether it verified the buyer."""
+
+    record: Erasable
+    verified: bool
+
+
+class RecordErasure(NamedTuple):
+    """Records of one account and mode whose disclosures go, and the record that says so."""
+
+    record_ids: Sequence[str]
+    erasure: NewRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A legal hold on an acknowledgment, a buyer or a whole account."""
+
+    id: str
+    subject: str
+    reason: str
+    placed_at: datetime
+    released_at: datetime | None
+
+
+def years_after(instant: datetime, years: int) -> datetime:
+    """The same day so many years later; 29 February becomes 1 March where there is none."""
+    try:
+        return instant.replace(year=instant.year + years)
+    except ValueError:
+        return instant.replace(year=instant.year + years, month=3, day=1)

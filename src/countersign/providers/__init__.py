@@ -1,1 +1,0 @@
-"""Identity providers. This release has the sandbox only."""

@@ -1,0 +1,69 @@
+"""The command group."""
+
+import os
+
+import click
+
+from countersign import __version__
+from countersign.access.account_commands import accounts
+from countersign.access.audit_commands import audit
+from countersign.access.key_commands import keys
+from countersign.acknowledgments.commands import acknowledgments
+from countersign.acknowledgments.verify_command import verify
+from countersign.buyers.commands import buyers
+from countersign.clearances.commands import clearances
+from countersign.cli.arguments import explain
+from countersign.cli.conformance import conformance
+from countersign.cli.simulate import simulate_provider
+from countersign.cli.support import log_to_standard_error
+from countersign.log.commands import log
+from countersign.notices.commands import notices
+from countersign.operations.backup_commands import backup, restore
+from countersign.operations.database_commands import database
+from countersign.privacy.commands import erase, holds, retention
+from countersign.sandbox.commands import test_helpers
+from countersign.server.commands import dev, init, serve
+from countersign.vault.commands import vault
+from countersign.webhooks.commands import webhooks
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="countersign")
+def main() -> None:
+    """Countersign: buyer verification and notice acknowledgment.
+
+    Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
+    Results go to standard output, messages to standard error.
+    """
+    # Only this user may read databases, secrets and locks.
+    os.umask(0o077)
+    log_to_standard_error()
+
+
+for part in (
+    init,
+    serve,
+    dev,
+    accounts,
+    buyers,
+    clearances,
+    keys,
+    notices,
+    acknowledgments,
+    verify,
+    log,
+    vault,
+    database,
+    erase,
+    holds,
+    retention,
+    audit,
+    backup,
+    restore,
+    simulate_provider,
+    test_helpers,
+    conformance,
+    webhooks,
+):
+    main.add_command(part)
+explain(main)

@@ -1,0 +1,1 @@
+"""What test keys may do by hand: clock, faults, buyers, events."""

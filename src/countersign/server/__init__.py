@@ -1,0 +1,1 @@
+"""The server: the application over all routes, its pages, and the process."""

@@ -1,0 +1,153 @@
+"""`init`, `serve` and `dev`."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from contextlib import nullcontext
+
+import click
+
+from countersign.access.key import KeyKind
+from countersign.bootstrap import (
+    Deployment,
+    check_serving_role,
+    initialise,
+    loose_key_files,
+    open_deployment,
+    shipped_notice_files,
+)
+from countersign.cli.support import command, say, say_if_local, show
+from countersign.config import Settings, load_settings, unknown_variables
+from countersign.errors import InvalidConfiguration, NotInitialised, UnknownAccount
+from countersign.evidence.entry import entry_host
+from countersign.host import is_loopback
+from countersign.lock import only_server
+from countersign.log.commands import log_states
+from countersign.mode import Mode
+from countersign.notices.notice_file import parse_notice_file
+
+_DEMO_ACCOUNT = "demo"
+
+
+@click.command()
+@command
+def init(*, as_json: bool) -> None:
+    """Create or upgrade the database, the secret key and the notices. Running it again is safe."""
+    settings = load_settings()
+    done = asyncio.run(initialise(settings))
+    logs = log_states()
+    origins = [state.log.origin for state in logs]
+    live = next(state.log.origin for state in logs if state.log.mode is Mode.LIVE)
+    if not done.upgraded:
+        say("The schema of the database is up to date.")
+    say(f"Ready in {settings.data_dir.resolve()}.")
+    if any(state.suspended for state in logs):
+        say(f"The newest logs are {' and '.join(origins)}. Sealing is suspended.")
+        say("`countersign log recover` explains how to continue, with these logs or with new ones.")
+    else:
+        say(f"The logs are named {' and '.join(origins)}. These names cannot change.")
+        say_if_local(live)
+    for publication in done.published:
+        content = publication.content
+        say(f"Notice {content.id} version {content.version} is published.")
+        for gap in content.text_gaps:
+            say(f"  incomplete: {gap}")
+    if as_json:
+        notices = [
+            {"notice_id": p.content.id, "version": p.content.version} for p in done.published
+        ]
+        place = str(settings.data_dir.resolve())
+        show({"data_dir": place, "notices": notices, "logs": origins}, "", as_json=True)
+
+
+@click.command()
+@command
+def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server's answer is its service
+    """Run the server until it is stopped (Ctrl-C or SIGTERM)."""
+    _serve(load_settings(), demo=False)
+
+
+@click.command()
+@command
+def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
+    """Try it out: run init, create a demo account with a test key, print a curl line, and serve."""
+    from countersign.server.server import refuse_taken  # noqa: PLC0415 - see _serve
+
+    settings = load_settings()
+    _refuse_production(settings.public_url.partition("://")[2])
+    refuse_taken(settings.host, settings.port)
+    asyncio.run(initialise(settings))
+    _serve(settings, demo=True)
+
+
+def _refuse_production(name: str) -> None:
+    """Keep the demo account out of a deployment that others use; `name` is the name of its log."""
+    if not is_loopback(entry_host(name)):
+        msg = (
+            f"This deployment has the public name {entry_host(name)}, and `countersign dev` "
+            "(`make run`) would add a demo account to it. Start it with `countersign serve`. To "
+            "try things out, unset COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_DATA_DIR."
+        )
+        raise InvalidConfiguration(msg)
+
+
+def _warn_of_loose_keys(settings: Settings) -> None:
+    for file, mode in loose_key_files(settings):
+        say(f"warning: others can read or change {file} (mode {mode:04o}): chmod 600 {file}")
+
+
+def _serve(settings: Settings, *, demo: bool) -> None:
+    # These take long to import, and the other commands do without them.
+    import uvloop  # noqa: PLC0415
+
+    from countersign.server.server import serve as serve_http  # noqa: PLC0415
+
+    for name in unknown_variables():
+        say(f"warning: {name} is not a setting of this release and has no effect.")
+    _warn_of_loose_keys(settings)
+    check_serving_role(settings)
+    embedded = settings.database_url is None
+    if embedded and not settings.data_dir.is_dir():
+        raise NotInitialised
+    lock = only_server(settings.data_dir) if embedded else nullcontext()
+
+    address = f"Countersign serves {settings.public_url} on {settings.host} port {settings.port}"
+
+    async def run() -> None:
+        async with open_deployment(settings) as deployment:
+            if demo:
+                await _greet(deployment)
+            await serve_http(deployment, lambda: say(address))
+
+    with lock:
+        uvloop.run(run())
+
+
+async def _greet(deployment: Deployment) -> None:
+    """Make the demo account and its first test key, and show a line to try."""
+    _refuse_production((await deployment.seal_log.current())[Mode.LIVE].origin)
+    try:
+        account = await deployment.accounts.get(_DEMO_ACCOUNT)
+    except UnknownAccount:
+        account = await deployment.accounts.create(_DEMO_ACCOUNT)
+    now = deployment.keys.now()
+    known = [
+        key
+        for key in await deployment.keys.list(account)
+        if key.mode is Mode.TEST and key.kind is KeyKind.SECRET and key.works_at(now)
+    ]
+    base = deployment.settings.public_url
+    notice_id = parse_notice_file(next(iter(shipped_notice_files().values()))).id
+    if known:
+        say(f"The demo account already has a test key ({known[-1].hint}), which was shown once.")
+        say("For another one:  .venv/bin/countersign keys create --account demo --mode test")
+        say(f"Guides and API:  {base}/docs")
+        return
+    token = (await deployment.keys.create(account, Mode.TEST)).token
+    header = shlex.quote(f"Authorization: Bearer {token}")
+    say("A test key, shown only once:")
+    say(f"\n  {token}\n")
+    say("Try it in another terminal:")
+    say(f"\n  curl -H {header} {base}/v1/notices/{notice_id}\n")
+    say(f"Guides and API:  {base}/docs")

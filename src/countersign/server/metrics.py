@@ -1,0 +1,202 @@
+"""Metrics: plain counters on the hot path, told to Prometheus when it asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+from countersign.buyers.watch_verifications import WatchVerifications
+from countersign.instant import from_ns
+from countersign.log.seal import SealLog
+from countersign.ports import Clock
+from countersign.webhooks.deliver import DeliverWebhooks
+
+_CONNECTIONS_MAX: Final = 32
+"""At a time; beyond them, connections are closed without a response."""
+_SECONDS_MAX: Final = 5.0
+
+
+class Metrics(Collector):
+    """Counts answers by operation and status, and reads the batchers' counters."""
+
+    def __init__(
+        self,
+        batches: Callable[[], Mapping[str, tuple[int, int, int]]],
+        seal_log: SealLog,
+        webhooks: DeliverWebhooks,
+        verifications: WatchVerifications,
+        clock: Clock,
+    ) -> None:
+        self._answers: Counter[tuple[str, int]] = Counter()
+        self._batches = batches
+        self._seal_log = seal_log
+        self._webhooks = webhooks
+        self._verifications = verifications
+        self._clock = clock
+        self.loops_ended: Counter[str] = Counter()
+        """How often each loop of the server has ended and was begun again."""
+
+    def count(self, operation: str, status: int) -> None:
+        """Count one answer."""
+        self._answers[operation, status] += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """The current values."""
+        answers = CounterMetricFamily(
+            "countersign_http_answers",
+            "Responses by operation and status.",
+            labels=("operation", "status"),
+        )
+        for (operation, status), number in dict(self._answers).items():
+            answers.add_metric((operation or "none", str(status)), number)
+        yield answers
+        lane = ("lane",)
+        batches = CounterMetricFamily("countersign_database_batches", "Transactions.", labels=lane)
+        calls = CounterMetricFamily(
+            "countersign_database_calls", "Calls in the batches.", labels=lane
+        )
+        waiting = GaugeMetricFamily(
+            "countersign_database_waiting", "Calls waiting for a batch.", labels=lane
+        )
+        for name, (run, done, pending) in self._batches().items():
+            batches.add_metric((name,), run)
+            calls.add_metric((name,), done)
+            waiting.add_metric((name,), pending)
+        yield from (batches, calls, waiting)
+        ended = CounterMetricFamily(
+            "countersign_loops_ended", "Loops that ended and were restarted.", labels=("loop",)
+        )
+        for name, number in dict(self.loops_ended).items():
+            ended.add_metric((name,), number)
+        yield ended
+        yield from self._logs()
+        yield from self._deliveries()
+        yield from self._verified()
+
+    def _logs(self) -> Iterator[GaugeMetricFamily]:
+        mode = ("mode",)
+        entries = GaugeMetricFamily("countersign_log_entries", "Entries in the log.", labels=mode)
+        queued = GaugeMetricFamily(
+            "countersign_log_waiting", "Records that wait to be sealed.", labels=mode
+        )
+        suspended = GaugeMetricFamily(
+            "countersign_log_suspended", "1 while sealing is suspended.", labels=mode
+        )
+        for name, (size, waiting) in dict(self._seal_log.gauges).items():
+            entries.add_metric((name.value,), size)
+            queued.add_metric((name.value,), waiting)
+            suspended.add_metric((name.value,), int(name in self._seal_log.suspended))
+        yield from (entries, queued, suspended)
+
+    def _deliveries(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        attempts = CounterMetricFamily(
+            "countersign_webhook_attempts", "Messages sent, by outcome.", labels=("outcome",)
+        )
+        for outcome, number in dict(self._webhooks.attempts).items():
+            attempts.add_metric((outcome.value,), number)
+        waiting = GaugeMetricFamily(
+            "countersign_webhook_endpoints_waiting", "Endpoints with something to send."
+        )
+        waiting.add_metric((), self._webhooks.waiting)
+        yield from (attempts, waiting)
+
+    def _verified(self) -> Iterator[Metric]:
+        watch, provider = self._verifications, ("provider",)
+        verdicts = CounterMetricFamily(
+            "countersign_verifications",
+            "Live verifications by provider, status or `error`, and reasons or error code.",
+            labels=("provider", "status", "reason"),
+        )
+        for labels, number in dict(watch.verdicts).items():
+            verdicts.add_metric(labels, number)
+        asked = SummaryMetricFamily(
+            "countersign_provider_seconds",
+            "Time until an identity provider's response, with all retries.",
+            labels=provider,
+        )
+        for name, (number, seconds) in dict(watch.seconds).items():
+            asked.add_metric((name,), number, seconds)
+        refused = CounterMetricFamily(
+            "countersign_provider_webhooks_refused",
+            "Messages of identity providers that were not authentic.",
+            labels=provider,
+        )
+        for name, number in dict(watch.refused_messages).items():
+            refused.add_metric((name,), number)
+        number, since = watch.pending
+        now = from_ns(self._clock.time_ns())
+        pending = GaugeMetricFamily(
+            "countersign_verifications_pending",
+            "Sessions that the provider has not decided yet.",
+            number,
+        )
+        oldest = GaugeMetricFamily(
+            "countersign_verifications_pending_oldest_seconds",
+            "Age of the oldest undecided session.",
+            0.0 if since is None else max(0.0, (now - since).total_seconds()),
+        )
+        yield from (verdicts, asked, refused, pending, oldest)
+
+
+async def serve_metrics(
+    metrics: Collector, host: str, port: int, *, seconds_max: float = _SECONDS_MAX
+) -> asyncio.Server:
+    """Serve /metrics on an address of its own, on this event loop.
+
+    Args:
+        metrics: what to serve.
+        host: the address to listen on.
+        port: the port there; 0: any.
+        seconds_max: what a connection may take, from its beginning to the end of the response.
+
+    Raises:
+        OSError: the address is taken.
+    """
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    open_connections = 0
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_connections
+        open_connections += 1
+        try:
+            if open_connections <= _CONNECTIONS_MAX:
+                async with asyncio.timeout(seconds_max):
+                    request = await reader.readuntil(b"\r\n\r\n")
+                    writer.write(_response(request, registry))
+                    await writer.drain()
+        except (TimeoutError, OSError, EOFError, asyncio.LimitOverrunError):
+            pass  # the client has disconnected, or sends no request
+        finally:
+            open_connections -= 1
+            writer.close()
+
+    return await asyncio.start_server(respond, host, port)
+
+
+def _response(request: bytes, registry: CollectorRegistry) -> bytes:
+    method, _, rest = request.partition(b" ")
+    found = rest.partition(b" ")[0].partition(b"?")[0] == b"/metrics"
+    if found and method in {b"GET", b"HEAD"}:
+        status, kind, body = b"200 OK", CONTENT_TYPE_PLAIN_0_0_4.encode(), generate_latest(registry)
+    else:
+        status, kind, body = b"404 Not Found", b"text/plain", b"Only GET /metrics is here.\n"
+    head = (
+        b"HTTP/1.1 " + status,
+        b"Content-Type: " + kind,
+        b"Content-Length: %d" % len(body),
+        b"Connection: close",
+    )
+    return b"\r\n".join(head) + b"\r\n\r\n" + (b"" if method == b"HEAD" else body)

@@ -1,0 +1,1 @@
+"""Keys and envelopes for what is personal or secret."""

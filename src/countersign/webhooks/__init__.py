@@ -1,0 +1,1 @@
+"""Webhooks: endpoints, signatures, delivery, routes and commands."""

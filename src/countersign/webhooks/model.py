@@ -1,0 +1,300 @@
+"""Webhook endpoints, deliveries, and when an attempt is made again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+
+from countersign.events.model import Event, EventType
+from countersign.mode import Mode
+
+ENDPOINTS_MAX: Final = 16
+"""Per account and mode."""
+URL_LENGTH_MAX: Final = 2000
+DESCRIPTION_LENGTH_MAX: Final = 200
+OVERLAP: Final = timedelta(hours=24)
+"""How long a secret that was rotated away signs beside its successor, unless told otherwise."""
+OVERLAP_MAX: Final = timedelta(days=7)
+SECRETS_MAX: Final = 4
+"""How many secrets sign at a time: rotating again and again lets the oldest go earlier."""
+LOG_KEPT: Final = timedelta(days=30)
+"""How long finished deliveries are kept."""
+AGE_MAX: Final = timedelta(days=4)
+"""No delivery is tried for longer than this, however seldom there was an attempt."""
+RECOVERY_WAIT: Final = timedelta(seconds=60)
+"""How long after the last recovery of an endpoint the next may begin, at the earliest."""
+RETRY_AFTER_MAX: Final = timedelta(hours=24)
+JITTER: Final = 0.2
+"""A wait is up to this part longer than the schedule says."""
+
+SCHEDULE: Final = (
+    timedelta(0),
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+"""How long after the one before each attempt is made; after the last there is none."""
+
+_SLOW_DOWN: Final = frozenset({429, 502, 503, 504})
+_URL: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})|\[(?P<six>[0-9A-Fa-f:.]+)\])"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?(?P<path>/[!-~]*|\?[!-~]*)?\Z",
+    re.IGNORECASE | re.ASCII,
+)
+_PORT_MAX: Final = 65535
+_FORM: Final = (
+    "a URL like https://shop.example.com/events, without user, password, fragment and "
+    "backslash: a host name in ASCII (xn-- for others) or an IP address without a zone, an "
+    "optional port without leading zeros, and a path in printable ASCII"
+)
+
+
+class DeliveryStatus(StrEnum):
+    """The status of a delivery."""
+
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """The schedule came to its end."""
+    STOPPED = "stopped"
+    """The endpoint was disabled or deleted before there was a success."""
+
+
+class Outcome(StrEnum):
+    """The result of one attempt."""
+
+    DELIVERED = "delivered"
+    """An answer 2xx, to its end."""
+    REFUSED = "refused"
+    """Any other answer; redirects are not followed."""
+    TIMED_OUT = "timed_out"
+    UNREACHABLE = "unreachable"
+    """No connection, no TLS, or no answer in HTTP."""
+    ADDRESS_REFUSED = "address_refused"
+    """The name leads to an address that is not of the public internet."""
+
+
+class Disabled(StrEnum):
+    """Why an endpoint is disabled."""
+
+    REQUESTED = "requested"
+    GONE = "gone"
+    """It answered 410."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSecret:
+    """What signs for an endpoint: a shared secret and a private key, sealed by the vault."""
+
+    id: str
+    public_key: str
+    """`whpk_…`."""
+    sealed: bytes
+    created_at: datetime
+    expires_at: datetime | None
+
+    def signs_at(self, now: datetime) -> bool:
+        """Whether it signs at this time."""
+        return self.expires_at is None or now < self.expires_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookEndpoint:
+    """Where an account wants its events of one mode to be sent."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    url: str
+    description: str
+    event_types: frozenset[EventType] | None
+    """None: all, those of later releases too."""
+    created_at: datetime
+    disabled_at: datetime | None
+    disabled_reason: Disabled | None
+    secrets: tuple[WebhookSecret, ...]
+    """The newest first."""
+
+    def wants(self, type_: EventType) -> bool:
+        """Whether events of this type are sent to it."""
+        return self.event_types is None or type_ in self.event_types
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointChanges:
+    """What to change of an endpoint; None leaves it as it is."""
+
+    url: str | None = None
+    description: str | None = None
+    event_types: frozenset[EventType] | None = None
+    every_event_type: bool = False
+    disabled: bool | None = None
+
+    def apply(self, endpoint: WebhookEndpoint, now: datetime) -> WebhookEndpoint:
+        """The endpoint after the changes, made at this time."""
+        if self.url is not None:
+            endpoint = replace(endpoint, url=self.url)
+        if self.description is not None:
+            endpoint = replace(endpoint, description=self.description)
+        if self.every_event_type or self.event_types is not None:
+            endpoint = replace(endpoint, event_types=self.event_types)
+        if self.disabled is True and endpoint.disabled_at is None:
+            return replace(endpoint, disabled_at=now, disabled_reason=Disabled.REQUESTED)
+        if self.disabled is False:
+            return replace(endpoint, disabled_at=None, disabled_reason=None)
+        return endpoint
+
+
+class Waiting(NamedTuple):
+    """An endpoint for which there is something to do."""
+
+    endpoint: WebhookEndpoint
+    behind: bool
+    """There are events of which no deliveries were made."""
+    due: bool
+    """There are deliveries to attempt."""
+
+
+class Attempt(NamedTuple):
+    """What came of one attempt; `status` is that of the answer, if there was one."""
+
+    number: int
+    at: datetime
+    duration_ms: int
+    outcome: Outcome
+    status: int | None
+
+
+class Sent(NamedTuple):
+    """What came of sending one message."""
+
+    outcome: Outcome
+    status: int | None = None
+    retry_after: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """An event on its way to an endpoint, as the log of deliveries shows it."""
+
+    endpoint_id: str
+    event: Event
+    status: DeliveryStatus
+    created_at: datetime
+    next_attempt_at: datetime | None
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryQuery:
+    """Which deliveries to an endpoint to list, the newest events first."""
+
+    endpoint_id: str
+    status: DeliveryStatus | None
+    before_seq: int | None
+    limit: int
+
+
+class Claimed(NamedTuple):
+    """A delivery that this process has to attempt before its lease is over."""
+
+    endpoint_id: str
+    event: Event
+    number: int
+    """Of the attempt, from 1, resends counted."""
+    step: int
+    """Which attempt of the schedule it is, from 1."""
+
+
+class Finished(NamedTuple):
+    """A claimed delivery after its attempt: what to write down.
+
+    Without an attempt it is given back as if it had not been claimed.
+    """
+
+    claimed: Claimed
+    attempt: Attempt | None
+    status: DeliveryStatus
+    due_at: datetime | None
+
+
+def wait_before(step: int, sent: Sent, chance: float) -> timedelta | None:
+    """How long to wait after attempt `step` (from 1) has failed; None: that was the last.
+
+    `chance` is from 0 to 1, at random, so that what failed together does not come back together.
+    """
+    if step >= len(SCHEDULE):
+        return None
+    wait = SCHEDULE[step] * (1 + JITTER * chance)
+    return wait if sent.retry_after is None else max(wait, min(sent.retry_after, RETRY_AFTER_MAX))
+
+
+def wants_rest(sent: Sent) -> bool:
+    """Whether the endpoint is to be asked less often for a while, whatever is waiting for it."""
+    return sent.status in _SLOW_DOWN or sent.outcome not in {Outcome.DELIVERED, Outcome.REFUSED}
+
+
+class Target(NamedTuple):
+    """The parts of an endpoint's address."""
+
+    scheme: str
+    host: str
+    """A name or an IP address, without brackets."""
+    port: int
+    path: str
+    """With the query; at least `/`."""
+
+    @property
+    def authority(self) -> str:
+        """The value of the `Host` header (RFC 9110 §7.2)."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        usual = 443 if self.scheme == "https" else 80
+        return host if self.port == usual else f"{host}:{self.port}"
+
+
+def parse_target(url: str, *, private: bool) -> Target:
+    """The parts of an endpoint's address.
+
+    Args:
+        url: as the vendor gave it.
+        private: whether plain HTTP will do, too.
+
+    Raises:
+        ValueError: saying what is expected instead.
+    """
+    if len(url) > URL_LENGTH_MAX:
+        msg = f"a URL of at most {URL_LENGTH_MAX} characters"
+        raise ValueError(msg)
+    found = _URL.match(url)
+    if found is None or "#" in url or "\\" in url or not _is_six(found["six"]):
+        raise ValueError(_FORM)
+    scheme, host, path = found["scheme"].lower(), found["six"] or found["host"], found["path"] or ""
+    port = int(found["port"] or (443 if scheme == "https" else 80))
+    if scheme != "https" and not private:
+        msg = (
+            "a URL that begins with https:// (for development, use `countersign webhooks "
+            "listen`, or set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for the server and for its "
+            "commands)"
+        )
+        raise ValueError(msg)
+    if port > _PORT_MAX:
+        msg = "a URL with a port up to 65535"
+        raise ValueError(msg)
+    return Target(scheme, host.lower(), port, path if path.startswith("/") else "/" + path)
+
+
+def _is_six(text: str | None) -> bool:
+    try:
+        return text is None or ip_address(text).version == 6
+    except ValueError:
+        return False

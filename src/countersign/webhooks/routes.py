@@ -1,0 +1,208 @@
+"""Webhook endpoints and what was sent to them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from countersign.bootstrap import Deployment
+from countersign.errors import InvalidRequest
+from countersign.events import schemas
+from countersign.events.read_events import EventView
+from countersign.events.routes import event_body
+from countersign.http.body import parse_body
+from countersign.http.paging import page_of, read_limit
+from countersign.http.reply import Call, Reply, encode
+from countersign.http.schemas import Page
+from countersign.ids import WEBHOOK_ENDPOINT, is_id
+from countersign.instant import parse_rfc3339, to_the_second
+from countersign.mode import Mode
+from countersign.webhooks.endpoints import EndpointView
+from countersign.webhooks.model import (
+    OVERLAP,
+    Attempt,
+    Delivery,
+    DeliveryStatus,
+    EndpointChanges,
+    WebhookEndpoint,
+)
+
+
+async def create(deployment: Deployment, call: Call) -> Reply:
+    """Create an endpoint that gets events from now on. Its secret is returned only once."""
+    body = parse_body(call.body, schemas.WebhookEndpointRequest)
+    types = None if body.event_types is None else frozenset(body.event_types)
+    view = await deployment.webhook_endpoints.create(
+        call.principal.account_id,
+        call.principal.mode,
+        EndpointChanges(url=body.url, description=body.description, event_types=types),
+        call.remembering(_render),
+    )
+    return Reply(_render(view))
+
+
+async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
+    """The webhook endpoints of this account and mode, oldest first."""
+    principal, after = call.principal, call.query.get("after")
+    if after is not None and not is_id(WEBHOOK_ENDPOINT, after):
+        msg = "The query parameter after must be the id of a webhook endpoint."
+        raise InvalidRequest(msg)
+    found = await deployment.webhook_endpoints.list(principal.account_id, principal.mode)
+    rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (after or "")]
+    return Reply(encode(page_of(rest, read_limit(call), lambda e: e.endpoint_id)))
+
+
+async def get_endpoint(deployment: Deployment, call: Call) -> Reply:
+    """One webhook endpoint, without its secret."""
+    return Reply(encode(_endpoint(await _named(deployment, call))))
+
+
+async def change(deployment: Deployment, call: Call) -> Reply:
+    """Change a webhook endpoint, disable it, or enable it again.
+
+    Running servers apply the change within seconds. Events from the time while the endpoint was
+    disabled are not sent automatically: use recover.
+    """
+    body = parse_body(call.body, schemas.WebhookEndpointChange)
+    if body.event_types is not None and body.every_event_type:
+        msg = "Send either event_types or every_event_type, not both - at `$.every_event_type`."
+        raise InvalidRequest(msg)
+    view = await deployment.webhook_endpoints.change(
+        await _named(deployment, call),
+        EndpointChanges(
+            url=body.url,
+            description=body.description,
+            event_types=None if body.event_types is None else frozenset(body.event_types),
+            every_event_type=bool(body.every_event_type),
+            disabled=body.disabled,
+        ),
+        call.remembering(_render),
+    )
+    return Reply(_render(view))
+
+
+async def delete(deployment: Deployment, call: Call) -> Reply:
+    """Delete a webhook endpoint and its secrets. It gets no more events."""
+    endpoint = await _named(deployment, call)
+    await deployment.webhook_endpoints.delete(endpoint)
+    return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
+
+
+async def rotate_secret(deployment: Deployment, call: Call) -> Reply:
+    """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
+    body = parse_body(call.body, schemas.SecretRotation)
+    seconds = body.overlap_seconds
+    view = await deployment.webhook_endpoints.rotate(
+        await _named(deployment, call),
+        OVERLAP if seconds is None else timedelta(seconds=seconds),
+        call.remembering(_render),
+    )
+    return Reply(_render(view))
+
+
+async def recover(deployment: Deployment, call: Call) -> Reply:
+    """Deliver all events since a time that were not delivered."""
+    body = parse_body(call.body, schemas.Recovery)
+    try:
+        since = parse_rfc3339(body.since)
+    except ValueError:
+        msg = "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
+        raise InvalidRequest(msg) from None
+    view = await deployment.webhook_endpoints.recover(
+        await _named(deployment, call), since, call.remembering(_render)
+    )
+    return Reply(_render(view))
+
+
+async def resend(deployment: Deployment, call: Call) -> Reply:
+    """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
+    body = parse_body(call.body, schemas.Resending)
+    endpoint = await _named(deployment, call)
+    view = await deployment.webhook_endpoints.resend(
+        endpoint, body.event_id, call.remembering(_render_event)
+    )
+    return Reply(_render_event(view))
+
+
+async def send_example(deployment: Deployment, call: Call) -> Reply:
+    """Send a signed example immediately, and return the result. The example is sent only once."""
+    body = parse_body(call.body, schemas.ExampleRequest)
+    endpoint = await _named(deployment, call)
+    attempt = await deployment.deliver_webhooks.send_example(endpoint, body.type)
+    answer = encode(_attempt(attempt))
+    if call.entry is not None:
+        await deployment.webhook_endpoints.keep(call.entry(answer))
+    return Reply(answer)
+
+
+async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
+    """The deliveries to a webhook endpoint, newest events first."""
+    status = call.query.get("status")
+    if status is not None and status not in frozenset(DeliveryStatus):
+        msg = f"The query parameter status must be one of: {', '.join(DeliveryStatus)}."
+        raise InvalidRequest(msg)
+    found, cursor = await deployment.webhook_endpoints.deliveries(
+        await _named(deployment, call),
+        status=None if status is None else DeliveryStatus(status),
+        before=call.query.get("after"),
+        limit=read_limit(call),
+    )
+    return Reply(encode(Page(data=[_delivery(*item) for item in found], next_cursor=cursor)))
+
+
+async def _named(deployment: Deployment, call: Call) -> WebhookEndpoint:
+    principal = call.principal
+    return await deployment.webhook_endpoints.get(
+        principal.account_id, principal.mode, call.parameter
+    )
+
+
+def _render(view: EndpointView) -> bytes:
+    plain = _endpoint(view.endpoint)
+    if view.secret is None:
+        return encode(plain)
+    members = {name: getattr(plain, name) for name in plain.__struct_fields__}
+    return encode(schemas.NewWebhookEndpoint(**members, secret=view.secret.text))
+
+
+def _render_event(view: EventView) -> bytes:
+    return encode(event_body(view))
+
+
+def _endpoint(endpoint: WebhookEndpoint) -> schemas.WebhookEndpoint:
+    types = endpoint.event_types
+    return schemas.WebhookEndpoint(
+        endpoint_id=endpoint.id,
+        livemode=endpoint.mode is Mode.LIVE,
+        url=endpoint.url,
+        description=endpoint.description,
+        event_types=None if types is None else sorted(types),
+        created_at=endpoint.created_at.replace(microsecond=0),
+        disabled_at=to_the_second(endpoint.disabled_at),
+        disabled_reason=endpoint.disabled_reason,
+        secrets=[
+            schemas.Secret(
+                public_key=secret.public_key,
+                created_at=secret.created_at.replace(microsecond=0),
+                expires_at=to_the_second(secret.expires_at),
+            )
+            for secret in endpoint.secrets
+        ],
+    )
+
+
+def _delivery(view: EventView, delivery: Delivery) -> schemas.WebhookDelivery:
+    return schemas.WebhookDelivery(
+        event=event_body(view),
+        status=delivery.status,
+        next_attempt_at=to_the_second(delivery.next_attempt_at),
+        attempts=[_attempt(attempt) for attempt in delivery.attempts],
+    )
+
+
+def _attempt(attempt: Attempt) -> schemas.WebhookAttempt:
+    return schemas.WebhookAttempt(
+        attempted_at=attempt.at.replace(microsecond=0),
+        duration_ms=attempt.duration_ms,
+        outcome=attempt.outcome,
+        http_status=attempt.status,
+    )
