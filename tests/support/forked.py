@@ -33,7 +33,7 @@ from threading import Lock
 from typing import IO, Any, Final, TypedDict
 
 _PRELOADED: Final = (
-    "countersign.cli",
+    "countersign.root",
     "countersign.server.server",
     "alembic.command",
     "psycopg",

@@ -32,7 +32,7 @@ _FLOORS = (
     "db",
     "config",
     "ports offline",
-    "loops text_safety shared_question reason lock",
+    "loops shared_question reason lock",
     "evidence",
     "instant host mode",
     "errors",

@@ -54,7 +54,7 @@ def _become_server(last: int) -> None:
 
 
 if __name__ == "__main__":
-    for name in ("countersign.cli", "countersign.server.server", "uvloop"):
+    for name in ("countersign.root", "countersign.server.server", "uvloop"):
         importlib.import_module(name)
     # A killed child is of no interest: what counts is what it left.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -16,10 +16,10 @@ import msgspec
 from countersign.acknowledgments.certificate_claims import how, proves, proves_not
 from countersign.acknowledgments.certificate_facts import CertificateFacts, Review
 from countersign.acknowledgments.model import Capture, VersionSource
+from countersign.acknowledgments.text_safety import code_points, showable
 from countersign.evidence.canonical import canonical_json
 from countersign.evidence.disclosure import read_disclosure
 from countersign.mode import Mode
-from countersign.text_safety import code_points, showable
 
 _PARTS: Final = re.compile(r"[0-9]+")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?![A-Za-z0-9])")

@@ -39,7 +39,7 @@ _PROVED: Final = {
 }
 _SOURCES: Final = (
     *("certificate.py", "certificate.typ", "certificate_claims.py", "certificate_facts.py"),
-    *("certificate_words.py", "showable_text.py"),
+    *("certificate_words.py", "text_safety.py"),
 )
 
 
