@@ -120,5 +120,5 @@ def test_a_wheel_carries_the_guides(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     for path in (ROOT / "docs").glob("*.md"):
-        assert f"countersign/http/guide_files/docs/{path.name}" in names
-    assert "countersign/http/guide_files/spec/evidence-format.md" in names
+        assert f"countersign/server/guide_files/docs/{path.name}" in names
+    assert "countersign/server/guide_files/spec/evidence-format.md" in names

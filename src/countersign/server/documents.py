@@ -32,7 +32,7 @@ _FAVICON: Final = (
 )
 _CACHING: Final[Header] = (b"cache-control", b"public, max-age=300")
 _templates: Final = Environment(
-    loader=PackageLoader("countersign.http"),
+    loader=PackageLoader("countersign.server"),
     autoescape=select_autoescape(),
     undefined=StrictUndefined,
     trim_blocks=True,
