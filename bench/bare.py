@@ -111,14 +111,14 @@ class BareAcknowledge:
             at=from_ns(time_ns),
         )
         kept = remember(receipt) if remember else None
-        await deployment.database.write(_add, _New(row, event, kept))
+        await deployment.database.write_batched(_add, _New(row, event, kept))
         return receipt
 
 
 async def main() -> None:
     """Serve until stopped."""
     async with open_deployment(load_settings()) as deployment:
-        await deployment.database.write(_make_table, None)
+        await deployment.database.write_batched(_make_table, None)
         bare = BareAcknowledge(deployment)
         await serve(replace(deployment, acknowledge=bare))  # type: ignore[arg-type]
 

@@ -159,7 +159,7 @@ def _proofs(engine: Engine, log_id: int, size: int) -> tuple[float, float]:
         for number in range(PROOFS):
             index = number * 7919 * 104729 % size
             begun = time.perf_counter()
-            _inclusion(connection, [(log_id, index, size)])
+            _inclusion(connection, (log_id, index, size))
             times.append(time.perf_counter() - begun)
     event.remove(engine, "before_cursor_execute", count)
     return median(times) * 1000, reads / PROOFS

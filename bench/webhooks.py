@@ -135,7 +135,7 @@ def _happen(installed: Installation, number: int) -> None:
 
     async def write() -> None:
         async with open_deployment(load_settings(installed.environment)) as deployment:
-            await deployment.database.write(_write, await _events(deployment, number))
+            await deployment.database.write_batched(_write, await _events(deployment, number))
 
     asyncio.run(write())
 

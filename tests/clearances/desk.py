@@ -28,7 +28,6 @@ from countersign.buyers.verify import VerificationRequest
 from countersign.clearances.fulfilment import Fulfilment, FulfilmentReceipt
 from countersign.clearances.model import Clearance, ClearanceRules, Order
 from countersign.config import load_settings
-from countersign.db.batching import each
 from countersign.identity.model import Source, Tri
 from countersign.ids import BUYER, base32
 from countersign.instant import to_ms
@@ -221,6 +220,5 @@ def order(ack_id: str, cbid: str, session_id: str, zip_: str, **more: Any) -> Or
     return Order(ack_id=ack_id, cbid=cbid, session_id=session_id, shipping_zip=zip_, **members)
 
 
-@each
 def _write(connection: Connection, buyer: Buyer) -> None:
     write_buyer(connection, None, buyer)

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import Connection, func, select
 
 from countersign.access import accounts_sql as accounts
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import conformance_observations, conformance_runs
 from countersign.domain.conformance import KEPT, Observation, Run
@@ -46,7 +45,6 @@ def new_run(account_id: str, clock: HandClock) -> Run:
     )
 
 
-@each
 def numbers(connection: Connection, _: None) -> tuple[int, int]:
     runs, seen = (
         connection.execute(select(func.count()).select_from(table)).scalar_one()

@@ -182,9 +182,9 @@ def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
         in_one_batch(
             database,
             [
-                database.write(broken, 1),
-                database.write(broken, 0),
-                database.write(misspelt, 1),
+                database.write_batched(broken, 1),
+                database.write_batched(broken, 0),
+                database.write_batched(misspelt, 1),
                 Accounts(database).add(account),
             ],
         )

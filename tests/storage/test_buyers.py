@@ -17,7 +17,6 @@ from countersign.buyers.model import (
 )
 from countersign.buyers.sql import Buyers
 from countersign.buyers.verification import Known
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import verifications
 from countersign.errors import IdempotencyInProgress, RateLimited
@@ -30,7 +29,6 @@ pytestmark = pytest.mark.contract
 CBID = "cbid_test_1"
 
 
-@each
 def verifications_of(connection: Connection, cbid: str) -> int:
     rows = select(func.count()).select_from(verifications).where(verifications.c.cbid == cbid)
     return connection.execute(rows).scalar_one()

@@ -17,7 +17,6 @@ from countersign.buyers.sql import Buyers
 from countersign.buyers.verification import Known
 from countersign.config import load_settings
 from countersign.db import schema
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, database_url, open_engine, sqlite_module
 from countersign.db.tables import records, verifications
@@ -40,7 +39,6 @@ from tests.storage.conftest import Run, on_postgres, on_sqlite
 pytestmark = pytest.mark.contract
 
 
-@each
 def pragmas(connection: Connection, names: Sequence[str]) -> dict[str, object]:
     return {
         name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one_or_none() for name in names
@@ -119,12 +117,12 @@ def test_every_host_of_a_url_keeps_its_own_port(tmp_path: Path) -> None:
 
 
 def test_errors_become_refusals_that_tell_what_to_do(database: Database, run: Run) -> None:
-    def refuse(connection: Connection, numbers: Sequence[int]) -> Sequence[CountersignError]:
+    def refuse(connection: Connection, number: int) -> CountersignError:
         raise NoticeNotFound
 
-    def misspelt(connection: Connection, numbers: Sequence[int]) -> Sequence[int]:
+    def misspelt(connection: Connection, number: int) -> int:
         connection.execute(text("SELEKT 1"))
-        return numbers
+        return number
 
     for ask in (database.write, database.read, database.scan):
         with pytest.raises(NoticeNotFound):
@@ -133,12 +131,11 @@ def test_errors_become_refusals_that_tell_what_to_do(database: Database, run: Ru
             run(ask(misspelt, 1))
         # What the driver says may quote a row.
         assert "SELEKT" not in refusal.value.message
-        assert run(ask(each(lambda _, number: number), 7)) == 7
+        assert run(ask(lambda _, number: number, 7)) == 7
 
 
 @on_sqlite
 def test_a_read_cannot_write(database: Database, run: Run) -> None:
-    @each
     def write(connection: Connection, _: None) -> None:
         connection.execute(text("DELETE FROM zip_attempts"))
 
@@ -156,7 +153,6 @@ def test_a_full_disk_is_unavailable_storage_and_nothing_half_written(
     owner = items.account()
     run(Accounts(database).add(owner))
 
-    @each
     def fill(connection: Connection, _: None) -> None:
         connection.exec_driver_sql("PRAGMA max_page_count=1")
         connection.execute(
@@ -216,7 +212,6 @@ def assert_unavailable(url: URL, run: Run) -> None:
 def test_a_connection_that_breaks_is_unavailable_storage_and_then_replaced(
     database: Database, run: Run
 ) -> None:
-    @each
     def break_off(connection: Connection, _: None) -> None:
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 

@@ -29,7 +29,6 @@ from countersign.access.audit_entry import AuditAction, AuditEntry
 from countersign.buyers import verifications_sql as live_verifications
 from countersign.buyers.model import Buyer
 from countersign.buyers.sql import Buyers
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.errors import OnHold
@@ -58,7 +57,6 @@ def no_index(account_id: str, cbid: str) -> bytes:
     return sha256(f"{account_id} {cbid}".encode()).digest()[:16]
 
 
-@each
 def joined(connection: Connection, item: tuple[str, Buyer]) -> None:
     other, buyer = item
     live_verifications._join(connection, other, buyer, items.NOON, revoked=False)
@@ -176,7 +174,7 @@ def test_a_hold_that_another_server_is_placing_keeps_its_buyer(
         ids = [one.record_id for one in found.verifications]
         part = RecordErasure(ids, items.fact(world.accounts[0]))
         with engine.begin() as other:
-            erasure._place_hold(other, [(hold, entry(AuditAction.HOLD_PLACED, cbid))])
+            erasure._place_hold(other, (hold, entry(AuditAction.HOLD_PLACED, cbid)))
             erasing = asyncio.create_task(world.store.erase([part], cbid, no_index))
             await asyncio.sleep(0.1)  # by now it waits for the other transaction
         with pytest.raises(OnHold):

@@ -13,7 +13,6 @@ from countersign.buyers.model import ZIP_WINDOW
 from countersign.buyers.sessions_sql import PendingSessions
 from countersign.buyers.sql import Buyers
 from countersign.buyers.verification import MESSAGES_KEPT
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import buyers, disclosures, records, verifications, zip_attempts
 from countersign.mode import Mode
@@ -26,7 +25,6 @@ from tests.storage.conftest import Run, on_sqlite
 pytestmark = pytest.mark.contract
 
 
-@each
 def counts(connection: Connection, _: None) -> dict[str, int]:
     tables = (records, disclosures, buyers, verifications, zip_attempts)
     return {

@@ -155,7 +155,7 @@ class Service:
 
 async def write(opened: Database, new: Sequence[NewEvent]) -> None:
     """Write events in a transaction of their own."""
-    await opened.write(_write, new)
+    await opened.write_batched(_write, new)
 
 
 def _write(connection: object, batch: Sequence[Sequence[NewEvent]]) -> list[None]:

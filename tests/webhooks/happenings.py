@@ -32,7 +32,7 @@ def happen(
 
     async def work() -> None:
         async with open_deployment(load_settings(deployment.environment)) as opened:
-            await opened.database.write(_write, new)
+            await opened.database.write_batched(_write, new)
 
     asyncio.run(work())
     return [event.object_id for event in new]

@@ -104,4 +104,4 @@ def verified_by(desk: Desk, who: Principal, cbid: str) -> None:
         connection.execute(statement, row)
         return [None] * len(batch)
 
-    desk.do(desk.deployment.database.write(act, None))
+    desk.do(desk.deployment.database.write_batched(act, None))

@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, func, select
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import (
     webhook_attempts,
@@ -298,7 +297,6 @@ def test_tables_stay_bounded(service: Service, database: Database, run: Run) -> 
     run(scenario())
 
 
-@each
 def _rows(connection: Connection, _: None) -> dict[str, int]:
     tables = (webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts)
     return {

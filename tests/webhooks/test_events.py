@@ -223,10 +223,10 @@ def test_every_account_hears_of_a_notice_and_only_those_concerned_of_a_buyer(
             )
             return [None] * len(batch)
 
-        await database.write(act, None)
+        await database.write_batched(act, None)
         (view,) = await service.everything()
         assert view.event.data == {"notice_id": "ab1263", "notice_version": "2026-01-01"}
-        number = await database.scan(_count, None)
+        number = await database.scan_batched(_count, None)
         assert number == 2 * 3
 
     run(scenario())

@@ -32,7 +32,7 @@ def test_who_knows_a_person_by_another_identifier_is_told_by_that_one(desk: Desk
         connection.execute(statement, {"older": older, "newer": newer})
         return [None] * len(batch)
 
-    desk.do(desk.deployment.database.write(join, None))
+    desk.do(desk.deployment.database.write_batched(join, None))
     desk.revoke(newer)
     assert of_buyers(desk, one) == [("buyer.revoked", {"cbid": older})]
     assert of_buyers(desk, other) == [("buyer.revoked", {"cbid": newer})]
@@ -75,7 +75,7 @@ def _verify_anew(desk: Desk, cbid: str) -> None:
         tell_of_buyer(connection, after, now)
         return [None] * len(batch)
 
-    desk.do(desk.deployment.database.write(act, None))
+    desk.do(desk.deployment.database.write_batched(act, None))
 
 
 def test_a_failed_attempt_after_an_expiry_does_not_tell_of_it_again(desk: Desk) -> None:
@@ -91,7 +91,7 @@ def test_a_failed_attempt_after_an_expiry_does_not_tell_of_it_again(desk: Desk) 
         write_buyer(connection, before, msgspec.structs.replace(before, simulated=False))
         return [None] * len(batch)
 
-    desk.do(desk.deployment.database.write(act, None))
+    desk.do(desk.deployment.database.write_batched(act, None))
     assert sweep(desk) == 0
     assert told(desk, who).count(("buyer.expired", {"cbid": cbid})) == 1
 
@@ -129,7 +129,7 @@ def test_an_accounts_sandbox_can_be_swept_ahead_of_time(desk: Desk) -> None:
             for _ in batch
         ]
 
-    assert desk.do(desk.deployment.database.write(act, None)) == 1
+    assert desk.do(desk.deployment.database.write_batched(act, None)) == 1
     expired = ("buyer.expired", {"cbid": cbid})
     assert told(desk, ahead)[-1] == expired
     assert [event[0] for event in told(desk, other)] == ["buyer.verified"]

@@ -10,7 +10,6 @@ from sqlalchemy import Connection, event
 
 from countersign import loops
 from countersign.access import accounts_sql as accounts_store
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.errors import CountersignError, RateLimited, StorageUnavailable
 from countersign.events.model import EventType
@@ -117,7 +116,6 @@ def test_the_events_since_a_time_are_found_by_an_index(service: Service, run: Ru
     """Not by walking over all that happened since, on the event loop."""
     plans: list[str] = []
 
-    @each
     def explain(connection: Connection, _: None) -> None:
         statements: list[tuple[str, object]] = []
         event.listen(

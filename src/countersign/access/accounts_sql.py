@@ -14,7 +14,6 @@ from countersign.access.account import Account
 from countersign.access.audit_entry import AuditEntry
 from countersign.access.audit_sql import write_audit
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Scope
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.engine import is_violation
 from countersign.db.tables import accounts, api_keys
@@ -39,7 +38,7 @@ class Accounts:
 
     async def add(self, account: Account, audit: AuditEntry | None = None) -> None:
         """Write a new account, or raise AccountExists."""
-        await self._database.write(_add_account, (account, audit))
+        await self._database.write_batched(_add_account, (account, audit))
 
     async def get(self, id_or_name: str) -> Account | None:
         """The account with this id or name."""
@@ -62,7 +61,7 @@ class Keys:
 
     async def by_digest(self, digest: bytes) -> ApiKey | None:
         """The key with this keyed hash."""
-        return await self._database.read(_by_digest, digest)
+        return await self._database.read_batched(_by_digest, digest)
 
     async def get(self, key_id: str) -> ApiKey | None:
         """The key with this id."""
@@ -114,18 +113,15 @@ def _add_account(
     return outcomes
 
 
-@each
 def _get_account(connection: Connection, wanted: str) -> Account | None:
     row = connection.execute(_SELECT_ACCOUNT, {"wanted": wanted}).one_or_none()
     return _account(row) if row is not None else None
 
 
-@each
 def _list_accounts(connection: Connection, _: None) -> Sequence[Account]:
     return [_account(row) for row in connection.execute(select(accounts).order_by(accounts.c.id))]
 
 
-@each
 def _add_key(connection: Connection, item: tuple[ApiKey, bytes, AuditEntry | None]) -> None:
     key, digest, audit = item
     connection.execute(insert(api_keys), _key_row(key, digest))
@@ -140,13 +136,11 @@ def _by_digest(
     return [found.get(digest) for digest in digests]
 
 
-@each
 def _get_key(connection: Connection, key_id: str) -> ApiKey | None:
     row = connection.execute(select(api_keys).where(api_keys.c.id == key_id)).one_or_none()
     return _key(row) if row is not None else None
 
 
-@each
 def _list_keys(connection: Connection, account_id: str | None) -> Sequence[ApiKey]:
     statement = select(api_keys).order_by(api_keys.c.id)
     if account_id is not None:
@@ -154,7 +148,6 @@ def _list_keys(connection: Connection, account_id: str | None) -> Sequence[ApiKe
     return [_key(row) for row in connection.execute(statement)]
 
 
-@each
 def _rotate(
     connection: Connection, item: tuple[ApiKey, bytes, datetime, AuditEntry | None]
 ) -> CountersignError | None:
@@ -178,7 +171,6 @@ def _rotate(
     return None
 
 
-@each
 def _revoke(connection: Connection, item: tuple[str, datetime, AuditEntry | None]) -> None:
     key_id, at, audit = item
     changed = connection.execute(
@@ -190,7 +182,6 @@ def _revoke(connection: Connection, item: tuple[str, datetime, AuditEntry | None
         write_audit(connection, audit)
 
 
-@each
 def _touch(connection: Connection, item: tuple[str, datetime]) -> None:
     key_id, at = item
     connection.execute(update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=at))

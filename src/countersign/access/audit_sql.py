@@ -9,7 +9,6 @@ import msgspec
 from sqlalchemy import Connection, insert, select
 
 from countersign.access.audit_entry import AuditAction, AuditEntry
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import audit_log
 
@@ -49,12 +48,10 @@ def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
     )
 
 
-@each
 def _add(connection: Connection, entry: AuditEntry) -> None:
     write_audit(connection, entry)
 
 
-@each
 def _find(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
     query = select(audit_log).order_by(audit_log.c.id)
     if subject is not None:

@@ -42,7 +42,7 @@ class IdempotencyKeys:
 
     async def get(self, account_id: str, mode: Mode, slot: bytes) -> IdempotencyEntry | None:
         """The kept answer for this slot, whether or not it has expired."""
-        entry = await self._database.read(_get, slot)
+        entry = await self._database.read_batched(_get, slot)
         if entry is None or (entry.account_id, entry.mode) != (account_id, mode):
             return None
         return entry

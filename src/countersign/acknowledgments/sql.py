@@ -15,7 +15,6 @@ from countersign.acknowledgments.model import (
     NewAcknowledgment,
     StoredAcknowledgment,
 )
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import disclosures, erasures, log_entries, logs, records, shred_keys
 from countersign.errors import CountersignError
@@ -71,7 +70,7 @@ class Acknowledgments:
 
         `make` gives what to write for all the acts that share the transaction.
         """
-        await self._database.write(self._add, (act, make))
+        await self._database.write_batched(self._add, (act, make))
 
     async def get(self, account_id: str, mode: Mode, ack_id: str) -> StoredAcknowledgment | None:
         """One acknowledgment of this account and mode."""
@@ -94,7 +93,6 @@ class Acknowledgments:
         return [None] * len(items)
 
 
-@each
 def _get(connection: Connection, item: tuple[str, Mode, str]) -> StoredAcknowledgment | None:
     account_id, mode, ack_id = item
     row = connection.execute(
@@ -103,7 +101,6 @@ def _get(connection: Connection, item: tuple[str, Mode, str]) -> StoredAcknowled
     return _from_row(row) if row is not None else None
 
 
-@each
 def _find(connection: Connection, query: AcknowledgmentQuery) -> Sequence[StoredAcknowledgment]:
     return [_from_row(row) for row in connection.execute(_find_statement(query))]
 

@@ -13,7 +13,6 @@ from countersign.access.audit_sql import write_audit
 from countersign.buyers.model import Buyer, BuyerStatus, after_revocation, reinstated
 from countersign.buyers.sql import buyers_by_cbid, tell_of_buyer, write_buyer
 from countersign.buyers.verification import StoredEvidence
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import (
     deployment,
@@ -71,7 +70,6 @@ class OperatedBuyers:
         return await self._database.read(_was_erased, erased_name(cbid, cbid_index))
 
 
-@each
 def _get(connection: Connection, cbid: str) -> Buyer | None:
     return _find(connection, cbid)
 
@@ -83,7 +81,6 @@ def _find(connection: Connection, cbid: str, *, to_change: bool = False) -> Buye
     return buyers_by_cbid(connection, [buyer.same_as], to_change=to_change).get(buyer.same_as)
 
 
-@each
 def _change(connection: Connection, change: _Change) -> Buyer | UnknownSubject | InvalidArgument:
     before = _find(connection, change.cbid, to_change=True)
     if before is None:
@@ -98,7 +95,6 @@ def _change(connection: Connection, change: _Change) -> Buyer | UnknownSubject |
     return after
 
 
-@each
 def _evidence(connection: Connection, cbid: str) -> Sequence[StoredEvidence]:
     query = (
         select(
@@ -143,7 +139,6 @@ def _evidence(connection: Connection, cbid: str) -> Sequence[StoredEvidence]:
     ]
 
 
-@each
 def _was_erased(connection: Connection, name: str) -> bool:
     found = connection.execute(select(deployment.c.name).where(deployment.c.name == name))
     return found.first() is not None

@@ -7,7 +7,6 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import buyers
 from countersign.events.model import EventType
@@ -32,13 +31,11 @@ class Expiries:
         return await self._database.write(_tell, (now, limit))
 
 
-@each
 def _due(connection: Connection, now: datetime) -> bool:
     found = select(buyers.c.cbid).where(_due_at <= now).limit(1)
     return connection.execute(found).first() is not None
 
 
-@each
 def _tell(connection: Connection, item: tuple[datetime, int]) -> int:
     now, limit = item
     return tell_expired(connection, expired_by=now, at=now, limit=limit)

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from countersign.buyers.model import Attempt, Buyer, BuyerStatus, after_attempt
 from countersign.buyers.sql import buyers_by_cbid, tell_of_buyer, write_buyer
 from countersign.buyers.verification import Following, LiveVerification, Pending
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import pending_sessions, provider_messages, shred_keys
 from countersign.mode import Mode
@@ -157,7 +156,6 @@ def _forget(connection: Connection, id_: str) -> bool:
     return gone.rowcount == 1
 
 
-@each
 def _due(connection: Connection, item: tuple[datetime, int, Collection[str]]) -> Sequence[Pending]:
     now, limit, but_of = item
     query = (
@@ -170,13 +168,11 @@ def _due(connection: Connection, item: tuple[datetime, int, Collection[str]]) ->
     return [_pending(row) for row in connection.execute(query)]
 
 
-@each
 def _waiting(connection: Connection, _: None) -> tuple[int, datetime | None]:
     number, oldest = connection.execute(_COUNT).one()
     return number, oldest
 
 
-@each
 def _claim(connection: Connection, claim: _Claim) -> bool:
     pending = claim.pending
     done = connection.execute(
@@ -192,7 +188,6 @@ def _claim(connection: Connection, claim: _Claim) -> bool:
     return done.rowcount == 1
 
 
-@each
 def _hurry(connection: Connection, message: _Message) -> bool:
     key = {"account_id": message.account_id, "message_index": message.message_index}
     seen = select(provider_messages.c.at).where(
@@ -214,7 +209,6 @@ def _hurry(connection: Connection, message: _Message) -> bool:
     return True
 
 
-@each
 def _drop(connection: Connection, drop: _Drop) -> None:
     pending = drop.pending
     before = buyers_by_cbid(connection, [pending.cbid], to_change=True).get(pending.cbid)

@@ -10,7 +10,6 @@ from sqlalchemy import Connection, delete, insert, select
 from countersign.access.audit_entry import AuditEntry
 from countersign.access.audit_sql import write_audit
 from countersign.buyers.rules import VerificationRules, VerificationSettings
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import verification_settings
 
@@ -51,7 +50,6 @@ class SettingsOfAccounts:
         return await self._database.write(_remove, (account_id, audit))
 
 
-@each
 def _get(connection: Connection, account_id: str) -> StoredSettings | None:
     row = connection.execute(
         select(verification_settings).where(verification_settings.c.account_id == account_id)
@@ -69,7 +67,6 @@ def _get(connection: Connection, account_id: str) -> StoredSettings | None:
     return StoredSettings(settings, row.credentials)
 
 
-@each
 def _put(connection: Connection, change: _Change) -> None:
     settings, credentials = change.new
     connection.execute(
@@ -92,7 +89,6 @@ def _put(connection: Connection, change: _Change) -> None:
     write_audit(connection, change.audit)
 
 
-@each
 def _remove(connection: Connection, item: tuple[str, AuditEntry]) -> bool:
     account_id, audit = item
     removed = connection.execute(

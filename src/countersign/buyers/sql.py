@@ -77,12 +77,12 @@ class Buyers:
 
     async def get(self, account_id: str, mode: Mode, cbid: str) -> Known | None:
         """A buyer of this mode, whichever account verified it, and the asking account's rules."""
-        known = await self._database.read(_get, (account_id, cbid))
+        known = await self._database.read_batched(_get, (account_id, cbid))
         return known if known is not None and known.buyer.mode is mode else None
 
     async def verify(self, new: NewVerification) -> Buyer:
         """Write a verification and the buyer that it makes."""
-        return await self._database.write(self._verify, new)
+        return await self._database.write_batched(self._verify, new)
 
     def _verify(
         self, connection: Connection, items: Sequence[NewVerification]

@@ -119,7 +119,7 @@ class LiveVerifications:
 
     async def resolve(self, mode: Mode, session: AskedSession) -> Resolution:
         """Whom a session is about: the buyer of its document, else that of the session."""
-        return await self._database.read(_resolve, (mode, session))
+        return await self._database.read_batched(_resolve, (mode, session))
 
     async def judge(self, new: LiveVerification) -> Buyer | Resolution:
         """Write a verification and the buyer that it makes.
@@ -130,7 +130,7 @@ class LiveVerifications:
         Raises:
             RateLimited: the account has tried too many ZIP codes for this buyer today.
         """
-        return await self._database.write(self._judge, new)
+        return await self._database.write_batched(self._judge, new)
 
     def _judge(
         self, connection: Connection, items: Sequence[LiveVerification]

@@ -26,7 +26,6 @@ from countersign.clearances.fulfilment import (
     StoredRecord,
     is_complete,
 )
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import (
     acknowledgment_uses,
@@ -105,7 +104,7 @@ class Fulfilments:
         Raises:
             ClearanceClosed: all was reported already.
         """
-        return await self._database.write(self._add, new)
+        return await self._database.write_batched(self._add, new)
 
     def _add(
         self, connection: Connection, items: Sequence[NewFulfilment]
@@ -154,7 +153,6 @@ class Fulfilments:
         return receipt
 
 
-@each
 def _get(connection: Connection, item: tuple[str, Mode, str]) -> StoredClearance | None:
     account_id, mode, clearance_id = item
     rows = connection.execute(
@@ -163,7 +161,6 @@ def _get(connection: Connection, item: tuple[str, Mode, str]) -> StoredClearance
     return next(iter(_read(connection, rows)), None)
 
 
-@each
 def _find(connection: Connection, query: ClearanceQuery) -> Sequence[StoredClearance]:
     return _read(connection, connection.execute(_find_statement(query)).all())
 

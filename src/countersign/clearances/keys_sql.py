@@ -12,7 +12,6 @@ from countersign.access.audit_sql import write_audit
 from countersign.clearances.key import ClearanceKey
 from countersign.clearances.model import ClearanceRules
 from countersign.clearances.order_facts_sql import rules_of
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import clearance_keys, clearance_settings
 from countersign.errors import CountersignError, InvalidArgument
@@ -57,7 +56,6 @@ class ClearanceSettings:
         await self._database.write(_put_settings, (account_id, rules, audit))
 
 
-@each
 def _of(connection: Connection, mode: Mode) -> Sequence[ClearanceKey]:
     return _keys(connection, mode)
 
@@ -82,7 +80,6 @@ def _keys(connection: Connection, mode: Mode) -> list[ClearanceKey]:
     ]
 
 
-@each
 def _add(connection: Connection, item: tuple[ClearanceKey, AuditEntry]) -> ClearanceKey:
     # Where another process adds a key with this number at this moment, its row makes this
     # transaction fail, and the call is done again by itself: then that row is seen.
@@ -106,7 +103,6 @@ def _add(connection: Connection, item: tuple[ClearanceKey, AuditEntry]) -> Clear
     return key
 
 
-@each
 def _remove(
     connection: Connection, item: tuple[str, datetime, AuditEntry]
 ) -> ClearanceKey | CountersignError | None:
@@ -127,12 +123,10 @@ def _remove(
     return next(key for key in keys if key.kid == kid)
 
 
-@each
 def _get_settings(connection: Connection, account_id: str) -> ClearanceRules | None:
     return rules_of(connection, [account_id]).get(account_id)
 
 
-@each
 def _put_settings(connection: Connection, item: tuple[str, ClearanceRules, AuditEntry]) -> None:
     account_id, rules, audit = item
     own = clearance_settings.c.account_id == account_id

@@ -32,7 +32,6 @@ from countersign.clearances.order_facts_sql import (
     simulated_of,
     uses_of,
 )
-from countersign.db.batching import each
 from countersign.db.bulk import BulkInsert
 from countersign.db.database import Database
 from countersign.db.tables import (
@@ -99,7 +98,7 @@ class Clearances:
         Raises:
             RateLimited: the account has tried too many ZIP codes for this buyer today.
         """
-        return await self._database.write(self._decide, _Item(question, act, judge, settle))
+        return await self._database.write_batched(self._decide, _Item(question, act, judge, settle))
 
     async def granted(self, ack_ids: Sequence[str]) -> Mapping[str, str]:
         """By acknowledgment, the newest clearance that was granted with it."""
@@ -299,7 +298,6 @@ def _write_clearances(
         _insert_clearances(connection, rows)
 
 
-@each
 def _granted(connection: Connection, ack_ids: tuple[str, ...]) -> Mapping[str, str]:
     query = select(acknowledgment_uses.c.ack_id, acknowledgment_uses.c.clearance_id).where(
         acknowledgment_uses.c.ack_id.in_(ack_ids), acknowledgment_uses.c.clearance_id.is_not(None)

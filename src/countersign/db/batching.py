@@ -22,32 +22,23 @@ from countersign.errors import CountersignError, Overloaded
 T = TypeVar("T")
 R = TypeVar("R")
 
-Act: TypeAlias = Callable[[Connection, Sequence[T]], Sequence[R | CountersignError]]
+BatchAct: TypeAlias = Callable[[Connection, Sequence[T]], Sequence[R | CountersignError]]
 """Does something for many items in one transaction: one outcome per item, in the same order.
 
 An outcome that is a CountersignError refuses that item alone. An act that raises has done nothing
 for any of them.
 """
 
-Call: TypeAlias = tuple[Act[Any, Any], Any]
+Call: TypeAlias = tuple[BatchAct[Any, Any], Any]
 Outcomes: TypeAlias = Sequence[object]
 """One per call: its result, or the exception that it ended with."""
 
-_Waiting: TypeAlias = "tuple[Act[Any, Any], Any, asyncio.Future[Any]]"
+_Waiting: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any]]"
 
 _BATCH_MAX: Final = 512
 _LINGER_MAX: Final = 64
 _PENDING_MAX: Final = 10_000
 _RETRY_SECONDS: Final = 0.005
-
-
-def each(work: Callable[[Connection, T], R | CountersignError]) -> Act[T, R]:
-    """An act that does its items one after the other, for calls that seldom come in crowds."""
-
-    def act(connection: Connection, items: Sequence[T]) -> list[R | CountersignError]:
-        return [work(connection, item) for item in items]
-
-    return act
 
 
 class Batcher(ABC):
@@ -69,7 +60,7 @@ class Batcher(ABC):
         """How many calls wait for the next batch."""
         return len(self._queue)
 
-    async def call(self, act: Act[T, R], item: T) -> R:
+    async def call(self, act: BatchAct[T, R], item: T) -> R:
         """Have the act done for this item, and wait until its transaction has ended.
 
         Raises:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, RootTransaction
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from countersign.db.batching import (
-    Act,
+    BatchAct,
     Batcher,
     Call,
     CommitBatcher,
@@ -39,8 +39,11 @@ from countersign.errors import (
     StorageUnavailable,
 )
 
+P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
+
+_Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 
 _EMPTYING_ATTEMPTS: Final = 10
 _EMPTYING_PAUSE_SECONDS: Final = 0.2
@@ -87,21 +90,65 @@ class Database:
         self._writing.dispose()
         self._reading.dispose()
 
-    async def write(self, act: Act[T, R], item: T) -> R:
-        """Do this in a transaction shared with others; it is durable when this returns."""
+    async def write(
+        self,
+        act: Callable[Concatenate[Connection, P], R | CountersignError],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
+        """Run `act(connection, …)` in a transaction shared with others; durable on return.
+
+        A CountersignError that the act returns refuses it, and keeps what it has written; one that
+        it raises also rolls that back.
+        """
+        result: R = await self._write.call(_run_each, (act, args, kwargs))
+        return result
+
+    async def write_batched(self, act: BatchAct[T, R], item: T) -> R:
+        """The same for an act on many items at once; see `batching.BatchAct`."""
         return await self._write.call(act, item)
 
-    async def read(self, act: Act[T, R], item: T) -> R:
+    async def read(
+        self,
+        act: Callable[Concatenate[Connection, P], R | CountersignError],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
+        """Look something up by its key, in the turn of other look-ups."""
+        result: R = await self._read.call(_ask_each, (act, args, kwargs))
+        return result
+
+    async def read_batched(self, act: BatchAct[T, R], item: T) -> R:
         """Look something up by its key, in a query shared with others."""
         return await self._read.call(act, item)
 
-    async def scan(self, act: Act[T, R], item: T) -> R:
+    async def scan(
+        self,
+        act: Callable[Concatenate[Connection, P], R | CountersignError],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
         """Ask for something that may take long, such as a list."""
+        result: R = await self._scan.call(_ask_each, (act, args, kwargs))
+        return result
+
+    async def scan_batched(self, act: BatchAct[T, R], item: T) -> R:
+        """Ask what may take long, once for all who ask the same."""
         return await self._scan.call(act, item)
 
-    async def sequence(self, act: Act[T, R], item: T) -> R:
+    async def sequence(
+        self,
+        act: Callable[Concatenate[Connection, P], R | CountersignError],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
         """Seal: on the embedded database a write like others, else a transaction apart."""
-        return await self._sequence.call(act, item)
+        result: R = await self._sequence.call(_run_each, (act, args, kwargs))
+        return result
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log of the embedded database; False if that was not possible.
@@ -226,6 +273,21 @@ class _Embedded:
         _discard(connection)
 
 
+def _run_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
+    return [act(connection, *args, **kwargs) for act, args, kwargs in calls]
+
+
+def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
+    """What has only read leaves nothing to undo: its error is its own."""
+    outcomes: list[Any] = []
+    for act, args, kwargs in calls:
+        try:
+            outcomes.append(act(connection, *args, **kwargs))
+        except CountersignError as error:
+            outcomes.append(error)
+    return outcomes
+
+
 def _discard(connection: Connection | None) -> None:
     if connection is not None:
         connection.invalidate()
@@ -238,7 +300,7 @@ def _apart(engine: Engine, calls: Sequence[Call], error: Exception) -> Outcomes:
     A fault of the database is everybody's. Otherwise one call spoils the batch, or another server
     has just written the same row: each gets a transaction of its own, which sees that row.
     """
-    if not isinstance(error, IntegrityError):
+    if not isinstance(error, IntegrityError | CountersignError):
         refusal = _refusal(error)
         if len(calls) == 1 or not isinstance(refusal, InternalError | DatabasePermissionDenied):
             return [refusal] * len(calls)
@@ -259,7 +321,7 @@ def _transact(engine: Engine, calls: Sequence[Call]) -> Outcomes:
 
 def _run(connection: Connection, calls: Sequence[Call]) -> Outcomes:
     """Do the calls of each act together, and put the outcomes in the order of the calls."""
-    places: dict[Act[Any, Any], list[int]] = {}
+    places: dict[BatchAct[Any, Any], list[int]] = {}
     for place, (act, _) in enumerate(calls):
         places.setdefault(act, []).append(place)
     if len(places) == 1:

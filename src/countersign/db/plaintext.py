@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import disclosures, shred_keys
 from countersign.log.record import DisclosuresRow
@@ -30,7 +29,6 @@ class PlaintextDisclosures:
         await self._database.write(_replace, tuple(rows))
 
 
-@each
 def _some(connection: Connection, limit: int) -> Sequence[DisclosuresRow]:
     rows = connection.execute(
         select(disclosures.c.record_id, disclosures.c.account_id, disclosures.c.payload)
@@ -40,7 +38,6 @@ def _some(connection: Connection, limit: int) -> Sequence[DisclosuresRow]:
     return [DisclosuresRow(row.record_id, row.account_id, row.payload, None) for row in rows]
 
 
-@each
 def _replace(connection: Connection, rows: tuple[DisclosuresRow, ...]) -> None:
     for row in rows:
         changed = connection.execute(

@@ -31,7 +31,6 @@ from sqlalchemy import (
 )
 
 from countersign.buyers.model import Buyer, reasons_for
-from countersign.db.batching import each
 from countersign.db.bulk import DriverStatement
 from countersign.db.database import Database
 from countersign.db.tables import (
@@ -281,7 +280,6 @@ class Events:
         return await self._database.write(_heal, None)
 
 
-@each
 def _get(connection: Connection, item: tuple[str, Mode, int]) -> Event | None:
     account_id, mode, seq = item
     row = connection.execute(
@@ -295,7 +293,6 @@ def _get(connection: Connection, item: tuple[str, Mode, int]) -> Event | None:
     return None if row is None else to_event(row)
 
 
-@each
 def _find(connection: Connection, query: EventQuery) -> tuple[Sequence[Event], Event | None]:
     position = query.after or Position(-1, 0)
     if query.since is not None:
@@ -317,7 +314,6 @@ def _find(connection: Connection, query: EventQuery) -> tuple[Sequence[Event], E
     return found, None if last is None else to_event(last)
 
 
-@each
 def _heal(connection: Connection, _: None) -> bool:
     """Rows whose transaction this cluster has not come to yet are from another one.
 

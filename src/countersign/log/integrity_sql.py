@@ -8,7 +8,6 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, TextClause, bindparam, select, text, type_coerce
 from sqlalchemy.types import NullType
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import disclosures, erasures, shred_keys
 from countersign.instant import from_ms
@@ -71,7 +70,6 @@ class Integrity:
         return await self._database.scan(_untold, limit)
 
 
-@each
 def _records(connection: Connection, item: tuple[TextClause, str, int]) -> Sequence[RecordRow]:
     query, after_id, limit = item
     rows = connection.execute(query, {"after": after_id, "limit": limit})
@@ -98,13 +96,11 @@ def _record(row: Row[Any]) -> RecordRow:
     )
 
 
-@each
 def _notices(connection: Connection, _: None) -> Sequence[NoticeRow]:
     rows = connection.execute(_NOTICES)
     return [NoticeRow(row.notice_id, row.version, row.digest, _bytes(row.body)) for row in rows]
 
 
-@each
 def _erased(connection: Connection, record_ids: tuple[str, ...]) -> frozenset[str]:
     query = select(erasures.c.record_id).where(
         erasures.c.record_id.in_(bindparam("ids", expanding=True))
@@ -116,7 +112,6 @@ def _erased(connection: Connection, record_ids: tuple[str, ...]) -> frozenset[st
     return frozenset(found)
 
 
-@each
 def _disclosed(connection: Connection, record_ids: tuple[str, ...]) -> Sequence[DisclosuresRow]:
     query = (
         select(
@@ -138,7 +133,6 @@ def _disclosed(connection: Connection, record_ids: tuple[str, ...]) -> Sequence[
     ]
 
 
-@each
 def _untold(connection: Connection, limit: int) -> Sequence[str]:
     return [row[0] for row in connection.execute(_UNTOLD, {"limit": limit})]
 

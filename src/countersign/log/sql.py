@@ -22,7 +22,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import NullType
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import (
     anchors,
@@ -82,7 +81,7 @@ class LogRecords:
 
         `note` is the signed checkpoint of the empty log.
         """
-        return await self._database.write(self._begin, (log, key, first, note))
+        return await self._database.write_batched(self._begin, (log, key, first, note))
 
     async def guard(self, mode: Mode, kept: bytes | None) -> Guarded:
         """Whether the newest log of a mode goes with the checkpoint that is kept outside."""
@@ -90,15 +89,15 @@ class LogRecords:
 
     async def resume(self, mode: Mode, decision: NewRecord) -> None:
         """Forget why sealing was suspended by a restore, and write down who decided what."""
-        await self._database.write(self._resume, (mode, decision))
+        await self._database.write_batched(self._resume, (mode, decision))
 
     async def add_key(self, key: LogKey, retires: datetime, rotation: NewRecord) -> None:
         """Add a key to a log; those before it retire at `retires` at the latest."""
-        await self._database.write(self._add_key, (key, retires, rotation))
+        await self._database.write_batched(self._add_key, (key, retires, rotation))
 
     async def write(self, record: NewRecord) -> None:
         """Write a record that goes with no other change."""
-        await self._database.write(self._write, record)
+        await self._database.write_batched(self._write, record)
 
     async def seal_queued(self, mode: Mode) -> int:
         """Seal what is queued in this mode; gives how many records got an entry."""
@@ -133,7 +132,7 @@ class LogRecords:
 
         `recent`: look only at the newest anchors; where none of them does, there can be millions.
         """
-        return await self._database.scan(_cosigned, (log_id, quorum, recent))
+        return await self._database.scan_batched(_cosigned, (log_id, quorum, recent))
 
     async def checkpoint(self, log_id: int, size: int) -> StoredCheckpoint | None:
         """The checkpoint of exactly this size."""
@@ -269,8 +268,9 @@ class LogRecords:
         self._journal.write(connection, items)
         return [None] * len(items)
 
-    def _seal_queue(self, connection: Connection, modes: Sequence[Mode]) -> list[int]:
-        return self._sequencer.seal_queue(connection, modes)
+    def _seal_queue(self, connection: Connection, mode: Mode) -> int:
+        (sealed,) = self._sequencer.seal_queue(connection, [mode])
+        return sealed
 
 
 def _key_row(key: LogKey) -> dict[str, object]:
@@ -283,7 +283,6 @@ def _key_row(key: LogKey) -> dict[str, object]:
     }
 
 
-@each
 def _guard(connection: Connection, item: tuple[Mode, bytes | None]) -> Guarded:
     mode, kept = item
     newest = newest_log(connection, mode)
@@ -299,7 +298,6 @@ def _forget_suspension(connection: Connection, mode: Mode) -> None:
     connection.execute(delete(deployment).where(deployment.c.name == f"{SUSPENDED}:{mode.value}"))
 
 
-@each
 def _logs(connection: Connection, _: None) -> Sequence[Log]:
     rows = connection.execute(_LOGS.order_by(logs.c.mode, logs.c.epoch))
     return [
@@ -318,7 +316,6 @@ def _logs(connection: Connection, _: None) -> Sequence[Log]:
     ]
 
 
-@each
 def _keys(connection: Connection, log_id: int) -> Sequence[LogKey]:
     rows = connection.execute(
         select(log_keys)
@@ -328,7 +325,6 @@ def _keys(connection: Connection, log_id: int) -> Sequence[LogKey]:
     return [LogKey(**row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's public name
 
 
-@each
 def _queues(connection: Connection, _: None) -> Sequence[Queue]:
     rows = connection.execute(
         select(log_pending.c.mode, func.count(), func.min(log_pending.c.record_id)).group_by(
@@ -338,7 +334,6 @@ def _queues(connection: Connection, _: None) -> Sequence[Queue]:
     return [Queue(mode=Mode(row[0]), waiting=row[1], oldest=row[2]) for row in rows]
 
 
-@each
 def _sealed(
     connection: Connection, record_ids: tuple[str, ...]
 ) -> Mapping[str, tuple[int, Sealed]]:
@@ -358,7 +353,6 @@ def _stored(connection: Connection, query: Select[Any]) -> StoredCheckpoint | No
     return None if row is None else StoredCheckpoint(**row._mapping)  # noqa: SLF001 - as above
 
 
-@each
 def _latest(connection: Connection, log_id: int) -> StoredCheckpoint | None:
     return _stored(
         connection,
@@ -368,7 +362,6 @@ def _latest(connection: Connection, log_id: int) -> StoredCheckpoint | None:
     )
 
 
-@each
 def _covering(
     connection: Connection, item: tuple[int, int, frozenset[str], Policy | None]
 ) -> StoredCheckpoint | None:
@@ -445,7 +438,6 @@ def _meets(policy: Policy) -> ColumnElement[int]:
     return met[policy.quorum]
 
 
-@each
 def _checkpoint(connection: Connection, item: tuple[int, int]) -> StoredCheckpoint | None:
     log_id, size = item
     return _stored(
@@ -454,7 +446,6 @@ def _checkpoint(connection: Connection, item: tuple[int, int]) -> StoredCheckpoi
     )
 
 
-@each
 def _size_before(connection: Connection, item: tuple[int, datetime]) -> int:
     log_id, moment = item
     newest = select(log_heads.c.size).where(log_heads.c.log_id == log_id)
@@ -480,7 +471,6 @@ def _size_before(connection: Connection, item: tuple[int, datetime]) -> int:
     return found
 
 
-@each
 def _anchors(connection: Connection, item: tuple[int, int]) -> Sequence[Anchor]:
     log_id, size = item
     rows = connection.execute(
@@ -491,7 +481,6 @@ def _anchors(connection: Connection, item: tuple[int, int]) -> Sequence[Anchor]:
     return [Anchor(**row._mapping) for row in rows]  # noqa: SLF001 - as above
 
 
-@each
 def _add_anchor(connection: Connection, anchor: Anchor) -> None:
     own = (anchors.c.log_id, anchors.c.size, anchors.c.kind, anchors.c.name)
     values = (anchor.log_id, anchor.size, anchor.kind, anchor.name)
@@ -504,19 +493,16 @@ def _add_anchor(connection: Connection, anchor: Anchor) -> None:
         )
 
 
-@each
 def _tiles(connection: Connection, item: tuple[int, tuple[TileId, ...]]) -> Sequence[bytes]:
     log_id, wanted = item
     return [_tile(connection, log_id, tile) for tile in wanted]
 
 
-@each
 def _inclusion(connection: Connection, item: tuple[int, int, int]) -> Sequence[bytes]:
     log_id, index, size = item
     return inclusion_path(index, size, _reader(connection, log_id, size))
 
 
-@each
 def _consistency(connection: Connection, item: tuple[int, int, int]) -> Sequence[bytes]:
     log_id, old, new = item
     return consistency_path(old, new, _reader(connection, log_id, new))
@@ -557,7 +543,6 @@ def _tile(connection: Connection, log_id: int, tile: TileId) -> bytes:
     return b"".join(bytes(root) for root in roots)
 
 
-@each
 def _digests(connection: Connection, item: tuple[int, int, int]) -> Sequence[bytes]:
     return _digests_between(connection, *item)
 
@@ -580,12 +565,10 @@ def _rows_between(
     ).all()
 
 
-@each
 def _entries(connection: Connection, item: tuple[int, int, int]) -> Sequence[tuple[str, bytes]]:
     return [(row[0], bytes(row[1])) for row in _rows_between(connection, *item)]
 
 
-@each
 def _checkpoints(connection: Connection, item: tuple[int, int, int]) -> Sequence[StoredCheckpoint]:
     log_id, after, limit = item
     rows = connection.execute(
@@ -597,7 +580,6 @@ def _checkpoints(connection: Connection, item: tuple[int, int, int]) -> Sequence
     return [StoredCheckpoint(**row._mapping) for row in rows]  # noqa: SLF001 - as above
 
 
-@each
 def _stored_tile(connection: Connection, item: tuple[int, int, int]) -> tuple[bytes, bytes] | None:
     log_id, level, index = item
     found = connection.execute(
@@ -610,7 +592,6 @@ def _stored_tile(connection: Connection, item: tuple[int, int, int]) -> tuple[by
     return None if found is None else (bytes(found[0]), bytes(found[1]))
 
 
-@each
 def _surplus(connection: Connection, item: tuple[int, int]) -> Sequence[str]:
     log_id, size = item
     indexes = connection.execute(
@@ -633,7 +614,6 @@ def _surplus(connection: Connection, item: tuple[int, int]) -> Sequence[str]:
     return [*found, *(f"tile {index} of level {level}" for level, index in tiles)]
 
 
-@each
 def _record_bodies(connection: Connection, ids: tuple[str, ...]) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     for table in (records, deployment_records):

@@ -11,7 +11,6 @@ from sqlalchemy.exc import IntegrityError
 
 from countersign.access.audit_entry import AuditEntry
 from countersign.access.audit_sql import write_audit
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import notice_events, notice_versions
 from countersign.errors import CountersignError, NoticeVersionConflict, UnknownNotice
@@ -46,13 +45,13 @@ class Notices:
 
         Every account is told of it, in both modes.
         """
-        await self._database.write(self._publish, (body, digest, published, records))
+        await self._database.write_batched(self._publish, (body, digest, published, records))
 
     async def add_event(
         self, event: NoticeEvent, records: Sequence[NewRecord], audit: AuditEntry | None = None
     ) -> None:
         """Append a lifecycle event, or raise UnknownNotice."""
-        await self._database.write(self._add_event, (event, records, audit))
+        await self._database.write_batched(self._add_event, (event, records, audit))
 
     def _publish(
         self,
@@ -91,12 +90,10 @@ class Notices:
         return outcomes
 
 
-@each
 def _revision(connection: Connection, _: None) -> int:
     return connection.execute(select(func.count()).select_from(notice_events)).scalar_one()
 
 
-@each
 def _versions(connection: Connection, _: None) -> Sequence[PublishedVersion]:
     events: dict[tuple[str, str], list[NoticeEvent]] = {}
     for row in connection.execute(select(notice_events).order_by(notice_events.c.id)):

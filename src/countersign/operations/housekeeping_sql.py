@@ -6,7 +6,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select, tuple_
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import (
     deployment,
@@ -74,7 +73,6 @@ class Housekeeping:
         return emptied
 
 
-@each
 def _try_writing(connection: Connection, _: None) -> None:
     # The table is nearly always empty, and servers may insert and delete here.
     row = {"record_id": "readiness", "mode": Mode.TEST, "digest": b""}
@@ -82,20 +80,17 @@ def _try_writing(connection: Connection, _: None) -> None:
     connection.execute(delete(log_pending).where(log_pending.c.record_id == row["record_id"]))
 
 
-@each
 def _noted_copies(connection: Connection, _: None) -> bytes | None:
     noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
     return connection.execute(noted).scalar_one_or_none()
 
 
-@each
 def _no_copies_remain(connection: Connection, noted: bytes) -> None:
     connection.execute(
         delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
     )
 
 
-@each
 def _delete_expired(connection: Connection, item: tuple[datetime, datetime, datetime, int]) -> int:
     now, zips_before, messages_before, limit = item
     answers = (

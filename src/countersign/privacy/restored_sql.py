@@ -12,7 +12,6 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import buyers, deployment, disclosures, shred_keys
 from countersign.instant import to_ms
@@ -74,7 +73,6 @@ class RestoredRecords:
         await self._database.write(_done, buyers_too)
 
 
-@each
 def _keyless(connection: Connection, item: tuple[str, int]) -> Sequence[KeylessRecord]:
     after_id, limit = item
     noted = select(deployment.c.name).where(deployment.c.name == KEYS_MISSING)
@@ -97,7 +95,6 @@ def _keyless(connection: Connection, item: tuple[str, int]) -> Sequence[KeylessR
 _DUE: Final = deployment.c.name.startswith(ERASED_BUYER) & (deployment.c.value == ERASURE_DUE)
 
 
-@each
 def _erased_buyers(connection: Connection, cbid_index: CbidIndex) -> Sequence[str]:
     erased = set(connection.execute(select(deployment.c.name).where(_DUE)).scalars())
     if not erased:
@@ -106,7 +103,6 @@ def _erased_buyers(connection: Connection, cbid_index: CbidIndex) -> Sequence[st
     return [cbid for cbid in there if erased_name(cbid, cbid_index) in erased]
 
 
-@each
 def _done(connection: Connection, buyers_too: bool) -> None:  # noqa: FBT001 - an act's item
     waits = select(deployment.c.name).where((deployment.c.name == KEYS_MISSING) | _DUE)
     if connection.execute(waits).first() is None:

@@ -24,7 +24,6 @@ from sqlalchemy import (
 from countersign.access.audit_entry import AuditEntry
 from countersign.access.audit_sql import write_audit
 from countersign.buyers.model import BuyerStatus
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import (
     accounts,
@@ -135,7 +134,7 @@ class Erasures:
         Raises:
             OnHold: a legal hold keeps the buyer or one of the records.
         """
-        await self._database.write(self._erase, _Erase(parts, cbid, cbid_index, audit))
+        await self._database.write_batched(self._erase, _Erase(parts, cbid, cbid_index, audit))
 
     async def place_hold(self, hold: Hold, audit: AuditEntry) -> None:
         """Place a legal hold.
@@ -290,19 +289,16 @@ def _chunks(ids: Sequence[str]) -> list[Sequence[str]]:
     return [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]
 
 
-@each
 def _held_records(
     connection: Connection, item: tuple[tuple[str, ...], CbidIndex]
 ) -> Mapping[str, tuple[str, str]]:
     return _holding(connection, _active_holds(connection), *item)
 
 
-@each
 def _by_ids(connection: Connection, ids: tuple[str, ...]) -> Sequence[Erasable]:
     return _found(connection, _SELECT.where(records.c.id.in_(ids)))
 
 
-@each
 def _of_buyer(connection: Connection, cbid: str) -> ErasableBuyer | None:
     cbids = identifiers_of(connection, cbid)
     known = connection.execute(
@@ -319,7 +315,6 @@ def _of_buyer(connection: Connection, cbid: str) -> ErasableBuyer | None:
     )
 
 
-@each
 def _naming(connection: Connection, indexes: tuple[bytes, ...]) -> Sequence[Erasable]:
     own = select(disclosures.c.record_id).where(disclosures.c.cbid_index.in_(indexes))
     return _found(
@@ -328,7 +323,6 @@ def _naming(connection: Connection, indexes: tuple[bytes, ...]) -> Sequence[Eras
     )
 
 
-@each
 def _of_orders(connection: Connection, ack_ids: tuple[str, ...]) -> Sequence[Erasable]:
     found: list[Erasable] = []
     for chunk in _chunks(ack_ids):
@@ -338,7 +332,6 @@ def _of_orders(connection: Connection, ack_ids: tuple[str, ...]) -> Sequence[Era
     return found
 
 
-@each
 def _older(connection: Connection, item: tuple[datetime, str, int]) -> Sequence[Erasable]:
     before, after_id, limit = item
     query = (
@@ -354,7 +347,6 @@ def _older(connection: Connection, item: tuple[datetime, str, int]) -> Sequence[
     return _found(connection, query)
 
 
-@each
 def _old_evidence(
     connection: Connection, item: tuple[datetime, datetime, str, int]
 ) -> Sequence[OldEvidence]:
@@ -378,7 +370,6 @@ def _old_evidence(
     return [OldEvidence(record=_erasable(row), verified=bool(row.verified)) for row in rows]
 
 
-@each
 def _place_hold(connection: Connection, item: tuple[Hold, AuditEntry]) -> CountersignError | None:
     hold, audit = item
     _in_turn(connection)
@@ -401,7 +392,6 @@ def _place_hold(connection: Connection, item: tuple[Hold, AuditEntry]) -> Counte
     )
 
 
-@each
 def _release_hold(connection: Connection, item: tuple[str, datetime, AuditEntry]) -> None:
     hold_id, at, audit = item
     released = connection.execute(
@@ -413,7 +403,6 @@ def _release_hold(connection: Connection, item: tuple[str, datetime, AuditEntry]
         write_audit(connection, audit)
 
 
-@each
 def _holds(connection: Connection, _: None) -> Sequence[Hold]:
     rows = connection.execute(select(legal_holds).order_by(legal_holds.c.id))
     return [Hold(**row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's public name

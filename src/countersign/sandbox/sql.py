@@ -30,7 +30,6 @@ from countersign.buyers.sql import (
     tell_of_buyer,
     write_buyer,
 )
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import buyers, test_clocks, test_faults, verifications
 from countersign.errors import CountersignError, InvalidRequest, NotFound
@@ -90,7 +89,7 @@ class SandboxRows:
 
     async def state(self) -> SandboxState:
         """Every test clock that is ahead, and the accounts with a planned fault."""
-        return await self._database.read(_state, None)
+        return await self._database.read_batched(_state, None)
 
     async def advance(
         self,
@@ -146,7 +145,7 @@ class SandboxRows:
         Raises:
             NotFound: the account has no such sandbox buyer.
         """
-        return await self._database.write(self._move_buyers, move)
+        return await self._database.write_batched(self._move_buyers, move)
 
     async def trigger(
         self, event: NewEvent, remember: Callable[[Event], IdempotencyEntry] | None
@@ -173,7 +172,6 @@ def _state(connection: Connection, items: Sequence[None]) -> list[SandboxState]:
     return [state] * len(items)
 
 
-@each
 def _advance(connection: Connection, item: _Advance) -> TestClock | InvalidRequest:
     own = test_clocks.c.account_id == item.account_id
     known = connection.execute(
@@ -202,18 +200,15 @@ def _advance(connection: Connection, item: _Advance) -> TestClock | InvalidReque
     return clock
 
 
-@each
 def _reset(connection: Connection, account_id: str) -> None:
     connection.execute(delete(test_clocks).where(test_clocks.c.account_id == account_id))
 
 
-@each
 def _is_overdue(connection: Connection, now: datetime) -> bool:
     found = connection.execute(_SELECT_OVERDUE.limit(1), {"now": to_ms(now)})
     return found.first() is not None
 
 
-@each
 def _tell_overdue(connection: Connection, item: tuple[datetime, int]) -> int:
     now, limit = item
     told = 0
@@ -230,7 +225,6 @@ def _tell_overdue(connection: Connection, item: tuple[datetime, int]) -> int:
     return told
 
 
-@each
 def _planned(connection: Connection, account_id: str) -> FaultPlan | None:
     row = connection.execute(
         select(test_faults).where(test_faults.c.account_id == account_id)
@@ -238,7 +232,6 @@ def _planned(connection: Connection, account_id: str) -> FaultPlan | None:
     return None if row is None else _to_plan(row)
 
 
-@each
 def _plan(connection: Connection, item: _Plan) -> None:
     connection.execute(delete(test_faults).where(test_faults.c.account_id == item.account_id))
     connection.execute(
@@ -255,7 +248,6 @@ def _plan(connection: Connection, item: _Plan) -> None:
         keep_answers(connection, [item.remember(item.plan)])
 
 
-@each
 def _take(connection: Connection, account_id: str) -> FaultPlan | None:
     own = test_faults.c.account_id == account_id
     row = connection.execute(select(test_faults).where(own).with_for_update()).one_or_none()
@@ -268,7 +260,6 @@ def _take(connection: Connection, account_id: str) -> FaultPlan | None:
     return _to_plan(row)
 
 
-@each
 def _clear(connection: Connection, account_id: str) -> None:
     connection.execute(delete(test_faults).where(test_faults.c.account_id == account_id))
 
@@ -305,7 +296,6 @@ def _move_buyer(
     return after
 
 
-@each
 def _trigger(connection: Connection, item: _Trigger) -> Event:
     event = write_one_event(connection, item.event)
     if item.remember is not None:

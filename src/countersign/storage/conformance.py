@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import accounts, conformance_observations, conformance_runs
 from countersign.domain.conformance import Observation, Provocation, Run
@@ -42,7 +41,7 @@ class ConformanceRuns:
 
     async def active(self, now: datetime) -> Sequence[Run]:
         """The runs of all accounts that have not ended."""
-        return await self._database.read(_active, now)
+        return await self._database.read_batched(_active, now)
 
     async def begin(self, run: Run) -> bool:
         """Begin a run; False: there is one under way for its account."""
@@ -50,20 +49,22 @@ class ConformanceRuns:
 
     async def prolong(self, run_id: str, until: datetime, now: datetime) -> bool:
         """Let a run go on until then; `now` ends it. False: it had ended before."""
-        return await self._database.sequence(_change, _Change(run_id, now, {"active_until": until}))
+        return await self._database.write_batched(
+            _change, _Change(run_id, now, {"active_until": until})
+        )
 
     async def arm(self, run_id: str, provocation: Provocation | None, now: datetime) -> None:
         """Let the next request that meets it be provoked so, instead of any before."""
-        await self._database.sequence(_change, _Change(run_id, now, {"armed": provocation}))
+        await self._database.write_batched(_change, _Change(run_id, now, {"armed": provocation}))
 
     async def take(self, run_id: str, provocation: Provocation, now: datetime) -> bool:
         """Whether this request is the one to be provoked; only one ever is."""
         change = _Change(run_id, now, {"armed": None}, if_armed=provocation)
-        return await self._database.sequence(_change, change)
+        return await self._database.write_batched(_change, change)
 
     async def observe(self, run_id: str, observation_id: str, observation: Observation) -> None:
         """Write down what was seen."""
-        await self._database.write(_observe, (run_id, observation_id, observation))
+        await self._database.write_batched(_observe, (run_id, observation_id, observation))
 
     async def observed(self, run_id: str, since_id: str) -> Mapping[str, Observation]:
         """What was seen, by identifiers not before this one, in their order."""
@@ -78,7 +79,6 @@ def _active(connection: Connection, items: Sequence[datetime]) -> list[Sequence[
     return [[run for run in runs if run.active_until > now] for now in items]
 
 
-@each
 def _begin(connection: Connection, run: Run) -> bool:
     # Whoever begins another one at this moment waits for this lock; no act of the account does.
     connection.execute(
@@ -129,7 +129,6 @@ def _observe(connection: Connection, items: Sequence[tuple[str, str, Observation
     return [None] * len(items)
 
 
-@each
 def _observed(connection: Connection, item: tuple[str, str]) -> Mapping[str, Observation]:
     run_id, since_id = item
     found = connection.execute(
@@ -140,7 +139,6 @@ def _observed(connection: Connection, item: tuple[str, str]) -> Mapping[str, Obs
     return {row.id: _decode(row.seen) for row in found}
 
 
-@each
 def delete_runs(connection: Connection, item: tuple[datetime, int]) -> int:
     """Delete at most `limit` runs that ended before a time, with what was seen in them."""
     before, limit = item

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select, update
 
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import data_keys
 from countersign.vault.data_key import WrappedKey
@@ -48,17 +47,14 @@ def _month_query(scope: str, month: int) -> Select[Any]:
     return select(data_keys).where(data_keys.c.scope == scope, data_keys.c.month == month)
 
 
-@each
 def _for_month(connection: Connection, item: tuple[str, int]) -> WrappedKey | None:
     return _one(connection, _month_query(*item))
 
 
-@each
 def _get(connection: Connection, key_id: str) -> WrappedKey | None:
     return _one(connection, select(data_keys).where(data_keys.c.id == key_id))
 
 
-@each
 def _add(connection: Connection, key: WrappedKey) -> WrappedKey:
     # Where another server writes the same month's key at this moment, its row makes this
     # transaction fail, and each call is done again by itself: then the row is seen.
@@ -82,7 +78,6 @@ def _add(connection: Connection, key: WrappedKey) -> WrappedKey:
 _WRAPPED_WITH: ColumnElement[bytes] = func.substr(data_keys.c.wrapped, 2, 4)
 
 
-@each
 def _not_wrapped_with(connection: Connection, item: tuple[bytes, int]) -> Sequence[WrappedKey]:
     key_encryption_id, limit = item
     rows = connection.execute(
@@ -91,7 +86,6 @@ def _not_wrapped_with(connection: Connection, item: tuple[bytes, int]) -> Sequen
     return [_from_row(row) for row in rows]
 
 
-@each
 def _replace(connection: Connection, item: tuple[WrappedKey, bytes]) -> None:
     key, wrapped = item
     connection.execute(
@@ -101,7 +95,6 @@ def _replace(connection: Connection, item: tuple[WrappedKey, bytes]) -> None:
     )
 
 
-@each
 def _counts(connection: Connection, _: None) -> Mapping[bytes, int]:
     rows = connection.execute(select(_WRAPPED_WITH, func.count()).group_by(_WRAPPED_WITH))
     return {bytes(row[0]): row[1] for row in rows}

@@ -27,7 +27,6 @@ from sqlalchemy import (
 
 from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.idempotency_sql import keep_answers
-from countersign.db.batching import each
 from countersign.db.bulk import BulkInsert
 from countersign.db.database import Database
 from countersign.db.tables import (
@@ -109,7 +108,7 @@ class Deliveries:
 
     async def finish(self, finished: Finished) -> None:
         """Write down what came of a claimed delivery."""
-        await self._database.write(_finish, finished)
+        await self._database.write_batched(_finish, finished)
 
     async def disable(self, endpoint: WebhookEndpoint, reason: Disabled, now: datetime) -> None:
         """Send nothing more to an endpoint, unless its address has changed since it was read."""
@@ -130,7 +129,6 @@ class Deliveries:
         await self._database.write(_resend, (endpoint, event.position.seq, now, kept))
 
 
-@each
 def _waiting(connection: Connection, now: datetime) -> Sequence[Waiting]:
     table = webhook_endpoints.c
     behind = exists().where(
@@ -154,7 +152,6 @@ def _waiting(connection: Connection, now: datetime) -> Sequence[Waiting]:
     ]
 
 
-@each
 def _fan_out(connection: Connection, item: tuple[str, datetime, int]) -> int:
     endpoint_id, now, limit = item
     table = webhook_endpoints.c
@@ -215,7 +212,6 @@ def _pending(connection: Connection, endpoint_id: str) -> int:
     return connection.execute(select(func.count()).select_from(some)).scalar_one()
 
 
-@each
 def _claim(connection: Connection, item: tuple[str, datetime, datetime, int]) -> Sequence[Claimed]:
     endpoint_id, now, lease_until, limit = item
     own = _d.endpoint_id == endpoint_id
@@ -295,13 +291,11 @@ def _finish(connection: Connection, items: Sequence[Finished]) -> Sequence[Count
     return [None] * len(items)
 
 
-@each
 def _disable(connection: Connection, item: tuple[WebhookEndpoint, Disabled, datetime]) -> None:
     endpoint, reason, now = item
     disable(connection, endpoint, reason, now)
 
 
-@each
 def _find(connection: Connection, query: DeliveryQuery) -> Sequence[Delivery]:
     statement = (
         select(
@@ -334,7 +328,6 @@ def _find(connection: Connection, query: DeliveryQuery) -> Sequence[Delivery]:
     return [_delivery(query.endpoint_id, row, made[row.seq]) for row in rows]
 
 
-@each
 def _resend(
     connection: Connection, item: tuple[WebhookEndpoint, int, datetime, IdempotencyEntry | None]
 ) -> NotFound | WebhookEndpointDisabled | None:
@@ -393,7 +386,6 @@ def delete_old_deliveries(
     return len(seqs)
 
 
-@each
 def delete_old(connection: Connection, item: tuple[datetime, datetime, datetime, int]) -> int:
     """An act: delete what has served its time, at most `limit` rows of each kind.
 

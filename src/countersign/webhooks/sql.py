@@ -23,7 +23,6 @@ from sqlalchemy import (
 
 from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.idempotency_sql import keep_answers
-from countersign.db.batching import each
 from countersign.db.database import Database
 from countersign.db.tables import (
     accounts,
@@ -137,7 +136,6 @@ class WebhookEndpoints:
         await self._database.write(_keep, entry)
 
 
-@each
 def _add(
     connection: Connection, item: tuple[WebhookEndpoint, IdempotencyEntry | None]
 ) -> TooManyWebhookEndpoints | None:
@@ -176,19 +174,16 @@ def _add(
     return None
 
 
-@each
 def _get(connection: Connection, owned: Owned) -> WebhookEndpoint | None:
     found = endpoints_where(connection, owned.condition)
     return found[0] if found else None
 
 
-@each
 def _by_id(connection: Connection, endpoint_id: str) -> WebhookEndpoint | None:
     found = endpoints_where(connection, and_(webhook_endpoints.c.id == endpoint_id, _known))
     return found[0] if found else None
 
 
-@each
 def _list(connection: Connection, item: tuple[str, Mode | None]) -> Sequence[WebhookEndpoint]:
     account_id, mode = item
     condition = and_(webhook_endpoints.c.account_id == account_id, _known)
@@ -197,7 +192,6 @@ def _list(connection: Connection, item: tuple[str, Mode | None]) -> Sequence[Web
     return endpoints_where(connection, condition)
 
 
-@each
 def _change(
     connection: Connection,
     item: tuple[
@@ -227,7 +221,6 @@ def _change(
     return changed
 
 
-@each
 def _delete(connection: Connection, item: tuple[WebhookEndpoint, datetime]) -> NotFound | None:
     endpoint, now = item
     if lock(connection, endpoint) is None:
@@ -242,7 +235,6 @@ def _delete(connection: Connection, item: tuple[WebhookEndpoint, datetime]) -> N
     return None
 
 
-@each
 def _rotate(
     connection: Connection,
     item: tuple[WebhookEndpoint, WebhookSecret, datetime, IdempotencyEntry | None],
@@ -275,7 +267,6 @@ def _rotate(
     return None
 
 
-@each
 def _recover(
     connection: Connection,
     item: tuple[WebhookEndpoint, datetime, datetime, IdempotencyEntry | None],
@@ -315,7 +306,6 @@ def _wait_to_recover(
     return wait
 
 
-@each
 def _keep(connection: Connection, entry: IdempotencyEntry) -> None:
     keep_answers(connection, [entry])
 
