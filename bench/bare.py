@@ -120,7 +120,8 @@ async def main() -> None:
     async with open_deployment(load_settings()) as deployment:
         await deployment.database.write_batched(_make_table, None)
         bare = BareAcknowledge(deployment)
-        await serve(replace(deployment, acknowledge=bare))  # type: ignore[arg-type]
+        room = replace(deployment.acknowledgments, acknowledge=bare)  # type: ignore[arg-type]
+        await serve(replace(deployment, acknowledgments=room))
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ def _orders(installed: Installation, endpoint: Endpoint, number: int) -> list[st
 
 
 async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int) -> list[str]:
-    (account,) = await deployment.accounts.list()
+    (account,) = await deployment.access.accounts.list()
     principal = Principal(
         key_id="key",
         account_id=account.id,
@@ -130,7 +130,7 @@ async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int)
         scopes=VENDOR_SCOPES,
         credential="secret_key",
     )
-    notice = await deployment.registry.in_force(NOTICE_ID, Mode.TEST)
+    notice = await deployment.notices.registry.in_force(NOTICE_ID, Mode.TEST)
     submission = Submission(
         initials_per_line=["JD"] * len(notice.content.bullets),
         session_id=None,
@@ -145,7 +145,7 @@ async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int)
         cbids = [endpoint.cbids[place % len(endpoint.cbids)] for place in places]
         receipts = await asyncio.gather(
             *(
-                deployment.acknowledge(
+                deployment.acknowledgments.acknowledge(
                     principal, notice, replace(submission, session_id=session, cbid=cbid)
                 )
                 for session, cbid in zip(sessions, cbids, strict=True)

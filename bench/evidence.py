@@ -170,7 +170,7 @@ async def _files(folder: Path) -> list[Figure]:
     settings = load_settings(_settings(folder))
     await initialise(settings)
     async with open_deployment(settings) as deployment:
-        account = await deployment.accounts.create("bench")
+        account = await deployment.access.accounts.create("bench")
         principal = Principal(
             key_id="key",
             account_id=account.id,
@@ -178,7 +178,7 @@ async def _files(folder: Path) -> list[Figure]:
             scopes=VENDOR_SCOPES,
             credential="secret_key",
         )
-        notice = await deployment.registry.in_force("ab1263", Mode.TEST)
+        notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
         lines = len(notice.content.bullets)
         submission = Submission(
             initials_per_line=["JD"] * lines,
@@ -188,16 +188,16 @@ async def _files(folder: Path) -> list[Figure]:
             origin=NOBODY,
         )
         made = [
-            (await deployment.acknowledge(principal, notice, submission)).ack_id
+            (await deployment.acknowledgments.acknowledge(principal, notice, submission)).ack_id
             for _ in range(1000)
         ]
-        proof = await deployment.prove.proof(principal, made[500])
-        bundle = await deployment.prove.bundle(principal, made[500], None)
-        policy = parse_policy(await deployment.policy.text(Mode.TEST))
+        proof = await deployment.acknowledgments.prove.proof(principal, made[500])
+        bundle = await deployment.acknowledgments.prove.bundle(principal, made[500], None)
+        policy = parse_policy(await deployment.log.policy.text(Mode.TEST))
         times = []
         for ack_id in made[:20]:
             begun = time.perf_counter()
-            await deployment.prove.certificate(principal, ack_id, None)
+            await deployment.acknowledgments.prove.certificate(principal, ack_id, None)
             times.append((time.perf_counter() - begun) * 1000)
     verdict = verify_file(proof, policy)
     assert verdict.ok

@@ -141,7 +141,7 @@ def _happen(installed: Installation, number: int) -> None:
 
 
 async def _events(deployment: Deployment, number: int) -> Sequence[NewEvent]:
-    (account,) = await deployment.accounts.list()
+    (account,) = await deployment.access.accounts.list()
     now, type_ = datetime.now(tz=UTC), EventType.NOTICE_PUBLISHED
     return [NewEvent(account.id, Mode.TEST, type_, "bench", now, str(n)) for n in range(number)]
 

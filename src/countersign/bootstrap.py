@@ -14,37 +14,34 @@ from datetime import datetime, timedelta
 from hmac import compare_digest
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from countersign import notices as shipped_notices
-from countersign.access import accounts_sql as accounts_store
-from countersign.access.audit import Audit
 from countersign.access.audit_sql import AuditLog
-from countersign.access.authenticate import Authenticate
-from countersign.access.idempotency import Idempotency
-from countersign.access.idempotency_sql import IdempotencyKeys
-from countersign.access.manage_accounts import Accounts, Keys
+from countersign.access.room import Access, open_access
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.access.test_clocks import ManageTestClock, TestClocks
+from countersign.access.test_clocks import ManageTestClock
 from countersign.acknowledgments.acknowledge import Acknowledge
 from countersign.acknowledgments.certificate import Certificates
 from countersign.acknowledgments.export import ExportAcknowledgments
 from countersign.acknowledgments.find import FindAcknowledgments
 from countersign.acknowledgments.proof import ProveAcknowledgment
-from countersign.acknowledgments.sql import Acknowledgments
+from countersign.acknowledgments.room import Acknowledgments
+from countersign.acknowledgments.sql import Acknowledgments as AcknowledgmentRows
 from countersign.buyers.admin import OperateBuyers
 from countersign.buyers.admin_sql import OperatedBuyers
 from countersign.buyers.evaluate_session import JudgeSession
 from countersign.buyers.expire import ExpireBuyers
 from countersign.buyers.expiry_sql import Expiries
 from countersign.buyers.poll_sessions import SettleSessions
+from countersign.buyers.room import Buyers
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.sandbox_faults import SandboxFaults
 from countersign.buyers.sandbox_provider import Sandbox
 from countersign.buyers.sessions_sql import PendingSessions
 from countersign.buyers.settings import ManageVerification
 from countersign.buyers.settings_sql import SettingsOfAccounts
-from countersign.buyers.sql import Buyers
+from countersign.buyers.sql import Buyers as BuyerRows
 from countersign.buyers.verifications_sql import LiveVerifications
 from countersign.buyers.verify import BuyerStatusQuery, VerifyBuyer
 from countersign.buyers.watch_verifications import WatchVerifications
@@ -53,6 +50,7 @@ from countersign.clearances.fulfil import FulfilOrder
 from countersign.clearances.fulfilments_sql import Fulfilments
 from countersign.clearances.keys import ClearanceKeys
 from countersign.clearances.keys_sql import ClearanceKeyRows, ClearanceSettings
+from countersign.clearances.room import ClearancesRoom
 from countersign.clearances.settings import ManageClearances
 from countersign.clearances.sql import Clearances
 from countersign.clearances.token import ClearanceToken
@@ -87,46 +85,52 @@ from countersign.log.journal import Journal
 from countersign.log.keys import LogKeys
 from countersign.log.policy import LogPolicy, read_witnesses
 from countersign.log.recover import RecoverLog
+from countersign.log.room import LogRoom
 from countersign.log.seal import SealLog
 from countersign.log.sequencer import Sequencer
 from countersign.log.sql import LogRecords
 from countersign.notices.notice_file import NOTICE_BYTES_MAX
 from countersign.notices.publish import Publication, PublishNotices
 from countersign.notices.registry import Registry
-from countersign.notices.sql import Notices
+from countersign.notices.room import Notices
+from countersign.notices.sql import Notices as NoticeRows
 from countersign.operations import backup as backups
 from countersign.operations import housekeeping_sql as housekeeping_store
 from countersign.operations import serving_role
 from countersign.operations.housekeeping import Housekeeping
 from countersign.operations.readiness import Readiness
+from countersign.operations.room import Operations
 from countersign.ports import Clock, Entropy
 from countersign.privacy.erase import Erase, EvidenceRetention
 from countersign.privacy.finish_restore import FinishRestore
 from countersign.privacy.restored_sql import RestoredRecords
+from countersign.privacy.room import Privacy
 from countersign.privacy.sql import Erasures
 from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
+from countersign.sandbox.room import SandboxRoom
 from countersign.sandbox.sql import SandboxRows
 from countersign.services.conformance import RunConformance
 from countersign.services.conformance_watch import WatchVendors
 from countersign.services.conformance_webhooks import ProbeWebhooks
 from countersign.storage.conformance import ConformanceRuns
-from countersign.vault.data_keys_sql import DataKeys
 from countersign.vault.key_encryption import (
     KEY_BYTES,
     KeyRing,
     key_source,
     key_text,
 )
-from countersign.vault.key_file import KeyFile, key_file, loose_mode, write_key_file
-from countersign.vault.rotate_key import RotateKeyEncryption
-from countersign.vault.vault import Vault
+from countersign.vault.key_file import key_file, loose_mode, write_key_file
+from countersign.vault.room import VaultRoom, open_vault
 from countersign.webhooks import sql as webhooks_store
 from countersign.webhooks.address_guard import AddressGuard
 from countersign.webhooks.deliver import DeliverWebhooks
 from countersign.webhooks.deliveries_sql import Deliveries
 from countersign.webhooks.endpoints import WebhookEndpoints
+from countersign.webhooks.room import Webhooks
 from countersign.webhooks.secrets import WebhookSecrets
 from countersign.webhooks.sender import WebhookSender
+
+R = TypeVar("R")
 
 _CHECK_VALUE: Final = "secret_check"
 _VAULT_VALUE: Final = "vault"
@@ -175,59 +179,35 @@ class SystemEntropy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """The services of one deployment, ready for use."""
+    """The rooms of one deployment, ready for use."""
 
     settings: Settings
     clock: Clock
     entropy: Entropy
     database: Database
-    authenticate: Authenticate
-    idempotency: Idempotency
-    registry: Registry
-    vault: Vault
-    encryption: KeyRing
-    data_keys: DataKeys
-    rotate_key: RotateKeyEncryption
+    access: Access
+    vault: VaultRoom
+    log: LogRoom
+    events: ReadEvents
+    notices: Notices
+    buyers: Buyers
+    acknowledgments: Acknowledgments
+    clearances: ClearancesRoom
+    webhooks: Webhooks
+    privacy: Privacy
+    sandbox: SandboxRoom
+    operations: Operations
     plaintext: PlaintextDisclosures
-    seal_log: SealLog
-    begin_log: BeginLog
-    recover_log: RecoverLog
-    erase: Erase
-    finish_restore: FinishRestore
-    prove: ProveAcknowledgment
-    policy: LogPolicy
-    check_log: CheckLog
-    anchor_log: AnchorLog
-    export: ExportAcknowledgments
-    log_store: LogRecords
-    acknowledge: Acknowledge
-    find_acknowledgments: FindAcknowledgments
-    verify_buyer: VerifyBuyer
-    buyer_status: BuyerStatusQuery
-    clear_order: ClearOrder
-    fulfil_order: FulfilOrder
-    clearance_keys: ClearanceKeys
-    manage_clearances: ManageClearances
-    manage_verification: ManageVerification
-    settle_sessions: SettleSessions
-    operate_buyers: OperateBuyers
-    audit: Audit
-    accounts: Accounts
-    keys: Keys
-    publish_notices: PublishNotices
-    expire_buyers: ExpireBuyers
-    test_clocks: TestClocks
-    manage_test_clock: ManageTestClock
-    sandbox_faults: SandboxFaults
-    move_buyer: MoveBuyer
-    trigger_event: TriggerEvent
-    read_events: ReadEvents
-    webhook_endpoints: WebhookEndpoints
-    deliver_webhooks: DeliverWebhooks
     watch_vendors: WatchVendors
     run_conformance: RunConformance
-    housekeeping: Housekeeping
-    readiness: Readiness
+
+    def room(self, kind: type[R]) -> R:
+        """The room of this type."""
+        for name in self.__slots__:
+            found = getattr(self, name)
+            if isinstance(found, kind):
+                return found
+        raise LookupError(kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,12 +248,12 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
     current = KeyRing(key_source(settings.key_encryption_key), entropy).current_id
     schema.stored_value(url, _VAULT_VALUE, current)
     async with open_deployment(settings, entropy=entropy) as deployment:
-        await seal_plaintext(deployment.plaintext, deployment.vault, entropy)
-        await deployment.finish_restore()
-        await deployment.begin_log.first(settings.public_url)
-        await deployment.clearance_keys.begin()
+        await seal_plaintext(deployment.plaintext, deployment.vault.vault, entropy)
+        await deployment.privacy.finish_restore()
+        await deployment.log.begin.first(settings.public_url)
+        await deployment.clearances.keys.begin()
         published = [
-            await deployment.publish_notices.publish(data, _SHIPPED + name)
+            await deployment.notices.publish.publish(data, _SHIPPED + name)
             for name, data in shipped_notice_files().items()
         ]
     return Initialised(published=published, upgraded=upgraded)
@@ -300,14 +280,18 @@ async def open_deployment(
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(url))
         stack.push_async_callback(certificates.close)
-        data_keys = DataKeys(database)
-        vault = Vault(data_keys, encryption, clock, entropy)
+        sandbox_rows = SandboxRows(database, Journal(None))
+        access = open_access(
+            database, secret, sandbox_rows, operator=_operator(), clock=clock, entropy=entropy
+        )
+        audit, accounts, test_clocks = access.audit, access.accounts, access.test_clocks
+        own_file = key_file(settings.key_encryption_key)
+        vault_room = open_vault(access, encryption, own_file, clock, entropy)
+        vault = vault_room.vault
         heads = HeadFiles(settings.log_head_dir)
         sequencer = Sequencer(clock, heads)
         journal = Journal(sequencer if is_embedded(url) else None)
-        buyers, keys = Buyers(database, journal), accounts_store.Keys(database)
-        notices = Notices(database, journal)
-        acknowledgments = Acknowledgments(database, journal)
+        sandbox_rows = SandboxRows(database, journal)
         log = LogRecords(database, journal, sequencer)
         recorder = Recorder(vault, clock, entropy)
         log_keys = LogKeys(log, sequencer, vault, clock, entropy)
@@ -315,40 +299,46 @@ async def open_deployment(
         seal_log = SealLog(log, sequencer, heads, log_keys, clock)
         lines, witnesses = _witnesses(settings.witness_policy_file)
         policy = LogPolicy(log, lines, clock)
-        audit = Audit(AuditLog(database), clock, entropy, _operator())
-        accounts = Accounts(accounts_store.Accounts(database), audit, clock, entropy)
+        log_room = LogRoom(
+            access=access,
+            vault=vault_room,
+            store=log,
+            journal=journal,
+            recorder=recorder,
+            seal=seal_log,
+            begin=BeginLog(
+                store=log,
+                sequencer=sequencer,
+                heads=heads,
+                keys=log_keys,
+                recorder=recorder,
+                clock=clock,
+            ),
+            recover=RecoverLog(log, heads, recorder),
+            policy=policy,
+            check=CheckLog(log, heads, log_keys, CheckRecords(Integrity(database), vault)),
+            anchor=_anchor_log(settings, log, seal_log, witnesses, clock),
+        )
+        notice_rows = NoticeRows(database, journal)
+        registry = Registry(notice_rows, clock, settings.time_zone)
+        notices = Notices(
+            log=log_room,
+            rows=notice_rows,
+            registry=registry,
+            publish=PublishNotices(
+                store=notice_rows,
+                registry=registry,
+                recorder=recorder,
+                audit=audit,
+                clock=clock,
+                entropy=entropy,
+            ),
+        )
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
         )
-        manage = ManageVerification(
-            store=SettingsOfAccounts(database),
-            accounts=accounts,
-            factory=IdentityProviders(
-                secret.document_fingerprint,
-                clock,
-                _reach(settings),
-            ),
-            vault=vault,
-            floor=floor,
-            audit=audit,
-            clock=clock,
-            entropy=entropy,
-        )
-        stack.push_async_callback(manage.close)
-        judge = JudgeSession(
-            store=LiveVerifications(database, journal),
-            recorder=recorder,
-            vault=vault,
-            secret=secret,
-            watch=WatchVerifications(clock),
-            clock=clock,
-            entropy=entropy,
-        )
-        registry = Registry(notices, clock, settings.time_zone)
-        sandbox_rows = SandboxRows(database, journal)
-        test_clocks = TestClocks(sandbox_rows, clock)
-        faults = SandboxFaults(sandbox_rows, test_clocks, clock)
-        clearances = Clearances(database, journal)
+        buyers = _open_buyers(settings, log_room, floor, sandbox_rows)
+        stack.push_async_callback(buyers.settings.close)
         clearance_keys = ClearanceKeys(
             store=ClearanceKeyRows(database),
             vault=vault,
@@ -357,17 +347,20 @@ async def open_deployment(
             entropy=entropy,
         )
         token = ClearanceToken(settings.public_url)
-        find = FindAcknowledgments(acknowledgments, clearances, secret, vault)
-        own_file = key_file(settings.key_encryption_key)
+        acknowledgment_rows, clearance_rows = (
+            AcknowledgmentRows(database, journal),
+            Clearances(database, journal),
+        )
+        find = FindAcknowledgments(acknowledgment_rows, clearance_rows, secret, vault)
         erasures = Erasures(database, journal)
-        read_events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
+        events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
         deliveries = Deliveries(database)
         webhook_secrets = WebhookSecrets(vault, clock, entropy)
         private = settings.webhook_allow_private
         webhook_endpoints = WebhookEndpoints(
             store=webhooks_store.WebhookEndpoints(database),
             deliveries=deliveries,
-            events=read_events,
+            events=events,
             secrets=webhook_secrets,
             private=private,
             clock=clock,
@@ -380,172 +373,119 @@ async def open_deployment(
             clock=clock,
             entropy=entropy,
             database=database,
-            authenticate=Authenticate(keys, secret, clock, entropy),
-            idempotency=Idempotency(IdempotencyKeys(database), secret, clock, entropy),
-            registry=registry,
-            vault=vault,
-            encryption=encryption,
-            data_keys=data_keys,
-            rotate_key=RotateKeyEncryption(
-                file=None if own_file is None else KeyFile(own_file),
-                encryption=encryption,
-                vault=vault,
-                data_keys=data_keys,
-                entropy=entropy,
-            ),
+            access=access,
+            vault=vault_room,
+            log=log_room,
+            events=events,
+            notices=notices,
+            buyers=buyers,
             plaintext=PlaintextDisclosures(database),
-            seal_log=seal_log,
-            begin_log=BeginLog(
-                store=log,
-                sequencer=sequencer,
-                heads=heads,
-                keys=log_keys,
-                recorder=recorder,
-                clock=clock,
-            ),
-            recover_log=RecoverLog(log, heads, recorder),
-            erase=Erase(
-                store=erasures,
-                accounts=accounts_store.Accounts(database),
-                notices=notices,
-                secret=secret,
-                recorder=recorder,
-                audit=audit,
-                evidence_retention=_evidence_retention(settings),
-                clock=clock,
-                entropy=entropy,
-            ),
-            finish_restore=FinishRestore(
-                restored=RestoredRecords(database),
-                erasures=erasures,
-                recorder=recorder,
-                secret=secret,
-                clock=clock,
-                entropy=entropy,
-            ),
-            check_log=CheckLog(log, heads, log_keys, CheckRecords(Integrity(database), vault)),
-            anchor_log=_anchor_log(settings, log, seal_log, witnesses, clock),
-            export=ExportAcknowledgments(find),
-            prove=ProveAcknowledgment(
-                find=find,
-                store=log,
-                notices=notices,
-                accounts=accounts_store.Accounts(database),
-                seal_log=seal_log,
-                policy=policy,
-                certificates=certificates,
-                stamped_at=_stamped_at,
-                public_url=settings.public_url,
-            ),
-            policy=policy,
-            log_store=log,
-            acknowledge=Acknowledge(
-                store=acknowledgments,
-                secret=secret,
-                vault=vault,
-                clocks=test_clocks,
-                clock=clock,
-                entropy=entropy,
-            ),
-            find_acknowledgments=find,
-            verify_buyer=VerifyBuyer(
-                store=buyers,
-                manage=manage,
-                judge=judge,
-                sandbox=Sandbox(),
-                recorder=recorder,
-                secret=secret,
-                clocks=test_clocks,
-                faults=faults,
-                clock=clock,
-                entropy=entropy,
-            ),
-            buyer_status=BuyerStatusQuery(buyers, floor, test_clocks, clock),
-            clear_order=ClearOrder(
-                store=clearances,
-                registry=registry,
-                keys=clearance_keys,
-                token=token,
-                floor=floor,
-                secret=secret,
-                vault=vault,
-                clocks=test_clocks,
-                clock=clock,
-                entropy=entropy,
-            ),
-            fulfil_order=FulfilOrder(
-                store=Fulfilments(database, journal),
-                keys=clearance_keys,
-                token=token,
-                recorder=recorder,
-                secret=secret,
-                vault=vault,
-                clocks=test_clocks,
-                clock=clock,
-                entropy=entropy,
-            ),
-            clearance_keys=clearance_keys,
-            manage_clearances=ManageClearances(ClearanceSettings(database), accounts, audit),
-            manage_verification=manage,
-            settle_sessions=SettleSessions(
-                store=PendingSessions(database),
-                manage=manage,
-                judge=judge,
-                vault=vault,
-                secret=secret,
-                clock=clock,
-            ),
-            operate_buyers=OperateBuyers(
-                store=OperatedBuyers(database),
-                audit_store=AuditLog(database),
-                vault=vault,
-                manage=manage,
-                judge=judge,
-                audit=audit,
-                secret=secret,
-                clocks=test_clocks,
-                clock=clock,
-            ),
-            audit=audit,
-            accounts=accounts,
-            keys=Keys(keys, audit, secret, clock, entropy),
-            publish_notices=PublishNotices(
-                store=notices,
-                registry=registry,
-                recorder=recorder,
-                audit=audit,
-                clock=clock,
-                entropy=entropy,
-            ),
-            expire_buyers=ExpireBuyers(Expiries(database), test_clocks, clock),
-            test_clocks=test_clocks,
-            manage_test_clock=ManageTestClock(sandbox_rows, test_clocks, clock),
-            sandbox_faults=faults,
-            move_buyer=MoveBuyer(
-                store=sandbox_rows,
-                clocks=test_clocks,
-                recorder=recorder,
-                secret=secret,
-                clock=clock,
-                entropy=entropy,
-            ),
-            trigger_event=TriggerEvent(
-                store=sandbox_rows, events=read_events, clock=clock, entropy=entropy
-            ),
-            read_events=read_events,
-            webhook_endpoints=webhook_endpoints,
-            deliver_webhooks=DeliverWebhooks(
-                store=deliveries,
-                events=read_events,
-                secrets=webhook_secrets,
-                sender=WebhookSender(
-                    AddressGuard(private=private),
-                    timeout_seconds=settings.webhook_timeout_seconds,
+            privacy=Privacy(
+                access=access,
+                erase=Erase(
+                    store=erasures,
+                    accounts=access.account_rows,
+                    notices=notice_rows,
+                    secret=secret,
+                    recorder=recorder,
+                    audit=audit,
+                    evidence_retention=_evidence_retention(settings),
+                    clock=clock,
+                    entropy=entropy,
                 ),
-                timeout_seconds=settings.webhook_timeout_seconds,
-                private=private,
-                clock=clock,
-                entropy=entropy,
+                finish_restore=FinishRestore(
+                    restored=RestoredRecords(database),
+                    erasures=erasures,
+                    recorder=recorder,
+                    secret=secret,
+                    clock=clock,
+                    entropy=entropy,
+                ),
+            ),
+            acknowledgments=Acknowledgments(
+                notices=notices,
+                acknowledge=Acknowledge(
+                    store=acknowledgment_rows,
+                    secret=secret,
+                    vault=vault,
+                    clocks=test_clocks,
+                    clock=clock,
+                    entropy=entropy,
+                ),
+                find=find,
+                prove=ProveAcknowledgment(
+                    find=find,
+                    store=log,
+                    notices=notice_rows,
+                    accounts=access.account_rows,
+                    seal_log=seal_log,
+                    policy=policy,
+                    certificates=certificates,
+                    stamped_at=_stamped_at,
+                    public_url=settings.public_url,
+                ),
+                export=ExportAcknowledgments(find),
+            ),
+            clearances=ClearancesRoom(
+                notices=notices,
+                clear=ClearOrder(
+                    store=clearance_rows,
+                    registry=registry,
+                    keys=clearance_keys,
+                    token=token,
+                    floor=floor,
+                    secret=secret,
+                    vault=vault,
+                    clocks=test_clocks,
+                    clock=clock,
+                    entropy=entropy,
+                ),
+                fulfil=FulfilOrder(
+                    store=Fulfilments(database, journal),
+                    keys=clearance_keys,
+                    token=token,
+                    recorder=recorder,
+                    secret=secret,
+                    vault=vault,
+                    clocks=test_clocks,
+                    clock=clock,
+                    entropy=entropy,
+                ),
+                keys=clearance_keys,
+                settings=ManageClearances(ClearanceSettings(database), accounts, audit),
+            ),
+            webhooks=Webhooks(
+                access=access,
+                endpoints=webhook_endpoints,
+                deliver=DeliverWebhooks(
+                    store=deliveries,
+                    events=events,
+                    secrets=webhook_secrets,
+                    sender=WebhookSender(
+                        AddressGuard(private=private),
+                        timeout_seconds=settings.webhook_timeout_seconds,
+                    ),
+                    timeout_seconds=settings.webhook_timeout_seconds,
+                    private=private,
+                    clock=clock,
+                    entropy=entropy,
+                ),
+            ),
+            sandbox=SandboxRoom(
+                access=access,
+                buyers=buyers,
+                clock=ManageTestClock(sandbox_rows, test_clocks, clock),
+                move_buyer=MoveBuyer(
+                    store=sandbox_rows,
+                    clocks=test_clocks,
+                    recorder=recorder,
+                    secret=secret,
+                    clock=clock,
+                    entropy=entropy,
+                ),
+                trigger_event=TriggerEvent(
+                    store=sandbox_rows, events=events, clock=clock, entropy=entropy
+                ),
             ),
             watch_vendors=watch_vendors,
             run_conformance=RunConformance(
@@ -553,7 +493,7 @@ async def open_deployment(
                 watch_vendors,
                 ProbeWebhooks(
                     endpoints=webhook_endpoints,
-                    events=read_events,
+                    events=events,
                     secrets=webhook_secrets,
                     sender=WebhookSender(
                         AddressGuard(private=private),
@@ -566,9 +506,78 @@ async def open_deployment(
                 clock,
                 entropy,
             ),
-            housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
-            readiness=Readiness(housekeeping_store.Housekeeping(database), heads, clock),
+            operations=Operations(
+                access=access,
+                housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
+                readiness=Readiness(housekeeping_store.Housekeeping(database), heads, clock),
+            ),
         )
+
+
+def _open_buyers(
+    settings: Settings, log: LogRoom, floor: VerificationRules, sandbox_rows: SandboxRows
+) -> Buyers:
+    access, vault, recorder = log.access, log.vault.vault, log.recorder
+    database, secret, clock, entropy = access.database, access.secret, access.clock, access.entropy
+    manage = ManageVerification(
+        store=SettingsOfAccounts(database),
+        accounts=access.accounts,
+        factory=IdentityProviders(secret.document_fingerprint, clock, _reach(settings)),
+        vault=vault,
+        floor=floor,
+        audit=access.audit,
+        clock=clock,
+        entropy=entropy,
+    )
+    judge = JudgeSession(
+        store=LiveVerifications(database, log.journal),
+        recorder=recorder,
+        vault=vault,
+        secret=secret,
+        watch=WatchVerifications(clock),
+        clock=clock,
+        entropy=entropy,
+    )
+    rows = BuyerRows(database, log.journal)
+    faults = SandboxFaults(sandbox_rows, access.test_clocks, clock)
+    return Buyers(
+        log=log,
+        verify=VerifyBuyer(
+            store=rows,
+            manage=manage,
+            judge=judge,
+            sandbox=Sandbox(),
+            recorder=recorder,
+            secret=secret,
+            clocks=access.test_clocks,
+            faults=faults,
+            clock=clock,
+            entropy=entropy,
+        ),
+        status=BuyerStatusQuery(rows, floor, access.test_clocks, clock),
+        settings=manage,
+        poll=SettleSessions(
+            store=PendingSessions(database),
+            manage=manage,
+            judge=judge,
+            vault=vault,
+            secret=secret,
+            clock=clock,
+        ),
+        admin=OperateBuyers(
+            store=OperatedBuyers(database),
+            audit_store=AuditLog(database),
+            vault=vault,
+            manage=manage,
+            judge=judge,
+            audit=access.audit,
+            secret=secret,
+            clocks=access.test_clocks,
+            clock=clock,
+        ),
+        expire=ExpireBuyers(Expiries(database), access.test_clocks, clock),
+        faults=faults,
+    )
 
 
 def _operator() -> str:
@@ -689,10 +698,10 @@ async def refuse_changed_notices(deployment: Deployment) -> None:
         NoticeFileChanged: with every such file.
     """
     files = {_SHIPPED + name: data for name, data in shipped_notice_files().items()}
-    for source in await deployment.publish_notices.sources():
+    for source in await deployment.notices.publish.sources():
         if not source.startswith(_SHIPPED):
             files[source] = _read_if_there(source)
-    await deployment.publish_notices.refuse_changed(files)
+    await deployment.notices.publish.refuse_changed(files)
 
 
 def _read_if_there(place: str) -> bytes:

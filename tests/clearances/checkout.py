@@ -73,7 +73,7 @@ class Checkout:
         async def work() -> str:
             settings = load_settings(self.server.deployment.environment)
             async with bootstrap.open_deployment(settings, clock=clock) as opened:
-                notice = await opened.registry.in_force(SHIPPED_NOTICE, Mode.TEST)
+                notice = await opened.notices.registry.in_force(SHIPPED_NOTICE, Mode.TEST)
                 submission = Submission(
                     initials_per_line=["JD"] * len(notice.content.bullets),
                     session_id=SESSION,
@@ -81,7 +81,9 @@ class Checkout:
                     notice_version=None,
                     origin=NOBODY,
                 )
-                return (await opened.acknowledge(principal, notice, submission)).ack_id
+                return (
+                    await opened.acknowledgments.acknowledge(principal, notice, submission)
+                ).ack_id
 
         return asyncio.run(work())
 

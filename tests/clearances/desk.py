@@ -87,7 +87,7 @@ class Desk:
         return self._runner.run(awaited())
 
     def account(self, mode: Mode = Mode.TEST) -> Principal:
-        made = self.do(self.deployment.accounts.create(f"vendor {next(_numbers)}"))
+        made = self.do(self.deployment.access.accounts.create(f"vendor {next(_numbers)}"))
         return Principal(
             key_id="key",
             account_id=made.id,
@@ -97,19 +97,19 @@ class Desk:
         )
 
     def publish(self, file: str, *, reviewed: bool = True) -> None:
-        notices = self.deployment.publish_notices
+        notices = self.deployment.notices.publish
         content = self.do(notices.publish(file.encode(), "")).content
         if reviewed:
             against = "https://law.example/text"
             self.do(notices.review(content.id, content.version, "A. Reader", against))
 
     def withdraw(self, notice_id: str, version: str) -> None:
-        self.do(self.deployment.publish_notices.withdraw(notice_id, version, "a test"))
+        self.do(self.deployment.notices.publish.withdraw(notice_id, version, "a test"))
 
     def acknowledge(
         self, who: Principal, notice_id: str, session_id: str | None, cbid: str | None = None
     ) -> str:
-        notice = self.do(self.deployment.registry.in_force(notice_id, who.mode))
+        notice = self.do(self.deployment.notices.registry.in_force(notice_id, who.mode))
         submission = Submission(
             initials_per_line=["JD"] * len(notice.content.bullets),
             session_id=session_id,
@@ -117,7 +117,7 @@ class Desk:
             notice_version=None,
             origin=NOBODY,
         )
-        return self.do(self.deployment.acknowledge(who, notice, submission)).ack_id
+        return self.do(self.deployment.acknowledgments.acknowledge(who, notice, submission)).ack_id
 
     def sandbox_buyer(self, who: Principal, session: str, zip_: str | None) -> str:
         request = VerificationRequest(
@@ -126,7 +126,7 @@ class Desk:
             test_mode=True,
             subject_reference=None,
         )
-        return self.do(self.deployment.verify_buyer(who, request)).cbid
+        return self.do(self.deployment.buyers.verify(who, request)).cbid
 
     def live_buyer(
         self, who: Principal, *zips: str, age: int = 18, lasts: timedelta = timedelta(days=365)
@@ -168,30 +168,30 @@ class Desk:
         self.do(self.deployment.database.write(_write, buyer))
 
     def clear(self, who: Principal, order: Order) -> Clearance:
-        return self.do(self.deployment.clear_order(who, order))
+        return self.do(self.deployment.clearances.clear(who, order))
 
     def fulfil(self, who: Principal, clearance_id: str, **told: Any) -> FulfilmentReceipt:  # noqa: ANN401 - fields of a report
         fulfilment = Fulfilment(**(dict.fromkeys(Fulfilment.__struct_fields__) | told))
-        return self.do(self.deployment.fulfil_order.report(who, clearance_id, fulfilment))
+        return self.do(self.deployment.clearances.fulfil.report(who, clearance_id, fulfilment))
 
     def rules(self, who: Principal, rules: ClearanceRules) -> None:
-        self.do(self.deployment.manage_clearances.set(who.account_id, rules))
+        self.do(self.deployment.clearances.settings.set(who.account_id, rules))
 
     def verification_rules(self, who: Principal, **rules: Any) -> None:  # noqa: ANN401 - fields of the rules
         """Set how an account verifies live buyers; no provider is ever asked here."""
-        manage = self.deployment.manage_verification
+        manage = self.deployment.buyers.settings
         credentials = b'{"api_key": "rk_live_00000000000000000000"}'
         made = VerificationRules(**rules)
         self.do(manage.set(who.account_id, "stripe", credentials, made, base_url=None))
 
     def revoke(self, cbid: str) -> None:
-        self.do(self.deployment.operate_buyers.revoke(cbid, "a test"))
+        self.do(self.deployment.buyers.admin.revoke(cbid, "a test"))
 
     def reinstate(self, cbid: str) -> None:
-        self.do(self.deployment.operate_buyers.reinstate(cbid, "a test"))
+        self.do(self.deployment.buyers.admin.reinstate(cbid, "a test"))
 
     def erase(self, subject: str, *, with_acknowledgments: bool = False) -> tuple[str, ...]:
-        erase = self.deployment.erase
+        erase = self.deployment.privacy.erase
         plan = self.do(erase.plan(subject, with_acknowledgments=with_acknowledgments))
         self.do(erase(plan, ErasureReason.REQUEST))
         return tuple(record.record_id for record in plan.records)

@@ -84,7 +84,7 @@ def test_a_warehouse_checks_a_token_with_the_snippet_of_the_guide(desk: Desk) ->
     may_ship, issuer = _snippet(), desk.deployment.settings.public_url
     desk.publish(notice_file("of-a-warehouse", "1"))
     who, sandbox = desk.account(Mode.LIVE), desk.account(Mode.TEST)
-    jwks = desk.do(desk.deployment.clearance_keys.published([*Mode]))
+    jwks = desk.do(desk.deployment.clearances.keys.published([*Mode]))
     # The snippet looks at the real time, and the desk's clock is years ahead: nothing is expired.
     token = _token(desk, who, desk.live_buyer(who, ZIP))
     parcel = (who.account_id, ZIP, "accessory", SESSION)

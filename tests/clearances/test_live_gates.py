@@ -12,7 +12,7 @@ from tests.http.backstage import notice_file
 
 def test_an_injunction_keeps_live_orders_back_until_a_version_is_reinstated(desk: Desk) -> None:
     """An order whose text is still the same goes on where it stopped."""
-    notices = desk.deployment.publish_notices
+    notices = desk.deployment.notices.publish
     desk.publish(notice_file("stopped-orders", "1"))
     desk.publish(notice_file("stopped-orders", "2", effective_from="2021-01-01"))
     who = desk.account(Mode.LIVE)

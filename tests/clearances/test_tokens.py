@@ -139,7 +139,7 @@ def test_a_live_token_says_that_it_is_live(desk: Desk) -> None:
     cbid = desk.live_buyer(who, "94110")
     ack_id = desk.acknowledge(who, "of-live-tokens", "cs_1")
     told = desk.clear(who, order(ack_id, cbid, "cs_1", "94110"))
-    keys = desk.do(desk.deployment.clearance_keys.published([Mode.LIVE]))
+    keys = desk.do(desk.deployment.clearances.keys.published([Mode.LIVE]))
     header, claims = checked(told.token or "", keys)
     assert header["kid"].startswith("live-")
     assert header["typ"] == "clearance+jwt"
@@ -173,7 +173,7 @@ def _signed(desk: Desk, notice_id: str) -> tuple[str, str]:
 
 
 def _published(desk: Desk) -> dict[str, Any]:
-    return desk.do(desk.deployment.clearance_keys.published([Mode.TEST]))
+    return desk.do(desk.deployment.clearances.keys.published([Mode.TEST]))
 
 
 def test_a_new_key_signs_when_the_overlap_is_over_and_the_old_one_goes_when_nothing_needs_it(
@@ -182,7 +182,7 @@ def test_a_new_key_signs_when_the_overlap_is_over_and_the_old_one_goes_when_noth
     """Over a whole rotation, a token is always signed by a key that is published."""
     desk.publish(notice_file("of-rotations", "1"))
     token, old = _signed(desk, "of-rotations")
-    new = desk.do(desk.deployment.clearance_keys.rotate(Mode.TEST, timedelta(hours=1))).kid
+    new = desk.do(desk.deployment.clearances.keys.rotate(Mode.TEST, timedelta(hours=1))).kid
     assert {old, new} <= {*_kids(_published(desk))}
     desk.clock.advance(timedelta(minutes=59))
     assert _signed(desk, "of-rotations")[1] == old
@@ -208,7 +208,7 @@ def test_the_same_clearance_has_the_same_token_after_a_rotation(desk: Desk) -> N
         "94110",
     )
     first = desk.clear(who, sent)
-    desk.do(desk.deployment.clearance_keys.rotate(Mode.TEST, timedelta(0)))
+    desk.do(desk.deployment.clearances.keys.rotate(Mode.TEST, timedelta(0)))
     desk.clock.advance(timedelta(seconds=2))
     assert desk.clear(who, sent) == first
 
@@ -216,7 +216,7 @@ def test_the_same_clearance_has_the_same_token_after_a_rotation(desk: Desk) -> N
 def test_a_withdrawn_key_is_no_longer_published_and_signs_nothing(desk: Desk) -> None:
     """For a key that somebody else may have: the same clearance gets a token of another one."""
     desk.publish(notice_file("of-withdrawn-keys", "1"))
-    keys = desk.deployment.clearance_keys
+    keys = desk.deployment.clearances.keys
     lonely = desk.do(keys.list(Mode.LIVE))
     if len(lonely) == 1:
         with pytest.raises(InvalidArgument, match="rotate-key"):

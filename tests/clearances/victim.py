@@ -55,11 +55,11 @@ async def _work(last: int, account: str, ack_id: str, cbid: str) -> None:
         adult_signature_obtained=True,
     )
     async with open_deployment(load_settings()) as deployment:
-        await deployment.registry.notices()
+        await deployment.notices.registry.notices()
         _last = last
-        told = await deployment.clear_order(principal, order(ack_id, cbid, SESSION, ZIP))
+        told = await deployment.clearances.clear(principal, order(ack_id, cbid, SESSION, ZIP))
         print(f"cleared {told.clearance_id} {told.cleared}", flush=True)  # noqa: T201 - for the test
-        receipt = await deployment.fulfil_order.report(principal, told.clearance_id, done)
+        receipt = await deployment.clearances.fulfil.report(principal, told.clearance_id, done)
         print(f"closed {receipt.fulfilment_id}", flush=True)  # noqa: T201 - as above
         _last = None
     print(f"points {_points}", flush=True)  # noqa: T201 - as above

@@ -46,7 +46,7 @@ def make_sandbox_buyer(bench: Bench, account_id: str) -> str:
             subject_reference=None,
         )
         async with open_deployment(load_settings(bench.environment)) as deployment:
-            return (await deployment.verify_buyer(_principal(account_id), request)).cbid
+            return (await deployment.buyers.verify(_principal(account_id), request)).cbid
 
     return asyncio.run(make())
 
@@ -58,14 +58,14 @@ def make_many(bench: Bench, account_id: str, number: int) -> None:
 
 async def _make_many(bench: Bench, account_id: str, number: int) -> None:
     async with open_deployment(load_settings(bench.environment)) as deployment:
-        notice = await deployment.registry.in_force("ab1263", Mode.TEST)
+        notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
         await asyncio.gather(
             *(
-                deployment.acknowledge(_principal(account_id), notice, _SUBMISSION)
+                deployment.acknowledgments.acknowledge(_principal(account_id), notice, _SUBMISSION)
                 for _ in range(number)
             )
         )
-        await deployment.seal_log.settle()
+        await deployment.log.seal.settle()
 
 
 def _principal(account_id: str) -> Principal:
@@ -90,11 +90,11 @@ _SUBMISSION = Submission(
 async def _make(bench: Bench, account_id: str) -> tuple[str, bytes, bytes]:
     principal = _principal(account_id)
     async with open_deployment(load_settings(bench.environment)) as deployment:
-        notice = await deployment.registry.in_force("ab1263", Mode.TEST)
-        receipt = await deployment.acknowledge(principal, notice, _SUBMISSION)
-        await deployment.seal_log.settle()
+        notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
+        receipt = await deployment.acknowledgments.acknowledge(principal, notice, _SUBMISSION)
+        await deployment.log.seal.settle()
         return (
             receipt.ack_id,
-            await deployment.prove.proof(principal, receipt.ack_id),
-            await deployment.policy.text(Mode.TEST),
+            await deployment.acknowledgments.prove.proof(principal, receipt.ack_id),
+            await deployment.log.policy.text(Mode.TEST),
         )

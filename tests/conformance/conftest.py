@@ -76,7 +76,7 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
         # No event of this type comes by itself, which a shop would act on, too.
         quiet = frozenset({EventType.NOTICE_PUBLISHED}) if shop.manners.acts_on_duplicates else None
         changes = EndpointChanges(url=url, event_types=quiet)
-        view = await opened.webhook_endpoints.create(account_id, Mode.TEST, changes)
+        view = await opened.webhooks.endpoints.create(account_id, Mode.TEST, changes)
         assert view.secret is not None
         return view.secret.text
 

@@ -89,7 +89,7 @@ class Operator:
         name = f"vendor {next(_numbers)}"
 
         async def work(opened: bootstrap.Deployment) -> str:
-            return (await opened.accounts.create(name)).id
+            return (await opened.access.accounts.create(name)).id
 
         return self._do(work)
 
@@ -113,9 +113,9 @@ class Operator:
         """Make keys with these modes and scopes; without scopes: what a vendor's server needs."""
 
         async def work(opened: bootstrap.Deployment) -> list[Key]:
-            account = await opened.accounts.get(account_id)
+            account = await opened.access.accounts.get(account_id)
             made = [
-                await opened.keys.create(
+                await opened.access.keys.create(
                     account, Mode(mode), frozenset(scopes) if scopes else None, lifetime
                 )
                 for mode, scopes in wanted
@@ -126,14 +126,14 @@ class Operator:
 
     def rotate(self, key_id: str, overlap: timedelta) -> Key:
         async def work(opened: bootstrap.Deployment) -> Key:
-            new = await opened.keys.rotate(key_id, overlap)
+            new = await opened.access.keys.rotate(key_id, overlap)
             return Key(new.key.id, new.token)
 
         return self._do(work)
 
     def revoke(self, key_id: str) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await opened.keys.revoke(key_id)
+            await opened.access.keys.revoke(key_id)
 
         self._do(work)
 
@@ -142,9 +142,9 @@ class Operator:
 
         async def work(opened: bootstrap.Deployment) -> None:
             for file in files:
-                content = (await opened.publish_notices.publish(file.encode(), "")).content
+                content = (await opened.notices.publish.publish(file.encode(), "")).content
                 if reviewed:
-                    await opened.publish_notices.review(
+                    await opened.notices.publish.review(
                         content.id, content.version, "A. Reader", "https://law.example/text"
                     )
 
@@ -153,14 +153,14 @@ class Operator:
 
     def withdraw(self, notice_id: str, version: str, *, enjoined: bool = False) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await opened.publish_notices.withdraw(notice_id, version, "a test", enjoined=enjoined)
+            await opened.notices.publish.withdraw(notice_id, version, "a test", enjoined=enjoined)
 
         self._do(work)
         time.sleep(STALENESS_SECONDS)
 
     def reinstate(self, notice_id: str, version: str) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await opened.publish_notices.reinstate(
+            await opened.notices.publish.reinstate(
                 notice_id, version, "A. Reader", "https://law.example/text"
             )
 
@@ -173,8 +173,10 @@ class Operator:
         name = f"vendor {next(_numbers)}"
 
         async def work(opened: bootstrap.Deployment) -> tuple[str, list[str]]:
-            account = await opened.accounts.create(name)
-            made = [await opened.keys.create(account, mode) for mode in (Mode.TEST, Mode.LIVE)]
+            account = await opened.access.accounts.create(name)
+            made = [
+                await opened.access.keys.create(account, mode) for mode in (Mode.TEST, Mode.LIVE)
+            ]
             return account.id, [new.token for new in made]
 
         account_id, tokens = self._do(work)

@@ -57,7 +57,7 @@ def _long_ago(caller: Caller, event_id: str) -> str:
     """The identifier of an event from before those that are kept."""
 
     async def work(opened: Deployment) -> str:
-        events = opened.read_events
+        events = opened.events
         known = (await events.one(caller.account_id, Mode.TEST, event_id)).event
         before = known.created_at - KEPT - timedelta(days=1)
         return events.view(replace(known, created_at=before)).id

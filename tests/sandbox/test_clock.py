@@ -286,10 +286,10 @@ def test_what_another_process_does_counts_at_once(
     cbid = buyer(client)
 
     async def ahead(opened: Deployment) -> None:
-        await opened.manage_test_clock.advance(vendor.account_id, by=timedelta(days=365))
+        await opened.sandbox.clock.advance(vendor.account_id, by=timedelta(days=365))
 
     async def back(opened: Deployment) -> None:
-        await opened.manage_test_clock.reset(vendor.account_id)
+        await opened.sandbox.clock.reset(vendor.account_id)
 
     for _ in range(3):
         assert status(client, cbid)["status"] == "verified"

@@ -148,7 +148,7 @@ def test_what_another_process_plans_counts_at_once(
     wanted = FaultPlan(fault=Fault.SESSION_NOT_FOUND, calls=1, delay=timedelta(0))
 
     async def set_(opened: Deployment) -> None:
-        await opened.sandbox_faults.plan(vendor.account_id, wanted)
+        await opened.buyers.faults.plan(vendor.account_id, wanted)
 
     for _ in range(3):
         assert judge(client).status_code == 200

@@ -87,7 +87,7 @@ class Shop:
 
     def do(self, step: Step) -> None:
         """Do this, and note the answer or the refusal."""
-        self.desk.do(self.desk.deployment.expire_buyers.sweep())
+        self.desk.do(self.desk.deployment.buyers.expire.sweep())
         try:
             self.told.append(getattr(self, f"_{step.act}")(step.argument))
         except Refusal as refusal:
@@ -95,7 +95,7 @@ class Shop:
 
     def events(self) -> list[str]:
         """The types of all events but sealing, which is no matter of this clock."""
-        read = self.desk.deployment.read_events
+        read = self.desk.deployment.events
         found, _ = self.desk.do(read.many(self.who, type_=None, after=None, since=None, limit=100))
         types = [view.event.type.value for view in found]
         return [type_ for type_ in types if type_ != "acknowledgment.sealed"]
@@ -107,17 +107,17 @@ class Shop:
             test_mode=True,
             subject_reference=None,
         )
-        outcome = self.desk.do(self.desk.deployment.verify_buyer(self.who, request))
+        outcome = self.desk.do(self.desk.deployment.buyers.verify(self.who, request))
         self.cbid = outcome.cbid
         return outcome.standing
 
     def _status(self, _: str) -> Standing:
-        return self.desk.do(self.desk.deployment.buyer_status(self.who, self.cbid))
+        return self.desk.do(self.desk.deployment.buyers.status(self.who, self.cbid))
 
     def _acknowledge(self, _: str) -> str:
         deployment = self.desk.deployment
-        by = self.desk.do(deployment.test_clocks.shown(self.who))
-        notice = self.desk.do(deployment.registry.in_force(NOTICE, self.who.mode, by))
+        by = self.desk.do(deployment.access.test_clocks.shown(self.who))
+        notice = self.desk.do(deployment.notices.registry.in_force(NOTICE, self.who.mode, by))
         submission = Submission(
             initials_per_line=["JD", "JD"],
             session_id="an order",
@@ -125,7 +125,7 @@ class Shop:
             notice_version=None,
             origin=NOBODY,
         )
-        receipt = self.desk.do(deployment.acknowledge(self.who, notice, submission))
+        receipt = self.desk.do(deployment.acknowledgments.acknowledge(self.who, notice, submission))
         self.asked: Order = order(receipt.ack_id, self.cbid, "an order", ZIP)
         return receipt.notice_version
 
@@ -136,11 +136,11 @@ class Shop:
         return found.cleared, found.reasons, found.expires_at, found.token is None, same
 
     def _read(self, _: str) -> object:
-        view = self.desk.do(self.desk.deployment.fulfil_order.one(self.who, self.clearance_id))
+        view = self.desk.do(self.desk.deployment.clearances.fulfil.one(self.who, self.clearance_id))
         return view.cleared, view.reasons, view.expires_at, view.token is None
 
     def _move(self, status: str) -> Standing:
-        move = self.desk.deployment.move_buyer
+        move = self.desk.deployment.sandbox.move_buyer
         return self.desk.do(move(self.who.account_id, self.cbid, BuyerStatus(status)))
 
 
@@ -151,7 +151,7 @@ def test_an_advance_is_as_good_as_waiting(desk: Desk, steps: list[Step]) -> None
     advancing, waiting = (Shop(desk, desk.account()) for _ in range(2))
     for step in steps:
         if step.wait:
-            manage = desk.deployment.manage_test_clock
+            manage = desk.deployment.sandbox.clock
             desk.do(manage.advance(advancing.who.account_id, by=step.wait))
         advancing.do(step)
     # Before real time passes for it too.
@@ -177,7 +177,7 @@ def test_the_same_steps_are_answered_the_same_every_time(desk: Desk) -> None:
     shops = [Shop(desk, desk.account()) for _ in range(2)]
     for shop in shops:
         for step in steps:
-            manage = desk.deployment.manage_test_clock
+            manage = desk.deployment.sandbox.clock
             desk.do(manage.advance(shop.who.account_id, by=step.wait))
             shop.do(step)
     assert shops[0].told == shops[1].told

@@ -45,7 +45,7 @@ async def acknowledge_inside(
     deployment: Opened, account: str, notice_id: str, mode: Mode, cbid: str | None = None
 ) -> tuple[Principal, str]:
     """Acknowledge a notice of which there is one version; gives who did, and the ack_id."""
-    (notice,) = await deployment.registry.versions(notice_id)
+    (notice,) = await deployment.notices.registry.versions(notice_id)
     principal = Principal(
         key_id="key_inside", account_id=account, mode=mode, scopes=frozenset(),
         credential="secret_key",
@@ -54,5 +54,5 @@ async def acknowledge_inside(
         initials_per_line=["JD"] * len(notice.content.bullets), session_id="s", cbid=cbid,
         notice_version=None, origin=NOWHERE,
     )  # fmt: skip
-    receipt = await deployment.acknowledge(principal, notice, submission)
+    receipt = await deployment.acknowledgments.acknowledge(principal, notice, submission)
     return principal, receipt.ack_id

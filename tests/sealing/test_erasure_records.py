@@ -21,12 +21,12 @@ def erasures(own: Deployment) -> list[dict[str, Any]]:
 
     async def read() -> list[bytes]:
         async with opened(own) as service:
-            await service.seal_log.settle()
-            log = (await service.seal_log.current())[Mode.TEST]
-            head = await service.log_store.latest(log.id)
+            await service.log.seal.settle()
+            log = (await service.log.seal.current())[Mode.TEST]
+            head = await service.log.store.latest(log.id)
             assert head
-            ids = [id_ for id_, _ in await service.log_store.entries(log.id, 0, head.size)]
-            bodies = await service.log_store.record_bodies(ids)
+            ids = [id_ for id_, _ in await service.log.store.entries(log.id, 0, head.size)]
+            bodies = await service.log.store.record_bodies(ids)
             return [bodies[id_] for id_ in ids]
 
     found = [json.loads(body) for body in asyncio.run(read())]
@@ -71,9 +71,11 @@ def test_that_a_buyer_went_is_written_down_where_nothing_else_was_erased(own: De
 
     async def erase_its_verifications() -> None:
         async with opened(own) as service:
-            plan = await service.erase.plan(cbid)
+            plan = await service.privacy.erase.plan(cbid)
             for record in plan.records:
-                await service.erase(await service.erase.plan(record.record_id), ErasureReason.OTHER)
+                await service.privacy.erase(
+                    await service.privacy.erase.plan(record.record_id), ErasureReason.OTHER
+                )
 
     asyncio.run(erase_its_verifications())
     own.run("erase", cbid, "--yes")

@@ -25,9 +25,9 @@ NOTICE = "storage-law"
 
 
 async def newest(service: Opened) -> StoredCheckpoint:
-    await service.seal_log.settle()
-    log = (await service.seal_log.current(anew=True))[Mode.LIVE]
-    found = await service.log_store.latest(log.id)
+    await service.log.seal.settle()
+    log = (await service.log.seal.current(anew=True))[Mode.LIVE]
+    found = await service.log.store.latest(log.id)
     assert found
     return found
 
@@ -66,11 +66,13 @@ def test_a_witness_key_published_as_0x01_is_taken_as_0x04(
     async def act() -> None:
         async with opened(embedded, WITNESS_POLICY_FILE=str(file)) as service:
             made = await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
-            await service.seal_log.settle()
-            await service.anchor_log.anchor()
-            policy = await service.policy.text(Mode.LIVE)
+            await service.log.seal.settle()
+            await service.log.anchor.anchor()
+            policy = await service.log.policy.text(Mode.LIVE)
             assert f"witness w {witness.verifier.vkey}\n".encode() in policy
-            verdict = verify_file(await service.prove.proof(*made), parse_policy(policy))
+            verdict = verify_file(
+                await service.acknowledgments.prove.proof(*made), parse_policy(policy)
+            )
             assert verdict.ok, verdict.line()
 
     with served(witness) as url:
@@ -129,12 +131,12 @@ def test_each_key_of_a_log_says_for_which_sizes_it_counts(own: Deployment, tmp_p
                     await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
                     clock.seconds += 10
                     made.append(await newest(service))
-                await service.begin_log.rotate(Mode.LIVE, timedelta(seconds=15))
-                await service.seal_log.current(anew=True)
+                await service.log.begin.rotate(Mode.LIVE, timedelta(seconds=15))
+                await service.log.seal.current(anew=True)
             clock.seconds += 20
-            await service.begin_log.rotate(Mode.LIVE, timedelta(days=1))
-            text = (await service.policy.text(Mode.LIVE)).decode()
-            assert text == (await service.policy.text(Mode.LIVE)).decode()
+            await service.log.begin.rotate(Mode.LIVE, timedelta(days=1))
+            text = (await service.log.policy.text(Mode.LIVE)).decode()
+            assert text == (await service.log.policy.text(Mode.LIVE)).decode()
         found = re.findall(r"# sizes ([0-9]+) (?:to ([0-9]+)|on)\nlog (\S+)\n", text)
         assert [bool(end) for _, end, _ in found] == [True, True, True, False, False]
         assert len(parse_policy(text.encode()).logs) == len(found)
@@ -163,11 +165,11 @@ def test_a_bundle_stays_the_same_when_the_log_gets_another_key(
     async def act() -> None:
         async with opened(embedded) as service:
             made = await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
-            await service.seal_log.settle()
-            before = await service.prove.bundle(*made, disclose=None)
-            await service.begin_log.rotate(Mode.LIVE)
-            assert await service.prove.bundle(*made, disclose=None) == before
+            await service.log.seal.settle()
+            before = await service.acknowledgments.prove.bundle(*made, disclose=None)
+            await service.log.begin.rotate(Mode.LIVE)
+            assert await service.acknowledgments.prove.bundle(*made, disclose=None) == before
             assert verify_file(before).ok
-            assert verify_file(before, await service.policy.without_quorum(Mode.LIVE)).ok
+            assert verify_file(before, await service.log.policy.without_quorum(Mode.LIVE)).ok
 
     asyncio.run(act())

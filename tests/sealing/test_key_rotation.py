@@ -72,10 +72,10 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
     async def newest(notice: bytes, clock: Clock | None = None) -> bytes:
         settings = load_settings(embedded.environment)
         async with open_deployment(settings, clock=clock) as opened:
-            await opened.publish_notices.publish(notice, "")
-            await opened.seal_log.settle()
-            log = (await opened.seal_log.current(anew=True))[Mode.LIVE]
-            latest = await opened.log_store.latest(log.id)
+            await opened.notices.publish.publish(notice, "")
+            await opened.log.seal.settle()
+            log = (await opened.log.seal.current(anew=True))[Mode.LIVE]
+            latest = await opened.log.store.latest(log.id)
             assert latest is not None
             return latest.note
 

@@ -60,12 +60,12 @@ class Place:
     async def acknowledged(self, service: Opened) -> Callable[[], Awaitable[bytes]]:
         """Acknowledge; gives what asks for its bundle."""
         made = await acknowledge_inside(service, self.account, NOTICE, Mode.LIVE)
-        await service.seal_log.settle()
-        return lambda: service.prove.bundle(*made, disclose=None)
+        await service.log.seal.settle()
+        return lambda: service.acknowledgments.prove.bundle(*made, disclose=None)
 
 
 async def newest(service: Opened) -> StoredCheckpoint:
-    found = await service.log_store.latest((await service.seal_log.current())[Mode.LIVE].id)
+    found = await service.log.store.latest((await service.log.seal.current())[Mode.LIVE].id)
     assert found
     return found
 
@@ -73,7 +73,7 @@ async def newest(service: Opened) -> StoredCheckpoint:
 async def vouched(service: Opened, kind: str, name: str, body: bytes) -> None:
     """Keep that somebody vouches for the newest checkpoint."""
     over = await newest(service)
-    await service.log_store.add_anchor(
+    await service.log.store.add_anchor(
         Anchor(log_id=over.log_id, size=over.size, kind=kind, name=name, body=body, at=over.at)
     )
 
@@ -97,21 +97,21 @@ def test_the_proof_is_over_the_first_checkpoint_that_meets_the_quorum(place: Pla
     async def act(service: Opened) -> None:
         bundle = await place.acknowledged(service)
         place.two.away = True
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         early = verify_file(await bundle())
         assert (early.ok, early.name) == (False, "quorum")
         assert "cosigned by: one" in early.message
         await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         place.two.away = False
         await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         late = await bundle()
         verdict = verify_file(late)
         assert verdict.ok, verdict.line()
         assert [cosigned["name"] for cosigned in verdict.facts["cosigned"]] == ["one", "two"]
         await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         assert await bundle() == late, "the oldest that does stays the one"
 
     place.within(act)
@@ -130,21 +130,21 @@ def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None
     """The newest one that meets the quorum is served, with its cosignatures."""
 
     async def act(service: Opened) -> None:
-        policy = parse_policy(await service.policy.text(Mode.LIVE))
+        policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         await place.acknowledged(service)
         early = policy.check_signature(await public(service))
         assert early.cosigned == (), "no witness has cosigned yet"
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         first = policy.check(await public(service))
         assert len(first.cosigned) == 2
         await place.acknowledged(service)
         assert policy.check(await public(service)) == first, "no later one meets the quorum"
         place.two.away = True
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         assert policy.check(await public(service)) == first
         place.two.away = False
         await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         assert policy.check(await public(service)).checkpoint.size > first.checkpoint.size
 
     place.within(act)
@@ -167,7 +167,7 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
     monkeypatch.setattr(log_storage, "_newest_that_meets", counted)
 
     async def act(service: Opened) -> None:
-        policy = parse_policy(await service.policy.text(Mode.LIVE))
+        policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         await place.acknowledged(service)
         strangers = [public(service) for _ in range(50)]
         assert len(set(await asyncio.gather(*strangers))) == 1
@@ -175,12 +175,12 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
         for _ in range(5):
             await public(service)
         assert looked.count(False) == looked.index(True)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         first = policy.check(await public(service))
         place.two.away = True
         for _ in range(3):
             await place.acknowledged(service)
-            await service.anchor_log.anchor()
+            await service.log.anchor.anchor()
             assert policy.check(await public(service)) == first, "it is not forgotten"
 
     place.within(act)
@@ -192,9 +192,9 @@ def test_without_a_quorum_the_public_checkpoint_is_the_newest(place: Place) -> N
     place.file.write_text(lines)
 
     async def act(service: Opened) -> None:
-        policy = parse_policy(await service.policy.text(Mode.LIVE))
+        policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         cosigned = policy.check(await public(service))
         assert len(cosigned.cosigned) == 2
         await place.acknowledged(service)
@@ -215,11 +215,11 @@ def test_a_group_inside_a_group_counts_as_one_of_its_members(place: Place) -> No
     async def act(service: Opened) -> None:
         bundle = await place.acknowledged(service)
         place.one.away = True
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         assert verify_file(await bundle()).name == "quorum"
         await place.acknowledged(service)
         place.one.away = False
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         verdict = verify_file(await bundle())
         assert verdict.ok, verdict.line()
 
@@ -231,9 +231,9 @@ def test_whoever_waits_gets_a_proof_that_meets_the_quorum(place: Place) -> None:
 
     async def act(service: Opened) -> None:
         made = await acknowledge_inside(service, place.account, NOTICE, Mode.LIVE)
-        waiting = asyncio.create_task(service.prove.proof(*made, wait=30.0))
-        await service.anchor_log.anchor()
-        policy = parse_policy(await service.policy.text(Mode.LIVE))
+        waiting = asyncio.create_task(service.acknowledgments.prove.proof(*made, wait=30.0))
+        await service.log.anchor.anchor()
+        policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         assert verify_file(await waiting, policy).ok
 
     place.within(act)
@@ -245,11 +245,11 @@ def test_a_new_epoch_is_cosigned_although_it_is_smaller_than_the_old_log(place: 
     async def act(service: Opened) -> None:
         for _ in range(5):
             await place.acknowledged(service)
-        await service.anchor_log.anchor()
-        await service.begin_log.epoch(Mode.LIVE, "a test", "elsewhere.example")
-        await service.seal_log.current(anew=True)
+        await service.log.anchor.anchor()
+        await service.log.begin.epoch(Mode.LIVE, "a test", "elsewhere.example")
+        await service.log.seal.current(anew=True)
         bundle = await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         verdict = verify_file(await bundle())
         assert verdict.ok, verdict.line()
         assert verdict.facts["log"].startswith("elsewhere.example/")
@@ -287,8 +287,8 @@ def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
         bundle = await place.acknowledged(service)
         (asked,) = (w for w in parse_policy(policy.encode()).witnesses if w.name == b"one")
         with served(odd) as url:
-            log = (await service.seal_log.current())[Mode.LIVE]
-            at_odds = service.anchor_log.cosign(log, await newest(service), asked._replace(url=url))
+            log = (await service.log.seal.current())[Mode.LIVE]
+            at_odds = service.log.anchor.cosign(log, await newest(service), asked._replace(url=url))
             with pytest.raises(AnchoringFailed, match="invalid time"):
                 await at_odds
         text = (await newest(service)).note.partition(b"\n\n")[0] + b"\n"
@@ -313,14 +313,14 @@ def test_a_checkpoint_with_a_time_stamp_is_preferred_unless_it_is_far_later(plac
 
     async def act(service: Opened) -> None:
         first = await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         cosigned = await newest(service)
         clock.seconds += 7 * 86_400
         second = await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         clock.seconds += 60
         await place.acknowledged(service)
-        await service.anchor_log.anchor()
+        await service.log.anchor.anchor()
         await vouched(service, TIMESTAMP, "https://tsa.example", b"a stamp")
         stamped = await newest(service)
         for bundle, expected in ((first, cosigned), (second, stamped)):
@@ -343,7 +343,7 @@ def test_an_authority_that_fails_is_asked_every_five_minutes(place: Place) -> No
         numbers = []
         for seconds in (0, 10, 10, 290, 10):
             clock.seconds += seconds
-            await service.anchor_log.anchor()
+            await service.log.anchor.anchor()
             numbers.append(len(asked))
         assert numbers == [1, 1, 1, 2, 2]
 
@@ -367,8 +367,8 @@ def test_a_round_that_ends_badly_is_followed_by_another(
                 enough.set()
             raise RuntimeError
 
-        monkeypatch.setattr(service.anchor_log, "anchor", fails)
-        running = asyncio.create_task(service.anchor_log.run())
+        monkeypatch.setattr(service.log.anchor, "anchor", fails)
+        running = asyncio.create_task(service.log.anchor.run())
         await enough.wait()
         running.cancel()
 

@@ -48,7 +48,7 @@ def test_a_clock_that_is_behind_is_said_once(embedded: Deployment) -> None:
         for behind in (60, 58, 40):
             clock.seconds = -behind
             await acknowledge(service, account)
-            await service.seal_log.settle()
+            await service.log.seal.settle()
 
     assert [line["event"] for line in said_while(embedded, act)] == ["sealing_suspended"]
 
@@ -62,14 +62,14 @@ def test_a_clock_that_was_fast_is_told_from_one_that_is_slow(embedded: Deploymen
         await acknowledge(service, account)
         clock.seconds = 0
         await acknowledge(service, account)
-        said = service.seal_log.suspended[Mode.TEST]
-        head = (await service.seal_log.current(anew=True))[Mode.TEST]
+        said = service.log.seal.suspended[Mode.TEST]
+        head = (await service.log.seal.current(anew=True))[Mode.TEST]
         assert head.at.strftime("%Y-%m-%dT%H:%M:%S") in said
         assert "log recover --new-epoch" in said
-        await service.begin_log.epoch(Mode.TEST, "the clock was fast")
-        await service.seal_log.settle()
-        assert service.seal_log.suspended == {}
-        assert await service.log_store.queues() == []
+        await service.log.begin.epoch(Mode.TEST, "the clock was fast")
+        await service.log.seal.settle()
+        assert service.log.seal.suspended == {}
+        assert await service.log.store.queues() == []
 
     said_while(embedded, act)
 
@@ -82,14 +82,14 @@ def test_heads_that_cannot_be_written_are_said_once(embedded: Deployment) -> Non
     async def act(service: Opened, _: ShiftedClock) -> None:
         for _round in range(2):
             await acknowledge(service, account)
-            await service.seal_log.publish()
+            await service.log.seal.publish()
             lock.unlink()
             lock.mkdir()
             for _ask in range(3):
                 await acknowledge(service, account)
-                await service.seal_log.publish()
+                await service.log.seal.publish()
             lock.rmdir()
-            await service.seal_log.publish()
+            await service.log.seal.publish()
 
     said = said_while(embedded, act)
     assert [line["event"] for line in said] == ["head_unavailable"] * 2
@@ -109,9 +109,9 @@ def test_changed_keys_that_cannot_be_read_are_an_alarm(
             broken.setattr(Vault, "open", refuse)
             for _turn in range(2):
                 with pytest.raises(WrongKeyEncryptionKey):
-                    await service.seal_log.settle()
-            assert "cannot be read" in service.seal_log.suspended[Mode.LIVE]
-        await service.seal_log.settle()
-        assert service.seal_log.suspended == {}
+                    await service.log.seal.settle()
+            assert "cannot be read" in service.log.seal.suspended[Mode.LIVE]
+        await service.log.seal.settle()
+        assert service.log.seal.suspended == {}
 
     assert [line["event"] for line in said_while(embedded, act, "live")] == ["sealing_suspended"]

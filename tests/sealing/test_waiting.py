@@ -27,10 +27,10 @@ def test_an_account_that_waits_a_thousandfold_takes_no_place_from_another(own: D
                 await acknowledge_inside(service, account, NOTICE, Mode.TEST)
                 for account in (hostile, innocent)
             ]
-            await service.seal_log.settle()
-            assert service.seal_log.suspended
+            await service.log.seal.settle()
+            assert service.log.seal.suspended
             crowd = [
-                asyncio.create_task(service.prove.proof(*asked[0], wait=120.0))
+                asyncio.create_task(service.acknowledgments.prove.proof(*asked[0], wait=120.0))
                 for _ in range(WAITING_MAX + MORE)
             ]
             refused, _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
@@ -40,9 +40,11 @@ def test_an_account_that_waits_a_thousandfold_takes_no_place_from_another(own: D
                 )
                 refused |= done
             assert {type(task.exception()) for task in refused} == {EvidencePending}
-            waiting = asyncio.create_task(service.prove.proof(*asked[1], wait=120.0))
+            waiting = asyncio.create_task(
+                service.acknowledgments.prove.proof(*asked[1], wait=120.0)
+            )
             head.write_bytes(kept)
-            assert await service.seal_log.settle()
+            assert await service.log.seal.settle()
             assert (await waiting).startswith(b"c2sp.org/tlog-proof@v1")
             served = await asyncio.gather(*(set(crowd) - refused))
             assert len(served) == WAITING_MAX

@@ -59,12 +59,12 @@ async def _work(last: int, account: str) -> None:
         origin=NOBODY,
     )
     async with open_deployment(load_settings()) as deployment:
-        notice = await deployment.registry.in_force("ab1263", Mode.TEST)
+        notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
         _last = last
-        receipt = await deployment.acknowledge(principal, notice, submission)
+        receipt = await deployment.acknowledgments.acknowledge(principal, notice, submission)
         print(receipt.ack_id, flush=True)  # noqa: T201 - for the test that started it
-        await deployment.seal_log.settle()
-        await deployment.seal_log.publish()
+        await deployment.log.seal.settle()
+        await deployment.log.seal.publish()
         _last = None
     print(f"points {_points}", flush=True)  # noqa: T201 - as above
 

@@ -94,10 +94,10 @@ def test_a_key_that_wraps_something_is_never_taken_out_of_the_file(
                 key_file(deployment).write_text(other + "\n")
 
             with pytest.raises(KeyRotationFailed):
-                await opened.rotate_key(replaced_by_hand)
+                await opened.vault.rotate_key(replaced_by_hand)
             new, *_ = written[0].split()
             assert key_file(deployment).read_text().split() == [other, new]
-            return opened.encryption.current_id
+            return opened.vault.encryption.current_id
 
     needed = asyncio.run(rotate())
     counts = deployment.read("vault", "status")["data_keys"]

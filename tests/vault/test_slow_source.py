@@ -61,7 +61,7 @@ def test_everyone_who_needs_a_months_key_waits_for_one_command_and_nobody_else_d
             (source / "runs").unlink()
             (source / "wait").touch()
             asked = [
-                asyncio.create_task(opened.vault.data_key("acct_new", time.time_ns()))
+                asyncio.create_task(opened.vault.vault.data_key("acct_new", time.time_ns()))
                 for _ in range(20)
             ]
             async with asyncio.timeout(8):
@@ -84,7 +84,7 @@ def test_a_key_that_one_caller_no_longer_waits_for_is_made_for_the_others(
             (source / "runs").unlink()
             (source / "wait").touch()
             first, second = (
-                asyncio.create_task(opened.vault.data_key("acct_new", time.time_ns()))
+                asyncio.create_task(opened.vault.vault.data_key("acct_new", time.time_ns()))
                 for _ in range(2)
             )
             async with asyncio.timeout(8):
@@ -103,10 +103,10 @@ def test_a_command_that_fails_is_tried_again_by_whoever_asks_next(
         async with open_deployment(load_settings(deployment.environment)) as opened:
             (source / "broken").touch()
             with pytest.raises(StorageUnavailable) as caught:
-                await opened.vault.data_key("acct_new", time.time_ns())
+                await opened.vault.vault.data_key("acct_new", time.time_ns())
             assert caught.value.retry_after >= 1
             (source / "broken").unlink()
-            assert (await opened.vault.data_key("acct_new", time.time_ns())).id
+            assert (await opened.vault.vault.data_key("acct_new", time.time_ns())).id
 
     asyncio.run(ask())
 

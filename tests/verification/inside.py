@@ -76,7 +76,7 @@ class Insider:
             test_mode=False,
             subject_reference=subject_reference or session.subject_reference,
         )
-        return self.stage.do(self.stage.opened.verify_buyer(self.principal, request))
+        return self.stage.do(self.stage.opened.buyers.verify(self.principal, request))
 
     def unavailable(self, session: Session) -> int:
         """Verify the buyer of a session, which cannot be done now; gives when to come back."""
@@ -86,7 +86,7 @@ class Insider:
 
     def standing(self, cbid: str) -> Standing:
         """What the account is told of a buyer now."""
-        return self.stage.do(self.stage.opened.buyer_status(self.principal, cbid))
+        return self.stage.do(self.stage.opened.buyers.status(self.principal, cbid))
 
     def configure(
         self,
@@ -95,7 +95,7 @@ class Insider:
     ) -> None:
         """Set how the account verifies."""
         held = credentials or self.playing.simulator.credentials
-        manage = self.stage.opened.manage_verification
+        manage = self.stage.opened.buyers.settings
         self.stage.do(
             manage.set(
                 self.account_id,
@@ -110,7 +110,7 @@ class Insider:
         """Have the provider send its message about a session."""
         message = self.playing.simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in message.headers}
-        settle = self.stage.opened.settle_sessions
+        settle = self.stage.opened.buyers.poll
         self.stage.do(settle.hint(self.playing.name, self.account_id, headers, message.body))
 
 
@@ -157,7 +157,7 @@ class Stage:
     def wait(self, step: timedelta) -> int:
         """Let time pass, and ask about what is due; gives how many sessions were asked about."""
         self.clock.now += step
-        return self.do(self.opened.settle_sessions.settle())
+        return self.do(self.opened.buyers.poll.settle())
 
     def _provider_time(self) -> float:
         return self.provider_seconds()
@@ -166,7 +166,7 @@ class Stage:
         """Make an account that asks a provider."""
         if isinstance(provider, str):
             provider = self._stack.enter_context(playing(provider, clock=self._provider_time))
-        account = self.do(self.opened.accounts.create(f"vendor {next(_numbers)}"))
+        account = self.do(self.opened.access.accounts.create(f"vendor {next(_numbers)}"))
         principal = Principal(
             key_id="key",
             account_id=account.id,

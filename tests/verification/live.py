@@ -109,9 +109,9 @@ def configure(
     held = json.dumps(credentials or played.simulator.credentials).encode()
 
     async def work(opened: bootstrap.Deployment) -> None:
-        floor = opened.manage_verification.floor
+        floor = opened.buyers.settings.floor
         plain = {"minimum_age": floor.minimum_age, "validity_days": floor.validity_days}
-        await opened.manage_verification.set(
+        await opened.buyers.settings.set(
             account_id,
             played.name,
             held,
@@ -124,12 +124,12 @@ def configure(
 
 def revoke(operator: Operator, cbid: str) -> Buyer:
     """Revoke a buyer, as `buyers revoke` does."""
-    return operator.act(lambda opened: opened.operate_buyers.revoke(cbid, "a test"))
+    return operator.act(lambda opened: opened.buyers.admin.revoke(cbid, "a test"))
 
 
 def reinstate(operator: Operator, cbid: str) -> Buyer:
     """Undo it, as `buyers reinstate` does."""
-    return operator.act(lambda opened: opened.operate_buyers.reinstate(cbid, "a test"))
+    return operator.act(lambda opened: opened.buyers.admin.reinstate(cbid, "a test"))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ WITH_OPERATOR = (*PROOFS, Source.OPERATOR)
 
 def accept(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> Buyer:
     """Accept a ZIP code, as `buyers accept-zip` does."""
-    act = stage.opened.operate_buyers.accept_zip
+    act = stage.opened.buyers.admin.accept_zip
     return stage.do(act(cbid, zip_, document="a utility bill", reason="case 7"))
 
 
@@ -60,7 +60,7 @@ def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> Non
     assert json.loads(bytes(record["body"]))["override"] == "zip"
     [entry] = [
         entry
-        for entry in stage.do(stage.opened.operate_buyers.audit_log(cbid))
+        for entry in stage.do(stage.opened.buyers.admin.audit_log(cbid))
         if entry.action == "buyer_zip_accepted"
     ]
     assert entry.details == {
@@ -105,7 +105,7 @@ def test_a_buyer_whom_no_provider_approved_stays_as_it_is(stage: Stage) -> None:
     assert "No provider has approved" in refused(stage, waiting)
     cbid = moved_house(vendor)
     assert "five digits" in refused(stage, cbid, "1000")
-    stage.do(stage.opened.operate_buyers.revoke(cbid, "case 8"))
+    stage.do(stage.opened.buyers.admin.revoke(cbid, "case 8"))
     assert "revoked" in refused(stage, cbid)
     with pytest.raises(UnknownSubject):
         accept(stage, "cbid_" + "0" * 26)
@@ -117,7 +117,7 @@ def test_who_is_erased_at_that_moment_does_not_come_back(
 ) -> None:
     """What was read of the evidence before makes no buyer, and no evidence, anew."""
     cbid = moved_house(stage.insider(zip_sources=WITH_OPERATOR))
-    operate, erase = stage.opened.operate_buyers, stage.opened.erase
+    operate, erase = stage.opened.buyers.admin, stage.opened.privacy.erase
     approved = operate._approved
 
     async def erased_after(buyer: Buyer) -> object:

@@ -22,8 +22,8 @@ def erase(vendor: LiveVendor, subject: str) -> None:
     """Erase it, as `countersign erase` does."""
 
     async def work(opened: bootstrap.Deployment) -> None:
-        plan = await opened.erase.plan(subject, with_acknowledgments=True)
-        await opened.erase(plan, ErasureReason.REQUEST)
+        plan = await opened.privacy.erase.plan(subject, with_acknowledgments=True)
+        await opened.privacy.erase(plan, ErasureReason.REQUEST)
 
     vendor.operator.act(work)
 
@@ -122,14 +122,14 @@ def test_every_identifier_of_a_person_is_erased_with_any_of_them(
     subject = older if by == "first" else newer
 
     async def held(opened: bootstrap.Deployment) -> str:
-        return (await opened.erase.hold(newer if by == "first" else older, "case 7")).id
+        return (await opened.privacy.erase.hold(newer if by == "first" else older, "case 7")).id
 
     hold = vendor.operator.act(held)
     with pytest.raises(OnHold):
         erase(vendor, subject)
 
     async def release(opened: bootstrap.Deployment) -> None:
-        await opened.erase.release(hold)
+        await opened.privacy.erase.release(hold)
 
     vendor.operator.act(release)
     erase(vendor, subject)

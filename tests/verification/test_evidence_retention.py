@@ -51,7 +51,7 @@ def due(stage: Stage) -> list[Due]:
     """What retention has made due."""
 
     async def listed(opened: bootstrap.Deployment) -> list[Due]:
-        return [one async for one in opened.erase.due()]
+        return [one async for one in opened.privacy.erase.due()]
 
     return stage.do(listed(stage.opened))
 
@@ -61,8 +61,8 @@ def erase(stage: Stage, found: list[Due]) -> None:
 
     async def work(opened: bootstrap.Deployment) -> None:
         for one in found:
-            plan = await opened.erase.plan(one.record_id)
-            await opened.erase(plan, ErasureReason.RETENTION)
+            plan = await opened.privacy.erase.plan(one.record_id)
+            await opened.privacy.erase(plan, ErasureReason.RETENTION)
 
     stage.do(work(stage.opened))
 
@@ -125,7 +125,7 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
     erase(tidy, due(tidy))
     assert evidence_left(tidy) == set()
     assert vendor.standing(cbid).status is BuyerStatus.EXPIRED
-    shown = tidy.do(tidy.opened.operate_buyers.show(cbid))[0]
+    shown = tidy.do(tidy.opened.buyers.admin.show(cbid))[0]
     assert shown.verified_at is not None
     # The session is still known as this buyer's.
     again = vendor.verify(session)
@@ -141,7 +141,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
     free = other.verify(other.part("verified", 1)).cbid
     own, others = verification_of(tidy, cbid), verification_of(tidy, free)
     subject = {"account": vendor.account_id, "buyer": cbid, "verification": own}[on]
-    hold = tidy.do(tidy.opened.erase.hold(subject, "case 7"))
+    hold = tidy.do(tidy.opened.privacy.erase.hold(subject, "case 7"))
     tidy.clock.now += VERIFIED + DAY
     found = {one.record_id: one for one in due(tidy)}
     assert {id_: one.hold for id_, one in found.items()} == {own: hold.id, others: None}
@@ -149,7 +149,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
         erase(tidy, [found[own]])
     erase(tidy, [found[others]])
     assert evidence_left(tidy) == {own}
-    tidy.do(tidy.opened.erase.release(hold.id))
+    tidy.do(tidy.opened.privacy.erase.release(hold.id))
     [released] = due(tidy)
     assert (released.record_id, released.hold) == (own, None)
     erase(tidy, [released])

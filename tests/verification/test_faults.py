@@ -281,7 +281,7 @@ def test_the_breaker_of_one_account_does_not_shut_out_another(stage: Stage) -> N
 def test_calls_at_once_share_one_breaker(stage: Stage) -> None:
     """Also the first calls of an account, for which the provider is set up at the same time."""
     vendor = stage.insider()
-    manage = stage.opened.manage_verification
+    manage = stage.opened.buyers.settings
 
     async def at_once() -> set[int]:
         made = await asyncio.gather(*(manage.ready(vendor.account_id) for _ in range(20)))

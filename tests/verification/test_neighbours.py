@@ -54,7 +54,7 @@ def test_a_hanging_provider_delays_no_webhook_of_another_account(
     innocent = stage.insider()
     session, decided, cbid = undecided(innocent)
     stage.clock.now += FIRST_POLL
-    settle = stage.opened.settle_sessions
+    settle = stage.opened.buyers.poll
 
     async def watch() -> None:
         running = asyncio.create_task(settle.run())
@@ -63,7 +63,7 @@ def test_a_hanging_provider_delays_no_webhook_of_another_account(
         message = innocent.playing.simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in message.headers}
         await settle.hint("stripe", innocent.account_id, headers, message.body)
-        ask = stage.opened.buyer_status
+        ask = stage.opened.buyers.status
         while (await ask(innocent.principal, cbid)).status is not BuyerStatus.VERIFIED:
             assert not running.done()
             await asyncio.sleep(0.01)

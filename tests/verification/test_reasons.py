@@ -91,6 +91,6 @@ def test_erasing_a_buyer_takes_the_reasons_out_of_its_events(stage: Stage) -> No
     """That something happened stays until events end; why it happened is about the person."""
     vendor = stage.insider()
     cbid = fail_later(stage, vendor)
-    plan = stage.do(stage.opened.erase.plan(cbid))
-    stage.do(stage.opened.erase(plan, ErasureReason.REQUEST))
+    plan = stage.do(stage.opened.privacy.erase.plan(cbid))
+    stage.do(stage.opened.privacy.erase(plan, ErasureReason.REQUEST))
     assert told(stage, vendor.account_id) == [{"buyer.failed": []}]

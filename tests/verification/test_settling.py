@@ -137,7 +137,7 @@ def test_a_session_is_asked_about_ever_more_seldom_and_not_for_ever(stage: Stage
 
 def reasons_of(stage: Stage, cbid: str) -> list[str]:
     """Why the buyer is not verified, as the operator is shown."""
-    return list(stage.do(stage.opened.operate_buyers.show(cbid))[0].reasons)
+    return list(stage.do(stage.opened.buyers.admin.show(cbid))[0].reasons)
 
 
 @pytest.mark.parametrize("provider", SIMULATORS)
@@ -173,7 +173,7 @@ def test_a_message_is_acted_upon_once(stage: Stage) -> None:
     session, _, _ = undecided(vendor)
     message = vendor.playing.simulator.webhook(session.session_id)
     headers = {name.lower(): value for name, value in message.headers}
-    settle = stage.opened.settle_sessions
+    settle = stage.opened.buyers.poll
     for number in range(4):
         stage.do(settle.hint("stripe", vendor.account_id, headers, message.body))
         assert stage.wait(timedelta()) == (1 if number == 0 else 0)
@@ -186,7 +186,7 @@ def test_a_forged_message_changes_nothing(stage: Stage) -> None:
     session, _, _ = undecided(vendor)
     message = vendor.playing.simulator.webhook(session.session_id)
     headers = {name.lower(): value for name, value in message.headers}
-    settle = stage.opened.settle_sessions
+    settle = stage.opened.buyers.poll
     before = stage.rows("SELECT * FROM pending_sessions")
     for forged in (message.body + b" ", message.body.replace(b"vs_", b"vx_"), b""):
         with pytest.raises(WebhookRefused):
@@ -281,7 +281,7 @@ def test_an_account_that_verifies_no_more_leaves_nobody_waiting(stage: Stage) ->
     """Its settings were removed while a session was followed."""
     vendor = stage.insider()
     _, _, cbid = undecided(vendor)
-    assert stage.do(stage.opened.manage_verification.remove(vendor.account_id))
+    assert stage.do(stage.opened.buyers.settings.remove(vendor.account_id))
     assert stage.wait(FIRST_POLL) == 1
     assert followed(stage) == 0
     assert vendor.standing(cbid).status is S.REQUIRES_INPUT
@@ -366,7 +366,7 @@ def test_two_processes_do_not_ask_twice(stage: Stage) -> None:
     session, _, _ = undecided(vendor)
     stage.clock.now += FIRST_POLL
     asked = vendor.playing.asked(session)
-    settle = stage.opened.settle_sessions
+    settle = stage.opened.buyers.poll
 
     async def both() -> tuple[int, int]:
         first, second = await asyncio.gather(settle.settle(), settle.settle())

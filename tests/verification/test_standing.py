@@ -65,7 +65,7 @@ def document_ending(vendor: Insider, last: date) -> AbstractContextManager[None]
 def cleared(vendor: Insider, cbid: str) -> tuple[str, ...]:
     """What is held against an order of this buyer, which has no acknowledgment either."""
     asked = order("ack_unknown", cbid, "cs_1", vendor.part("verified").shipping_zip)
-    return vendor.stage.do(vendor.stage.opened.clear_order(vendor.principal, asked)).reasons
+    return vendor.stage.do(vendor.stage.opened.clearances.clear(vendor.principal, asked)).reasons
 
 
 @each_engine
@@ -242,7 +242,7 @@ def test_a_zip_is_no_oracle_for_where_somebody_lives(stage: Stage) -> None:
 
 
 def revoke(stage: Stage, cbid: str) -> None:
-    stage.do(stage.opened.operate_buyers.revoke(cbid, "case 7"))
+    stage.do(stage.opened.buyers.admin.revoke(cbid, "case 7"))
 
 
 @each_engine
@@ -259,7 +259,7 @@ def test_a_revoked_document_stays_revoked_under_a_new_session(stage: Stage) -> N
         for session in (once, again):
             outcome = asking.verify(session)
             assert (outcome.cbid, outcome.standing.status) == (cbid, S.REVOKED)
-    stage.do(stage.opened.operate_buyers.reinstate(cbid, "a mistake"))
+    stage.do(stage.opened.buyers.admin.reinstate(cbid, "a mistake"))
     assert vendor.standing(cbid) == before
     assert verified(other, again) == cbid
 
@@ -291,7 +291,7 @@ def test_revoking_and_reinstating_are_written_down_with_their_reason(stage: Stag
     """Who, when, why; what cannot be done is not written down."""
     vendor = stage.insider()
     cbid = verified(vendor, vendor.part("verified"))
-    operate = stage.opened.operate_buyers
+    operate = stage.opened.buyers.admin
     with pytest.raises(InvalidArgument):
         stage.do(operate.reinstate(cbid, "case 7"))
     for reason in ("", " \t"):
@@ -317,7 +317,7 @@ def test_somebody_who_was_never_verified_has_to_verify_after_being_reinstated(
     failed = vendor.verify(vendor.part("underage"))
     revoke(stage, failed.cbid)
     assert vendor.verify(vendor.part("underage")).standing.status is S.REVOKED
-    buyer = stage.do(stage.opened.operate_buyers.reinstate(failed.cbid, "a mistake"))
+    buyer = stage.do(stage.opened.buyers.admin.reinstate(failed.cbid, "a mistake"))
     assert buyer.status is S.REQUIRES_INPUT
     assert vendor.verify(vendor.part("underage")).standing.status is S.FAILED
 
@@ -388,7 +388,7 @@ def test_an_account_without_a_provider_is_told_by_the_deployments_floor(stage: S
     vendor = stage.insider()
     cbid = verified(vendor, vendor.part("verified"))
     bare = stage.insider(vendor.playing)
-    stage.do(stage.opened.manage_verification.remove(bare.account_id))
+    stage.do(stage.opened.buyers.settings.remove(bare.account_id))
     assert bare.standing(cbid) == vendor.standing(cbid)
 
 
@@ -402,8 +402,8 @@ def test_a_simulated_verification_counts_nowhere_else_and_in_no_other_mode(stage
         test_mode=True,
         subject_reference=None,
     )
-    cbid = stage.do(stage.opened.verify_buyer(tester, request)).cbid
-    ask = stage.opened.buyer_status
+    cbid = stage.do(stage.opened.buyers.verify(tester, request)).cbid
+    ask = stage.opened.buyers.status
     assert stage.do(ask(tester, cbid)).status is S.VERIFIED
     elsewhere = stage.do(ask(replace(other.principal, mode=Mode.TEST), cbid))
     assert (elsewhere.status, elsewhere.reasons) == (S.REQUIRES_INPUT, (R.SIMULATED_ELSEWHERE,))

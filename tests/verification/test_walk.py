@@ -134,7 +134,7 @@ def prepared(vendor: LiveVendor) -> Known:
         found["endpoint_id"].append(made["endpoint_id"])
         told = client.get("/v1/events", params={"limit": 100}).json()["data"]
         found["event_id"] += [event["id"] for event in told]
-    vendor.operator.act(lambda opened: opened.seal_log.settle())
+    vendor.operator.act(lambda opened: opened.log.seal.settle())
     logs = ["live/1", "test/1"]
     tiles = ["checkpoint", *(f"tile/entries/000.p/{n}" for n in range(1, 20))]
     return Known(
@@ -203,7 +203,7 @@ def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
     cbid = vendor.verified(vendor.part("verified"))
 
     async def shown(opened: bootstrap.Deployment) -> list[Any]:
-        return [one.content async for one in opened.operate_buyers.evidence(cbid, "a test")]
+        return [one.content async for one in opened.buyers.admin.evidence(cbid, "a test")]
 
     [content] = vendor.operator.act(shown)
     assert personal(json.dumps(content["read"]))

@@ -59,7 +59,7 @@ def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:
     vendor.verify(vendor.part("verified"))
     vendor.verify(vendor.part("verified", 1), "99999")
     undecided(vendor)
-    stage.opened.settle_sessions.watch.pending = stage.do(_waiting(stage))
+    stage.opened.buyers.poll.watch.pending = stage.do(_waiting(stage))
     seen = metrics(stage)
     for line in (
         'countersign_verifications_total{provider="stripe",reason="",status="verified"} 1.0',
@@ -72,7 +72,7 @@ def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:
 
 
 async def _waiting(stage: Stage) -> Any:  # noqa: ANN401 - see the metrics
-    return await stage.opened.settle_sessions._store.waiting()
+    return await stage.opened.buyers.poll._store.waiting()
 
 
 def test_missing_facts_are_logged_once_a_minute_for_each_account(stage: Stage) -> None:

@@ -57,12 +57,12 @@ def desk(
 
 def told(desk: Desk, who: Principal) -> list[Told]:
     """Read everything that an account was told, in order."""
-    desk.do(desk.deployment.seal_log.settle())
+    desk.do(desk.deployment.log.seal.settle())
     found: list[Told] = []
     after = None
     while True:
         page, _ = desk.do(
-            desk.deployment.read_events.many(who, type_=None, after=after, since=None, limit=100)
+            desk.deployment.events.many(who, type_=None, after=after, since=None, limit=100)
         )
         if not page:
             return found
@@ -75,7 +75,7 @@ def of_buyers(desk: Desk, who: Principal) -> list[Told]:
 
 
 def sweep(desk: Desk) -> int:
-    return desk.do(desk.deployment.expire_buyers.sweep())
+    return desk.do(desk.deployment.buyers.expire.sweep())
 
 
 def in_mode(who: Principal, mode: Mode) -> Principal:

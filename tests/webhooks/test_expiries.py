@@ -150,9 +150,9 @@ def test_two_servers_that_sweep_at_once_tell_of_each_expiry_once(desk: Desk) -> 
         deployment = desk.deployment
         async with open_deployment(deployment.settings, clock=desk.clock) as second:
             await asyncio.gather(
-                *(one.expire_buyers.sweep() for one in (deployment, second) for _ in range(3))
+                *(one.buyers.expire.sweep() for one in (deployment, second) for _ in range(3))
             )
-            await second.expire_buyers.sweep()
+            await second.buyers.expire.sweep()
 
     desk.do(scenario())
     expired = [data["cbid"] for type_, data in told(desk, who) if type_ == "buyer.expired"]

@@ -47,12 +47,12 @@ def list_(*, as_json: bool) -> None:
 
 @with_deployment
 async def _create(deployment: Deployment, name: str) -> Account:
-    return await deployment.accounts.create(name)
+    return await deployment.access.accounts.create(name)
 
 
 @with_deployment
 async def _list(deployment: Deployment) -> Sequence[Account]:
-    return await deployment.accounts.list()
+    return await deployment.access.accounts.list()
 
 
 def _view(account: Account) -> dict[str, str]:

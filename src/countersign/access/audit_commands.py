@@ -33,4 +33,4 @@ def audit(subject: str | None, *, as_json: bool) -> None:
 
 @with_deployment
 async def _audit(deployment: Deployment, subject: str | None) -> Sequence[AuditEntry]:
-    return await deployment.operate_buyers.audit_log(subject)
+    return await deployment.buyers.admin.audit_log(subject)

@@ -112,9 +112,9 @@ async def _create(
     scopes: frozenset[Scope] | None,
     lifetime: timedelta | None,
 ) -> NewKey:
-    owner = await deployment.accounts.get(account)
-    made = await deployment.keys.create(owner, mode, scopes, lifetime)
-    live = (await deployment.seal_log.current()).get(Mode.LIVE)
+    owner = await deployment.access.accounts.get(account)
+    made = await deployment.access.keys.create(owner, mode, scopes, lifetime)
+    live = (await deployment.log.seal.current()).get(Mode.LIVE)
     if mode is Mode.LIVE and live is not None:
         say_if_local(live.origin)
     return made
@@ -122,19 +122,19 @@ async def _create(
 
 @with_deployment
 async def _list(deployment: Deployment, account: str | None) -> tuple[datetime, Sequence[ApiKey]]:
-    owner = None if account is None else await deployment.accounts.get(account)
-    return deployment.keys.now(), await deployment.keys.list(owner)
+    owner = None if account is None else await deployment.access.accounts.get(account)
+    return deployment.access.keys.now(), await deployment.access.keys.list(owner)
 
 
 @with_deployment
 async def _rotate(deployment: Deployment, key_id: str, overlap: timedelta) -> NewKey:
-    return await deployment.keys.rotate(key_id, overlap)
+    return await deployment.access.keys.rotate(key_id, overlap)
 
 
 @with_deployment
 async def _revoke(deployment: Deployment, key_id: str) -> tuple[datetime, ApiKey]:
-    key = await deployment.keys.revoke(key_id)
-    return deployment.keys.now(), key
+    key = await deployment.access.keys.revoke(key_id)
+    return deployment.access.keys.now(), key
 
 
 def _show_new(new: NewKey, *, as_json: bool) -> None:

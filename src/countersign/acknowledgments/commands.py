@@ -120,15 +120,15 @@ async def _export(
     *,
     jsonl: bool,
 ) -> int:
-    owner = await deployment.accounts.get(account)
+    owner = await deployment.access.accounts.get(account)
     after, before = (None if time is None else rfc3339(time) for time in times)
-    await deployment.audit.note(
+    await deployment.access.audit.note(
         AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode.value, after=after, before=before
     )
     number = 0
     if not jsonl:
         target.write(csv_lines([COLUMNS]).encode())
-    async for row in deployment.export(owner, mode, *times):
+    async for row in deployment.acknowledgments.export(owner, mode, *times):
         line = json_text(row) + "\n" if jsonl else csv_lines([[*row.values()]])
         target.write(line.encode())
         number += 1
@@ -139,12 +139,12 @@ async def _export(
 
 @with_deployment
 async def _bundle(deployment: Deployment, ack_id: str, disclose: str | None) -> bytes:
-    await deployment.seal_log.settle()
-    found = await deployment.erase.find(ack_id)
+    await deployment.log.seal.settle()
+    found = await deployment.privacy.erase.find(ack_id)
     if found is None:
         msg = f"The acknowledgment {ack_id!r} does not exist."
         raise UnknownSubject(msg)
-    await deployment.audit.note(
+    await deployment.access.audit.note(
         AuditAction.BUNDLE_WRITTEN, ack_id, account_id=found.account_id, disclose=disclose
     )
     principal = Principal(
@@ -154,7 +154,9 @@ async def _bundle(deployment: Deployment, ack_id: str, disclose: str | None) -> 
         scopes=frozenset(),
         credential="operator",
     )
-    return await deployment.prove.bundle(principal, ack_id, disclose, _SEALING_SECONDS)
+    return await deployment.acknowledgments.prove.bundle(
+        principal, ack_id, disclose, _SEALING_SECONDS
+    )
 
 
 def _time(option: str, text: str | None) -> datetime | None:

@@ -27,13 +27,15 @@ async def get_proof(deployment: Deployment, call: Call) -> Reply:
     A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
     file changes only when a witness or a time-stamp authority signs a later checkpoint.
     """
-    proof = await deployment.prove.proof(call.principal, call.parameter, _wait(call))
+    proof = await deployment.acknowledgments.prove.proof(
+        call.principal, call.parameter, _wait(call)
+    )
     return _file(proof, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
 
 
 async def get_certificate(deployment: Deployment, call: Call) -> Reply:
     """A certificate that people can read, with the machine-readable evidence attached."""
-    pdf = await deployment.prove.certificate(
+    pdf = await deployment.acknowledgments.prove.certificate(
         call.principal, call.parameter, call.query.get("disclose"), _wait(call)
     )
     return _file(pdf, b"application/pdf", f"{call.parameter}.pdf")
@@ -47,7 +49,7 @@ async def get_bundle(deployment: Deployment, call: Call) -> Reply:
     are erased, when the operator changes the account's name or the witnesses, and with another
     release of the service.
     """
-    bundle = await deployment.prove.bundle(
+    bundle = await deployment.acknowledgments.prove.bundle(
         call.principal, call.parameter, call.query.get("disclose"), _wait(call)
     )
     return _file(bundle, b"application/zip", f"{call.parameter}.zip")
@@ -60,7 +62,9 @@ async def get_verify_page(deployment: Deployment, _call: Call) -> Reply:
     so the digests in its content security policy hold.
     """
     before, after, policy = _verify_page()
-    policies = {mode.value: b64encode(await deployment.policy.text(mode)).decode() for mode in Mode}
+    policies = {
+        mode.value: b64encode(await deployment.log.policy.text(mode)).decode() for mode in Mode
+    }
     return Reply(
         before + json.dumps(policies).encode() + after,
         (

@@ -30,10 +30,10 @@ from countersign.mode import Mode
 
 async def acknowledge(deployment: Deployment, call: Call) -> Reply:
     """Store the initials of a buyer for every line of the notice in force."""
-    by = await deployment.test_clocks.shown(call.principal)
-    notice = await deployment.registry.in_force(call.parameter, call.principal.mode, by)
+    by = await deployment.access.test_clocks.shown(call.principal)
+    notice = await deployment.notices.registry.in_force(call.parameter, call.principal.mode, by)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
-    receipt = await deployment.acknowledge(
+    receipt = await deployment.acknowledgments.acknowledge(
         call.principal,
         notice,
         Submission(
@@ -51,7 +51,7 @@ async def acknowledge(deployment: Deployment, call: Call) -> Reply:
 async def get_acknowledgment(deployment: Deployment, call: Call) -> Reply:
     """One acknowledgment of this account."""
     return Reply(
-        encode(_view(await deployment.find_acknowledgments.one(call.principal, call.parameter)))
+        encode(_view(await deployment.acknowledgments.find.one(call.principal, call.parameter)))
     )
 
 
@@ -75,10 +75,10 @@ async def list_acknowledgments(deployment: Deployment, call: Call) -> Reply:
         after=after,
         limit=read_limit(call),
     )
-    if search.notice_id not in {None, *await deployment.registry.notice_ids()}:
+    if search.notice_id not in {None, *await deployment.notices.registry.notice_ids()}:
         # Nothing can be found, and looking for it would walk through all that the account has.
         return Reply(encode(schemas.Page(data=[], next_cursor=None)))
-    found, cursor = await deployment.find_acknowledgments.many(call.principal, search)
+    found, cursor = await deployment.acknowledgments.find.many(call.principal, search)
     return Reply(encode(schemas.Page(data=[_view(item) for item in found], next_cursor=cursor)))
 
 

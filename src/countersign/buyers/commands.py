@@ -112,30 +112,30 @@ buyers.add_command(audit)
 
 @with_deployment
 async def _find(deployment: Deployment, cbid: str) -> tuple[Buyer, BuyerStatus]:
-    return await deployment.operate_buyers.show(cbid)
+    return await deployment.buyers.admin.show(cbid)
 
 
 @with_deployment
 async def _revoke(deployment: Deployment, cbid: str, reason: str) -> Buyer:
-    return await deployment.operate_buyers.revoke(cbid, reason)
+    return await deployment.buyers.admin.revoke(cbid, reason)
 
 
 @with_deployment
 async def _reinstate(deployment: Deployment, cbid: str, reason: str) -> Buyer:
-    return await deployment.operate_buyers.reinstate(cbid, reason)
+    return await deployment.buyers.admin.reinstate(cbid, reason)
 
 
 @with_deployment
 async def _accept_zip(
     deployment: Deployment, cbid: str, zip_: str, document: str, reason: str
 ) -> Buyer:
-    operate = deployment.operate_buyers
+    operate = deployment.buyers.admin
     return await operate.accept_zip(cbid, zip_, document=document, reason=reason)
 
 
 @with_deployment
 async def _evidence(deployment: Deployment, cbid: str, reason: str) -> Sequence[OpenedEvidence]:
-    return [one async for one in deployment.operate_buyers.evidence(cbid, reason)]
+    return [one async for one in deployment.buyers.admin.evidence(cbid, reason)]
 
 
 def _opened(one: OpenedEvidence) -> dict[str, Any]:

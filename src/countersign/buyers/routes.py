@@ -35,7 +35,7 @@ async def verify(deployment: Deployment, call: Call) -> Reply:
         # The schema's pattern lets a final line break through.
         msg = "Expected five digits or ZIP+4 - at `$.shipping_zip`."
         raise InvalidRequest(msg)
-    outcome = await deployment.verify_buyer(
+    outcome = await deployment.buyers.verify(
         call.principal,
         VerificationRequest(
             provider_identity_session_id=body.provider_identity_session_id,
@@ -50,7 +50,7 @@ async def verify(deployment: Deployment, call: Call) -> Reply:
 
 async def get_status(deployment: Deployment, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
-    standing = await deployment.buyer_status(call.principal, call.parameter)
+    standing = await deployment.buyers.status(call.principal, call.parameter)
     return Reply(
         encode(
             schemas.BuyerStatusAnswer(
@@ -72,7 +72,7 @@ async def provider_webhook(deployment: Deployment, call: Call) -> Reply:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         # RFC 9110 §5.3; no signature is one any more then.
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    settle = deployment.settle_sessions
+    settle = deployment.buyers.poll
     await settle.receiver(provider, account_id)
     assert call.read_body is not None  # noqa: S101 - the route table says so
     await settle.hint(provider, account_id, headers, await call.read_body())

@@ -207,7 +207,7 @@ async def _set(
     check: bool,
     yes: bool,
 ) -> tuple[VerificationSettings, Sequence[str]]:
-    manage = deployment.manage_verification
+    manage = deployment.buyers.settings
     hints = manage.review(chosen.provider, chosen.credentials)
     before, rules = await manage.changed(account, given)
     if before is not None:
@@ -241,12 +241,12 @@ def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes:
 
 @with_deployment
 async def _get(deployment: Deployment, account: str) -> VerificationSettings | None:
-    return await deployment.manage_verification.show(account)
+    return await deployment.buyers.settings.show(account)
 
 
 @with_deployment
 async def _remove(deployment: Deployment, account: str) -> bool:
-    return await deployment.manage_verification.remove(account)
+    return await deployment.buyers.settings.remove(account)
 
 
 @with_deployment

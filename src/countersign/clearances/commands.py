@@ -144,27 +144,27 @@ def show_(account: str, *, as_json: bool) -> None:
 
 @with_deployment
 async def _rotate(deployment: Deployment, mode: Mode, overlap: timedelta) -> ClearanceKey:
-    return await deployment.clearance_keys.rotate(mode, overlap)
+    return await deployment.clearances.keys.rotate(mode, overlap)
 
 
 @with_deployment
 async def _list(deployment: Deployment) -> list[ClearanceKey]:
-    return [key for mode in Mode for key in await deployment.clearance_keys.list(mode)]
+    return [key for mode in Mode for key in await deployment.clearances.keys.list(mode)]
 
 
 @with_deployment
 async def _withdraw(deployment: Deployment, kid: str) -> ClearanceKey:
-    return await deployment.clearance_keys.withdraw(kid)
+    return await deployment.clearances.keys.withdraw(kid)
 
 
 @with_deployment
 async def _set(deployment: Deployment, account: str, rules: ClearanceRules) -> str:
-    return await deployment.manage_clearances.set(account, rules)
+    return await deployment.clearances.settings.set(account, rules)
 
 
 @with_deployment
 async def _get(deployment: Deployment, account: str) -> tuple[str, ClearanceRules]:
-    return await deployment.manage_clearances.show(account)
+    return await deployment.clearances.settings.show(account)
 
 
 def _view(key: ClearanceKey) -> dict[str, Any]:

@@ -47,7 +47,7 @@ async def clear(deployment: Deployment, call: Call, *, input_required: bool = Fa
     _check_zip(body.shipping_zip, "$.shipping_zip")
     if address is not None:
         _check_zip(address.postal_code, "$.shipping_address.postal_code")
-    decided = await deployment.clear_order(
+    decided = await deployment.clearances.clear(
         call.principal,
         Order(
             ack_id=body.ack_id,
@@ -77,7 +77,9 @@ def is_granted(answer: bytes) -> bool:
 
 async def get_clearance(deployment: Deployment, call: Call) -> Reply:
     """One clearance of this account."""
-    return Reply(encode(_view(await deployment.fulfil_order.one(call.principal, call.parameter))))
+    return Reply(
+        encode(_view(await deployment.clearances.fulfil.one(call.principal, call.parameter)))
+    )
 
 
 async def list_clearances(deployment: Deployment, call: Call) -> Reply:
@@ -91,7 +93,7 @@ async def list_clearances(deployment: Deployment, call: Call) -> Reply:
         if len(query.get(name, "")) > OPAQUE_LENGTH_MAX:
             msg = f"The query parameter {name} can have at most {OPAQUE_LENGTH_MAX} characters."
             raise InvalidRequest(msg)
-    found, cursor = await deployment.fulfil_order.many(
+    found, cursor = await deployment.clearances.fulfil.many(
         call.principal,
         ClearanceSearch(
             ack_id=query.get("ack_id"),
@@ -117,7 +119,7 @@ async def fulfil(deployment: Deployment, call: Call) -> Reply:
     if all(value is None for value in values.values()):
         msg = f"At least one of these query parameters is required: {', '.join(values)}."
         raise InvalidRequest(msg)
-    receipt = await deployment.fulfil_order.report(
+    receipt = await deployment.clearances.fulfil.report(
         call.principal, call.parameter, Fulfilment(**values), call.remembering(_render_receipt)
     )
     return Reply(_render_receipt(receipt))
@@ -134,7 +136,7 @@ async def get_keys(deployment: Deployment, call: Call) -> Reply:
     except ValueError:
         msg = "The query parameter mode must be `live` or `test`."
         raise InvalidRequest(msg) from None
-    return Reply(encode(await deployment.clearance_keys.published(modes)), _JWK_SET)
+    return Reply(encode(await deployment.clearances.keys.published(modes)), _JWK_SET)
 
 
 def _check_zip(text: str, path: str) -> None:

@@ -87,7 +87,7 @@ async def _conduct(
     hold: timedelta,
     linger: timedelta,
 ) -> tuple[Account, Report]:
-    found = await deployment.accounts.get(account)
+    found = await deployment.access.accounts.get(account)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -28,7 +28,7 @@ async def list_events(deployment: Deployment, call: Call) -> Reply:
     if type_ is not None and type_ not in frozenset(EventType):
         msg = f"The query parameter type must be one of: {', '.join(EventType)}."
         raise InvalidRequest(msg)
-    found, cursor = await deployment.read_events.many(
+    found, cursor = await deployment.events.many(
         call.principal,
         type_=None if type_ is None else EventType(type_),
         after=call.query.get("after"),
@@ -41,7 +41,7 @@ async def list_events(deployment: Deployment, call: Call) -> Reply:
 async def get_event(deployment: Deployment, call: Call) -> Reply:
     """One event of this account."""
     principal = call.principal
-    found = await deployment.read_events.one(principal.account_id, principal.mode, call.parameter)
+    found = await deployment.events.one(principal.account_id, principal.mode, call.parameter)
     return Reply(encode(event_body(found)))
 
 

@@ -158,7 +158,7 @@ class _Met:
 
 async def _is_verified(deployment: Deployment, call: Call, cbid: str) -> bool:
     try:
-        standing = await deployment.buyer_status(call.principal, cbid)
+        standing = await deployment.buyers.status(call.principal, cbid)
     except NotFound:
         return False
     return standing.status is BuyerStatus.VERIFIED

@@ -200,15 +200,15 @@ async def log_states(deployment: Deployment) -> Sequence[LogState]:
     Seals what waits, and finds out on the way whether that is possible.
     """
     with suppress(InternalError):  # the database is damaged: the states tell that
-        await deployment.seal_log.settle()
-    return await deployment.seal_log.states()
+        await deployment.log.seal.settle()
+    return await deployment.log.seal.states()
 
 
 @with_deployment
 async def _check(deployment: Deployment) -> tuple[int, list[Finding]]:
     findings: list[Finding] = []
     checked: dict[int, int] = {}
-    async for told in deployment.check_log():
+    async for told in deployment.log.check():
         if isinstance(told, Progress):
             if told.checked // 10_000 > checked.get(told.log.id, 0) // 10_000:
                 say(f"{told.log.origin}: {told.checked} of {told.log.size}")
@@ -220,13 +220,13 @@ async def _check(deployment: Deployment) -> tuple[int, list[Finding]]:
 
 @with_deployment
 async def _policy(deployment: Deployment, mode: Mode) -> bytes:
-    return await deployment.policy.text(mode)
+    return await deployment.log.policy.text(mode)
 
 
 @with_deployment
 async def _rotate(deployment: Deployment, overlap: timedelta) -> LogKey:
-    key = await deployment.begin_log.rotate(Mode.LIVE, overlap)
-    await deployment.audit.note(AuditAction.LOG_KEY_ROTATED, _LOG, new_key=key.vkey)
+    key = await deployment.log.begin.rotate(Mode.LIVE, overlap)
+    await deployment.access.audit.note(AuditAction.LOG_KEY_ROTATED, _LOG, new_key=key.vkey)
     return key
 
 
@@ -235,8 +235,10 @@ async def _new_epoch(
     deployment: Deployment, mode: Mode, reason: str, host: str | None, note: bytes | None
 ) -> NewEpoch:
     published = None if note is None else await _published(deployment, mode, note)
-    begun = await deployment.begin_log.epoch(mode, reason, host, published)
-    await deployment.audit.note(AuditAction.LOG_EPOCH_BEGUN, _LOG, log=begun.origin, reason=reason)
+    begun = await deployment.log.begin.epoch(mode, reason, host, published)
+    await deployment.access.audit.note(
+        AuditAction.LOG_EPOCH_BEGUN, _LOG, log=begun.origin, reason=reason
+    )
     return begun
 
 
@@ -251,16 +253,16 @@ async def _accept(
     deployment: Deployment, mode: Mode, note: bytes, reason: str, *, overrule: bool
 ) -> None:
     published = await _published(deployment, mode, note)
-    await deployment.recover_log.accept(mode, published, reason, overrule=overrule)
-    await deployment.audit.note(
+    await deployment.log.recover.accept(mode, published, reason, overrule=overrule)
+    await deployment.access.audit.note(
         AuditAction.LOG_RECOVERED, _LOG, mode=mode.value, reason=reason, overruled=overrule
     )
 
 
 @with_deployment
 async def _adopt(deployment: Deployment, mode: Mode, reason: str) -> Checkpoint:
-    adopted = await deployment.recover_log.adopt(mode, reason)
-    await deployment.audit.note(
+    adopted = await deployment.log.recover.adopt(mode, reason)
+    await deployment.access.audit.note(
         AuditAction.LOG_RECOVERED, _LOG, mode=mode.value, reason=reason, adopted=adopted.size
     )
     return adopted
@@ -268,7 +270,7 @@ async def _adopt(deployment: Deployment, mode: Mode, reason: str) -> Checkpoint:
 
 async def _published(deployment: Deployment, mode: Mode, note: bytes) -> PublishedHead:
     try:
-        checked = (await deployment.policy.without_quorum(mode)).check_signature(note)
+        checked = (await deployment.log.policy.without_quorum(mode)).check_signature(note)
     except EvidenceError as error:
         msg = f"This is not a checkpoint of this deployment: {error}."
         raise InvalidArgument(msg) from error

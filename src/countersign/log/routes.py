@@ -25,7 +25,7 @@ _OPEN: Final[Header] = (b"access-control-allow-origin", b"*")
 
 async def get_keys(deployment: Deployment, _call: Call) -> Reply:
     """The verifier keys of every log, one a line (c2sp.org/signed-note)."""
-    keys = await deployment.policy.keys()
+    keys = await deployment.log.policy.keys()
     return Reply("".join(f"{key.vkey}\n" for key in keys).encode(), (_TEXT, _CHANGES, _OPEN))
 
 
@@ -40,18 +40,18 @@ async def get_policy(deployment: Deployment, call: Call) -> Reply:
     except ValueError:
         msg = "The query parameter mode must be `live` or `test`."
         raise InvalidRequest(msg) from None
-    return Reply(await deployment.policy.text(mode), (_TEXT, _CHANGES, _OPEN))
+    return Reply(await deployment.log.policy.text(mode), (_TEXT, _CHANGES, _OPEN))
 
 
 async def get_resource(deployment: Deployment, call: Call) -> Reply:
     """A checkpoint, a tile or a bundle of entries, by the path below `/v1/log/`."""
     found = _LOG.match(call.parameter)
-    log = found and await deployment.seal_log.log(Mode(found[1]), int(found[2]))
+    log = found and await deployment.log.seal.log(Mode(found[1]), int(found[2]))
     if not found or log is None:
         raise NotFound
     if found[3] == "checkpoint":
-        quorum = deployment.policy.quorum(log.mode)
-        newest = await deployment.seal_log.newest(log, quorum)
+        quorum = deployment.log.policy.quorum(log.mode)
+        newest = await deployment.log.seal.newest(log, quorum)
         return tagged(call, newest, etag_of(newest), _TEXT, _CHANGES, _OPEN)
     return await _tile(deployment, log, found[3].removeprefix("tile/"))
 
@@ -61,13 +61,13 @@ async def _tile(deployment: Deployment, log: Log, path: str) -> Reply:
         level, index, width = parse_tile_path(path)
     except EvidenceError:
         raise NotFound from None
-    size = await deployment.seal_log.tiles_up_to(log)
+    size = await deployment.log.seal.tiles_up_to(log)
     # How many nodes the level has in the tree of that size.
     nodes = size if level == "entries" else size >> (HEIGHT * level)
     start = index * WIDTH
     if start + width > nodes:
         raise NotFound
-    store = deployment.log_store
+    store = deployment.log.store
     if level == "entries":
         digests = await store.digests(log.id, start, start + width)
         body = entry_bundle([log_entry(log.origin, digest) for digest in digests])

@@ -205,7 +205,7 @@ def reinstate(notice_id: str, version: str, by: str, against: str, *, as_json: b
 @with_deployment
 async def _list(deployment: Deployment) -> Sequence[_Listed]:
     found = []
-    registry = deployment.registry
+    registry = deployment.notices.registry
     for notice_id in await registry.notice_ids():
         versions = await registry.versions(notice_id)
         test, live = (
@@ -231,9 +231,9 @@ def _find(notice_id: str, version: str | None) -> _Listed:
 
 @with_deployment
 async def _publish(deployment: Deployment, data: bytes, source: str) -> Publication:
-    made = await deployment.publish_notices.publish(data, source)
+    made = await deployment.notices.publish.publish(data, source)
     if made.new:
-        await deployment.audit.note(
+        await deployment.access.audit.note(
             AuditAction.NOTICE_PUBLISHED, made.content.id, version=made.content.version
         )
     return made
@@ -243,21 +243,21 @@ async def _publish(deployment: Deployment, data: bytes, source: str) -> Publicat
 async def _review(
     deployment: Deployment, notice_id: str, version: str, by: str, against: str
 ) -> NoticeEvent:
-    return await deployment.publish_notices.review(notice_id, version, by, against)
+    return await deployment.notices.publish.review(notice_id, version, by, against)
 
 
 @with_deployment
 async def _withdraw(
     deployment: Deployment, notice_id: str, version: str, reason: str, *, enjoined: bool
 ) -> NoticeEvent:
-    return await deployment.publish_notices.withdraw(notice_id, version, reason, enjoined=enjoined)
+    return await deployment.notices.publish.withdraw(notice_id, version, reason, enjoined=enjoined)
 
 
 @with_deployment
 async def _reinstate(
     deployment: Deployment, notice_id: str, version: str, by: str, against: str
 ) -> NoticeEvent:
-    return await deployment.publish_notices.reinstate(notice_id, version, by, against)
+    return await deployment.notices.publish.reinstate(notice_id, version, by, against)
 
 
 def _report(event: NoticeEvent, *, as_json: bool) -> None:

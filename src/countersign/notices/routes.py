@@ -25,10 +25,13 @@ async def get_notice(deployment: Deployment, call: Call) -> Reply:
     version = call.query.get("version") if call.query_string else None
     mode = call.principal.mode
     if version is None:
-        by = await deployment.test_clocks.shown(call.principal)
-        notice, caching = await deployment.registry.in_force(call.parameter, mode, by), _FRESH
+        by = await deployment.access.test_clocks.shown(call.principal)
+        notice, caching = (
+            await deployment.notices.registry.in_force(call.parameter, mode, by),
+            _FRESH,
+        )
     else:
-        notice = await deployment.registry.version_for(call.parameter, version, mode)
+        notice = await deployment.notices.registry.version_for(call.parameter, version, mode)
         caching = _IMMUTABLE
     body, etag = _render(notice)
     return tagged(call, body, etag, JSON, caching)
@@ -36,9 +39,9 @@ async def get_notice(deployment: Deployment, call: Call) -> Reply:
 
 async def list_notices(deployment: Deployment, call: Call) -> Reply:
     """The notices of the registry, by id."""
-    registry, mode = deployment.registry, call.principal.mode
+    registry, mode = deployment.notices.registry, call.principal.mode
     ids = await registry.notice_ids()
-    by = await deployment.test_clocks.shown(call.principal)
+    by = await deployment.access.test_clocks.shown(call.principal)
     rows = []
     for notice_id in ids:
         versions = await registry.versions(notice_id)
@@ -62,8 +65,11 @@ async def list_notices(deployment: Deployment, call: Call) -> Reply:
 async def list_versions(deployment: Deployment, call: Call) -> Reply:
     """The published versions of a notice, newest first."""
     limit, after = read_limit(call), call.query.get("after")
-    versions = list(await deployment.registry.versions(call.parameter))
-    now = await deployment.test_clocks.shown(call.principal) or deployment.registry.now()
+    versions = list(await deployment.notices.registry.versions(call.parameter))
+    now = (
+        await deployment.access.test_clocks.shown(call.principal)
+        or deployment.notices.registry.now()
+    )
     rows = [
         _version(version, status_of(version, versions, call.principal.mode, now))
         for version in reversed(versions)

@@ -26,8 +26,8 @@ async def readiness(deployment: Deployment, _call: Call) -> Reply:
     """Whether the process can do its work: read and write, within two seconds."""
     try:
         async with asyncio.timeout(_READY_DEADLINE_SECONDS):
-            await deployment.registry.notice_ids()
-            keeps_heads = await deployment.readiness()
+            await deployment.notices.registry.notice_ids()
+            keeps_heads = await deployment.operations.readiness()
     except StorageUnavailable:
         raise
     except (CountersignError, TimeoutError):
@@ -35,7 +35,7 @@ async def readiness(deployment: Deployment, _call: Call) -> Reply:
     # Whatever keeps sealing waiting, acknowledgments are accepted: that is reported, and is no
     # reason to take the server out of service.
     sealing = "ok" if keeps_heads else "head_unavailable"
-    if deployment.seal_log.suspended:
+    if deployment.log.seal.suspended:
         sealing = "suspended"
     checks = {"database": "ok", "sealing": sealing}
     return Reply(encode(schemas.Readiness(status="ready", checks=checks)))

@@ -192,50 +192,50 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
 async def _plan(
     deployment: Deployment, subject: str, *, with_acknowledgments: bool
 ) -> tuple[Plan, datetime]:
-    plan = await deployment.erase.plan(subject, with_acknowledgments=with_acknowledgments)
+    plan = await deployment.privacy.erase.plan(subject, with_acknowledgments=with_acknowledgments)
     return plan, from_ns(deployment.clock.time_ns())
 
 
 @with_deployment
 async def _erase(deployment: Deployment, plan: Plan, reason: ErasureReason) -> bool:
-    await deployment.erase(plan, reason)
-    return await deployment.housekeeping.forget()
+    await deployment.privacy.erase(plan, reason)
+    return await deployment.operations.housekeeping.forget()
 
 
 @with_deployment
 async def _due(deployment: Deployment) -> list[Due]:
-    return [due async for due in deployment.erase.due()]
+    return [due async for due in deployment.privacy.erase.due()]
 
 
 @with_deployment
 async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> tuple[list[str], bool]:
     erased = []
     for number, due in enumerate(found, 1):
-        plan = await deployment.erase.plan(due.record_id)
+        plan = await deployment.privacy.erase.plan(due.record_id)
         try:
-            await deployment.erase(plan, ErasureReason.RETENTION)
+            await deployment.privacy.erase(plan, ErasureReason.RETENTION)
         except OnHold as error:  # placed while this was running
             say(f"{due.record_id}: {error.message}")
         else:
             erased.append(due.record_id)
         if number % _PROGRESS_EVERY == 0:
             say(f"{number} of {len(found)}")
-    return erased, await deployment.housekeeping.forget()
+    return erased, await deployment.operations.housekeeping.forget()
 
 
 @with_deployment
 async def _place(deployment: Deployment, subject: str, reason: str) -> Hold:
-    return await deployment.erase.hold(subject, reason)
+    return await deployment.privacy.erase.hold(subject, reason)
 
 
 @with_deployment
 async def _release(deployment: Deployment, hold_id: str) -> None:
-    await deployment.erase.release(hold_id)
+    await deployment.privacy.erase.release(hold_id)
 
 
 @with_deployment
 async def _holds(deployment: Deployment) -> Sequence[Hold]:
-    return await deployment.erase.holds()
+    return await deployment.privacy.erase.holds()
 
 
 def _view(hold: Hold) -> dict[str, Any]:

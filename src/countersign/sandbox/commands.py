@@ -167,7 +167,7 @@ def clear_fault(account: str, *, as_json: bool) -> None:
 
 @with_deployment
 async def _read(deployment: Deployment, account: str) -> ClockView:
-    return await deployment.manage_test_clock.show((await _account(deployment, account)).id)
+    return await deployment.sandbox.clock.show((await _account(deployment, account)).id)
 
 
 @with_deployment
@@ -175,12 +175,12 @@ async def _advance(
     deployment: Deployment, account: str, by: timedelta | None, to: datetime | None
 ) -> ClockView:
     account_id = (await _account(deployment, account)).id
-    return await deployment.manage_test_clock.advance(account_id, by=by, to=to)
+    return await deployment.sandbox.clock.advance(account_id, by=by, to=to)
 
 
 @with_deployment
 async def _reset(deployment: Deployment, account: str) -> ClockView:
-    return await deployment.manage_test_clock.reset((await _account(deployment, account)).id)
+    return await deployment.sandbox.clock.reset((await _account(deployment, account)).id)
 
 
 @with_deployment
@@ -192,7 +192,7 @@ async def _move(
     reasons: tuple[Reason, ...],
 ) -> Standing:
     account_id = (await _account(deployment, account)).id
-    return await deployment.move_buyer(account_id, cbid, status, reasons)
+    return await deployment.sandbox.move_buyer(account_id, cbid, status, reasons)
 
 
 @with_deployment
@@ -200,26 +200,26 @@ async def _trigger(
     deployment: Deployment, account: str, type_: EventType, object_id: str | None
 ) -> EventView:
     account_id = (await _account(deployment, account)).id
-    return await deployment.trigger_event(account_id, type_, object_id)
+    return await deployment.sandbox.trigger_event(account_id, type_, object_id)
 
 
 @with_deployment
 async def _planned(deployment: Deployment, account: str) -> FaultPlan | None:
-    return await deployment.sandbox_faults.planned((await _account(deployment, account)).id)
+    return await deployment.buyers.faults.planned((await _account(deployment, account)).id)
 
 
 @with_deployment
 async def _plan(deployment: Deployment, account: str, plan: FaultPlan) -> None:
-    await deployment.sandbox_faults.plan((await _account(deployment, account)).id, plan)
+    await deployment.buyers.faults.plan((await _account(deployment, account)).id, plan)
 
 
 @with_deployment
 async def _clear(deployment: Deployment, account: str) -> None:
-    await deployment.sandbox_faults.clear((await _account(deployment, account)).id)
+    await deployment.buyers.faults.clear((await _account(deployment, account)).id)
 
 
 async def _account(deployment: Deployment, account: str) -> Account:
-    return await deployment.accounts.get(account)
+    return await deployment.access.accounts.get(account)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -25,14 +25,14 @@ _SECOND = timedelta(seconds=1)
 
 async def get_clock(deployment: Deployment, call: Call) -> Reply:
     """The test clock of this account."""
-    return Reply(_clock(await deployment.manage_test_clock.show(_sandbox(call))))
+    return Reply(_clock(await deployment.sandbox.clock.show(_sandbox(call))))
 
 
 async def advance_clock(deployment: Deployment, call: Call) -> Reply:
     """Advance the test clock. Every server uses it once the response is sent."""
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.ClockAdvance)
-    view = await deployment.manage_test_clock.advance(
+    view = await deployment.sandbox.clock.advance(
         account_id,
         by=None if body.seconds is None else timedelta(seconds=body.seconds),
         to=None if body.to is None else _utc(body.to),
@@ -43,7 +43,7 @@ async def advance_clock(deployment: Deployment, call: Call) -> Reply:
 
 async def reset_clock(deployment: Deployment, call: Call) -> Reply:
     """Reset the test clock to real time. Existing objects keep their times."""
-    return Reply(_clock(await deployment.manage_test_clock.reset(_sandbox(call))))
+    return Reply(_clock(await deployment.sandbox.clock.reset(_sandbox(call))))
 
 
 async def move_buyer(deployment: Deployment, call: Call) -> Reply:
@@ -62,7 +62,7 @@ async def move_buyer(deployment: Deployment, call: Call) -> Reply:
             )
         )
 
-    standing = await deployment.move_buyer(
+    standing = await deployment.sandbox.move_buyer(
         account_id, body.cbid, body.status, tuple(body.reasons or ()), call.remembering(render)
     )
     return Reply(render(standing))
@@ -72,7 +72,7 @@ async def trigger_event(deployment: Deployment, call: Call) -> Reply:
     """Write an event without a cause. It is listed and delivered with `triggered: true`."""
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.EventTrigger)
-    view = await deployment.trigger_event(
+    view = await deployment.sandbox.trigger_event(
         account_id, body.type, body.object_id, call.remembering(_event)
     )
     return Reply(_event(view))
@@ -80,7 +80,7 @@ async def trigger_event(deployment: Deployment, call: Call) -> Reply:
 
 async def get_fault(deployment: Deployment, call: Call) -> Reply:
     """The fault that the next verification in the sandbox gets."""
-    return Reply(_fault(await deployment.sandbox_faults.planned(_sandbox(call))))
+    return Reply(_fault(await deployment.buyers.faults.planned(_sandbox(call))))
 
 
 async def plan_fault(deployment: Deployment, call: Call) -> Reply:
@@ -91,13 +91,13 @@ async def plan_fault(deployment: Deployment, call: Call) -> Reply:
         fault=body.fault, calls=body.calls, delay=timedelta(seconds=body.delay_seconds or 0)
     )
     return Reply(
-        _fault(await deployment.sandbox_faults.plan(account_id, plan, call.remembering(_fault)))
+        _fault(await deployment.buyers.faults.plan(account_id, plan, call.remembering(_fault)))
     )
 
 
 async def clear_fault(deployment: Deployment, call: Call) -> Reply:
     """Remove the planned fault."""
-    await deployment.sandbox_faults.clear(_sandbox(call))
+    await deployment.buyers.faults.clear(_sandbox(call))
     return Reply(_fault(None))
 
 

@@ -81,9 +81,9 @@ class App:
         self._logged: dict[str, tuple[float, int]] = {}
         self.metrics = Metrics(
             deployment.database.batches,
-            deployment.seal_log,
-            deployment.deliver_webhooks,
-            deployment.settle_sessions.watch,
+            deployment.log.seal,
+            deployment.webhooks.deliver,
+            deployment.buyers.poll.watch,
             deployment.clock,
         )
 
@@ -125,7 +125,7 @@ class App:
         """Pass the gates; `extra` gets the headers that also a refusal carries."""
         if route.scope is None:
             return await self._public(route, call, incoming)
-        principal = call.principal_ = await self._deployment.authenticate(_bearer(call))
+        principal = call.principal_ = await self._deployment.access.authenticate(_bearer(call))
         run = await self._deployment.watch_vendors.run_of(principal)
         if run is None:
             return await self._admit(route, call, incoming, extra)
@@ -167,7 +167,7 @@ class App:
             return await route.handler(self._deployment, call)
 
     async def _once(self, route: Route, call: Call, key: str) -> Reply:
-        idempotency = self._deployment.idempotency
+        idempotency = self._deployment.access.idempotency
         slot = idempotency.slot(call.principal, call.method, call.path, key, call.body)
         with idempotency.running(slot):
             kept = await idempotency.kept(slot)

@@ -126,15 +126,15 @@ def _serve(settings: Settings, *, demo: bool) -> None:
 
 async def _greet(deployment: Deployment) -> None:
     """Make the demo account and its first test key, and show a line to try."""
-    _refuse_production((await deployment.seal_log.current())[Mode.LIVE].origin)
+    _refuse_production((await deployment.log.seal.current())[Mode.LIVE].origin)
     try:
-        account = await deployment.accounts.get(_DEMO_ACCOUNT)
+        account = await deployment.access.accounts.get(_DEMO_ACCOUNT)
     except UnknownAccount:
-        account = await deployment.accounts.create(_DEMO_ACCOUNT)
-    now = deployment.keys.now()
+        account = await deployment.access.accounts.create(_DEMO_ACCOUNT)
+    now = deployment.access.keys.now()
     known = [
         key
-        for key in await deployment.keys.list(account)
+        for key in await deployment.access.keys.list(account)
         if key.mode is Mode.TEST and key.kind is KeyKind.SECRET and key.works_at(now)
     ]
     base = deployment.settings.public_url
@@ -144,7 +144,7 @@ async def _greet(deployment: Deployment) -> None:
         say("For another one:  .venv/bin/countersign keys create --account demo --mode test")
         say(f"Guides and API:  {base}/docs")
         return
-    token = (await deployment.keys.create(account, Mode.TEST)).token
+    token = (await deployment.access.keys.create(account, Mode.TEST)).token
     header = shlex.quote(f"Authorization: Bearer {token}")
     say("A test key, shown only once:")
     say(f"\n  {token}\n")

@@ -90,12 +90,12 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     loops = {
-        "housekeeping": deployment.housekeeping.run,
-        "sealing": deployment.seal_log.run,
-        "settling": deployment.settle_sessions.run,
-        "anchoring": deployment.anchor_log.run,
-        "expiry": deployment.expire_buyers.run,
-        "webhooks": deployment.deliver_webhooks.run,
+        "housekeeping": deployment.operations.housekeeping.run,
+        "sealing": deployment.log.seal.run,
+        "settling": deployment.buyers.poll.run,
+        "anchoring": deployment.log.anchor.run,
+        "expiry": deployment.buyers.expire.run,
+        "webhooks": deployment.webhooks.deliver.run,
     }
     beside = [
         asyncio.create_task(restarted(name, run, app.metrics.loops_ended))
@@ -112,7 +112,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         await asyncio.wait(beside)
         # What was acknowledged last is sealed before the process ends, where that is possible.
         with suppress(CountersignError):
-            await deployment.seal_log.settle()
+            await deployment.log.seal.settle()
 
 
 class _Server(Server):

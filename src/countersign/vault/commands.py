@@ -72,23 +72,25 @@ def rotate(*, yes: bool, as_json: bool) -> None:
 
 @with_deployment
 async def _status(deployment: Deployment) -> tuple[str, Mapping[str, int], bool]:
-    counts = {id_.hex(): number for id_, number in (await deployment.data_keys.counts()).items()}
-    ring = deployment.encryption
-    remain = await deployment.housekeeping.copies_remain()
+    counts = {
+        id_.hex(): number for id_, number in (await deployment.vault.data_keys.counts()).items()
+    }
+    ring = deployment.vault.encryption
+    remain = await deployment.operations.housekeeping.copies_remain()
     return ring.current_id.hex(), {id_.hex(): 0 for id_ in ring.ids} | counts, remain
 
 
 @with_deployment
 async def _rewrap(deployment: Deployment) -> int:
-    await deployment.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
-    return await deployment.rotate_key.rewrap(_progress)
+    await deployment.access.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
+    return await deployment.vault.rotate_key.rewrap(_progress)
 
 
 @with_deployment
 async def _rotate(deployment: Deployment) -> Rotated:
     # Before: a rotation that stops halfway has changed the file, too.
-    await deployment.audit.note(AuditAction.VAULT_ROTATED, _VAULT)
-    return await deployment.rotate_key(_progress)
+    await deployment.access.audit.note(AuditAction.VAULT_ROTATED, _VAULT)
+    return await deployment.vault.rotate_key(_progress)
 
 
 def _progress(total: int) -> None:

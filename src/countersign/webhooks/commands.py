@@ -236,22 +236,22 @@ def _wanted(types: tuple[str, ...]) -> frozenset[EventType] | None:
 async def _list(
     deployment: Deployment, account: str, mode: Mode | None
 ) -> Sequence[WebhookEndpoint]:
-    owner = await deployment.accounts.get(account)
-    return await deployment.webhook_endpoints.list(owner.id, mode)
+    owner = await deployment.access.accounts.get(account)
+    return await deployment.webhooks.endpoints.list(owner.id, mode)
 
 
 @with_deployment
 async def _get(deployment: Deployment, endpoint_id: str) -> WebhookEndpoint:
-    return await deployment.webhook_endpoints.by_id(endpoint_id)
+    return await deployment.webhooks.endpoints.by_id(endpoint_id)
 
 
 @with_deployment
 async def _add(
     deployment: Deployment, account: str, mode: Mode, changes: EndpointChanges
 ) -> EndpointView:
-    owner = await deployment.accounts.get(account)
-    made = await deployment.webhook_endpoints.create(owner.id, mode, changes)
-    await deployment.audit.note(
+    owner = await deployment.access.accounts.get(account)
+    made = await deployment.webhooks.endpoints.create(owner.id, mode, changes)
+    await deployment.access.audit.note(
         AuditAction.WEBHOOK_ENDPOINT_CREATED, made.endpoint.id, account_id=owner.id, mode=mode.value
     )
     return made
@@ -261,29 +261,31 @@ async def _add(
 async def _change(
     deployment: Deployment, endpoint_id: str, changes: EndpointChanges
 ) -> EndpointView:
-    service = deployment.webhook_endpoints
+    service = deployment.webhooks.endpoints
     changed = await service.change(await service.by_id(endpoint_id), changes)
     # Which members, and not the URL itself: it may hold a secret of the vendor's.
     given = [one.name for one in fields(changes) if getattr(changes, one.name) != one.default]
-    await deployment.audit.note(AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint_id, changed=given)
+    await deployment.access.audit.note(
+        AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint_id, changed=given
+    )
     return changed
 
 
 @with_deployment
 async def _delete(deployment: Deployment, endpoint_id: str) -> None:
-    service = deployment.webhook_endpoints
+    service = deployment.webhooks.endpoints
     endpoint = await service.by_id(endpoint_id)
     await service.delete(endpoint)
-    await deployment.audit.note(
+    await deployment.access.audit.note(
         AuditAction.WEBHOOK_ENDPOINT_DELETED, endpoint_id, account_id=endpoint.account_id
     )
 
 
 @with_deployment
 async def _rotate(deployment: Deployment, endpoint_id: str, overlap: timedelta) -> EndpointView:
-    service = deployment.webhook_endpoints
+    service = deployment.webhooks.endpoints
     rotated = await service.rotate(await service.by_id(endpoint_id), overlap)
-    await deployment.audit.note(AuditAction.WEBHOOK_SECRET_ROTATED, endpoint_id)
+    await deployment.access.audit.note(AuditAction.WEBHOOK_SECRET_ROTATED, endpoint_id)
     return rotated
 
 
@@ -291,7 +293,7 @@ async def _rotate(deployment: Deployment, endpoint_id: str, overlap: timedelta) 
 async def _deliveries(
     deployment: Deployment, endpoint_id: str, status: DeliveryStatus | None, limit: int
 ) -> Sequence[tuple[EventView, Delivery]]:
-    service = deployment.webhook_endpoints
+    service = deployment.webhooks.endpoints
     endpoint = await service.by_id(endpoint_id)
     found, _ = await service.deliveries(endpoint, status=status, before=None, limit=limit)
     return found
@@ -299,20 +301,20 @@ async def _deliveries(
 
 @with_deployment
 async def _resend(deployment: Deployment, endpoint_id: str, event_id: str) -> EventView:
-    service = deployment.webhook_endpoints
+    service = deployment.webhooks.endpoints
     return await service.resend(await service.by_id(endpoint_id), event_id)
 
 
 @with_deployment
 async def _recover(deployment: Deployment, endpoint_id: str, since: datetime) -> EndpointView:
-    service = deployment.webhook_endpoints
+    service = deployment.webhooks.endpoints
     return await service.recover(await service.by_id(endpoint_id), since)
 
 
 @with_deployment
 async def _send_example(deployment: Deployment, endpoint_id: str, type_: EventType) -> Attempt:
-    endpoint = await deployment.webhook_endpoints.by_id(endpoint_id)
+    endpoint = await deployment.webhooks.endpoints.by_id(endpoint_id)
     try:
-        return await deployment.deliver_webhooks.send_example(endpoint, type_)
+        return await deployment.webhooks.deliver.send_example(endpoint, type_)
     finally:
-        await deployment.deliver_webhooks.close()
+        await deployment.webhooks.deliver.close()

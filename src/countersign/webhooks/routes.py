@@ -31,7 +31,7 @@ async def create(deployment: Deployment, call: Call) -> Reply:
     """Create an endpoint that gets events from now on. Its secret is returned only once."""
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
     types = None if body.event_types is None else frozenset(body.event_types)
-    view = await deployment.webhook_endpoints.create(
+    view = await deployment.webhooks.endpoints.create(
         call.principal.account_id,
         call.principal.mode,
         EndpointChanges(url=body.url, description=body.description, event_types=types),
@@ -46,7 +46,7 @@ async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
     if after is not None and not is_id(WEBHOOK_ENDPOINT, after):
         msg = "The query parameter after must be the id of a webhook endpoint."
         raise InvalidRequest(msg)
-    found = await deployment.webhook_endpoints.list(principal.account_id, principal.mode)
+    found = await deployment.webhooks.endpoints.list(principal.account_id, principal.mode)
     rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (after or "")]
     return Reply(encode(page_of(rest, read_limit(call), lambda e: e.endpoint_id)))
 
@@ -66,7 +66,7 @@ async def change(deployment: Deployment, call: Call) -> Reply:
     if body.event_types is not None and body.every_event_type:
         msg = "Send either event_types or every_event_type, not both - at `$.every_event_type`."
         raise InvalidRequest(msg)
-    view = await deployment.webhook_endpoints.change(
+    view = await deployment.webhooks.endpoints.change(
         await _named(deployment, call),
         EndpointChanges(
             url=body.url,
@@ -83,7 +83,7 @@ async def change(deployment: Deployment, call: Call) -> Reply:
 async def delete(deployment: Deployment, call: Call) -> Reply:
     """Delete a webhook endpoint and its secrets. It gets no more events."""
     endpoint = await _named(deployment, call)
-    await deployment.webhook_endpoints.delete(endpoint)
+    await deployment.webhooks.endpoints.delete(endpoint)
     return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
 
 
@@ -91,7 +91,7 @@ async def rotate_secret(deployment: Deployment, call: Call) -> Reply:
     """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
     body = parse_body(call.body, schemas.SecretRotation)
     seconds = body.overlap_seconds
-    view = await deployment.webhook_endpoints.rotate(
+    view = await deployment.webhooks.endpoints.rotate(
         await _named(deployment, call),
         OVERLAP if seconds is None else timedelta(seconds=seconds),
         call.remembering(_render),
@@ -107,7 +107,7 @@ async def recover(deployment: Deployment, call: Call) -> Reply:
     except ValueError:
         msg = "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
         raise InvalidRequest(msg) from None
-    view = await deployment.webhook_endpoints.recover(
+    view = await deployment.webhooks.endpoints.recover(
         await _named(deployment, call), since, call.remembering(_render)
     )
     return Reply(_render(view))
@@ -117,7 +117,7 @@ async def resend(deployment: Deployment, call: Call) -> Reply:
     """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
     body = parse_body(call.body, schemas.Resending)
     endpoint = await _named(deployment, call)
-    view = await deployment.webhook_endpoints.resend(
+    view = await deployment.webhooks.endpoints.resend(
         endpoint, body.event_id, call.remembering(_render_event)
     )
     return Reply(_render_event(view))
@@ -127,10 +127,10 @@ async def send_example(deployment: Deployment, call: Call) -> Reply:
     """Send a signed example immediately, and return the result. The example is sent only once."""
     body = parse_body(call.body, schemas.ExampleRequest)
     endpoint = await _named(deployment, call)
-    attempt = await deployment.deliver_webhooks.send_example(endpoint, body.type)
+    attempt = await deployment.webhooks.deliver.send_example(endpoint, body.type)
     answer = encode(_attempt(attempt))
     if call.entry is not None:
-        await deployment.webhook_endpoints.keep(call.entry(answer))
+        await deployment.webhooks.endpoints.keep(call.entry(answer))
     return Reply(answer)
 
 
@@ -140,7 +140,7 @@ async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
     if status is not None and status not in frozenset(DeliveryStatus):
         msg = f"The query parameter status must be one of: {', '.join(DeliveryStatus)}."
         raise InvalidRequest(msg)
-    found, cursor = await deployment.webhook_endpoints.deliveries(
+    found, cursor = await deployment.webhooks.endpoints.deliveries(
         await _named(deployment, call),
         status=None if status is None else DeliveryStatus(status),
         before=call.query.get("after"),
@@ -151,7 +151,7 @@ async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
 
 async def _named(deployment: Deployment, call: Call) -> WebhookEndpoint:
     principal = call.principal
-    return await deployment.webhook_endpoints.get(
+    return await deployment.webhooks.endpoints.get(
         principal.account_id, principal.mode, call.parameter
     )
 

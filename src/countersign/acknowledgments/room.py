@@ -1,0 +1,22 @@
+"""The room of acknowledgments: what its acts work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from countersign.acknowledgments.acknowledge import Acknowledge
+from countersign.acknowledgments.export import ExportAcknowledgments
+from countersign.acknowledgments.find import FindAcknowledgments
+from countersign.acknowledgments.proof import ProveAcknowledgment
+from countersign.notices.room import Notices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledgments:
+    """Acknowledgments, read back and proved."""
+
+    notices: Notices
+    acknowledge: Acknowledge
+    find: FindAcknowledgments
+    prove: ProveAcknowledgment
+    export: ExportAcknowledgments

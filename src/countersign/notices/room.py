@@ -1,0 +1,20 @@
+"""The room of notices: what its acts work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from countersign.log.room import LogRoom
+from countersign.notices.publish import PublishNotices
+from countersign.notices.registry import Registry
+from countersign.notices.sql import Notices as NoticeRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notices:
+    """Notice versions, their lifecycle, and which is in force."""
+
+    log: LogRoom
+    rows: NoticeRows
+    registry: Registry
+    publish: PublishNotices
