@@ -1,6 +1,9 @@
 """The command group."""
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import click
 
@@ -10,12 +13,14 @@ from countersign.access.audit_commands import audit
 from countersign.access.key_commands import keys
 from countersign.acknowledgments.commands import acknowledgments
 from countersign.acknowledgments.verify_command import verify
+from countersign.bootstrap import open_deployment
 from countersign.buyers.commands import buyers
 from countersign.clearances.commands import clearances
 from countersign.cli.arguments import explain
 from countersign.cli.conformance import conformance
 from countersign.cli.simulate import simulate_provider
 from countersign.cli.support import log_to_standard_error
+from countersign.config import load_settings
 from countersign.log.commands import log
 from countersign.notices.commands import notices
 from countersign.operations.backup_commands import backup, restore
@@ -26,10 +31,13 @@ from countersign.server.commands import dev, init, serve
 from countersign.vault.commands import vault
 from countersign.webhooks.commands import webhooks
 
+R = TypeVar("R")
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="countersign")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Countersign: buyer verification and notice acknowledgment.
 
     Settings come from COUNTERSIGN_* variables or the TOML file that COUNTERSIGN_CONFIG names.
@@ -38,6 +46,13 @@ def main() -> None:
     # Only this user may read databases, secrets and locks.
     os.umask(0o077)
     log_to_standard_error()
+    context.obj = _open_room
+
+
+@asynccontextmanager
+async def _open_room(kind: type[R]) -> AsyncIterator[R]:
+    async with open_deployment(load_settings()) as deployment:
+        yield deployment.room(kind)
 
 
 for part in (

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import click
 
-from countersign.bootstrap import Deployment
 from countersign.clearances.key import ClearanceKey
 from countersign.clearances.model import ClearanceRules
+from countersign.clearances.room import ClearancesRoom
 from countersign.cli.support import (
     Duration,
     command,
@@ -17,7 +17,7 @@ from countersign.cli.support import (
     field_lines,
     say,
     show,
-    with_deployment,
+    with_room,
 )
 from countersign.instant import rfc3339
 from countersign.mode import Mode
@@ -142,29 +142,29 @@ def show_(account: str, *, as_json: bool) -> None:
     _show(account_id, rules, as_json=as_json)
 
 
-@with_deployment
-async def _rotate(deployment: Deployment, mode: Mode, overlap: timedelta) -> ClearanceKey:
-    return await deployment.clearances.keys.rotate(mode, overlap)
+@with_room(ClearancesRoom)
+async def _rotate(room: ClearancesRoom, mode: Mode, overlap: timedelta) -> ClearanceKey:
+    return await room.keys.rotate(mode, overlap)
 
 
-@with_deployment
-async def _list(deployment: Deployment) -> list[ClearanceKey]:
-    return [key for mode in Mode for key in await deployment.clearances.keys.list(mode)]
+@with_room(ClearancesRoom)
+async def _list(room: ClearancesRoom) -> list[ClearanceKey]:
+    return [key for mode in Mode for key in await room.keys.list(mode)]
 
 
-@with_deployment
-async def _withdraw(deployment: Deployment, kid: str) -> ClearanceKey:
-    return await deployment.clearances.keys.withdraw(kid)
+@with_room(ClearancesRoom)
+async def _withdraw(room: ClearancesRoom, kid: str) -> ClearanceKey:
+    return await room.keys.withdraw(kid)
 
 
-@with_deployment
-async def _set(deployment: Deployment, account: str, rules: ClearanceRules) -> str:
-    return await deployment.clearances.settings.set(account, rules)
+@with_room(ClearancesRoom)
+async def _set(room: ClearancesRoom, account: str, rules: ClearanceRules) -> str:
+    return await room.settings.set(account, rules)
 
 
-@with_deployment
-async def _get(deployment: Deployment, account: str) -> tuple[str, ClearanceRules]:
-    return await deployment.clearances.settings.show(account)
+@with_room(ClearancesRoom)
+async def _get(room: ClearancesRoom, account: str) -> tuple[str, ClearanceRules]:
+    return await room.settings.show(account)
 
 
 def _view(key: ClearanceKey) -> dict[str, Any]:

@@ -7,9 +7,10 @@ import json
 import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 import click
 import structlog
@@ -23,6 +24,9 @@ from countersign.host import is_loopback, is_wildcard
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+
+RoomOpener: TypeAlias = Callable[[type[Any]], AbstractAsyncContextManager[Any]]
 
 console: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 """Messages go to standard error; standard output is for programs."""
@@ -66,6 +70,29 @@ def with_deployment(
         return asyncio.run(opened())
 
     return run
+
+
+def with_room(
+    kind: type[T],
+) -> Callable[[Callable[Concatenate[T, P], Awaitable[R]]], Callable[P, R]]:
+    """Runs a coroutine function with one room of the deployment that the settings name.
+
+    The root command opens it: commands of a noun know nothing above their room.
+    """
+
+    def decorate(work: Callable[Concatenate[T, P], Awaitable[R]]) -> Callable[P, R]:
+        @wraps(work)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            async def opened() -> R:
+                open_room: RoomOpener = click.get_current_context().find_root().obj
+                async with open_room(kind) as room:
+                    return await work(room, *args, **kwargs)
+
+            return asyncio.run(opened())
+
+        return run
+
+    return decorate
 
 
 def fail(error: CountersignError, *, as_json: bool) -> None:
