@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from countersign import notices as shipped_notices
-from countersign.access.audit_sql import AuditLog
 from countersign.access.room import Access, open_access
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.access.test_clocks import ManageTestClock
 from countersign.acknowledgments.acknowledge import Acknowledge
 from countersign.acknowledgments.certificate import Certificates
 from countersign.acknowledgments.export import ExportAcknowledgments
@@ -28,23 +26,8 @@ from countersign.acknowledgments.find import FindAcknowledgments
 from countersign.acknowledgments.proof import ProveAcknowledgment
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.sql import Acknowledgments as AcknowledgmentRows
-from countersign.buyers.admin import OperateBuyers
-from countersign.buyers.admin_sql import OperatedBuyers
-from countersign.buyers.evaluate_session import JudgeSession
-from countersign.buyers.expire import ExpireBuyers
-from countersign.buyers.expiry_sql import Expiries
-from countersign.buyers.poll_sessions import SettleSessions
-from countersign.buyers.room import Buyers
+from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
-from countersign.buyers.sandbox_faults import SandboxFaults
-from countersign.buyers.sandbox_provider import Sandbox
-from countersign.buyers.sessions_sql import PendingSessions
-from countersign.buyers.settings import ManageVerification
-from countersign.buyers.settings_sql import SettingsOfAccounts
-from countersign.buyers.sql import Buyers as BuyerRows
-from countersign.buyers.verifications_sql import LiveVerifications
-from countersign.buyers.verify import BuyerStatusQuery, VerifyBuyer
-from countersign.buyers.watch_verifications import WatchVerifications
 from countersign.clearances.clear import ClearOrder
 from countersign.clearances.fulfil import FulfilOrder
 from countersign.clearances.fulfilments_sql import Fulfilments
@@ -106,9 +89,7 @@ from countersign.privacy.finish_restore import FinishRestore
 from countersign.privacy.restored_sql import RestoredRecords
 from countersign.privacy.room import Privacy
 from countersign.privacy.sql import Erasures
-from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom
-from countersign.sandbox.sql import SandboxRows
 from countersign.services.conformance import RunConformance
 from countersign.services.conformance_watch import WatchVendors
 from countersign.services.conformance_webhooks import ProbeWebhooks
@@ -280,10 +261,7 @@ async def open_deployment(
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(url))
         stack.push_async_callback(certificates.close)
-        sandbox_rows = SandboxRows(database, Journal(None))
-        access = open_access(
-            database, secret, sandbox_rows, operator=_operator(), clock=clock, entropy=entropy
-        )
+        access = open_access(database, secret, operator=_operator(), clock=clock, entropy=entropy)
         audit, accounts, test_clocks = access.audit, access.accounts, access.test_clocks
         own_file = key_file(settings.key_encryption_key)
         vault_room = open_vault(access, encryption, own_file, clock, entropy)
@@ -291,7 +269,6 @@ async def open_deployment(
         heads = HeadFiles(settings.log_head_dir)
         sequencer = Sequencer(clock, heads)
         journal = Journal(sequencer if is_embedded(url) else None)
-        sandbox_rows = SandboxRows(database, journal)
         log = LogRecords(database, journal, sequencer)
         recorder = Recorder(vault, clock, entropy)
         log_keys = LogKeys(log, sequencer, vault, clock, entropy)
@@ -337,8 +314,9 @@ async def open_deployment(
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
         )
-        buyers = _open_buyers(settings, log_room, floor, sandbox_rows)
-        stack.push_async_callback(buyers.settings.close)
+        factory = IdentityProviders(secret.document_fingerprint, clock, _reach(settings))
+        buyers = open_buyers(log_room, factory, floor, settings.public_url)
+        stack.push_async_callback(buyers.providers.close)
         clearance_keys = ClearanceKeys(
             store=ClearanceKeyRows(database),
             vault=vault,
@@ -471,22 +449,7 @@ async def open_deployment(
                     entropy=entropy,
                 ),
             ),
-            sandbox=SandboxRoom(
-                access=access,
-                buyers=buyers,
-                clock=ManageTestClock(sandbox_rows, test_clocks, clock),
-                move_buyer=MoveBuyer(
-                    store=sandbox_rows,
-                    clocks=test_clocks,
-                    recorder=recorder,
-                    secret=secret,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                trigger_event=TriggerEvent(
-                    store=sandbox_rows, events=events, clock=clock, entropy=entropy
-                ),
-            ),
+            sandbox=SandboxRoom(buyers=buyers, events=events),
             watch_vendors=watch_vendors,
             run_conformance=RunConformance(
                 conformance_runs,
@@ -512,72 +475,6 @@ async def open_deployment(
                 readiness=Readiness(housekeeping_store.Housekeeping(database), heads, clock),
             ),
         )
-
-
-def _open_buyers(
-    settings: Settings, log: LogRoom, floor: VerificationRules, sandbox_rows: SandboxRows
-) -> Buyers:
-    access, vault, recorder = log.access, log.vault.vault, log.recorder
-    database, secret, clock, entropy = access.database, access.secret, access.clock, access.entropy
-    manage = ManageVerification(
-        store=SettingsOfAccounts(database),
-        accounts=access.accounts,
-        factory=IdentityProviders(secret.document_fingerprint, clock, _reach(settings)),
-        vault=vault,
-        floor=floor,
-        audit=access.audit,
-        clock=clock,
-        entropy=entropy,
-    )
-    judge = JudgeSession(
-        store=LiveVerifications(database, log.journal),
-        recorder=recorder,
-        vault=vault,
-        secret=secret,
-        watch=WatchVerifications(clock),
-        clock=clock,
-        entropy=entropy,
-    )
-    rows = BuyerRows(database, log.journal)
-    faults = SandboxFaults(sandbox_rows, access.test_clocks, clock)
-    return Buyers(
-        log=log,
-        verify=VerifyBuyer(
-            store=rows,
-            manage=manage,
-            judge=judge,
-            sandbox=Sandbox(),
-            recorder=recorder,
-            secret=secret,
-            clocks=access.test_clocks,
-            faults=faults,
-            clock=clock,
-            entropy=entropy,
-        ),
-        status=BuyerStatusQuery(rows, floor, access.test_clocks, clock),
-        settings=manage,
-        poll=SettleSessions(
-            store=PendingSessions(database),
-            manage=manage,
-            judge=judge,
-            vault=vault,
-            secret=secret,
-            clock=clock,
-        ),
-        admin=OperateBuyers(
-            store=OperatedBuyers(database),
-            audit_store=AuditLog(database),
-            vault=vault,
-            manage=manage,
-            judge=judge,
-            audit=access.audit,
-            secret=secret,
-            clocks=access.test_clocks,
-            clock=clock,
-        ),
-        expire=ExpireBuyers(Expiries(database), access.test_clocks, clock),
-        faults=faults,
-    )
 
 
 def _operator() -> str:

@@ -16,12 +16,15 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from countersign.acknowledgments.origin import Network
-from countersign.buyers.rules import AGE_MAX, AGE_MIN, VALIDITY_DAYS_MAX
 from countersign.errors import InvalidConfiguration
 from countersign.host import is_loopback, is_wildcard
 
 PREFIX: Final = "COUNTERSIGN_"
 FILE_VARIABLE: Final = "COUNTERSIGN_CONFIG"
+AGE_MIN: Final = 18
+AGE_MAX: Final = 99
+VALIDITY_DAYS_MAX: Final = 365
+"""The longest that a verification can count. No statute was found to set it; a choice."""
 _PORT_MAX: Final = 65535
 _EVIDENCE_DAYS_MAX: Final = 3650
 _PROVIDER_CONCURRENCY_MAX: Final = 512

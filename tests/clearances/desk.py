@@ -19,12 +19,14 @@ from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.acknowledge import Submission
 from countersign.acknowledgments.origin import Origin
-from countersign.buyers.evaluate_session import proved_zip_index
-from countersign.buyers.facts import Facts
+from countersign.buyers import admin
+from countersign.buyers import settings as verification_settings
+from countersign.buyers import verify as verifying
 from countersign.buyers.model import Buyer, BuyerStatus, Proof
-from countersign.buyers.rules import VerificationRules
+from countersign.buyers.rules import Facts, VerificationRules
 from countersign.buyers.sql import write_buyer
 from countersign.buyers.verify import VerificationRequest
+from countersign.buyers.write_evaluation import proved_zip_index
 from countersign.clearances.fulfilment import Fulfilment, FulfilmentReceipt
 from countersign.clearances.model import Clearance, ClearanceRules, Order
 from countersign.config import load_settings
@@ -126,7 +128,7 @@ class Desk:
             test_mode=True,
             subject_reference=None,
         )
-        return self.do(self.deployment.buyers.verify(who, request)).cbid
+        return self.do(verifying.verify(self.deployment.buyers, who, request)).cbid
 
     def live_buyer(
         self, who: Principal, *zips: str, age: int = 18, lasts: timedelta = timedelta(days=365)
@@ -179,16 +181,20 @@ class Desk:
 
     def verification_rules(self, who: Principal, **rules: Any) -> None:  # noqa: ANN401 - fields of the rules
         """Set how an account verifies live buyers; no provider is ever asked here."""
-        manage = self.deployment.buyers.settings
         credentials = b'{"api_key": "rk_live_00000000000000000000"}'
         made = VerificationRules(**rules)
-        self.do(manage.set(who.account_id, "stripe", credentials, made, base_url=None))
+        room = self.deployment.buyers
+        self.do(
+            verification_settings.configure(
+                room, who.account_id, "stripe", credentials, made, base_url=None
+            )
+        )
 
     def revoke(self, cbid: str) -> None:
-        self.do(self.deployment.buyers.admin.revoke(cbid, "a test"))
+        self.do(admin.revoke(self.deployment.buyers, cbid, "a test"))
 
     def reinstate(self, cbid: str) -> None:
-        self.do(self.deployment.buyers.admin.reinstate(cbid, "a test"))
+        self.do(admin.reinstate(self.deployment.buyers, cbid, "a test"))
 
     def erase(self, subject: str, *, with_acknowledgments: bool = False) -> tuple[str, ...]:
         erase = self.deployment.privacy.erase

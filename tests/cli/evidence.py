@@ -9,6 +9,7 @@ from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.acknowledgments.acknowledge import Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import open_deployment
+from countersign.buyers import verify as verifying
 from countersign.buyers.verify import VerificationRequest
 from countersign.config import load_settings
 from countersign.mode import Mode
@@ -46,7 +47,7 @@ def make_sandbox_buyer(bench: Bench, account_id: str) -> str:
             subject_reference=None,
         )
         async with open_deployment(load_settings(bench.environment)) as deployment:
-            return (await deployment.buyers.verify(_principal(account_id), request)).cbid
+            return (await verifying.verify(deployment.buyers, _principal(account_id), request)).cbid
 
     return asyncio.run(make())
 

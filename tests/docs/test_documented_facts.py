@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.buyers.sandbox_provider import SCRIPT
+from countersign.buyers.sandbox import SCRIPT
 from countersign.errors import CountersignError, Refusal
 from countersign.http.errors import STATUS
 from countersign.reason import Reason

@@ -10,8 +10,6 @@ from countersign.access.accounts_sql import Accounts, Keys
 from countersign.access.idempotency_sql import IdempotencyKeys
 from countersign.acknowledgments.sql import Acknowledgments
 from countersign.buyers.model import ZIPS_PER_DAY
-from countersign.buyers.sql import Buyers
-from countersign.buyers.verification import Known
 from countersign.db.database import Database
 from countersign.errors import AccountExists, IdempotencyInProgress, InternalError, RateLimited
 from countersign.mode import Mode
@@ -35,10 +33,7 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
 def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> None:
     owner = items.account()
     accounts, keys = Accounts(database), Keys(database)
-    acknowledgments, buyers = (
-        Acknowledgments(database, items.JOURNAL),
-        Buyers(database, items.JOURNAL),
-    )
+    acknowledgments = Acknowledgments(database, items.JOURNAL)
     run(accounts.add(owner))
     twice = items.acknowledgment(owner)
     slot = items.idempotency_entry(owner)
@@ -61,7 +56,7 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
                     items.acknowledgment(owner, keep=slot), list
                 ),  # its slot is taken
                 keys.add(good_key, b"digest"),
-                buyers.verify(items.verification(owner, "cbid_test_1")),
+                items.verify(database, items.verification(owner, "cbid_test_1")),
                 acknowledgments.add(good[2], list),
             ],
         )
@@ -83,9 +78,7 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
     assert len(stored) == 5
     assert run(accounts.get(good_account.id)) == good_account
     assert run(keys.get(good_key.id)) == good_key
-    assert run(buyers.get(owner.id, Mode.TEST, "cbid_test_1")) == Known(
-        buyer=outcomes[8], rules=None
-    )
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1")) == (outcomes[8], None)
 
 
 def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
@@ -118,10 +111,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
 ) -> None:
     owner = items.account()
     run(Accounts(database).add(owner))
-    acknowledgments, buyers = (
-        Acknowledgments(database, items.JOURNAL),
-        Buyers(database, items.JOURNAL),
-    )
+    acknowledgments = Acknowledgments(database, items.JOURNAL)
     entry = items.idempotency_entry(owner)
     first = items.acknowledgment(owner, keep=entry)
     outcomes = run(
@@ -130,7 +120,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
             [
                 acknowledgments.add(first, list),
                 acknowledgments.add(items.acknowledgment(owner, keep=entry), list),
-                buyers.verify(items.verification(owner, "cbid_test_1", keep=entry)),
+                items.verify(database, items.verification(owner, "cbid_test_1", keep=entry)),
             ],
         )
     )
@@ -141,22 +131,22 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
     ]
     found = run(acknowledgments.find(items.everything(owner)))
     assert [acknowledgment.ack_id for acknowledgment in found] == [first.receipt.ack_id]
-    assert run(buyers.get(owner.id, Mode.TEST, "cbid_test_1")) is None
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1")) is None
     assert run(IdempotencyKeys(database).get(owner.id, Mode.TEST, entry.slot)) == entry
 
 
 def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) -> None:
     owner = items.account()
     run(Accounts(database).add(owner))
-    buyers = Buyers(database, items.JOURNAL)
     outcomes = run(
         in_one_batch(
             database,
             [
-                buyers.verify(
+                items.verify(
+                    database,
                     items.verification(
                         owner, f"cbid_test_{n}", subject_index=b"subject", zip_index=b"zip %d" % n
-                    )
+                    ),
                 )
                 for n in range(ZIPS_PER_DAY + 2)
             ],
@@ -164,7 +154,7 @@ def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) ->
     )
     refused = [isinstance(outcome, RateLimited) for outcome in outcomes]
     assert refused == [False] * ZIPS_PER_DAY + [True] * 2
-    assert run(buyers.get(owner.id, Mode.TEST, f"cbid_test_{ZIPS_PER_DAY}")) is None
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, f"cbid_test_{ZIPS_PER_DAY}")) is None
 
 
 def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
@@ -197,7 +187,7 @@ def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
 
 def test_reads_that_share_a_query_get_their_own_answers(database: Database, run: Run) -> None:
     owner, stranger = items.account(), items.account()
-    keys, buyers, slots = Keys(database), Buyers(database, items.JOURNAL), IdempotencyKeys(database)
+    keys, slots = Keys(database), IdempotencyKeys(database)
     entry = items.idempotency_entry(owner)
     made = [(items.api_key(owner), items.some_bytes()) for _ in range(10)]
 
@@ -205,23 +195,23 @@ def test_reads_that_share_a_query_get_their_own_answers(database: Database, run:
         for account in (owner, stranger):
             await Accounts(database).add(account)
         await asyncio.gather(*(keys.add(key, digest) for key, digest in made))
-        one = await buyers.verify(items.verification(owner, "cbid_test_1"))
-        two = await buyers.verify(items.verification(owner, "cbid_test_2", keep=entry))
+        one = await items.verify(database, items.verification(owner, "cbid_test_1"))
+        two = await items.verify(database, items.verification(owner, "cbid_test_2", keep=entry))
         answers = await asyncio.gather(
             *(keys.by_digest(digest) for _, digest in made),
             *(keys.by_digest(digest) for _, digest in made),
             keys.by_digest(b"unknown"),
-            buyers.get(owner.id, Mode.TEST, "cbid_test_2"),
-            buyers.get(owner.id, Mode.TEST, "cbid_test_1"),
-            buyers.get(owner.id, Mode.TEST, "cbid_test_3"),
+            items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_2"),
+            items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1"),
+            items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_3"),
             slots.get(owner.id, Mode.TEST, entry.slot),
             slots.get(stranger.id, Mode.TEST, entry.slot),
         )
         expected = [*(key for key, _ in made), *(key for key, _ in made), None]
         assert answers == [
             *expected,
-            Known(buyer=two, rules=None),
-            Known(buyer=one, rules=None),
+            (two, None),
+            (one, None),
             None,
             entry,
             None,

@@ -13,8 +13,6 @@ from sqlalchemy import URL, Connection, Engine, event, func, select, text
 from countersign.access.accounts_sql import Accounts
 from countersign.acknowledgments.sql import Acknowledgments
 from countersign.bootstrap import initialise, open_deployment
-from countersign.buyers.sql import Buyers
-from countersign.buyers.verification import Known
 from countersign.config import load_settings
 from countersign.db import schema
 from countersign.db.database import Database
@@ -245,9 +243,7 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
                         items.acknowledgment(owner, keep=entry), list
                     ),
                     Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner), list),
-                    Buyers(database, items.JOURNAL).verify(
-                        items.verification(owner, f"cbid_test_{n}")
-                    ),
+                    items.verify(database, items.verification(owner, f"cbid_test_{n}")),
                 ]
                 for number, act in enumerate(asyncio.as_completed(acts), 1):
                     await act
@@ -284,10 +280,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
             for _ in range(3):
                 await asyncio.sleep(0.01)
                 assert await Accounts(database).list() == []
-                assert (
-                    await Buyers(database, items.JOURNAL).get(account.id, Mode.TEST, "cbid_test_1")
-                    is None
-                )
+                assert await items.buyer_of(database, account.id, Mode.TEST, "cbid_test_1") is None
             assert not waiting.done()
         await waiting
         assert await Accounts(database).list() == [account]
@@ -338,18 +331,19 @@ def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> No
             for n in range(10):
                 results = await asyncio.gather(
                     *(
-                        Buyers(database, items.JOURNAL).verify(
+                        items.verify(
+                            database,
                             items.verification(
                                 owner, f"cbid_test_{n}", at=items.NOON + m * items.SECOND
-                            )
+                            ),
                         )
                         for database in (one, two)
                         for m in range(3)
                     )
                 )
                 assert len({buyer.verified_at for buyer in results}) == 1
-                found = await Buyers(one, items.JOURNAL).get(owner.id, Mode.TEST, f"cbid_test_{n}")
-                assert found == Known(buyer=results[0], rules=None)
+                found = await items.buyer_of(one, owner.id, Mode.TEST, f"cbid_test_{n}")
+                assert found == (results[0], None)
 
     run(write())
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.facts import Facts
 from countersign.buyers.model import (
     PROOFS_MAX,
     VALIDITY,
@@ -25,7 +24,7 @@ from countersign.buyers.model import (
     standing,
     status_at,
 )
-from countersign.buyers.rules import PROOFS, DocumentExpiry, VerificationRules
+from countersign.buyers.rules import PROOFS, DocumentExpiry, Facts, VerificationRules
 from countersign.identity.model import Source, Tri
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode

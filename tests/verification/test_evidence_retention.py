@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from countersign import bootstrap
+from countersign.buyers import admin
 from countersign.buyers.model import BuyerStatus
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
@@ -125,7 +126,7 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
     erase(tidy, due(tidy))
     assert evidence_left(tidy) == set()
     assert vendor.standing(cbid).status is BuyerStatus.EXPIRED
-    shown = tidy.do(tidy.opened.buyers.admin.show(cbid))[0]
+    shown = tidy.do(admin.show(tidy.opened.buyers, cbid))[0]
     assert shown.verified_at is not None
     # The session is still known as this buyer's.
     again = vendor.verify(session)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from countersign.buyers.evaluate_session import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
+from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.privacy.model import ErasureReason
 from countersign.reason import Reason
 from countersign.simulators.protocol import Reply

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from countersign.buyers import admin
 from countersign.buyers.model import BuyerStatus
 from countersign.errors import ProviderSessionNotBound
 from countersign.reason import Reason
@@ -135,7 +136,7 @@ def test_a_revocation_holds_for_the_person_that_a_session_turns_out_to_be_about(
     with undecided(vendor, again):
         waiting = vendor.verify(again)
     assert waiting.standing.status is S.PENDING
-    stage.do(stage.opened.buyers.admin.revoke(waiting.cbid, "case 7"))
+    stage.do(admin.revoke(stage.opened.buyers, waiting.cbid, "case 7"))
     known = verified(vendor, once)
     # A failed attempt shows nobody to be anybody.
     assert vendor.verify(again, "99950").standing.status is S.REVOKED

@@ -11,6 +11,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
+from countersign.buyers import admin
+from countersign.buyers import settings as verification_settings
+from countersign.buyers import verify as verifying
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import DocumentExpiry
 from countersign.buyers.verify import VerificationRequest
@@ -242,7 +245,7 @@ def test_a_zip_is_no_oracle_for_where_somebody_lives(stage: Stage) -> None:
 
 
 def revoke(stage: Stage, cbid: str) -> None:
-    stage.do(stage.opened.buyers.admin.revoke(cbid, "case 7"))
+    stage.do(admin.revoke(stage.opened.buyers, cbid, "case 7"))
 
 
 @each_engine
@@ -259,7 +262,7 @@ def test_a_revoked_document_stays_revoked_under_a_new_session(stage: Stage) -> N
         for session in (once, again):
             outcome = asking.verify(session)
             assert (outcome.cbid, outcome.standing.status) == (cbid, S.REVOKED)
-    stage.do(stage.opened.buyers.admin.reinstate(cbid, "a mistake"))
+    stage.do(admin.reinstate(stage.opened.buyers, cbid, "a mistake"))
     assert vendor.standing(cbid) == before
     assert verified(other, again) == cbid
 
@@ -291,18 +294,18 @@ def test_revoking_and_reinstating_are_written_down_with_their_reason(stage: Stag
     """Who, when, why; what cannot be done is not written down."""
     vendor = stage.insider()
     cbid = verified(vendor, vendor.part("verified"))
-    operate = stage.opened.buyers.admin
+    room = stage.opened.buyers
     with pytest.raises(InvalidArgument):
-        stage.do(operate.reinstate(cbid, "case 7"))
+        stage.do(admin.reinstate(room, cbid, "case 7"))
     for reason in ("", " \t"):
         with pytest.raises(InvalidArgument):
-            stage.do(operate.revoke(cbid, reason))
+            stage.do(admin.revoke(room, cbid, reason))
     with pytest.raises(UnknownSubject):
-        stage.do(operate.revoke(f"{BUYER}_{'0' * 26}", "case 7"))
-    stage.do(operate.revoke(cbid, "case 7"))
+        stage.do(admin.revoke(room, f"{BUYER}_{'0' * 26}", "case 7"))
+    stage.do(admin.revoke(room, cbid, "case 7"))
     stage.clock.now += DAY
-    stage.do(operate.reinstate(cbid, "case 7 closed"))
-    entries = stage.do(operate.audit_log(cbid))
+    stage.do(admin.reinstate(room, cbid, "case 7 closed"))
+    entries = stage.do(admin.audit_log(room, cbid))
     assert [(e.action, e.details["reason"]) for e in entries] == [
         ("buyer_revoked", "case 7"),
         ("buyer_reinstated", "case 7 closed"),
@@ -317,7 +320,7 @@ def test_somebody_who_was_never_verified_has_to_verify_after_being_reinstated(
     failed = vendor.verify(vendor.part("underage"))
     revoke(stage, failed.cbid)
     assert vendor.verify(vendor.part("underage")).standing.status is S.REVOKED
-    buyer = stage.do(stage.opened.buyers.admin.reinstate(failed.cbid, "a mistake"))
+    buyer = stage.do(admin.reinstate(stage.opened.buyers, failed.cbid, "a mistake"))
     assert buyer.status is S.REQUIRES_INPUT
     assert vendor.verify(vendor.part("underage")).standing.status is S.FAILED
 
@@ -388,7 +391,7 @@ def test_an_account_without_a_provider_is_told_by_the_deployments_floor(stage: S
     vendor = stage.insider()
     cbid = verified(vendor, vendor.part("verified"))
     bare = stage.insider(vendor.playing)
-    stage.do(stage.opened.buyers.settings.remove(bare.account_id))
+    stage.do(verification_settings.remove(stage.opened.buyers, bare.account_id))
     assert bare.standing(cbid) == vendor.standing(cbid)
 
 
@@ -402,10 +405,12 @@ def test_a_simulated_verification_counts_nowhere_else_and_in_no_other_mode(stage
         test_mode=True,
         subject_reference=None,
     )
-    cbid = stage.do(stage.opened.buyers.verify(tester, request)).cbid
-    ask = stage.opened.buyers.status
-    assert stage.do(ask(tester, cbid)).status is S.VERIFIED
-    elsewhere = stage.do(ask(replace(other.principal, mode=Mode.TEST), cbid))
+    cbid = stage.do(verifying.verify(stage.opened.buyers, tester, request)).cbid
+    room = stage.opened.buyers
+    assert stage.do(verifying.buyer_status(room, tester, cbid)).status is S.VERIFIED
+    elsewhere = stage.do(
+        verifying.buyer_status(room, replace(other.principal, mode=Mode.TEST), cbid)
+    )
     assert (elsewhere.status, elsewhere.reasons) == (S.REQUIRES_INPUT, (R.SIMULATED_ELSEWHERE,))
     for live in (vendor, other):
         with pytest.raises(NotFound):

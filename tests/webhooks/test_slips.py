@@ -14,9 +14,8 @@ import pytest
 
 from countersign import ports
 from countersign.access import accounts_sql as accounts_store
-from countersign.buyers import expiry_sql as expiries
+from countersign.buyers import expiry
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sql import Buyers
 from countersign.db.database import Database
 from countersign.errors import InternalError
 from countersign.events import read_events as events
@@ -95,10 +94,9 @@ def test_only_a_verified_buyer_is_told_of_as_verified(
         owner = items.account()
         await accounts_store.Accounts(database).add(owner)
         service = assemble(database, owner.id, clock)
-        buyers = Buyers(database, items.JOURNAL)
         begun, verified = items.identifier("cbid_test"), items.identifier("cbid_test")
-        await buyers.verify(items.verification(owner, begun, status=status))
-        await buyers.verify(items.verification(owner, verified))
+        await items.verify(database, items.verification(owner, begun, status=status))
+        await items.verify(database, items.verification(owner, verified))
         told = [(v.event.type, v.event.object_id) for v in await service.everything()]
         positive = [object_id for type_, object_id in told if type_ is EventType.BUYER_VERIFIED]
         assert positive == [verified]
@@ -141,7 +139,6 @@ def test_what_is_copied_shares_nothing_that_could_change() -> None:
     ("interface", "implementation"),
     [
         (ports.EventStore, events_store.Events),
-        (ports.ExpiryStore, expiries.Expiries),
         (ports.WebhookEndpointStore, webhooks.WebhookEndpoints),
         (ports.DeliveryStore, deliveries.Deliveries),
         (ports.WebhookSender, webhook_sender.WebhookSender),
@@ -166,7 +163,7 @@ def signatures(type_: type) -> dict[str, str]:
     "module",
     [
         standard_webhooks, deliver_webhooks, webhook_endpoints, events, webhook_sender,
-        deliveries, webhooks, events_store, expiries,
+        deliveries, webhooks, events_store, expiry,
     ],
 )  # fmt: skip
 def test_no_method_is_there_twice_once_for_each_colour(module: ModuleType) -> None:

@@ -8,8 +8,6 @@ import click
 
 from countersign.access.account import Account
 from countersign.bootstrap import Deployment
-from countersign.buyers.settings_commands import verification
-from countersign.clearances.commands import clearance
 from countersign.cli.support import command, say, show, with_deployment
 from countersign.instant import rfc3339
 
@@ -17,10 +15,6 @@ from countersign.instant import rfc3339
 @click.group()
 def accounts() -> None:
     """Accounts, one for each vendor."""
-
-
-accounts.add_command(verification)
-accounts.add_command(clearance)
 
 
 @accounts.command("create")

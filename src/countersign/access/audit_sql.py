@@ -28,7 +28,7 @@ class AuditLog:
 
     async def find(self, subject: str | None) -> Sequence[AuditEntry]:
         """The acts on one subject or on all, oldest first."""
-        return await self._database.scan(_find, subject)
+        return await self._database.scan(find_audit, subject)
 
 
 def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
@@ -52,7 +52,8 @@ def _add(connection: Connection, entry: AuditEntry) -> None:
     write_audit(connection, entry)
 
 
-def _find(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
+def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
+    """The acts on one subject or on all, oldest first."""
     query = select(audit_log).order_by(audit_log.c.id)
     if subject is not None:
         query = query.where(audit_log.c.subject == subject)

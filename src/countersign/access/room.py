@@ -15,7 +15,7 @@ from countersign.access.manage_accounts import Accounts, Keys
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
 from countersign.db.database import Database
-from countersign.ports import Clock, Entropy, SandboxStore
+from countersign.ports import Clock, Entropy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,6 @@ class Access:
 def open_access(
     database: Database,
     secret: DeploymentSecret,
-    sandbox_rows: SandboxStore,
     *,
     operator: str,
     clock: Clock,
@@ -58,5 +57,5 @@ def open_access(
         audit=audit,
         accounts=Accounts(rows, audit, clock, entropy),
         keys=Keys(keys, audit, secret, clock, entropy),
-        test_clocks=TestClocks(sandbox_rows, clock),
+        test_clocks=TestClocks(database, clock),
     )

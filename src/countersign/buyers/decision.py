@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from countersign.buyers.facts import Facts, document_reasons
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.rules import AbsentCountry, VerificationRules
+from countersign.buyers.rules import AbsentCountry, Facts, VerificationRules, document_reasons
+from countersign.errors import (
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    ProviderUnavailable,
+    VerificationMisconfigured,
+)
 from countersign.identity.document_country import US, issuer
 from countersign.identity.model import Address, Outcome, ProviderResult, Source, Tri
 from countersign.identity.postal_code import document_zip5, zip5
@@ -22,6 +27,18 @@ AGES_TOLD: Final = (18, 19, 20, 21, 25, 30)
 _AGE_MAX: Final = 120
 """A birth date that makes anybody older is a mistake, or stands in the place of a redacted one."""
 _FIRST_DECISION: Final = 2000
+_RETRY_AFTER_SECONDS: Final = 5
+OTHER_SUBJECT: Final = (
+    "The session belongs to another subject than the `subject_reference` of the request."
+)
+_TEST_SESSION: Final = (
+    "The session is of the provider's test mode or of another integration, and a live key needs a "
+    "live session of the integration in the account's credentials."
+)
+_NOT_LIVE: Final = (
+    "The provider does not confirm that the session is a live session of the integration in the "
+    "account's credentials."
+)
 _UNDECIDED: Final[dict[Outcome, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
     Outcome.PENDING: (BuyerStatus.PENDING, ()),
     Outcome.REQUIRES_INPUT: (BuyerStatus.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,)),
@@ -57,6 +74,14 @@ class Decision:
         """Whether the session is not one that this buyer may be verified by."""
         return not {Reason.SESSION_NOT_BOUND, Reason.TEST_SESSION}.isdisjoint(self.reasons)
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether the provider is asked again: it has not decided, or the buyer can go on."""
+        return self.status is BuyerStatus.PENDING or (
+            self.status is BuyerStatus.REQUIRES_INPUT
+            and Reason.IDENTITY_REQUIRES_INPUT in self.reasons
+        )
+
     def __repr__(self) -> str:
         return f"<Decision: {self.status}>"
 
@@ -70,7 +95,7 @@ def decide(
     now: datetime,
     first_verified_at: datetime | None = None,
 ) -> Decision:
-    """Judge what a provider said of a session.
+    """Decide on what a provider said of a session.
 
     Args:
         result: what it said. Outcomes that say nothing of a session (not found, unavailable,
@@ -135,6 +160,54 @@ def age_on(born: date, day: date) -> int:
     born on 29 February has it on 1 March in a common year, as the statute does not say otherwise.
     """
     return day.year - born.year - ((day.month, day.day) < (born.month, born.day))
+
+
+def final(decision: Decision) -> Decision:
+    """The decision when the provider will not be asked again."""
+    if decision.status in {BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
+        return _decision(BuyerStatus.REQUIRES_INPUT, Reason.SESSION_UNDECIDED)
+    return decision
+
+
+def refuse_unusable(result: ProviderResult) -> None:
+    """Go on only if the provider has said something of the session.
+
+    Raises:
+        ProviderSessionNotFound, VerificationMisconfigured, ProviderUnavailable: it has not.
+    """
+    match result.outcome:
+        case Outcome.NOT_FOUND:
+            raise ProviderSessionNotFound
+        case Outcome.PROVIDER_REJECTED:
+            raise VerificationMisconfigured
+        case Outcome.PROVIDER_UNAVAILABLE | Outcome.INVALID_RESPONSE:
+            raise ProviderUnavailable(retry_after=result.retry_after or _RETRY_AFTER_SECONDS)
+        case _:
+            return
+
+
+def refuse_unbound(decision: Decision, result: ProviderResult) -> None:
+    """Go on only if the buyer may be verified by this session.
+
+    Raises:
+        ProviderSessionNotBound: it is not a live one of the integration, or about somebody else.
+    """
+    if Reason.TEST_SESSION in decision.reasons:
+        raise ProviderSessionNotBound(_TEST_SESSION if result.live is False else _NOT_LIVE)
+    if decision.not_bound:
+        raise ProviderSessionNotBound(OTHER_SUBJECT)
+
+
+def is_withheld(result: ProviderResult) -> bool:
+    """Whether a birth date is missing because the account's credentials may not read it."""
+    evidence = result.evidence
+    return (
+        result.outcome is Outcome.VERIFIED
+        and result.live is True
+        and result.date_of_birth is None
+        and evidence is not None
+        and not evidence.sensitive_complete
+    )
 
 
 def proved_zips(

@@ -13,8 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from countersign.buyers.facts import Facts, joined_facts, shortfalls
-from countersign.buyers.rules import VerificationRules
+from countersign.buyers.rules import Facts, VerificationRules, joined_facts, shortfalls
 from countersign.instant import from_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
@@ -28,6 +27,9 @@ PROOFS_MAX: Final = 4
 ZIPS_PER_DAY: Final = 5
 """Different ZIP codes that one account may try for one buyer within 24 hours."""
 ZIP_WINDOW: Final = timedelta(hours=24)
+
+MESSAGES_KEPT: Final = timedelta(days=30)
+"""How long a provider's message is remembered, so that it is acted upon once."""
 
 
 class BuyerStatus(StrEnum):
@@ -276,6 +278,16 @@ def standing(
         verified_at=from_ms(proof.verified_at),
         expires_at=expires_at,
         reasons=(),
+    )
+
+
+def simulated_standing(buyer: Buyer, now: datetime) -> Standing:
+    """The status of a sandbox buyer for its own account; `now` by the account's test clock."""
+    return Standing(
+        status=status_at(buyer, now),
+        verified_at=buyer.verified_at,
+        expires_at=buyer.expires_at,
+        reasons=buyer.reasons,
     )
 
 

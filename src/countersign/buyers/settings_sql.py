@@ -10,7 +10,6 @@ from sqlalchemy import Connection, delete, insert, select
 from countersign.access.audit_entry import AuditEntry
 from countersign.access.audit_sql import write_audit
 from countersign.buyers.rules import VerificationRules, VerificationSettings
-from countersign.db.database import Database
 from countersign.db.tables import verification_settings
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -24,33 +23,8 @@ class StoredSettings(NamedTuple):
     credentials: bytes
 
 
-class _Change(NamedTuple):
-    new: StoredSettings
-    audit: AuditEntry
-
-
-class SettingsOfAccounts:
-    """See `ports.VerificationSettingsStore`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def get(self, account_id: str) -> tuple[VerificationSettings, bytes] | None:
-        """The settings of an account, and its sealed credentials; None if it has none."""
-        return await self._database.read(_get, account_id)
-
-    async def put(
-        self, settings: VerificationSettings, credentials: bytes, audit: AuditEntry
-    ) -> None:
-        """Write the settings of an account, and who changed them."""
-        await self._database.write(_put, _Change(StoredSettings(settings, credentials), audit))
-
-    async def remove(self, account_id: str, audit: AuditEntry) -> bool:
-        """Remove the settings of an account; False if it had none."""
-        return await self._database.write(_remove, (account_id, audit))
-
-
-def _get(connection: Connection, account_id: str) -> StoredSettings | None:
+def find(connection: Connection, account_id: str) -> StoredSettings | None:
+    """The settings of an account; None if it has none."""
     row = connection.execute(
         select(verification_settings).where(verification_settings.c.account_id == account_id)
     ).one_or_none()
@@ -67,13 +41,10 @@ def _get(connection: Connection, account_id: str) -> StoredSettings | None:
     return StoredSettings(settings, row.credentials)
 
 
-def _put(connection: Connection, change: _Change) -> None:
-    settings, credentials = change.new
-    connection.execute(
-        delete(verification_settings).where(
-            verification_settings.c.account_id == settings.account_id
-        )
-    )
+def put(connection: Connection, new: StoredSettings, audit: AuditEntry) -> None:
+    """Write the settings of an account, and who changed them."""
+    settings = new.settings
+    _delete(connection, settings.account_id)
     connection.execute(
         insert(verification_settings),
         {
@@ -82,18 +53,21 @@ def _put(connection: Connection, change: _Change) -> None:
             "provider": settings.provider,
             "base_url": settings.base_url,
             "rules": _encode(settings.rules).decode(),
-            "credentials": credentials,
+            "credentials": new.credentials,
             "changed_at": settings.changed_at,
         },
     )
-    write_audit(connection, change.audit)
+    write_audit(connection, audit)
 
 
-def _remove(connection: Connection, item: tuple[str, AuditEntry]) -> bool:
-    account_id, audit = item
-    removed = connection.execute(
-        delete(verification_settings).where(verification_settings.c.account_id == account_id)
-    )
-    if removed.rowcount:
+def remove(connection: Connection, account_id: str, audit: AuditEntry) -> bool:
+    """Remove the settings of an account; False if it had none."""
+    removed = _delete(connection, account_id)
+    if removed:
         write_audit(connection, audit)
-    return bool(removed.rowcount)
+    return removed
+
+
+def _delete(connection: Connection, account_id: str) -> bool:
+    of_account = verification_settings.c.account_id == account_id
+    return connection.execute(delete(verification_settings).where(of_account)).rowcount > 0

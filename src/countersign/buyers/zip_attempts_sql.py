@@ -10,7 +10,6 @@ import msgspec
 from sqlalchemy import Connection, Row, bindparam, delete
 
 from countersign.buyers.model import ZIP_WINDOW, ZIPS_PER_DAY
-from countersign.buyers.verification import LiveVerification, NewVerification
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import zip_attempts
 from countersign.errors import RateLimited
@@ -86,13 +85,6 @@ class ZipTries:
         self._new.append((account_id, mode.value, index, zip_index, to_ms(at)))
         return None
 
-    def count_of(self, new: NewVerification | LiveVerification) -> RateLimited | None:
-        """Note the ZIP code that a verification tries; the refusal if that is one too many."""
-        subject = _subject_of(new)
-        if subject is None or new.zip_index is None:
-            return None
-        return self.count(subject, new.zip_index, new.at)
-
     def write(self) -> None:
         """Write what was counted."""
         if self._old:
@@ -101,17 +93,14 @@ class ZipTries:
             _insert(self._connection, self._new)
 
 
-def tries_of(
-    connection: Connection, items: Sequence[NewVerification | LiveVerification]
-) -> ZipTries:
-    """The ZIP codes that were tried for those whom these verifications are about."""
-    return ZipTries(connection, {s for new in items if (s := _subject_of(new)) is not None})
-
-
-def _subject_of(new: NewVerification | LiveVerification) -> Subject | None:
-    if new.subject_index is None or new.zip_index is None:
-        return None
-    return Subject(new.account_id, new.mode, new.subject_index)
+def count_zip(
+    connection: Connection, subject: Subject, zip_index: bytes, at: datetime
+) -> RateLimited | None:
+    """Count one ZIP code that is tried; the refusal if that would be one too many."""
+    tries = ZipTries(connection, [subject])
+    refusal = tries.count(subject, zip_index, at)
+    tries.write()
+    return refusal
 
 
 def _lock(connection: Connection, subjects: Collection[Subject]) -> None:

@@ -15,9 +15,9 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clock import TestClock
 from countersign.access.test_clocks import TestClocks
 from countersign.acknowledgments.acknowledge import CBID_FIELD, SESSION_FIELD
-from countersign.buyers.evaluate_session import proved_zip_index
 from countersign.buyers.model import BuyerStatus, best_proof, standing
 from countersign.buyers.rules import AbsentCountry, VerificationRules
+from countersign.buyers.write_evaluation import proved_zip_index
 from countersign.clearances.keys import ClearanceKeys, Signers
 from countersign.clearances.model import (
     Case,

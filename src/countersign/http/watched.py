@@ -16,6 +16,7 @@ import msgspec
 
 from countersign.bootstrap import Deployment
 from countersign.buyers.model import BuyerStatus
+from countersign.buyers.verify import buyer_status
 from countersign.clearances.routes import clear
 from countersign.domain.conformance import (
     ACKNOWLEDGE,
@@ -158,7 +159,7 @@ class _Met:
 
 async def _is_verified(deployment: Deployment, call: Call, cbid: str) -> bool:
     try:
-        standing = await deployment.buyers.status(call.principal, cbid)
+        standing = await buyer_status(deployment.buyers, call.principal, cbid)
     except NotFound:
         return False
     return standing.status is BuyerStatus.VERIFIED

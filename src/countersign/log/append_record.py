@@ -66,23 +66,63 @@ class Recorder:
             cbid_index: the blind index by which the record is found for a buyer.
         """
         time_ns = self._clock.time_ns()
-        members = {**members, **_common(type_, record_id, mode, time_ns), "account": account_id}
-        entropy = self._entropy(entropy_needed(len(personal)))
-        [written] = make_facts([FactDraft(members, personal, entropy)])
-        record = msgspec.structs.replace(
-            _new_record(type_, record_id, mode, time_ns, written), account_id=account_id
-        )
-        if not personal:
-            return record
-        key = await self._vault.data_key(account_id, time_ns)
-        entropy = self._entropy(SEAL_ENTROPY)
-        sealed = SealedDisclosures(
-            payload=seal_disclosures(key, account_id, record_id, written.disclosures, entropy),
-            shred_key=entropy[:SHRED_KEY_BYTES],
-            session_index=None,
+        return account_fact(
+            await self._vault.data_key(account_id, time_ns),
+            self._entropy,
+            type_,
+            record_id=record_id,
+            account_id=account_id,
+            mode=mode,
+            time_ns=time_ns,
+            members=members,
+            personal=personal,
             cbid_index=cbid_index,
         )
-        return msgspec.structs.replace(record, disclosures=sealed)
+
+
+def account_fact(
+    key: DataKey,
+    entropy: Entropy,
+    type_: RecordType,
+    *,
+    record_id: str,
+    account_id: str,
+    mode: Mode,
+    time_ns: int,
+    members: Mapping[str, Json],
+    personal: Sequence[tuple[str, object]] = (),
+    cbid_index: bytes | None = None,
+) -> NewRecord:
+    """The record of a fact of an account, made inside the transaction that writes it.
+
+    Args:
+        key: the account's data key of this time.
+        entropy: source of random bytes.
+        type_: what it is about.
+        record_id: the identifier of the record.
+        account_id: the account.
+        mode: the mode, and with it the log.
+        time_ns: when it happened, Unix nanoseconds.
+        members: what the record says openly, in addition to what every record says.
+        personal: name and value of each personal field; they become encrypted disclosures.
+        cbid_index: the blind index by which the record is found for a buyer.
+    """
+    members = {**members, **_common(type_, record_id, mode, time_ns), "account": account_id}
+    drawn = entropy(entropy_needed(len(personal)))
+    [written] = make_facts([FactDraft(members, personal, drawn)])
+    record = msgspec.structs.replace(
+        _new_record(type_, record_id, mode, time_ns, written), account_id=account_id
+    )
+    if not personal:
+        return record
+    drawn = entropy(SEAL_ENTROPY)
+    sealed = SealedDisclosures(
+        payload=seal_disclosures(key, account_id, record_id, written.disclosures, drawn),
+        shred_key=drawn[:SHRED_KEY_BYTES],
+        session_index=None,
+        cbid_index=cbid_index,
+    )
+    return msgspec.structs.replace(record, disclosures=sealed)
 
 
 def _common(type_: RecordType, record_id: str, mode: Mode, time_ns: int) -> dict[str, Json]:

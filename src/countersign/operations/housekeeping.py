@@ -9,8 +9,7 @@ from typing import Final
 
 import structlog
 
-from countersign.buyers.model import ZIP_WINDOW
-from countersign.buyers.verification import MESSAGES_KEPT
+from countersign.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
 from countersign.domain.conformance import KEPT as RUNS_KEPT
 from countersign.events.model import KEPT as EVENTS_KEPT
 from countersign.instant import from_ns

@@ -12,6 +12,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from countersign.buyers.admin_sql import ERASED_BUYER, erased_name
 from countersign.db.database import Database
 from countersign.db.tables import buyers, deployment, disclosures, shred_keys
 from countersign.instant import to_ms
@@ -22,17 +23,9 @@ from countersign.ports import CbidIndex
 KEYS_MISSING: Final = "restored_keys_missing"
 """Name of the deployment's value that says: what has no shred key here was erased."""
 
-ERASED_BUYER: Final = "erased:"
-"""Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
 ERASURE_DUE: Final = b"due"
 """What such a value is after a restore, until the buyer is erased anew; else when it was."""
 _DONE: Final = b"done"
-_SCOPE: Final = "erased buyers"
-
-
-def erased_name(cbid: str, cbid_index: CbidIndex) -> str:
-    """The name of the value that remembers the erasure of a buyer."""
-    return ERASED_BUYER + cbid_index(_SCOPE, cbid).hex()
 
 
 def remember_erased(

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from countersign.access.sandbox_state import FaultPlan
-from countersign.access.test_clocks import ClockView
 from countersign.bootstrap import Deployment
+from countersign.buyers import sandbox_faults
 from countersign.buyers.model import Standing
+from countersign.buyers.sandbox_faults import FaultPlan
 from countersign.errors import InvalidRequest, ModeMismatch
 from countersign.events.read_events import EventView
 from countersign.events.routes import event_body
@@ -18,21 +18,24 @@ from countersign.http.body import parse_body
 from countersign.http.reply import Call, Reply, encode
 from countersign.instant import to_the_second
 from countersign.mode import Mode
+from countersign.sandbox import clock, helpers
 from countersign.sandbox import schemas as sandbox_schemas
+from countersign.sandbox.clock import ClockView
 
 _SECOND = timedelta(seconds=1)
 
 
 async def get_clock(deployment: Deployment, call: Call) -> Reply:
     """The test clock of this account."""
-    return Reply(_clock(await deployment.sandbox.clock.show(_sandbox(call))))
+    return Reply(_clock(await clock.show(deployment.sandbox, _sandbox(call))))
 
 
 async def advance_clock(deployment: Deployment, call: Call) -> Reply:
     """Advance the test clock. Every server uses it once the response is sent."""
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.ClockAdvance)
-    view = await deployment.sandbox.clock.advance(
+    view = await clock.advance(
+        deployment.sandbox,
         account_id,
         by=None if body.seconds is None else timedelta(seconds=body.seconds),
         to=None if body.to is None else _utc(body.to),
@@ -43,7 +46,7 @@ async def advance_clock(deployment: Deployment, call: Call) -> Reply:
 
 async def reset_clock(deployment: Deployment, call: Call) -> Reply:
     """Reset the test clock to real time. Existing objects keep their times."""
-    return Reply(_clock(await deployment.sandbox.clock.reset(_sandbox(call))))
+    return Reply(_clock(await clock.reset(deployment.sandbox, _sandbox(call))))
 
 
 async def move_buyer(deployment: Deployment, call: Call) -> Reply:
@@ -62,8 +65,13 @@ async def move_buyer(deployment: Deployment, call: Call) -> Reply:
             )
         )
 
-    standing = await deployment.sandbox.move_buyer(
-        account_id, body.cbid, body.status, tuple(body.reasons or ()), call.remembering(render)
+    standing = await helpers.move_buyer(
+        deployment.sandbox,
+        account_id,
+        body.cbid,
+        body.status,
+        tuple(body.reasons or ()),
+        call.remembering(render),
     )
     return Reply(render(standing))
 
@@ -72,15 +80,16 @@ async def trigger_event(deployment: Deployment, call: Call) -> Reply:
     """Write an event without a cause. It is listed and delivered with `triggered: true`."""
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.EventTrigger)
-    view = await deployment.sandbox.trigger_event(
-        account_id, body.type, body.object_id, call.remembering(_event)
+    view = await helpers.trigger_event(
+        deployment.sandbox, account_id, body.type, body.object_id, call.remembering(_event)
     )
     return Reply(_event(view))
 
 
 async def get_fault(deployment: Deployment, call: Call) -> Reply:
     """The fault that the next verification in the sandbox gets."""
-    return Reply(_fault(await deployment.buyers.faults.planned(_sandbox(call))))
+    database = deployment.database
+    return Reply(_fault(await database.read(sandbox_faults.planned_fault, _sandbox(call))))
 
 
 async def plan_fault(deployment: Deployment, call: Call) -> Reply:
@@ -90,14 +99,14 @@ async def plan_fault(deployment: Deployment, call: Call) -> Reply:
     plan = FaultPlan(
         fault=body.fault, calls=body.calls, delay=timedelta(seconds=body.delay_seconds or 0)
     )
-    return Reply(
-        _fault(await deployment.buyers.faults.plan(account_id, plan, call.remembering(_fault)))
-    )
+    reply = _fault(plan)
+    await sandbox_faults.plan_fault(deployment.buyers, account_id, plan, reply, call.entry)
+    return Reply(reply)
 
 
 async def clear_fault(deployment: Deployment, call: Call) -> Reply:
     """Remove the planned fault."""
-    await deployment.buyers.faults.clear(_sandbox(call))
+    await deployment.database.write(sandbox_faults.clear_fault, _sandbox(call))
     return Reply(_fault(None))
 
 

@@ -83,7 +83,7 @@ class App:
             deployment.database.batches,
             deployment.log.seal,
             deployment.webhooks.deliver,
-            deployment.buyers.poll.watch,
+            deployment.buyers.watch,
             deployment.clock,
         )
 

@@ -10,8 +10,9 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from granian._granian import ListenerSpec
@@ -20,6 +21,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from countersign.bootstrap import Deployment, refuse_changed_notices
+from countersign.buyers import expiry, poll_sessions
 from countersign.errors import AddressInUse, CountersignError
 from countersign.loops import restarted
 from countersign.server.app import App
@@ -89,12 +91,12 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    loops = {
+    loops: dict[str, Callable[[], Awaitable[object]]] = {
         "housekeeping": deployment.operations.housekeeping.run,
         "sealing": deployment.log.seal.run,
-        "settling": deployment.buyers.poll.run,
+        "settling": partial(poll_sessions.run, deployment.buyers),
         "anchoring": deployment.log.anchor.run,
-        "expiry": deployment.buyers.expire.run,
+        "expiry": partial(expiry.run, deployment.buyers),
         "webhooks": deployment.webhooks.deliver.run,
     }
     beside = [
