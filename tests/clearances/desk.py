@@ -22,7 +22,7 @@ from countersign.acknowledgments.origin import Origin
 from countersign.buyers import admin
 from countersign.buyers import settings as verification_settings
 from countersign.buyers import verify as verifying
-from countersign.buyers.model import Buyer, BuyerStatus, Proof
+from countersign.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.buyers.rules import Facts, VerificationRules
 from countersign.buyers.sql import write_buyer
 from countersign.buyers.verify import VerificationRequest
@@ -136,7 +136,7 @@ class Desk:
         """Write a buyer that a provider has verified, as the judge of sessions would have."""
         cbid = f"{BUYER}_{base32(int.from_bytes(os.urandom(16), 'big'))}"
         now = self.clock.now
-        proof = Proof(
+        proof = ProvedSession(
             session="00",
             verified_at=to_ms(now),
             began_at=to_ms(now),

@@ -14,7 +14,7 @@ from countersign.access.key import Principal
 from countersign.acknowledgments.acknowledge import Submission
 from countersign.buyers import expiry
 from countersign.buyers import verify as verifying
-from countersign.buyers.model import BuyerStatus, Standing
+from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.buyers.sandbox import SCRIPT
 from countersign.buyers.verify import VerificationRequest
 from countersign.clearances.model import Order
@@ -104,7 +104,7 @@ class Shop:
         types = [view.event.type.value for view in found]
         return [type_ for type_ in types if type_ != "acknowledgment.sealed"]
 
-    def _verify(self, session_id: str) -> Standing:
+    def _verify(self, session_id: str) -> BuyerStatusView:
         request = VerificationRequest(
             provider_identity_session_id=session_id,
             shipping_zip=ZIP,
@@ -113,9 +113,9 @@ class Shop:
         )
         outcome = self.desk.do(verifying.verify(self.desk.deployment.buyers, self.who, request))
         self.cbid = outcome.cbid
-        return outcome.standing
+        return outcome.view
 
-    def _status(self, _: str) -> Standing:
+    def _status(self, _: str) -> BuyerStatusView:
         room = self.desk.deployment.buyers
         return self.desk.do(verifying.buyer_status(room, self.who, self.cbid))
 
@@ -144,7 +144,7 @@ class Shop:
         view = self.desk.do(self.desk.deployment.clearances.fulfil.one(self.who, self.clearance_id))
         return view.cleared, view.reasons, view.expires_at, view.token is None
 
-    def _move(self, status: str) -> Standing:
+    def _move(self, status: str) -> BuyerStatusView:
         room, account_id = self.desk.deployment.sandbox, self.who.account_id
         return self.desk.do(move_buyer(room, account_id, self.cbid, BuyerStatus(status)))
 

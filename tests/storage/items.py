@@ -15,7 +15,13 @@ from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
 from countersign.access.idempotency_sql import keep_answers
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind
 from countersign.acknowledgments.model import AcknowledgmentQuery, NewAcknowledgment, Receipt
-from countersign.buyers.model import VALIDITY, Attempt, Buyer, BuyerStatus, first_verification
+from countersign.buyers.model import (
+    VALIDITY,
+    Buyer,
+    BuyerStatus,
+    VerificationAttempt,
+    first_verification,
+)
 from countersign.buyers.sql import (
     BuyerAndRules,
     StatusQuery,
@@ -25,7 +31,7 @@ from countersign.buyers.sql import (
     write_status_event,
     write_verification,
 )
-from countersign.buyers.zip_attempts_sql import Subject, count_zip
+from countersign.buyers.zip_attempts_sql import ZipSubject, count_zip
 from countersign.db.database import Database
 from countersign.errors import RateLimited
 from countersign.ids import timed_id
@@ -166,10 +172,10 @@ class Verification:
 
     record: NewRecord
     cbid: str
-    attempt: Attempt
+    attempt: VerificationAttempt
     decide: Callable[[Buyer | None], Buyer]
     """The buyer after it, from the buyer as stored."""
-    subject: Subject | None
+    subject: ZipSubject | None
     zip_index: bytes | None
     keep: IdempotencyEntry | None
 
@@ -187,7 +193,7 @@ def verification(
     keep: IdempotencyEntry | None = None,
 ) -> Verification:
     expires_at = at + VALIDITY if status is BuyerStatus.VERIFIED else None
-    attempt = Attempt(status=status, at=at, expires_at=expires_at)
+    attempt = VerificationAttempt(status=status, at=at, expires_at=expires_at)
 
     def first_call_decides(known: Buyer | None) -> Buyer:
         return known or first_verification(
@@ -199,7 +205,7 @@ def verification(
         cbid=cbid,
         attempt=attempt,
         decide=decide or first_call_decides,
-        subject=Subject(owner.id, mode, subject_index) if subject_index else None,
+        subject=ZipSubject(owner.id, mode, subject_index) if subject_index else None,
         zip_index=zip_index,
         keep=keep,
     )

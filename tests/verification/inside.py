@@ -19,7 +19,7 @@ from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.buyers import poll_sessions
 from countersign.buyers import settings as verification_settings
 from countersign.buyers import verify as verifying
-from countersign.buyers.model import Standing
+from countersign.buyers.model import BuyerStatusView
 from countersign.buyers.result import VerifyResult
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.verify import VerificationRequest
@@ -87,7 +87,7 @@ class Insider:
             self.verify(session)
         return refused.value.retry_after
 
-    def standing(self, cbid: str) -> Standing:
+    def standing(self, cbid: str) -> BuyerStatusView:
         """What the account is told of a buyer now."""
         return self.stage.do(verifying.buyer_status(self.stage.opened.buyers, self.principal, cbid))
 

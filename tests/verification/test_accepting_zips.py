@@ -43,7 +43,7 @@ def refused(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> str:
 def moved_house(vendor: Insider) -> str:
     """Have a buyer refused for the ZIP code alone; gives the cbid."""
     outcome = vendor.verify(vendor.part("verified"), NEW_ZIP)
-    assert outcome.standing.reasons == (Reason.ZIP_MISMATCH,)
+    assert outcome.view.reasons == (Reason.ZIP_MISMATCH,)
     return outcome.cbid
 
 

@@ -110,7 +110,7 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
     session = vendor.part("verified")
     cbid = vendor.verify(session, "10001").cbid
     tidy.clock.now += DAY
-    assert vendor.verify(session).standing.status is BuyerStatus.VERIFIED
+    assert vendor.verify(session).view.status is BuyerStatus.VERIFIED
     told = vendor.standing(cbid)
     tidy.clock.now = began + FAILED + DAY
     found = due(tidy)
@@ -130,7 +130,7 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
     assert shown.verified_at is not None
     # The session is still known as this buyer's.
     again = vendor.verify(session)
-    assert (again.cbid, again.standing.status) == (cbid, BuyerStatus.EXPIRED)
+    assert (again.cbid, again.view.status) == (cbid, BuyerStatus.EXPIRED)
 
 
 @each_engine

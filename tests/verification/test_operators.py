@@ -53,7 +53,7 @@ def desk(request: pytest.FixtureRequest, warm_here: Warm, tmp_path: Path) -> Ite
 def verified(vendor: Insider) -> str:
     """Verify somebody; gives the cbid."""
     outcome = vendor.verify(vendor.part("verified"))
-    assert outcome.standing.status is BuyerStatus.VERIFIED
+    assert outcome.view.status is BuyerStatus.VERIFIED
     return outcome.cbid
 
 

@@ -50,7 +50,7 @@ def test_a_failure_at_once_is_remembered_with_its_reason(stage: Stage) -> None:
     vendor = stage.insider()
     session = vendor.part("verified")
     outcome = vendor.verify(session, "99999")
-    assert outcome.standing.reasons == (Reason.ZIP_MISMATCH,)
+    assert outcome.view.reasons == (Reason.ZIP_MISMATCH,)
     assert vendor.standing(outcome.cbid).reasons == (Reason.ZIP_MISMATCH,)
 
 

@@ -74,7 +74,7 @@ def undecided(vendor: Insider) -> tuple[Session, Session, str]:
         subject_reference=None,
     )
     outcome = vendor.verify(session)
-    assert outcome.standing.status is S.PENDING
+    assert outcome.view.status is S.PENDING
     assert vendor.standing(outcome.cbid).status is S.PENDING
     return session, decided, outcome.cbid
 
@@ -265,7 +265,7 @@ def test_a_session_that_has_gone_leaves_nobody_waiting_for_ever(stage: Stage) ->
     assert vendor.standing(cbid).status is S.REQUIRES_INPUT
     assert reasons_of(stage, cbid) == [Reason.SESSION_UNDECIDED]
     assert events_of(stage, cbid) == ["buyer.requires_input"]
-    assert vendor.verify(decided).standing.status is S.VERIFIED
+    assert vendor.verify(decided).view.status is S.VERIFIED
 
 
 def test_a_session_that_turns_out_to_be_anothers_leaves_nobody_waiting(stage: Stage) -> None:
@@ -300,7 +300,7 @@ def test_a_session_that_has_gone_takes_nothing_from_a_verified_buyer(stage: Stag
     with playing_another(vendor, session, decided):
         assert vendor.verify(session).cbid == cbid
     waiting = vendor.verify(session)
-    assert (waiting.cbid, waiting.standing.status) == (cbid, S.PENDING)
+    assert (waiting.cbid, waiting.view.status) == (cbid, S.PENDING)
     assert followed(stage) == 1
     with vendor.playing.mood(gone):
         until_given_up(stage)

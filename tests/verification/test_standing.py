@@ -42,7 +42,7 @@ MS = timedelta(milliseconds=1)
 def verified(vendor: Insider, session: Session, shipping_zip: str | None = None) -> str:
     """Verify the buyer of a session, who must be verified; gives the cbid."""
     outcome = vendor.verify(session, shipping_zip)
-    assert outcome.standing.status is S.VERIFIED, outcome.standing
+    assert outcome.view.status is S.VERIFIED, outcome.view
     return outcome.cbid
 
 
@@ -158,7 +158,7 @@ def test_the_same_session_does_not_make_a_verification_younger(stage: Stage) -> 
     assert vendor.standing(cbid) == first
     stage.clock.now += 20 * DAY
     again = vendor.verify(session)
-    assert (again.cbid, again.standing.status) == (cbid, S.EXPIRED)
+    assert (again.cbid, again.view.status) == (cbid, S.EXPIRED)
     assert vendor.standing(cbid).status is S.EXPIRED
 
 
@@ -193,9 +193,9 @@ def test_one_session_never_makes_two_buyers_also_across_accounts(stage: Stage) -
     cbid = verified(vendor, session)
     strict = stage.insider(vendor.playing, minimum_age=99)
     other = strict.verify(session)
-    assert (other.cbid, other.standing.status) == (cbid, S.FAILED)
+    assert (other.cbid, other.view.status) == (cbid, S.FAILED)
     elsewhere = stage.insider(vendor.playing).verify(session, "10001")
-    assert (elsewhere.cbid, elsewhere.standing.reasons) == (cbid, (R.ZIP_MISMATCH,))
+    assert (elsewhere.cbid, elsewhere.view.reasons) == (cbid, (R.ZIP_MISMATCH,))
     assert len(stage.rows("SELECT * FROM buyers")) == 1
 
 
@@ -207,8 +207,8 @@ def test_verified_is_never_taken_away_by_a_failed_attempt(stage: Stage) -> None:
     cbid = verified(vendor, session)
     before = vendor.standing(cbid)
     failed = vendor.verify(session, "10001")
-    assert (failed.cbid, failed.standing.status) == (cbid, S.FAILED)
-    assert failed.standing.reasons == (R.ZIP_MISMATCH,)
+    assert (failed.cbid, failed.view.status) == (cbid, S.FAILED)
+    assert failed.view.reasons == (R.ZIP_MISMATCH,)
     assert vendor.standing(cbid) == before
 
 
@@ -236,7 +236,7 @@ def test_a_zip_is_no_oracle_for_where_somebody_lives(stage: Stage) -> None:
     assert stage.rows("SELECT * FROM verifications") == before
     assert len(before) == 5
     # Nor by another session of the same document, and one that was tried is no news.
-    assert vendor.verify(session, "10004").standing.reasons == (R.ZIP_MISMATCH,)
+    assert vendor.verify(session, "10004").view.reasons == (R.ZIP_MISMATCH,)
     stage.clock.now += DAY
     verified(vendor, session)
 
@@ -261,7 +261,7 @@ def test_a_revoked_document_stays_revoked_under_a_new_session(stage: Stage) -> N
         assert asking.standing(cbid).status is S.REVOKED
         for session in (once, again):
             outcome = asking.verify(session)
-            assert (outcome.cbid, outcome.standing.status) == (cbid, S.REVOKED)
+            assert (outcome.cbid, outcome.view.status) == (cbid, S.REVOKED)
     stage.do(admin.reinstate(stage.opened.buyers, cbid, "a mistake"))
     assert vendor.standing(cbid) == before
     assert verified(other, again) == cbid
@@ -286,8 +286,8 @@ def test_a_document_shown_first_after_the_revocation_is_revoked_too(stage: Stage
 
     with vendor.playing.mood(decided):
         shown = vendor.verify(replace(vendor.part("pending"), subject_reference=None))
-    assert (shown.cbid, shown.standing.status) == (waiting.cbid, S.REVOKED)
-    assert vendor.verify(again).standing.status is S.REVOKED
+    assert (shown.cbid, shown.view.status) == (waiting.cbid, S.REVOKED)
+    assert vendor.verify(again).view.status is S.REVOKED
 
 
 def test_revoking_and_reinstating_are_written_down_with_their_reason(stage: Stage) -> None:
@@ -319,10 +319,10 @@ def test_somebody_who_was_never_verified_has_to_verify_after_being_reinstated(
     vendor = stage.insider()
     failed = vendor.verify(vendor.part("underage"))
     revoke(stage, failed.cbid)
-    assert vendor.verify(vendor.part("underage")).standing.status is S.REVOKED
+    assert vendor.verify(vendor.part("underage")).view.status is S.REVOKED
     buyer = stage.do(admin.reinstate(stage.opened.buyers, failed.cbid, "a mistake"))
     assert buyer.status is S.REQUIRES_INPUT
-    assert vendor.verify(vendor.part("underage")).standing.status is S.FAILED
+    assert vendor.verify(vendor.part("underage")).view.status is S.FAILED
 
 
 # --- whose session -----------------------------------------------------------------------------
@@ -424,7 +424,7 @@ def test_the_floor_of_the_deployment_holds_for_settings_made_before_it(stage: St
     cbid = verified(vendor, session)
     stage.restart(MINIMUM_AGE="99", VERIFICATION_DAYS="10")
     assert vendor.standing(cbid).reasons == (R.AGE_NOT_PROVED,)
-    assert vendor.verify(session).standing.reasons == (R.AGE_BELOW_MINIMUM,)
+    assert vendor.verify(session).view.reasons == (R.AGE_BELOW_MINIMUM,)
     with pytest.raises(InvalidArgument):
         vendor.configure(minimum_age=98, validity_days=10)
     with pytest.raises(InvalidArgument):

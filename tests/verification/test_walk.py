@@ -204,7 +204,7 @@ def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
     cbid = vendor.verified(vendor.part("verified"))
 
     async def shown(opened: bootstrap.Deployment) -> list[Any]:
-        return [one.content async for one in admin.evidence(opened.buyers, cbid, "a test")]
+        return [content async for _, content in admin.evidence(opened.buyers, cbid, "a test")]
 
     [content] = vendor.operator.act(shown)
     assert personal(json.dumps(content["read"]))

@@ -51,7 +51,7 @@ def test_a_key_without_its_permission_is_the_operators_business(stage: Stage) ->
     counted = 'provider="stripe",reason="verification_misconfigured",status="error"} 1.0'
     assert counted in metrics(stage)
     vendor.configure()
-    assert vendor.verify(session).standing.status == "verified"
+    assert vendor.verify(session).view.status == "verified"
 
 
 def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:

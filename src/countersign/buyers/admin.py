@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -42,25 +40,6 @@ from countersign.identity.postal_code import is_zip
 from countersign.instant import from_ns
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedEvidence:
-    """The evidence of one verification, opened: it holds everything about a person.
-
-    `content` is None where it was erased.
-    """
-
-    verification_id: str
-    account_id: str
-    provider: str
-    status: BuyerStatus
-    at: datetime
-    erased_at: datetime | None
-    content: dict[str, Any] | None
-
-    def __repr__(self) -> str:
-        return f"<OpenedEvidence: {self.verification_id}>"
 
 
 async def show(room: Buyers, cbid: str) -> tuple[Buyer, BuyerStatus]:
@@ -170,8 +149,12 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
     return (await show(room, cbid))[0]
 
 
-async def evidence(room: Buyers, cbid: str, reason: str) -> AsyncIterator[OpenedEvidence]:
-    """The evidence of a buyer's verifications, oldest first; the audit entry is written before.
+async def evidence(
+    room: Buyers, cbid: str, reason: str
+) -> AsyncIterator[tuple[StoredEvidence, dict[str, Any] | None]]:
+    """A buyer's verifications, oldest first, with all that is known of the person.
+
+    The content is None where it was erased. The audit entry is written first.
 
     Raises:
         UnknownSubject: there is no such buyer (any more), or nothing but that it was revoked.
@@ -185,15 +168,7 @@ async def evidence(room: Buyers, cbid: str, reason: str) -> AsyncIterator[Opened
     if not found and await _was_erased(room, buyer.cbid):
         raise UnknownSubject(f"The buyer {buyer.cbid} was erased; only the revocation remains.")
     for stored in found:
-        yield OpenedEvidence(
-            verification_id=stored.verification_id,
-            account_id=stored.account_id,
-            provider=stored.provider,
-            status=stored.status,
-            at=stored.at,
-            erased_at=stored.erased_at,
-            content=None if stored.erased_at else await _opened(room, stored),
-        )
+        yield stored, None if stored.erased_at else await _opened(room, stored)
 
 
 async def audit_log(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:

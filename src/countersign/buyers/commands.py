@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import msgspec
 
 from countersign.buyers import admin
-from countersign.buyers.admin import OpenedEvidence
+from countersign.buyers.admin_sql import StoredEvidence
 from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.room import Buyers
 from countersign.cli.support import (
@@ -24,6 +24,7 @@ from countersign.cli.support import (
 )
 from countersign.instant import rfc3339
 
+_Evidence: TypeAlias = tuple[StoredEvidence, dict[str, Any] | None]
 _in_room = with_room(Buyers)
 
 
@@ -101,8 +102,8 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     `content` is null, the evidence was erased.
     """
     found = _in_room(_evidence)(cbid, reason)
-    view = [_opened(one) for one in found]
-    erased = sum(one.content is None for one in found)
+    view = [_opened(*one) for one in found]
+    erased = sum(content is None for _, content in found)
     number = f"{len(found)} verification{'' if len(found) == 1 else 's'}"
     say(f"{number}, the evidence of {erased} erased." if erased else f"{number}.")
     say(f"This was recorded in the audit log: countersign audit {cbid}")
@@ -130,11 +131,11 @@ def audit(subject: str | None, *, as_json: bool) -> None:
 buyers.add_command(audit)
 
 
-async def _evidence(room: Buyers, cbid: str, reason: str) -> Sequence[OpenedEvidence]:
+async def _evidence(room: Buyers, cbid: str, reason: str) -> Sequence[_Evidence]:
     return [one async for one in admin.evidence(room, cbid, reason)]
 
 
-def _opened(one: OpenedEvidence) -> dict[str, Any]:
+def _opened(one: StoredEvidence, content: dict[str, Any] | None) -> dict[str, Any]:
     return {
         "verification_id": one.verification_id,
         "account_id": one.account_id,
@@ -142,7 +143,7 @@ def _opened(one: OpenedEvidence) -> dict[str, Any]:
         "status": one.status.value,
         "at": rfc3339(one.at),
         "erased_at": one.erased_at and rfc3339(one.erased_at),
-        "content": one.content and one.content | {"answer": _readable(one.content["answer"])},
+        "content": content and content | {"answer": _readable(content["answer"])},
     }
 
 

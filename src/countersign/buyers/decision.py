@@ -51,7 +51,7 @@ _UNDECIDED: Final[dict[Outcome, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class SessionDecision:
     """What came of it.
 
     `facts` and `zips` are given only with `verified`: what was proved, and the five digits of
@@ -94,7 +94,7 @@ def decide(
     subject_reference: str | None,
     now: datetime,
     first_verified_at: datetime | None = None,
-) -> Decision:
+) -> SessionDecision:
     """Decide on what a provider said of a session.
 
     Args:
@@ -134,7 +134,7 @@ def decide(
     expires_at = rules.within_document(began + timedelta(days=rules.validity_days), last)
     # The first zone in which the day is over is 14 hours ahead of UTC.
     outlasts = last is not None and last <= expires_at.astimezone(UTC).date()
-    return Decision(
+    return SessionDecision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
         began_at=began,
@@ -162,7 +162,7 @@ def age_on(born: date, day: date) -> int:
     return day.year - born.year - ((day.month, day.day) < (born.month, born.day))
 
 
-def final(decision: Decision) -> Decision:
+def final(decision: SessionDecision) -> SessionDecision:
     """The decision when the provider will not be asked again."""
     if decision.status in {BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
         return _decision(BuyerStatus.REQUIRES_INPUT, Reason.SESSION_UNDECIDED)
@@ -186,7 +186,7 @@ def refuse_unusable(result: ProviderResult) -> None:
             return
 
 
-def refuse_unbound(decision: Decision, result: ProviderResult) -> None:
+def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
     """Go on only if the buyer may be verified by this session.
 
     Raises:
@@ -230,8 +230,8 @@ def proved_zips(
     return tuple(found)
 
 
-def _decision(status: BuyerStatus, *reasons: Reason) -> Decision:
-    return Decision(status=status, reasons=reasons)
+def _decision(status: BuyerStatus, *reasons: Reason) -> SessionDecision:
+    return SessionDecision(status=status, reasons=reasons)
 
 
 def _unbound(

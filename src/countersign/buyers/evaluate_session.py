@@ -15,7 +15,7 @@ from structlog.contextvars import bound_contextvars
 from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.decision import (
-    Decision,
+    SessionDecision,
     decide,
     final,
     is_withheld,
@@ -82,7 +82,7 @@ async def evaluate(
     except CountersignError as error:
         room.watch.failed(settings.provider, error.code)
         raise
-    view = result.standing
+    view = result.view
     room.watch.evaluated(settings.account_id, settings.provider, view.status.value, view.reasons)
     return result
 
@@ -175,7 +175,7 @@ def _keys(
     integration: Integration,
     request: SessionRequest,
     result: ProviderResult,
-    decision: Decision,
+    decision: SessionDecision,
 ) -> SessionKeys:
     asked, named = request.subject_reference, result.subject_reference
     hashed = partial(secret.blind_index, integration.namespace)

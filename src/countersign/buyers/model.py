@@ -44,20 +44,20 @@ class BuyerStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class VerificationAttempt:
     """What one verification came to. `status` is never `expired`: that is a matter of time."""
 
     status: BuyerStatus
     at: datetime
     expires_at: datetime | None = None
     reasons: tuple[Reason, ...] = ()
-    proof: "Proof | None" = None
+    proof: "ProvedSession | None" = None
     """What a real verification proved."""
     account_id: str | None = None
     """The account whose attempt it was; None in the sandbox, where a buyer has one account."""
 
 
-class Proof(Struct, frozen=True, kw_only=True):
+class ProvedSession(Struct, frozen=True, kw_only=True):
     """One verification that succeeded: what it proved, and for how long that counts.
 
     The times are Unix milliseconds.
@@ -88,7 +88,7 @@ class Buyer(Struct, frozen=True, kw_only=True):
     verified_at: datetime | None
     expires_at: datetime | None
     simulated: bool
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[ProvedSession, ...] = ()
     """The newest last; empty for a simulated buyer."""
     same_as: str | None = None
     """The identifier under which this buyer goes on: the same person was known already."""
@@ -96,7 +96,7 @@ class Buyer(Struct, frozen=True, kw_only=True):
     """The account whose attempt led to `reasons`; None in the sandbox."""
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class BuyerStatusView(Struct, frozen=True, kw_only=True):
     """What an account is told about a buyer at one time."""
 
     status: BuyerStatus
@@ -106,7 +106,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
 
 def first_verification(
-    *, cbid: str, account_id: str, mode: Mode, simulated: bool, attempt: Attempt
+    *, cbid: str, account_id: str, mode: Mode, simulated: bool, attempt: VerificationAttempt
 ) -> Buyer:
     """A new buyer from its first attempt."""
     blank = Buyer(
@@ -122,7 +122,7 @@ def first_verification(
     return after_attempt(blank, attempt)
 
 
-def after_attempt(buyer: Buyer, attempt: Attempt) -> Buyer:
+def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
     """The buyer after one more attempt.
 
     A revoked buyer stays revoked. A verified one (also one that has expired since) stays as it is
@@ -157,7 +157,7 @@ def reinstated(buyer: Buyer) -> Buyer:
     return replace(buyer, status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
 
 
-def _verified(buyer: Buyer, attempt: Attempt) -> Buyer:
+def _verified(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
     proof = attempt.proof
     known = next((p for p in buyer.proofs if proof and p.session == proof.session), None)
     if proof is None or known is None:
@@ -183,7 +183,7 @@ def _verified(buyer: Buyer, attempt: Attempt) -> Buyer:
     )
 
 
-def _kept(proofs: tuple[Proof, ...]) -> tuple[Proof, ...]:
+def _kept(proofs: tuple[ProvedSession, ...]) -> tuple[ProvedSession, ...]:
     """The proofs that are kept of one more than there may be.
 
     The one that goes is one that another makes superfluous, so that many weak verifications do
@@ -196,7 +196,7 @@ def _kept(proofs: tuple[Proof, ...]) -> tuple[Proof, ...]:
     return tuple(proof for proof in proofs if proof is not goes)
 
 
-def _covers(one: Proof, other: Proof) -> bool:
+def _covers(one: ProvedSession, other: ProvedSession) -> bool:
     return (
         one.expires_at >= other.expires_at
         and _last_day(one) >= _last_day(other)
@@ -204,11 +204,11 @@ def _covers(one: Proof, other: Proof) -> bool:
     )
 
 
-def _last_day(proof: Proof) -> date:
+def _last_day(proof: ProvedSession) -> date:
     return proof.document_expires_on or from_ms(proof.expires_at).date()
 
 
-def _joined(known: Proof, new: Proof) -> Proof:
+def _joined(known: ProvedSession, new: ProvedSession) -> ProvedSession:
     """What one session proved, by the rules of whoever asked, taken together.
 
     Accounts ask for different things: what counts for one must not be gone because another asked
@@ -225,7 +225,7 @@ def _joined(known: Proof, new: Proof) -> Proof:
     )
 
 
-def _later(buyer: Buyer, attempt: Attempt) -> bool:
+def _later(buyer: Buyer, attempt: VerificationAttempt) -> bool:
     """Whether the attempt makes the buyer verified for longer; an older session never shortens."""
     return (
         buyer.status is not BuyerStatus.VERIFIED
@@ -250,9 +250,9 @@ def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
     return buyer.status
 
 
-def standing(
+def status_view(
     buyer: Buyer, asking_account_id: str, rules: VerificationRules, now: datetime
-) -> Standing:
+) -> BuyerStatusView:
     """What the asking account is told.
 
     A simulated verification never counts outside its own account: others are told that the
@@ -263,7 +263,7 @@ def standing(
         return _has_to_verify(Reason.SIMULATED_ELSEWHERE)
     status = status_at(buyer, now)
     if status is BuyerStatus.REVOKED or not buyer.proofs:
-        return Standing(
+        return BuyerStatusView(
             status=status,
             verified_at=buyer.verified_at,
             expires_at=buyer.expires_at,
@@ -273,7 +273,7 @@ def standing(
     if proof is None:
         return _has_to_verify(*shortfalls(buyer.proofs[-1].facts, rules))
     expires_at = _expiry(proof, rules)
-    return Standing(
+    return BuyerStatusView(
         status=BuyerStatus.VERIFIED if now < expires_at else BuyerStatus.EXPIRED,
         verified_at=from_ms(proof.verified_at),
         expires_at=expires_at,
@@ -281,9 +281,9 @@ def standing(
     )
 
 
-def simulated_standing(buyer: Buyer, now: datetime) -> Standing:
+def simulated_status_view(buyer: Buyer, now: datetime) -> BuyerStatusView:
     """The status of a sandbox buyer for its own account; `now` by the account's test clock."""
-    return Standing(
+    return BuyerStatusView(
         status=status_at(buyer, now),
         verified_at=buyer.verified_at,
         expires_at=buyer.expires_at,
@@ -291,19 +291,19 @@ def simulated_standing(buyer: Buyer, now: datetime) -> Standing:
     )
 
 
-def best_proof(buyer: Buyer, rules: VerificationRules) -> Proof | None:
+def best_proof(buyer: Buyer, rules: VerificationRules) -> ProvedSession | None:
     """The proof that satisfies these rules for longest, expired or not; None if none does."""
     enough = [proof for proof in buyer.proofs if not shortfalls(proof.facts, rules)]
     return max(enough, key=lambda proof: _expiry(proof, rules), default=None)
 
 
-def _expiry(proof: Proof, rules: VerificationRules) -> datetime:
+def _expiry(proof: ProvedSession, rules: VerificationRules) -> datetime:
     validity = timedelta(days=rules.validity_days)
     ends = min(from_ms(proof.expires_at), from_ms(proof.began_at) + validity)
     return rules.within_document(ends, proof.document_expires_on)
 
 
-def _has_to_verify(*reasons: Reason) -> Standing:
-    return Standing(
+def _has_to_verify(*reasons: Reason) -> BuyerStatusView:
+    return BuyerStatusView(
         status=BuyerStatus.REQUIRES_INPUT, verified_at=None, expires_at=None, reasons=reasons
     )

@@ -64,7 +64,7 @@ class SessionKeys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class SessionSubject:
     """The buyers to whom session and document lead."""
 
     bound: bool = True
@@ -90,7 +90,9 @@ class _Session(NamedTuple):
     verified_at: datetime | None
 
 
-def person_to_change(connection: Connection, keys: SessionKeys) -> tuple[Person, Buyer | None]:
+def person_to_change(
+    connection: Connection, keys: SessionKeys
+) -> tuple[SessionSubject, Buyer | None]:
     """The person whom a session is about, and the buyer as stored, locked."""
     while True:
         person = _find(connection, keys)
@@ -101,7 +103,7 @@ def person_to_change(connection: Connection, keys: SessionKeys) -> tuple[Person,
             return person, before.get(person.cbid or "")
 
 
-def _find(connection: Connection, keys: SessionKeys) -> Person:
+def _find(connection: Connection, keys: SessionKeys) -> SessionSubject:
     session = _session(connection, keys.session)
     reference = keys.provider_reference or (session and session.reference)
     if keys.reference is not None and reference is None:
@@ -122,7 +124,7 @@ def _find(connection: Connection, keys: SessionKeys) -> Person:
     cbid = of_session if stays else of_document or of_session
     # Nor does it revoke anybody: who is who, is known only of who is verified.
     apart = revoked and not keys.verifies
-    return Person(
+    return SessionSubject(
         bound=keys.reference is None or reference == keys.reference,
         kept_under=keys.session,
         kept=session is not None,
@@ -135,10 +137,12 @@ def _find(connection: Connection, keys: SessionKeys) -> Person:
     )
 
 
-def _unreferenced(connection: Connection, keys: SessionKeys) -> Person:
+def _unreferenced(connection: Connection, keys: SessionKeys) -> SessionSubject:
     index = keys.with_reference or keys.session
     known = _session(connection, index)
-    return Person(kept_under=index, kept=known is not None, cbid=known.cbid if known else None)
+    return SessionSubject(
+        kept_under=index, kept=known is not None, cbid=known.cbid if known else None
+    )
 
 
 def _session(connection: Connection, index: bytes) -> _Session | None:
@@ -159,7 +163,7 @@ def _of_document(connection: Connection, fingerprint: bytes) -> str | None:
 def link(
     connection: Connection,
     keys: SessionKeys,
-    person: Person,
+    person: SessionSubject,
     buyer: Buyer,
     at: datetime,
     *,

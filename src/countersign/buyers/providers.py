@@ -1,15 +1,24 @@
-"""The identity provider of each account, ready for use."""
+"""How each account verifies live buyers: its stored settings, and its provider ready for use."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, NamedTuple
 
-from countersign.buyers import settings_sql
+import msgspec
+from sqlalchemy import Connection, delete, insert, select
+
+from countersign.access.audit_entry import AuditEntry
+from countersign.access.audit_sql import write_audit
 from countersign.buyers.rules import VerificationRules, VerificationSettings
 from countersign.db.database import Database
+from countersign.db.tables import verification_settings
 from countersign.ports import IdentityProvider, ProviderFactory
 from countersign.vault.sealed_column import SealedColumn
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(VerificationRules).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,7 @@ class Providers:
         Raises:
             WrongKeyEncryptionKey: the credentials cannot be decrypted.
         """
-        found = await self._database.read(settings_sql.find, account_id)
+        found = await self._database.read(stored_settings, account_id)
         if found is None:
             return None
         settings, sealed = found
@@ -81,3 +90,60 @@ class Providers:
 def credentials_row(settings: VerificationSettings) -> str:
     """What identifies the credentials among all that are sealed in their column."""
     return f"{settings.account_id}:{settings.revision}"
+
+
+class StoredSettings(NamedTuple):
+    """The settings of an account, and its credentials as the vault sealed them."""
+
+    settings: VerificationSettings
+    credentials: bytes
+
+
+def stored_settings(connection: Connection, account_id: str) -> StoredSettings | None:
+    """The settings of an account; None if it has none."""
+    row = connection.execute(
+        select(verification_settings).where(verification_settings.c.account_id == account_id)
+    ).one_or_none()
+    if row is None:
+        return None
+    settings = VerificationSettings(
+        account_id=row.account_id,
+        revision=row.revision,
+        provider=row.provider,
+        base_url=row.base_url,
+        rules=_decode(row.rules),
+        changed_at=row.changed_at,
+    )
+    return StoredSettings(settings, row.credentials)
+
+
+def put_settings(connection: Connection, new: StoredSettings, audit: AuditEntry) -> None:
+    """Write the settings of an account, and who changed them."""
+    settings = new.settings
+    _delete(connection, settings.account_id)
+    connection.execute(
+        insert(verification_settings),
+        {
+            "account_id": settings.account_id,
+            "revision": settings.revision,
+            "provider": settings.provider,
+            "base_url": settings.base_url,
+            "rules": _encode(settings.rules).decode(),
+            "credentials": new.credentials,
+            "changed_at": settings.changed_at,
+        },
+    )
+    write_audit(connection, audit)
+
+
+def remove_settings(connection: Connection, account_id: str, audit: AuditEntry) -> bool:
+    """Remove the settings of an account; False if it had none."""
+    removed = _delete(connection, account_id)
+    if removed:
+        write_audit(connection, audit)
+    return removed
+
+
+def _delete(connection: Connection, account_id: str) -> bool:
+    of_account = verification_settings.c.account_id == account_id
+    return connection.execute(delete(verification_settings).where(of_account)).rowcount > 0

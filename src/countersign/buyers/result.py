@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from countersign.buyers.model import BuyerStatus, Standing
+from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.http import schemas
 from countersign.http.reply import encode
 from countersign.instant import to_the_second
@@ -28,19 +28,19 @@ class VerifyResult:
     """The status of this attempt, the buyer's cbid and expiry; rendered once, in `body`."""
 
     cbid: str
-    standing: Standing
+    view: BuyerStatusView
     body: bytes = field(repr=False)
 
 
-def verify_result(cbid: str, standing: Standing) -> VerifyResult:
+def verify_result(cbid: str, view: BuyerStatusView) -> VerifyResult:
     """The result with its response body."""
     body = encode(
         schemas.BuyerVerification(
             cbid=cbid,
-            status=standing.status,
-            expires_at=to_the_second(standing.expires_at),
-            message=_MESSAGES[standing.status],
-            reasons=list(standing.reasons) or msgspec.UNSET,
+            status=view.status,
+            expires_at=to_the_second(view.expires_at),
+            message=_MESSAGES[view.status],
+            reasons=list(view.reasons) or msgspec.UNSET,
         )
     )
-    return VerifyResult(cbid, standing, body)
+    return VerifyResult(cbid, view, body)

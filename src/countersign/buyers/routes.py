@@ -39,15 +39,15 @@ async def verify(deployment: Deployment, call: Call) -> Reply:
 
 async def get_status(deployment: Deployment, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
-    standing = await acts.buyer_status(deployment.buyers, call.principal, call.parameter)
+    view = await acts.buyer_status(deployment.buyers, call.principal, call.parameter)
     return Reply(
         encode(
             schemas.BuyerStatusAnswer(
                 cbid=call.parameter,
-                status=standing.status,
-                verified_at=to_the_second(standing.verified_at),
-                expires_at=to_the_second(standing.expires_at),
-                reasons=list(standing.reasons) or msgspec.UNSET,
+                status=view.status,
+                verified_at=to_the_second(view.verified_at),
+                expires_at=to_the_second(view.expires_at),
+                reasons=list(view.reasons) or msgspec.UNSET,
             )
         )
     )

@@ -18,12 +18,12 @@ from countersign.access.idempotency_sql import keep_answers
 from countersign.access.test_clock import TestClock
 from countersign.buyers.model import (
     VALIDITY,
-    Attempt,
     Buyer,
     BuyerStatus,
+    VerificationAttempt,
     after_attempt,
     first_verification,
-    simulated_standing,
+    simulated_status_view,
 )
 from countersign.buyers.result import VerifyResult, verify_result
 from countersign.buyers.room import Buyers
@@ -34,7 +34,7 @@ from countersign.buyers.sql import (
     write_status_event,
     write_verification,
 )
-from countersign.buyers.zip_attempts_sql import Subject, count_zip
+from countersign.buyers.zip_attempts_sql import ZipSubject, count_zip
 from countersign.errors import CountersignError, ProviderSessionNotFound, ProviderUnavailable
 from countersign.evidence.canonical import Json, canonical_json
 from countersign.identity.postal_code import zip5
@@ -117,7 +117,7 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
     connection: Connection,
     room: Buyers,
     act: SimulatedAct,
-    attempts: tuple[Attempt, ...],
+    attempts: tuple[VerificationAttempt, ...],
     session_id: str | None,
     shipping_zip: str | None,
     entry: Callable[[bytes], IdempotencyEntry] | None,
@@ -126,7 +126,7 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
     subject_index = session_id and index(act.account_id, "provider_session", session_id)
     zip_index = shipping_zip and index(act.account_id, "zip", zip5(shipping_zip))
     if subject_index and zip_index:
-        subject = Subject(act.account_id, Mode.TEST, subject_index)
+        subject = ZipSubject(act.account_id, Mode.TEST, subject_index)
         if refusal := count_zip(connection, subject, zip_index, at):
             return refusal
     buyer = buyers_by_cbid(connection, [act.cbid]).get(act.cbid)
@@ -145,14 +145,18 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
         )
         write_status_event(connection, buyer, at, shown=act.now)
         room.journal.write(connection, [record])
-    result = verify_result(buyer.cbid, simulated_standing(buyer, act.now))
+    result = verify_result(buyer.cbid, simulated_status_view(buyer, act.now))
     if entry is not None:
         keep_answers(connection, [entry(result.body)])
     return result
 
 
 def simulated_record(
-    room: Buyers, act: SimulatedAct, session_id: str | None, attempt: Attempt, **members: Json
+    room: Buyers,
+    act: SimulatedAct,
+    session_id: str | None,
+    attempt: VerificationAttempt,
+    **members: Json,
 ) -> NewRecord:
     """The record of a verification in the sandbox; `members` are said in addition."""
     at = from_ns(act.time_ns)
@@ -178,7 +182,7 @@ def simulated_record(
     )
 
 
-def _played(act: SimulatedAct, attempts: tuple[Attempt, ...]) -> Buyer:
+def _played(act: SimulatedAct, attempts: tuple[VerificationAttempt, ...]) -> Buyer:
     buyer = first_verification(
         cbid=act.cbid,
         account_id=act.account_id,
@@ -191,31 +195,33 @@ def _played(act: SimulatedAct, attempts: tuple[Attempt, ...]) -> Buyer:
     return buyer
 
 
-def _verified(now: datetime) -> tuple[Attempt, ...]:
-    return (Attempt(status=BuyerStatus.VERIFIED, at=now, expires_at=now + VALIDITY),)
+def _verified(now: datetime) -> tuple[VerificationAttempt, ...]:
+    return (VerificationAttempt(status=BuyerStatus.VERIFIED, at=now, expires_at=now + VALIDITY),)
 
 
-def _ends_as(status: BuyerStatus, *reasons: Reason) -> Callable[[datetime], tuple[Attempt, ...]]:
-    return lambda now: (Attempt(status=status, at=now, reasons=reasons),)
+def _ends_as(
+    status: BuyerStatus, *reasons: Reason
+) -> Callable[[datetime], tuple[VerificationAttempt, ...]]:
+    return lambda now: (VerificationAttempt(status=status, at=now, reasons=reasons),)
 
 
-def _expired(now: datetime) -> tuple[Attempt, ...]:
+def _expired(now: datetime) -> tuple[VerificationAttempt, ...]:
     return _verified(now - VALIDITY - _SINCE_EXPIRED)
 
 
-def _revoked(now: datetime) -> tuple[Attempt, ...]:
-    return (*_verified(now), Attempt(status=BuyerStatus.REVOKED, at=now))
+def _revoked(now: datetime) -> tuple[VerificationAttempt, ...]:
+    return (*_verified(now), VerificationAttempt(status=BuyerStatus.REVOKED, at=now))
 
 
-def _not_found(_: datetime) -> tuple[Attempt, ...]:
+def _not_found(_: datetime) -> tuple[VerificationAttempt, ...]:
     raise ProviderSessionNotFound
 
 
-def _unavailable(_: datetime) -> tuple[Attempt, ...]:
+def _unavailable(_: datetime) -> tuple[VerificationAttempt, ...]:
     raise ProviderUnavailable(retry_after=_RETRY_AFTER_SECONDS)
 
 
-SCRIPT: Final[dict[str, Callable[[datetime], tuple[Attempt, ...]]]] = {
+SCRIPT: Final[dict[str, Callable[[datetime], tuple[VerificationAttempt, ...]]]] = {
     "test_pending": _ends_as(BuyerStatus.PENDING),
     "test_requires_input": _ends_as(BuyerStatus.REQUIRES_INPUT, Reason.IDENTITY_REQUIRES_INPUT),
     "test_failed": _ends_as(BuyerStatus.FAILED, Reason.IDENTITY_FAILED),

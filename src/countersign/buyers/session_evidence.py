@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from countersign.access.audit_entry import AuditEntry
-from countersign.buyers.decision import Decision
+from countersign.buyers.decision import SessionDecision
 from countersign.buyers.person_sql import SessionKeys
 from countersign.buyers.providers import Integration
 from countersign.identity.model import (
@@ -69,7 +69,7 @@ class Evaluation:
     integration: Integration
     request: SessionRequest
     result: ProviderResult
-    decision: Decision
+    decision: SessionDecision
     keys: SessionKeys
     data_key: DataKey
     """The account's, which seals what is written."""
@@ -84,7 +84,7 @@ class Evaluation:
         return self.integration.settings.account_id
 
 
-def evidence_of(work: Evaluation, decision: Decision, cbid: str) -> bytes:
+def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes:
     """Everything that the decision rests on, as JSON, for the day on which somebody asks."""
     result, settings = work.result, work.integration.settings
     content = {

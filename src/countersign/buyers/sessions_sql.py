@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
-from countersign.buyers.model import Attempt, Buyer, BuyerStatus, after_attempt
+from countersign.buyers.model import Buyer, BuyerStatus, VerificationAttempt, after_attempt
 from countersign.buyers.sql import buyers_by_cbid, write_buyer, write_status_event
 from countersign.db.tables import pending_sessions, provider_messages, shred_keys
 from countersign.mode import Mode
@@ -190,7 +190,7 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
     if not dropped or before is None or not _waits(connection, before):
         return
     # Otherwise the buyer would be asked to wait without end.
-    undecided = Attempt(
+    undecided = VerificationAttempt(
         status=BuyerStatus.REQUIRES_INPUT,
         at=at,
         reasons=(Reason.SESSION_UNDECIDED,),

@@ -11,11 +11,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from countersign.access.audit_entry import AuditAction
-from countersign.buyers import settings_sql
-from countersign.buyers.providers import credentials_row
+from countersign.buyers.providers import (
+    StoredSettings,
+    credentials_row,
+    put_settings,
+    remove_settings,
+    stored_settings,
+)
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import ACCEPTABLE, VerificationRules, VerificationSettings
-from countersign.buyers.settings_sql import StoredSettings
 from countersign.config import AGE_MAX
 from countersign.errors import InvalidArgument
 from countersign.identity.model import Outcome
@@ -59,7 +63,7 @@ async def configure(
     room.providers.factory.review(provider, credentials)
     # Made to see whether it can be.
     await room.providers.factory(provider, credentials, base_url).close()
-    before = await room.database.read(settings_sql.find, account.id)
+    before = await room.database.read(stored_settings, account.id)
     time_ns = room.clock.time_ns()
     settings = VerificationSettings(
         account_id=account.id,
@@ -80,7 +84,7 @@ async def configure(
         base_url=base_url,
         rules=msgspec.to_builtins(rules),
     )
-    await room.database.write(settings_sql.put, StoredSettings(settings, sealed), audit)
+    await room.database.write(put_settings, StoredSettings(settings, sealed), audit)
     return settings
 
 
@@ -91,7 +95,7 @@ async def show(room: Buyers, id_or_name: str) -> VerificationSettings | None:
         UnknownAccount: there is no such account.
     """
     account = await room.accounts.get(id_or_name)
-    found = await room.database.read(settings_sql.find, account.id)
+    found = await room.database.read(stored_settings, account.id)
     return found.settings if found else None
 
 
@@ -103,7 +107,7 @@ async def remove(room: Buyers, id_or_name: str) -> bool:
     """
     account = await room.accounts.get(id_or_name)
     audit = room.audit.entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
-    return await room.database.write(settings_sql.remove, account.id, audit)
+    return await room.database.write(remove_settings, account.id, audit)
 
 
 async def check(room: Buyers, provider: str, credentials: bytes, base_url: str | None) -> None:

@@ -9,7 +9,13 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from countersign.buyers.model import Attempt, Buyer, BuyerStatus, Proof, status_at
+from countersign.buyers.model import (
+    Buyer,
+    BuyerStatus,
+    ProvedSession,
+    VerificationAttempt,
+    status_at,
+)
 from countersign.buyers.rules import VerificationRules
 from countersign.db.bulk import SelectAmong
 from countersign.db.tables import buyers, verification_settings, verifications
@@ -25,7 +31,7 @@ BuyerAndRules: TypeAlias = tuple[Buyer, VerificationRules | None]
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
-_decode_proofs: Final = msgspec.json.Decoder(tuple[Proof, ...]).decode
+_decode_proofs: Final = msgspec.json.Decoder(tuple[ProvedSession, ...]).decode
 _decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
 
 _MODES: Final = {mode.value: mode for mode in Mode}
@@ -128,7 +134,7 @@ def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> N
 def write_verification(
     connection: Connection,
     record: NewRecord,
-    attempt: Attempt,
+    attempt: VerificationAttempt,
     *,
     cbid: str,
     provider: str,

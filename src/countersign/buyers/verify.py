@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.buyers.evaluate_session import evaluate
-from countersign.buyers.model import Standing, standing
+from countersign.buyers.model import BuyerStatusView, status_view
 from countersign.buyers.result import VerifyResult
 from countersign.buyers.room import Buyers
 from countersign.buyers.sandbox import simulate
@@ -68,7 +68,7 @@ async def verify(
     return await evaluate(room, integration, session, entry)
 
 
-async def buyer_status(room: Buyers, principal: Principal, cbid: str) -> Standing:
+async def buyer_status(room: Buyers, principal: Principal, cbid: str) -> BuyerStatusView:
     """The buyer's status for the asking account.
 
     Raises:
@@ -84,7 +84,7 @@ async def buyer_status(room: Buyers, principal: Principal, cbid: str) -> Standin
     buyer, rules = known
     clock = await room.test_clocks.of(account_id, mode)
     now = clock.at(from_ns(room.clock.time_ns()))
-    return standing(buyer, account_id, rules.at_least(room.floor) if rules else room.floor, now)
+    return status_view(buyer, account_id, rules.at_least(room.floor) if rules else room.floor, now)
 
 
 def _required(value: str | None, name: str) -> str:

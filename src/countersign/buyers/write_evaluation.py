@@ -14,18 +14,18 @@ from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.idempotency_sql import keep_answers
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers import sessions_sql
-from countersign.buyers.decision import OTHER_SUBJECT, Decision, decide
+from countersign.buyers.decision import OTHER_SUBJECT, SessionDecision, decide
 from countersign.buyers.model import (
-    Attempt,
     Buyer,
     BuyerStatus,
-    Proof,
-    Standing,
+    BuyerStatusView,
+    ProvedSession,
+    VerificationAttempt,
     after_attempt,
     after_revocation,
     first_verification,
 )
-from countersign.buyers.person_sql import Person, link, person_to_change
+from countersign.buyers.person_sql import SessionSubject, link, person_to_change
 from countersign.buyers.result import VerifyResult, verify_result
 from countersign.buyers.room import Buyers
 from countersign.buyers.session_evidence import (
@@ -41,7 +41,7 @@ from countersign.buyers.sql import (
     write_status_event,
     write_verification,
 )
-from countersign.buyers.zip_attempts_sql import Subject, count_zip
+from countersign.buyers.zip_attempts_sql import ZipSubject, count_zip
 from countersign.db.tables import verification_evidence, verifications
 from countersign.errors import (
     CountersignError,
@@ -66,12 +66,12 @@ _CBID_BYTES: Final = 16
 class _Found(NamedTuple):
     """What is known once the buyer has been found."""
 
-    person: Person
+    person: SessionSubject
     before: Buyer | None
     """The buyer as stored, locked."""
     cbid: str
-    decision: Decision
-    attempt: Attempt
+    decision: SessionDecision
+    attempt: VerificationAttempt
     subject_index: bytes
     """The keyed hash of the buyer for the count of ZIP codes tried."""
     zip_index: bytes | None
@@ -132,7 +132,7 @@ def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | Co
         return UnknownSubject("The buyer was erased in the meantime. Nothing was changed.")
     # Random, not time-ordered: it is handed around, and must not say when it was made.
     cbid = person.cbid or f"{BUYER}_{base32(int.from_bytes(room.entropy(_CBID_BYTES), 'big'))}"
-    subject = Subject(
+    subject = ZipSubject(
         work.account_id, Mode.LIVE, room.secret.blind_index(work.account_id, "buyer", cbid)
     )
     zip_index = None
@@ -148,7 +148,7 @@ def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | Co
     return _Found(person, before, cbid, decision, attempt, subject.subject_index, zip_index)
 
 
-def _decision(work: Evaluation, person: Person) -> Decision:
+def _decision(work: Evaluation, person: SessionSubject) -> SessionDecision:
     """A session that is sent again does not get younger by it."""
     if person.first_verified_at is None or work.decision.status is not BuyerStatus.VERIFIED:
         return work.decision
@@ -163,11 +163,11 @@ def _decision(work: Evaluation, person: Person) -> Decision:
 
 
 def attempt_of(
-    secret: DeploymentSecret, work: Evaluation, decision: Decision, cbid: str
-) -> Attempt:
+    secret: DeploymentSecret, work: Evaluation, decision: SessionDecision, cbid: str
+) -> VerificationAttempt:
     now, proof = from_ns(work.time_ns), None
     if decision.facts and decision.began_at and decision.expires_at:
-        proof = Proof(
+        proof = ProvedSession(
             session=work.keys.session.hex(),
             verified_at=to_ms(now),
             began_at=to_ms(decision.began_at),
@@ -179,7 +179,7 @@ def attempt_of(
             ),
             document_expires_on=decision.document_expires_on,
         )
-    return Attempt(
+    return VerificationAttempt(
         status=decision.status,
         at=now,
         expires_at=decision.expires_at,
@@ -313,10 +313,10 @@ def _follow(connection: Connection, room: Buyers, work: Evaluation, found: _Foun
     sessions_sql.follow(connection, pending, session_index=keys.session, asked_index=asked_index)
 
 
-def _buyer_view(buyer: Buyer, attempt: Attempt, now: datetime) -> Standing:
+def _buyer_view(buyer: Buyer, attempt: VerificationAttempt, now: datetime) -> BuyerStatusView:
     if buyer.status is not BuyerStatus.REVOKED:
         return attempt_view(attempt, now)
-    return Standing(
+    return BuyerStatusView(
         status=BuyerStatus.REVOKED,
         verified_at=buyer.verified_at,
         expires_at=buyer.expires_at,
@@ -324,15 +324,15 @@ def _buyer_view(buyer: Buyer, attempt: Attempt, now: datetime) -> Standing:
     )
 
 
-def attempt_view(attempt: Attempt, now: datetime) -> Standing:
+def attempt_view(attempt: VerificationAttempt, now: datetime) -> BuyerStatusView:
     """The result of the attempt, whoever the buyer turns out to be."""
     if attempt.status is not BuyerStatus.VERIFIED or attempt.expires_at is None:
-        return Standing(
+        return BuyerStatusView(
             status=attempt.status, verified_at=None, expires_at=None, reasons=attempt.reasons
         )
     # A session that was decided long ago can have expired before it is sent.
     expired = now >= attempt.expires_at
-    return Standing(
+    return BuyerStatusView(
         status=BuyerStatus.EXPIRED if expired else BuyerStatus.VERIFIED,
         verified_at=attempt.at,
         expires_at=attempt.expires_at,

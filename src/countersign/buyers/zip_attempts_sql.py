@@ -37,7 +37,7 @@ _DELETE: Final = delete(zip_attempts).where(
 _insert: Final = BulkInsert(zip_attempts, "account_id", "mode", "subject_index", "zip_index", "at")
 
 
-class Subject(NamedTuple):
+class ZipSubject(NamedTuple):
     """For whom an account tries ZIP codes; the index is a keyed hash."""
 
     account_id: str
@@ -48,21 +48,21 @@ class Subject(NamedTuple):
 class ZipTries:
     """The ZIP codes that were tried for some subjects, and those that are tried now."""
 
-    def __init__(self, connection: Connection, subjects: Collection[Subject]) -> None:
+    def __init__(self, connection: Connection, subjects: Collection[ZipSubject]) -> None:
         """Read what was tried, in the transaction of the act."""
         self._connection = connection
-        self._tried: dict[Subject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
+        self._tried: dict[ZipSubject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
         self._old: list[dict[str, object]] = []
         self._new: list[tuple[object, ...]] = []
         if not subjects:
             return
         _lock(connection, subjects)
         for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
-            known = self._tried.get(Subject(account_id, _MODES[mode], bytes(index)))
+            known = self._tried.get(ZipSubject(account_id, _MODES[mode], bytes(index)))
             if known is not None:
                 known[bytes(zip_index)] = from_ms(at)
 
-    def count(self, subject: Subject, zip_index: bytes, at: datetime) -> RateLimited | None:
+    def count(self, subject: ZipSubject, zip_index: bytes, at: datetime) -> RateLimited | None:
         """Note a ZIP code that is tried; the refusal if that would be one too many."""
         known = self._tried[subject]
         since = at - ZIP_WINDOW
@@ -94,7 +94,7 @@ class ZipTries:
 
 
 def count_zip(
-    connection: Connection, subject: Subject, zip_index: bytes, at: datetime
+    connection: Connection, subject: ZipSubject, zip_index: bytes, at: datetime
 ) -> RateLimited | None:
     """Count one ZIP code that is tried; the refusal if that would be one too many."""
     tries = ZipTries(connection, [subject])
@@ -103,7 +103,7 @@ def count_zip(
     return refusal
 
 
-def _lock(connection: Connection, subjects: Collection[Subject]) -> None:
+def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
     """Have other servers wait who count for one of these subjects, until this transaction ends.
 
     The embedded database has one writer. Always in the same order, and before any buyer is locked,
@@ -114,7 +114,9 @@ def _lock(connection: Connection, subjects: Collection[Subject]) -> None:
         connection.exec_driver_sql(_LOCK, (sorted(keys),))
 
 
-def _tried(connection: Connection, subjects: Sequence[Subject]) -> Sequence[Row[*tuple[Any, ...]]]:
+def _tried(
+    connection: Connection, subjects: Sequence[ZipSubject]
+) -> Sequence[Row[*tuple[Any, ...]]]:
     """The rows of these subjects, in the driver's own types."""
     triples = [(account_id, mode.value, index) for account_id, mode, index in subjects]
     given: tuple[object, ...]

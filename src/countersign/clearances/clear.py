@@ -15,7 +15,7 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clock import TestClock
 from countersign.access.test_clocks import TestClocks
 from countersign.acknowledgments.acknowledge import CBID_FIELD, SESSION_FIELD
-from countersign.buyers.model import BuyerStatus, best_proof, standing
+from countersign.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.buyers.rules import AbsentCountry, VerificationRules
 from countersign.buyers.write_evaluation import proved_zip_index
 from countersign.clearances.keys import ClearanceKeys, Signers
@@ -226,7 +226,7 @@ class ClearOrder:
         in_force, follows = self._notice(notices, question, known)
         told = None
         if known.buyer is not None:
-            told = standing(known.buyer, question.account_id, rules, question.judged_at)
+            told = status_view(known.buyer, question.account_id, rules, question.judged_at)
         return Case(
             order=question.order,
             order_index=question.order_index,

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from msgspec import Struct
 
 from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.buyers.model import Buyer, BuyerStatus, Standing
+from countersign.buyers.model import Buyer, BuyerStatus, BuyerStatusView
 from countersign.buyers.rules import VerificationRules
 from countersign.identity.postal_code import zip5
 from countersign.log.record import NewRecord
@@ -173,7 +173,7 @@ class Case(Struct, frozen=True, kw_only=True):
     notice_in_force: bool
     following: Following
     """What follows from the version that was acknowledged."""
-    standing: Standing | None
+    standing: BuyerStatusView | None
     """Of the buyer, for the asking account; None if there is no such buyer."""
     zip_proved: bool | None
     """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""

@@ -13,7 +13,7 @@ from countersign.access.idempotency_sql import keep_answers
 from countersign.buyers.model import Buyer
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.sql import followed_buyers, verification_rules_of
-from countersign.buyers.zip_attempts_sql import Subject, ZipTries
+from countersign.buyers.zip_attempts_sql import ZipSubject, ZipTries
 from countersign.clearances.model import (
     Circumstances,
     Clearance,
@@ -247,7 +247,7 @@ class _Known:
         buyer = self._buyers.get(question.order.cbid)
         return buyer if buyer is not None and buyer.mode is question.mode else None
 
-    def _subject(self, question: Question) -> Subject | None:
+    def _subject(self, question: Question) -> ZipSubject | None:
         buyer = self._buyer(question)
         if buyer is None:
             return None
@@ -257,7 +257,7 @@ class _Known:
         index = simulated.subject_index if simulated else None
         if index is None or buyer.account_id != question.account_id:
             index = question.index(_BUYER_FIELD, buyer.cbid)
-        return Subject(question.account_id, question.mode, index)
+        return ZipSubject(question.account_id, question.mode, index)
 
 
 def _settle(

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from countersign.buyers import sandbox_faults
-from countersign.buyers.model import BuyerStatus, Standing
+from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.buyers.sandbox_faults import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
 from countersign.cli.support import Duration, command, field_lines, say, show, with_room
 from countersign.errors import InvalidArgument
@@ -90,16 +90,14 @@ def set_buyer(
     account: str, cbid: str, status: str, *, reasons: tuple[str, ...], as_json: bool
 ) -> None:
     """Give the sandbox buyer CBID of ACCOUNT a status, and write the event of that status."""
-    standing = _move(
-        account, cbid, BuyerStatus(status), tuple(Reason(reason) for reason in reasons)
-    )
+    moved = _move(account, cbid, BuyerStatus(status), tuple(Reason(reason) for reason in reasons))
     view = {
         "cbid": cbid,
         "livemode": False,
-        "status": standing.status.value,
-        "reasons": [reason.value for reason in standing.reasons],
-        "verified_at": standing.verified_at and rfc3339(standing.verified_at),
-        "expires_at": standing.expires_at and rfc3339(standing.expires_at),
+        "status": moved.status.value,
+        "reasons": [reason.value for reason in moved.reasons],
+        "verified_at": moved.verified_at and rfc3339(moved.verified_at),
+        "expires_at": moved.expires_at and rfc3339(moved.expires_at),
     }
     show(view, field_lines(view), as_json=as_json)
 
@@ -191,7 +189,7 @@ async def _move(
     cbid: str,
     status: BuyerStatus,
     reasons: tuple[Reason, ...],
-) -> Standing:
+) -> BuyerStatusView:
     return await helpers.move_buyer(room, await _id(room, account), cbid, status, reasons)
 
 

@@ -17,12 +17,12 @@ from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.idempotency_sql import keep_answers
 from countersign.buyers.model import (
     VALIDITY,
-    Attempt,
     Buyer,
     BuyerStatus,
-    Standing,
+    BuyerStatusView,
+    VerificationAttempt,
     after_revocation,
-    simulated_standing,
+    simulated_status_view,
     status_at,
 )
 from countersign.buyers.room import Buyers
@@ -66,8 +66,8 @@ async def move_buyer(  # noqa: PLR0917 - as the API names them
     cbid: str,
     status: BuyerStatus,
     reasons: tuple[Reason, ...] = (),
-    remember: Callable[[Standing], IdempotencyEntry] | None = None,
-) -> Standing:
+    remember: Callable[[BuyerStatusView], IdempotencyEntry] | None = None,
+) -> BuyerStatusView:
     """Put a sandbox buyer in any state; the event of that state is written with it.
 
     Raises:
@@ -81,7 +81,7 @@ async def move_buyer(  # noqa: PLR0917 - as the API names them
     if not is_id(SANDBOX_BUYER, cbid):
         raise NotFound(_NO_BUYER)
     act = await sandbox_act(room.buyers, account_id, cbid)
-    attempt = Attempt(status=status, at=act.now, reasons=reasons or usual or ())
+    attempt = VerificationAttempt(status=status, at=act.now, reasons=reasons or usual or ())
     return await room.buyers.database.write(_move_buyer, room.buyers, act, attempt, remember)
 
 
@@ -89,9 +89,9 @@ def _move_buyer(
     connection: Connection,
     room: Buyers,
     act: SimulatedAct,
-    attempt: Attempt,
-    remember: Callable[[Standing], IdempotencyEntry] | None,
-) -> Standing | NotFound:
+    attempt: VerificationAttempt,
+    remember: Callable[[BuyerStatusView], IdempotencyEntry] | None,
+) -> BuyerStatusView | NotFound:
     before = buyers_by_cbid(connection, [act.cbid], to_change=True).get(act.cbid)
     if before is None or (before.account_id, before.mode) != (act.account_id, Mode.TEST):
         return NotFound(_NO_BUYER)
@@ -99,7 +99,7 @@ def _move_buyer(
     if after != before:
         write_buyer(connection, before, after)
         record = simulated_record(room, act, None, attempt, test_helper=True)
-        stored = Attempt(status=after.status, at=act.now, reasons=after.reasons)
+        stored = VerificationAttempt(status=after.status, at=act.now, reasons=after.reasons)
         # The session whose guesses of ZIP codes are counted.
         subject = (
             select(verifications.c.subject_index)
@@ -117,10 +117,10 @@ def _move_buyer(
         )
         write_status_event(connection, after, from_ns(act.time_ns), shown=act.now)
         room.journal.write(connection, [record])
-    standing = simulated_standing(after, act.now)
+    view = simulated_status_view(after, act.now)
     if remember is not None:
-        keep_answers(connection, [remember(standing)])
-    return standing
+        keep_answers(connection, [remember(view)])
+    return view
 
 
 def _moved(buyer: Buyer, status: BuyerStatus, reasons: tuple[Reason, ...], now: datetime) -> Buyer:

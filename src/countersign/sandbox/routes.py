@@ -8,7 +8,7 @@ import msgspec
 
 from countersign.bootstrap import Deployment
 from countersign.buyers import sandbox_faults
-from countersign.buyers.model import Standing
+from countersign.buyers.model import BuyerStatusView
 from countersign.buyers.sandbox_faults import FaultPlan
 from countersign.errors import InvalidRequest, ModeMismatch
 from countersign.events.read_events import EventView
@@ -54,18 +54,18 @@ async def move_buyer(deployment: Deployment, call: Call) -> Reply:
     account_id = _sandbox(call)
     body = parse_body(call.body, sandbox_schemas.BuyerMove)
 
-    def render(standing: Standing) -> bytes:
+    def render(view: BuyerStatusView) -> bytes:
         return encode(
             schemas.BuyerStatusAnswer(
                 cbid=body.cbid,
-                status=standing.status,
-                verified_at=to_the_second(standing.verified_at),
-                expires_at=to_the_second(standing.expires_at),
-                reasons=list(standing.reasons) or msgspec.UNSET,
+                status=view.status,
+                verified_at=to_the_second(view.verified_at),
+                expires_at=to_the_second(view.expires_at),
+                reasons=list(view.reasons) or msgspec.UNSET,
             )
         )
 
-    standing = await helpers.move_buyer(
+    view = await helpers.move_buyer(
         deployment.sandbox,
         account_id,
         body.cbid,
@@ -73,7 +73,7 @@ async def move_buyer(deployment: Deployment, call: Call) -> Reply:
         tuple(body.reasons or ()),
         call.remembering(render),
     )
-    return Reply(render(standing))
+    return Reply(render(view))
 
 
 async def trigger_event(deployment: Deployment, call: Call) -> Reply:
