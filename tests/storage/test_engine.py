@@ -3,12 +3,14 @@
 import asyncio
 import sqlite3
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from sqlalchemy import URL, Connection, Engine, event, func, select, text
+from sqlalchemy import URL, Connection, Engine, bindparam, event, func, select, text
 
 from countersign.access.accounts_sql import Accounts
 from countersign.acknowledgments.sql import Acknowledgments
@@ -344,6 +346,29 @@ def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> No
                 assert len({buyer.verified_at for buyer in results}) == 1
                 found = await items.buyer_of(one, owner.id, Mode.TEST, f"cbid_test_{n}")
                 assert found == (results[0], None)
+
+    run(write())
+
+
+@on_postgres
+def test_what_loses_a_deadlock_is_done_again(url: URL, run: Run) -> None:
+    """Two servers that lock the same rows in another order: neither caller notices."""
+    both_hold_one, begun = threading.Barrier(2, timeout=20), Counter[int]()
+    lock = select(func.pg_advisory_xact_lock(bindparam("key")))
+
+    def cross(connection: Connection, first: int, second: int) -> int:
+        begun[first] += 1
+        connection.execute(lock, {"key": first})
+        if begun[first] == 1:
+            both_hold_one.wait()
+        connection.execute(lock, {"key": second})
+        return first
+
+    async def write() -> None:
+        async with Database(url) as one, Database(url) as two:
+            outcomes = await asyncio.gather(one.write(cross, 1, 2), two.write(cross, 2, 1))
+        assert outcomes == [1, 2]
+        assert sorted(begun.values()) == [1, 2]
 
     run(write())
 

@@ -1,7 +1,7 @@
 """Test clocks as servers read them: a snapshot of all that are ahead, at most 250 ms old.
 
-An account without a test clock pays a look into a dictionary. What changes a sandbox answers only
-when no server can still go by an older snapshot, so whoever has the answer finds it true anywhere.
+An account without a test clock pays a look into a dictionary. What changes a sandbox returns only
+when no server can still go by an older snapshot, so the response is true on every server.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NOTHING: Final = _Snapshot(float("-inf"), SandboxState({}, frozenset()))
 
 
 class TestClocks:
-    """By which time the sandbox of an account is judged."""
+    """The time by which the sandbox of an account goes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -57,13 +57,13 @@ class TestClocks:
         self._reading: asyncio.Task[None] | None = None
 
     async def of(self, account_id: str, mode: Mode) -> TestClock:
-        """The clock by which an account is judged; its live mode goes by real time."""
+        """The clock of an account; its live mode goes by real time."""
         if mode is Mode.LIVE:
             return REAL_TIME
         return (await self._state()).clock(account_id)
 
     async def shown(self, principal: Principal) -> datetime | None:
-        """What the test clock of whoever asks shows now; None: real time is what counts."""
+        """What the test clock of the caller's account shows now; None: it goes by real time."""
         clock = await self.of(principal.account_id, principal.mode)
         return clock.shown(from_ns(self._clock.time_ns())) if clock.ahead else None
 

@@ -147,11 +147,12 @@ def _opened(one: StoredEvidence, content: dict[str, Any] | None) -> dict[str, An
     }
 
 
-def _readable(answer: dict[str, Any] | None) -> dict[str, Any] | None:
-    if answer is None:
+def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
+    if response is None:
         return None
-    text = b64decode(answer["body"]).decode("utf-8", "replace")
-    return answer | {"text": text, "further": [_readable(more) for more in answer["further"]]}
+    text = b64decode(response["body"]).decode("utf-8", "replace")
+    further = [_readable(more) for more in response["further"]]
+    return response | {"text": text, "further": further}
 
 
 def _show(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:

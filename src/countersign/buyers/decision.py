@@ -1,6 +1,6 @@
 """The decision: what a provider's result makes of a buyer, by an account's rules.
 
-One pure function. Unknown is never a pass, and every reason is told at once.
+One pure function. Unknown is never a pass, and all reasons are given at once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from countersign.identity.model import Address, Outcome, ProviderResult, Source,
 from countersign.identity.postal_code import document_zip5, zip5
 from countersign.reason import Reason
 
-AGES_TOLD: Final = (18, 19, 20, 21, 25, 30)
-"""Of an age is kept only which of these it had reached: enough to judge by, too little to know."""
+AGES_KEPT: Final = (18, 19, 20, 21, 25, 30)
+"""Of an age is kept only which of these it had reached: enough for rules, and not the age."""
 _AGE_MAX: Final = 120
-"""A birth date that makes anybody older is a mistake, or stands in the place of a redacted one."""
+"""A birth date that makes a person older is a mistake, or stands in the place of a redacted one."""
 _FIRST_DECISION: Final = 2000
 _RETRY_AFTER_SECONDS: Final = 5
 OTHER_SUBJECT: Final = (
@@ -55,7 +55,7 @@ class SessionDecision:
     """What came of it.
 
     `facts` and `zips` are given only with `verified`: what was proved, and the five digits of
-    every ZIP code that is proved, with what vouches for it and whether its country is assumed,
+    every ZIP code that is proved, with its source and whether its country is assumed,
     which are personal and kept only as keyed hashes.
     """
 
@@ -76,7 +76,7 @@ class SessionDecision:
 
     @property
     def is_followed(self) -> bool:
-        """Whether the provider is asked again: it has not decided, or the buyer can go on."""
+        """Whether the provider is asked again: it has not decided, or the buyer can continue."""
         return self.status is BuyerStatus.PENDING or (
             self.status is BuyerStatus.REQUIRES_INPUT
             and Reason.IDENTITY_REQUIRES_INPUT in self.reasons
@@ -99,7 +99,7 @@ def decide(
 
     Args:
         result: what it said. Outcomes that say nothing of a session (not found, unavailable,
-            rejected, invalid) never verify anybody: they come out as `failed`.
+            rejected, invalid) never verify a buyer: they come out as `failed`.
         rules: those of the account, the deployment's floor included.
         shipping_zip: where the goods shall go: five digits, or ZIP+4.
         subject_reference: the buyer whom the session has to be about, where that is asked.
@@ -142,7 +142,7 @@ def decide(
         document_expires_on=last if outlasts else None,
         facts=Facts(
             age_over=max(
-                age for age in (*AGES_TOLD, rules.minimum_age) if age <= age_on(born, today)
+                age for age in (*AGES_KEPT, rules.minimum_age) if age <= age_on(born, today)
             ),
             document_checked=result.document is not None,
             document_unexpired=unexpired,
@@ -213,7 +213,7 @@ def is_withheld(result: ProviderResult) -> bool:
 def proved_zips(
     result: ProviderResult, rules: VerificationRules
 ) -> tuple[tuple[str, Address], ...]:
-    """The first five digits of each ZIP code that something vouches for, with its address."""
+    """The first five digits of each ZIP code that a source proves, with its address."""
     found = []
     for address in result.addresses:
         if address.source not in rules.zip_sources or address.source in {Source.USER, Source.NONE}:
@@ -246,9 +246,9 @@ def _unbound(
         if rules.subject_reference_required:
             reasons.append(Reason.SESSION_NOT_BOUND)
     elif result.subject_reference != subject_reference:
-        # Nor, of such a session, whom it is about; a reference that is another's tells enough.
-        untold = result.subject_reference is None and result.outcome is not Outcome.VERIFIED
-        if not untold:
+        # Nor, of such a session, whom it is about; a different reference says enough.
+        unnamed = result.subject_reference is None and result.outcome is not Outcome.VERIFIED
+        if not unnamed:
             reasons.append(Reason.SESSION_NOT_BOUND)
     return reasons
 
@@ -259,8 +259,8 @@ def _country_assumed(address: Address) -> bool:
 
 def _decided_at(result: ProviderResult) -> datetime | None:
     """When the provider decided; what stands in the place of a time that is gone is none."""
-    told = result.decided_at
-    return told if told is not None and told.year >= _FIRST_DECISION else None
+    at = result.decided_at
+    return at if at is not None and at.year >= _FIRST_DECISION else None
 
 
 def _unexpired(result: ProviderResult, today: date) -> Tri:

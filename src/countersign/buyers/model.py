@@ -1,8 +1,8 @@
 """Buyers: the states of a verification, how they move, and who may rely on them.
 
 Only three ways lead out of `verified`: time, revocation, and a new verification that succeeds.
-A failed attempt never takes it away: the answer to *verify* tells of the attempt, the answer to
-*status* of the buyer.
+A failed attempt never takes it away: the response to *verify* is about the attempt, the response
+to *status* about the buyer.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ VALIDITY: Final = timedelta(days=365)
 """How long a simulated verification lasts, and the longest that any does."""
 
 PROOFS_MAX: Final = 4
-"""Verifications of one buyer that are kept to judge by."""
+"""Verifications of one buyer that are kept, and to which rules are applied."""
 
 ZIPS_PER_DAY: Final = 5
 """Different ZIP codes that one account may try for one buyer within 24 hours."""
@@ -71,7 +71,7 @@ class ProvedSession(Struct, frozen=True, kw_only=True):
     expires_at: int
     facts: Facts
     zips: tuple[str, ...]
-    """Keyed hashes of the ZIP codes proved with what vouches for each, in hexadecimal digits."""
+    """Keyed hashes of the proved ZIP codes with the source of each, in hexadecimal digits."""
     document_expires_on: date | None = None
     """The last day of the document, if `expires_at` is not before it; None also if it is unknown,
     as for all verifications from before it was kept."""
@@ -91,13 +91,13 @@ class Buyer(Struct, frozen=True, kw_only=True):
     proofs: tuple[ProvedSession, ...] = ()
     """The newest last; empty for a simulated buyer."""
     same_as: str | None = None
-    """The identifier under which this buyer goes on: the same person was known already."""
+    """The identifier of the buyer that this one was joined to: the person was known already."""
     attempted_by: str | None = None
     """The account whose attempt led to `reasons`; None in the sandbox."""
 
 
 class BuyerStatusView(Struct, frozen=True, kw_only=True):
-    """What an account is told about a buyer at one time."""
+    """What an account sees of a buyer at one time."""
 
     status: BuyerStatus
     verified_at: datetime | None
@@ -209,7 +209,7 @@ def _last_day(proof: ProvedSession) -> date:
 
 
 def _joined(known: ProvedSession, new: ProvedSession) -> ProvedSession:
-    """What one session proved, by the rules of whoever asked, taken together.
+    """What one session proved, by the rules of each account that asked, taken together.
 
     Accounts ask for different things: what counts for one must not be gone because another asked
     for less.
@@ -237,8 +237,8 @@ def _later(buyer: Buyer, attempt: VerificationAttempt) -> bool:
 
 def reasons_for(buyer: Buyer, account_id: str) -> tuple[Reason, ...]:
     """Why the buyer is not verified, for the account whose attempt it was: others get no reason."""
-    own = buyer.account_id if buyer.simulated else buyer.attempted_by
-    return buyer.reasons if account_id == own else ()
+    asked_by = buyer.account_id if buyer.simulated else buyer.attempted_by
+    return buyer.reasons if account_id == asked_by else ()
 
 
 def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
@@ -253,10 +253,10 @@ def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
 def status_view(
     buyer: Buyer, asking_account_id: str, rules: VerificationRules, now: datetime
 ) -> BuyerStatusView:
-    """What the asking account is told.
+    """What the asking account sees of a buyer.
 
-    A simulated verification never counts outside its own account: others are told that the
-    buyer has to verify, and why. A real one is judged by the asking account's `rules`: where they
+    A simulated verification never counts outside its account: for others the buyer has to
+    verify, with the reason. The asking account's `rules` apply to a real one: where they
     want more than was proved, the buyer has to verify again.
     """
     if buyer.simulated and buyer.account_id != asking_account_id:
@@ -282,7 +282,7 @@ def status_view(
 
 
 def simulated_status_view(buyer: Buyer, now: datetime) -> BuyerStatusView:
-    """The status of a sandbox buyer for its own account; `now` by the account's test clock."""
+    """The status of a sandbox buyer for its account; `now` by the account's test clock."""
     return BuyerStatusView(
         status=status_at(buyer, now),
         verified_at=buyer.verified_at,

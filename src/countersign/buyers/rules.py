@@ -47,7 +47,7 @@ class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     zone: str = "America/Los_Angeles"
     """The zone in which a birthday begins: the westernmost one that is served."""
     zip_sources: tuple[Source, ...] = PROOFS
-    """What may vouch for an address."""
+    """Which sources of an address are accepted."""
     absent_country: AbsentCountry = AbsentCountry.UNKNOWN
     document_expiry: DocumentExpiry = DocumentExpiry.UNEXPIRED_IF_KNOWN
     validity_days: int = VALIDITY_DAYS_MAX
@@ -130,7 +130,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     document_checked: bool
     document_unexpired: Tri
     zip_sources: tuple[Source, ...]
-    """What vouches for the addresses whose ZIP code was the one shipped to."""
+    """The sources of the addresses whose ZIP code was the one shipped to."""
     country_assumed: bool = False
     """Whether they are in the United States only as far as the account assumes it."""
 

@@ -224,7 +224,7 @@ def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes:
 
     Raises:
         InvalidArgument: a rule becomes weaker, and there is no terminal to ask at.
-        click.Abort: the answer was no.
+        click.Abort: the operator said no.
     """
     old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
     weaker = weakened(before, after)

@@ -325,7 +325,7 @@ def _buyer_view(buyer: Buyer, attempt: VerificationAttempt, now: datetime) -> Bu
 
 
 def attempt_view(attempt: VerificationAttempt, now: datetime) -> BuyerStatusView:
-    """The result of the attempt, whoever the buyer turns out to be."""
+    """The result of the attempt, whichever buyer it is about."""
     if attempt.status is not BuyerStatus.VERIFIED or attempt.expires_at is None:
         return BuyerStatusView(
             status=attempt.status, verified_at=None, expires_at=None, reasons=attempt.reasons
