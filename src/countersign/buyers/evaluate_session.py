@@ -28,7 +28,7 @@ from countersign.buyers.providers import Integration
 from countersign.buyers.result import VerifyResult
 from countersign.buyers.room import Buyers
 from countersign.buyers.session_evidence import Evaluation, Override, SessionRequest
-from countersign.buyers.write_evaluation import attempt_of, attempt_view, write_evaluation
+from countersign.buyers.write_evaluation import decision_view, write_evaluation
 from countersign.errors import (
     CountersignError,
     InvalidArgument,
@@ -100,8 +100,7 @@ async def override(
         InvalidArgument: the buyer would not be verified by it; nothing was written.
     """
     work = await _evaluated(room, integration, request, result, override=accepted)
-    now = from_ns(work.time_ns)
-    view = attempt_view(attempt_of(room.secret, work, work.decision, ""), now)
+    view = decision_view(work.decision, from_ns(work.time_ns))
     if view.status is not BuyerStatus.VERIFIED:
         why = ", ".join(view.reasons) or view.status.value
         msg = f"This would not make the buyer verified: {why}. Nothing was changed."

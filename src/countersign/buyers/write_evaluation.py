@@ -89,7 +89,7 @@ def write_evaluation(
     if isinstance(found, CountersignError):
         return found
     attempt, before, now = found.attempt, found.before, from_ns(work.time_ns)
-    buyer = _buyer(found)
+    buyer = _buyer(found, work.account_id)
     write_buyer(connection, before, buyer)
     repeated = buyer == before and _is_repeated(connection, work, found)
     record = None if repeated else _record(room, work, found)
@@ -115,7 +115,7 @@ def write_evaluation(
         _write_evidence(connection, room, work, found, record)
     if work.override is not None:
         write_audit(connection, work.override.audit)
-    result = verify_result(buyer.cbid, _buyer_view(buyer, attempt, now))
+    result = verify_result(buyer.cbid, _buyer_view(buyer, found.decision, now))
     if entry is not None:
         keep_answers(connection, [entry(result.body)])
     return result
@@ -144,7 +144,7 @@ def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | Co
         if refusal is not None:
             return refusal
     decision = _decision(work, person)
-    attempt = attempt_of(room.secret, work, decision, cbid)
+    attempt = _attempt(room.secret, work, decision, cbid)
     return _Found(person, before, cbid, decision, attempt, subject.subject_index, zip_index)
 
 
@@ -162,7 +162,7 @@ def _decision(work: Evaluation, person: SessionSubject) -> SessionDecision:
     )
 
 
-def attempt_of(
+def _attempt(
     secret: DeploymentSecret, work: Evaluation, decision: SessionDecision, cbid: str
 ) -> VerificationAttempt:
     now, proof = from_ns(work.time_ns), None
@@ -189,13 +189,13 @@ def attempt_of(
     )
 
 
-def _buyer(found: _Found) -> Buyer:
+def _buyer(found: _Found, account_id: str) -> Buyer:
     if found.before is not None:
         buyer = after_attempt(found.before, found.attempt)
     else:
         buyer = first_verification(
             cbid=found.cbid,
-            account_id=found.attempt.account_id or "",
+            account_id=account_id,
             mode=Mode.LIVE,
             simulated=False,
             attempt=found.attempt,
@@ -313,9 +313,9 @@ def _follow(connection: Connection, room: Buyers, work: Evaluation, found: _Foun
     sessions_sql.follow(connection, pending, session_index=keys.session, asked_index=asked_index)
 
 
-def _buyer_view(buyer: Buyer, attempt: VerificationAttempt, now: datetime) -> BuyerStatusView:
+def _buyer_view(buyer: Buyer, decision: SessionDecision, now: datetime) -> BuyerStatusView:
     if buyer.status is not BuyerStatus.REVOKED:
-        return attempt_view(attempt, now)
+        return decision_view(decision, now)
     return BuyerStatusView(
         status=BuyerStatus.REVOKED,
         verified_at=buyer.verified_at,
@@ -324,18 +324,18 @@ def _buyer_view(buyer: Buyer, attempt: VerificationAttempt, now: datetime) -> Bu
     )
 
 
-def attempt_view(attempt: VerificationAttempt, now: datetime) -> BuyerStatusView:
-    """The result of the attempt, whichever buyer it is about."""
-    if attempt.status is not BuyerStatus.VERIFIED or attempt.expires_at is None:
+def decision_view(decision: SessionDecision, now: datetime) -> BuyerStatusView:
+    """The result of this evaluation, whichever buyer it is about."""
+    if decision.status is not BuyerStatus.VERIFIED or decision.expires_at is None:
         return BuyerStatusView(
-            status=attempt.status, verified_at=None, expires_at=None, reasons=attempt.reasons
+            status=decision.status, verified_at=None, expires_at=None, reasons=decision.reasons
         )
     # A session that was decided long ago can have expired before it is sent.
-    expired = now >= attempt.expires_at
+    expired = now >= decision.expires_at
     return BuyerStatusView(
         status=BuyerStatus.EXPIRED if expired else BuyerStatus.VERIFIED,
-        verified_at=attempt.at,
-        expires_at=attempt.expires_at,
+        verified_at=now,
+        expires_at=decision.expires_at,
         reasons=(),
     )
 
