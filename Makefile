@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test lint bench openapi docs lock clean
+.PHONY: help setup run test lint bench openapi schema docs lock clean
 MAKEFLAGS += --no-builtin-rules
 
 # Another interpreter: make setup PYTHON=python3.13
@@ -51,6 +51,10 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 openapi: $(VENV)/.runtime ## Write spec/openapi.json anew from the route table
 	$(BIN)/python -m countersign.http.openapi > spec/openapi.json.new
 	mv spec/openapi.json.new spec/openapi.json
+
+# Only until the first release: after that, a change of the tables is a migration that follows.
+schema: $(VENV)/.runtime ## Write the first migration's SQL anew from db/tables.py
+	$(BIN)/python -m countersign.db.ddl src/countersign/db/migrations/versions
 
 docs: $(VENV)/.dev ## Write anew what the pages in docs/ take from the code
 	$(BIN)/python -m tests.docs.generated

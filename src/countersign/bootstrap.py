@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import ssl
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -58,7 +57,6 @@ from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import database_url, is_embedded
-from countersign.db.plaintext import PlaintextDisclosures
 from countersign.errors import (
     AnchoringFailed,
     BackupFailed,
@@ -75,7 +73,7 @@ from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
 from countersign.log.anchor import AnchorLog
 from countersign.log.anchor_client import AnchorClient
-from countersign.log.append_record import Recorder, seal_plaintext
+from countersign.log.append_record import Recorder
 from countersign.log.begin import BeginLog
 from countersign.log.check import CheckLog
 from countersign.log.check_records import CheckRecords
@@ -144,39 +142,6 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
 
 
-class SystemEntropy:
-    """The operating system's random bytes, drawn in one go for many uses. See `ports.Entropy`.
-
-    A draw is a system call during which other threads run; on the hot path, waiting for one's turn
-    again costs far more than the bytes.
-    """
-
-    _DRAW: Final = 16 * 1024
-
-    def __init__(self) -> None:
-        self._pool = b""
-        self._used = 0
-        self._lock = threading.Lock()
-        # A child process must not give out the same bytes as its parent.
-        os.register_at_fork(after_in_child=self._forget)
-
-    def __call__(self, number: int) -> bytes:
-        """That many bytes, each given out once."""
-        with self._lock:  # threads of the database draw, too
-            end = self._used + number
-            if end > len(self._pool):
-                if number > self._DRAW:
-                    return os.urandom(number)
-                self._pool, self._used, end = os.urandom(self._DRAW), 0, number
-            given = self._pool[self._used : end]
-            self._used = end
-            return given
-
-    def _forget(self) -> None:
-        self._pool, self._used = b"", 0
-        self._lock = threading.Lock()  # the parent's may have been held by another thread
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """The rooms of one deployment, ready for use."""
@@ -197,7 +162,6 @@ class Deployment:
     privacy: Privacy
     sandbox: SandboxRoom
     operations: Operations
-    plaintext: PlaintextDisclosures
     watch_vendors: WatchVendors
     run_conformance: RunConformance
 
@@ -248,7 +212,6 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
     current = KeyRing(key_source(settings.key_encryption_key), entropy).current_id
     schema.stored_value(url, _VAULT_VALUE, current)
     async with open_deployment(settings, entropy=entropy) as deployment:
-        await seal_plaintext(deployment.plaintext, deployment.vault.vault, entropy)
         await deployment.privacy.finish_restore()
         await deployment.log.begin.first(settings.public_url)
         await deployment.clearances.keys.begin()
@@ -270,7 +233,7 @@ async def open_deployment(
         WrongSecretKey: the secret key file is not that of the database.
         StorageUnavailable: the database cannot be reached.
     """
-    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
+    clock, entropy = clock or SystemClock(), entropy or os.urandom
     url = database_url(settings.database_url, settings.data_dir)
     schema.check(url)
     secret = _read_secret(settings.secret_key_file)
@@ -379,7 +342,6 @@ async def open_deployment(
             events=events,
             notices=notices,
             buyers=buyers,
-            plaintext=PlaintextDisclosures(database),
             privacy=Privacy(
                 access=access,
                 erase=Erase(

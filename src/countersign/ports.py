@@ -804,18 +804,6 @@ class DataKeyStore(Protocol):
         ...
 
 
-class PlaintextStore(Protocol):
-    """Where disclosures are found that a database from before the vault holds unencrypted."""
-
-    async def some(self, limit: int) -> Sequence[DisclosuresRow]:
-        """Rows that are not encrypted."""
-        ...
-
-    async def replace(self, rows: Sequence[DisclosuresRow]) -> None:
-        """Store these rows sealed, each with its shred key."""
-        ...
-
-
 class IntegrityStore(Protocol):
     """Whole tables, to be compared with each other."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Final
 
 import structlog
@@ -76,7 +74,7 @@ class Housekeeping:
 
     async def run(self) -> None:
         """Tidy now and then, until cancelled."""
-        await forever("housekeeping", self._turn, partial(asyncio.sleep, PERIOD_SECONDS))
+        await forever("housekeeping", self._turn, PERIOD_SECONDS)
 
     async def _turn(self) -> None:
         await self.tidy()
