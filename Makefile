@@ -48,8 +48,8 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench.clearance $(CLEARANCE_ARGS)
 	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
 
-openapi: $(VENV)/.runtime ## Write spec/openapi.json anew from the route table
-	$(BIN)/python -m countersign.http.openapi > spec/openapi.json.new
+openapi: $(VENV)/.runtime ## Write spec/openapi.json from the route table
+	$(BIN)/python -m countersign.server.routes > spec/openapi.json.new
 	mv spec/openapi.json.new spec/openapi.json
 
 # Only until the first release: after that, a change of the tables is a migration that follows.

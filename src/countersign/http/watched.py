@@ -35,18 +35,17 @@ from countersign.errors import (
     Refusal,
     StorageUnavailable,
 )
-from countersign.http.errors import STATUS
 from countersign.http.reply import REPLAYED, Call, Reply
-from countersign.server.routes import Route
+from countersign.http.route import Route
 from countersign.services.conformance_watch import WatchVendors
 
 _decode: Final = msgspec.json.Decoder().decode
 
-Admit = Callable[[Route], Awaitable[Reply]]
+Admit = Callable[[Route[Deployment]], Awaitable[Reply]]
 
 
 async def watched(
-    deployment: Deployment, run: Run, route: Route, call: Call, admit: Admit
+    deployment: Deployment, run: Run, route: Route[Deployment], call: Call, admit: Admit
 ) -> Reply:
     """Answer as ever, or as provoked, and write down what was seen before the answer is sent.
 
@@ -59,8 +58,8 @@ async def watched(
     try:
         reply = await admit(replace(route, handler=met.handler))
     except Refusal as refusal:
-        status = STATUS.get(type(refusal), 500)
-        await watch.note(run, met.seen(watch, call, arrived, Reply(b"", (), status), refusal.code))
+        refused = Reply(b"", (), refusal.status)
+        await watch.note(run, met.seen(watch, call, arrived, refused, refusal.code))
         raise
     await watch.note(run, met.seen(watch, call, arrived, reply))
     if met.provocation is Provocation.ANSWER_WITHHELD:
@@ -73,7 +72,7 @@ async def watched(
 class _Met:
     """The provocation that a request meets; the gates before the handler are the usual ones."""
 
-    def __init__(self, run: Run, route: Route) -> None:
+    def __init__(self, run: Run, route: Route[Deployment]) -> None:
         self._run = run
         self._route = route
         self.provocation: Provocation | None = None

@@ -6,10 +6,12 @@ import asyncio
 from datetime import timedelta
 from typing import Final
 
+from msgspec import Struct
+
 from countersign.bootstrap import Deployment
 from countersign.errors import CountersignError, NotFound, StorageUnavailable
-from countersign.http import schemas
 from countersign.http.reply import Call, Header, Reply, encode
+from countersign.http.route import Route, grouped
 from countersign.instant import from_ns, rfc3339
 
 _READY_DEADLINE_SECONDS: Final = 2.0
@@ -17,9 +19,22 @@ _SECURITY_TXT_LIFETIME: Final = timedelta(days=180)
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 
 
+class Health(Struct, frozen=True, kw_only=True):
+    """The process responds."""
+
+    status: str
+
+
+class Readiness(Struct, frozen=True, kw_only=True):
+    """Whether the process can do its work: the state of each dependency, by name."""
+
+    status: str
+    checks: dict[str, str]
+
+
 async def health(_deployment: Deployment, _call: Call) -> Reply:
     """The process responds. This does not check what the process depends on."""
-    return Reply(encode(schemas.Health(status="ok")))
+    return Reply(encode(Health(status="ok")))
 
 
 async def readiness(deployment: Deployment, _call: Call) -> Reply:
@@ -38,11 +53,11 @@ async def readiness(deployment: Deployment, _call: Call) -> Reply:
     if deployment.log.seal.suspended:
         sealing = "suspended"
     checks = {"database": "ok", "sealing": sealing}
-    return Reply(encode(schemas.Readiness(status="ready", checks=checks)))
+    return Reply(encode(Readiness(status="ready", checks=checks)))
 
 
 async def security_txt(deployment: Deployment, _call: Call) -> Reply:
-    """Whom to tell about a weakness (RFC 9116)."""
+    """The contact for reports of a weakness (RFC 9116)."""
     settings = deployment.settings
     if settings.security_contact is None:
         raise NotFound
@@ -54,3 +69,28 @@ async def security_txt(deployment: Deployment, _call: Call) -> Reply:
         "",
     )
     return Reply("\n".join(lines).encode(), (_TEXT,))
+
+
+ROUTES: Final = grouped(
+    "Operations",
+    Route(
+        address="GET /healthz",
+        handler=health,
+        operation="getHealth",
+        summary="Check that the process responds",
+        response=Health,
+        response_examples={"ok": {"status": "ok"}},
+    ),
+    Route(
+        address="GET /readyz",
+        handler=readiness,
+        operation="getReadiness",
+        summary="Check that the process can do its work",
+        response=Readiness,
+        refusals=(StorageUnavailable,),
+        response_examples={
+            "ready": {"status": "ready", "checks": {"database": "ok", "sealing": "ok"}}
+        },
+    ),
+    Route(address="GET /.well-known/security.txt", handler=security_txt),
+)

@@ -32,7 +32,9 @@ from countersign.errors import (
     UnsupportedMediaType,
 )
 from countersign.http.errors import error_reply
-from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply, parse_query
+from countersign.http.query import read_query
+from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply
+from countersign.http.route import Route
 from countersign.http.router import Router
 from countersign.http.watched import watched
 from countersign.ids import base32
@@ -40,7 +42,7 @@ from countersign.loops import without_values
 from countersign.server.documents import document_routes
 from countersign.server.limits import Held, RateLimiter
 from countersign.server.metrics import Metrics
-from countersign.server.routes import API_ROUTES, SITE_ROUTES, Route
+from countersign.server.routes import ROUTES
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -63,9 +65,9 @@ _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 _log = structlog.get_logger("countersign.http")
 
 
-def route_table() -> tuple[Route, ...]:
+def route_table() -> tuple[Route[Deployment], ...]:
     """Every route that is served."""
-    return (*API_ROUTES, *SITE_ROUTES, *document_routes(API_ROUTES))
+    return (*ROUTES, *document_routes(ROUTES))
 
 
 class App:
@@ -94,7 +96,7 @@ class App:
             return
         # Random: a number in it would show everyone how many requests there are.
         request_id = f"req_{base32(int.from_bytes(self._deployment.entropy(16), 'big'))}"
-        route: Route | None = None
+        route: Route[Deployment] | None = None
         extra: list[Header] = []
         incoming = _Incoming(receive)
         try:
@@ -120,7 +122,7 @@ class App:
         await _send(send, scope["method"], reply, extra, request_id)
 
     async def _answer(
-        self, route: Route, call: Call, incoming: _Incoming, extra: list[Header]
+        self, route: Route[Deployment], call: Call, incoming: _Incoming, extra: list[Header]
     ) -> Reply:
         """Pass the gates; `extra` gets the headers that also a refusal carries."""
         if route.scope is None:
@@ -134,7 +136,7 @@ class App:
         )
 
     async def _admit(
-        self, route: Route, call: Call, incoming: _Incoming, extra: list[Header]
+        self, route: Route[Deployment], call: Call, incoming: _Incoming, extra: list[Header]
     ) -> Reply:
         """Pass the gates behind authentication."""
         principal, scope = call.principal, route.scope
@@ -145,8 +147,7 @@ class App:
             extra += headers
             if wait:
                 raise RateLimited(retry_after=wait)
-        if call.query_string:
-            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
+        call.query = read_query(call.query_string, route.query)
         if route.request is not None:
             call.body = await incoming.read(call.headers.get(b"content-length", b""))
             if not _is_json(call.headers.get(b"content-type", b"")) or _is_encoded(call):
@@ -156,9 +157,9 @@ class App:
                 return await self._once(route, call, _idempotency_key(key))
         return await route.handler(self._deployment, call)
 
-    async def _public(self, route: Route, call: Call, incoming: _Incoming) -> Reply:
-        if route.query and call.query_string:
-            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
+    async def _public(self, route: Route[Deployment], call: Call, incoming: _Incoming) -> Reply:
+        if route.query is not None:
+            call.query = read_query(call.query_string, route.query)
         if not route.raw_body_max:
             return await route.handler(self._deployment, call)
         length = call.headers.get(b"content-length", b"")
@@ -166,13 +167,13 @@ class App:
             call.read_body = partial(incoming.read, length, route.raw_body_max, take)
             return await route.handler(self._deployment, call)
 
-    async def _once(self, route: Route, call: Call, key: str) -> Reply:
+    async def _once(self, route: Route[Deployment], call: Call, key: str) -> Reply:
         idempotency = self._deployment.access.idempotency
         slot = idempotency.slot(call.principal, call.method, call.path, key, call.body)
         with idempotency.running(slot):
             kept = await idempotency.kept(slot)
             if kept is not None:
-                if route.judged_anew is not None and route.judged_anew(kept):
+                if route.decide_again is not None and route.decide_again(kept):
                     reply = await route.handler(self._deployment, call)
                     if reply.body != kept:
                         return reply

@@ -1,12 +1,13 @@
-"""Bodies of requests and answers about events and webhooks."""
+"""Bodies of webhook endpoints and deliveries, with examples."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from countersign.events.model import EventType
-from countersign.http.schemas import NO_NUL, Opaque, Request, Timestamp
-from countersign.reason import Reason
+from countersign.events.routes import EVENT, Event
+from countersign.http.examples import ENDPOINT_ID
+from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp
 from countersign.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
     OVERLAP,
@@ -18,7 +19,6 @@ from countersign.webhooks.model import (
 )
 from countersign.webhooks.signature import SharedSecret
 
-_STORABLE: Final = {"pattern": NO_NUL}
 _OVERLAP_SECONDS_MAX: Final = int(OVERLAP_MAX.total_seconds())
 
 Url = Annotated[
@@ -26,7 +26,7 @@ Url = Annotated[
     Meta(
         max_length=URL_LENGTH_MAX,
         description="The https URL that gets the events.",
-        extra_json_schema=_STORABLE,
+        extra_json_schema=STORABLE,
     ),
 ]
 Description = Annotated[
@@ -34,7 +34,7 @@ Description = Annotated[
     Meta(
         max_length=DESCRIPTION_LENGTH_MAX,
         description="A note for your own use.",
-        extra_json_schema=_STORABLE,
+        extra_json_schema=STORABLE,
     ),
 ]
 EventTypes = Annotated[
@@ -61,10 +61,9 @@ class WebhookEndpointChange(Request, frozen=True, kw_only=True):
     url: Url | None = None
     description: Description | None = None
     event_types: EventTypes | None = None
-    every_event_type: (
-        Annotated[bool, Meta(description="True: send all types again, instead of `event_types`.")]
-        | None
-    ) = None
+    every_event_type: Annotated[
+        bool | None, Meta(description="True: send all types again, instead of `event_types`.")
+    ] = None
     disabled: bool | None = None
 
 
@@ -108,33 +107,6 @@ class ExampleRequest(Request, frozen=True, kw_only=True):
     """Which example to send."""
 
     type: EventType
-
-
-# --- answers ------------------------------------------------------------------------------------
-
-
-class Event(Struct, frozen=True, kw_only=True):
-    """Something that has happened. It names objects; only events about buyers have reasons."""
-
-    id: Annotated[str, Meta(description="The `webhook-id` of its deliveries, and a cursor.")]
-    type: EventType
-    livemode: bool
-    created_at: Timestamp
-    data: Annotated[
-        dict[str, str | list[Reason]],
-        Meta(
-            description="Identifiers: `cbid`, `ack_id`, `clearance_id`, or those of a notice. "
-            "`buyer.failed` and `buyer.requires_input` also have `reasons` for the account "
-            "that made the attempt, with the codes of the verify response."
-        ),
-    ]
-    triggered: (
-        Annotated[
-            bool,
-            Meta(description="True: a test key requested the event; nothing has happened."),
-        ]
-        | UnsetType
-    ) = UNSET
 
 
 class Secret(Struct, frozen=True, kw_only=True):
@@ -200,3 +172,42 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True):
     status: DeliveryStatus
     next_attempt_at: Timestamp | None
     attempts: list[WebhookAttempt]
+
+
+NEW_ENDPOINT: Final[dict[str, Any]] = {
+    "url": "https://shop.example.com/countersign",
+    "event_types": ["acknowledgment.created", "buyer.verified"],
+}
+ENDPOINT: Final[dict[str, Any]] = {
+    "endpoint_id": ENDPOINT_ID,
+    "livemode": False,
+    **NEW_ENDPOINT,
+    "description": "",
+    "created_at": "2026-11-20T21:30:00Z",
+    "disabled_at": None,
+    "disabled_reason": None,
+    "secrets": [
+        {
+            "public_key": "whpk_A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+            "created_at": "2026-11-20T21:30:00Z",
+            "expires_at": None,
+        }
+    ],
+}
+ENDPOINT_MADE: Final[dict[str, Any]] = {
+    **ENDPOINT,
+    "secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+}
+ENDPOINTS: Final[dict[str, Any]] = {"data": [ENDPOINT], "next_cursor": None}
+ATTEMPT: Final[dict[str, Any]] = {
+    "attempted_at": "2026-11-20T21:31:00Z",
+    "duration_ms": 41,
+    "outcome": "delivered",
+    "http_status": 204,
+}
+DELIVERIES: Final[dict[str, Any]] = {
+    "data": [
+        {"event": EVENT, "status": "succeeded", "next_attempt_at": None, "attempts": [ATTEMPT]}
+    ],
+    "next_cursor": None,
+}
