@@ -52,7 +52,6 @@ from countersign.events.model import Event, EventQuery, NewEvent
 from countersign.evidence.note import Signer
 from countersign.evidence.tiles import TileId
 from countersign.evidence.trust import Policy
-from countersign.identity.model import ProviderResult, WebhookHint
 from countersign.log.integrity import NoticeRow, RecordRow
 from countersign.log.model import Anchor, Guarded, Log, LogKey, Queue, StoredCheckpoint
 from countersign.log.record import DisclosuresRow, KeylessRecord, NewRecord, Sealed
@@ -110,68 +109,6 @@ class Sandbox(Protocol):
 
     def cbid(self, account_id: str, session_id: str | None, shipping_zip: str | None) -> str:
         """The buyer identifier, a function of the three."""
-        ...
-
-
-class IdentityProvider(Protocol):
-    """An identity provider, with the credentials of one account."""
-
-    @property
-    def name(self) -> str:
-        """`stripe`, `persona`, `veriff`, `plaid`, `didit` or `onfido`."""
-        ...
-
-    @property
-    def probe_session_id(self) -> str:
-        """A well-formed identifier that no session has: asking for it tries the credentials."""
-        ...
-
-    async def retrieve(self, session_id: str) -> ProviderResult:
-        """What the provider says of a session now; remote faults are outcomes, not exceptions.
-
-        Raises:
-            ValueError: this cannot be a session id of the provider; nothing was sent.
-        """
-        ...
-
-    async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
-        """What an authentic webhook hints at; None if it is about nothing that concerns us.
-
-        `headers` has names in small letters. The signature is checked before the body is parsed.
-
-        Raises:
-            WebhookRefused: it is not authentic, too old, or unreadable.
-            ProviderUnavailable: whether it is authentic cannot be told now (Plaid's keys).
-        """
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
-class ProviderFactory(Protocol):
-    """Makes identity providers from an account's credentials."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The providers that there are."""
-        ...
-
-    def __call__(self, name: str, credentials: bytes, base_url: str | None) -> IdentityProvider:
-        """A provider, from the content of a credentials file.
-
-        Raises:
-            InvalidArgument: there is no such provider, or the credentials cannot be its.
-        """
-        ...
-
-    def review(self, name: str, credentials: bytes) -> Sequence[str]:
-        """What an operator should know about these credentials, one sentence or more for each.
-
-        Raises:
-            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
-        """
         ...
 
 

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.errors import WebhookRefused
-from countersign.identity.didit import Credentials, Didit
-from countersign.identity.didit_webhook import (
+from countersign.identity.didit import (
     CANONICAL_BYTES_MAX,
     CANONICAL_MEMBERS_MAX,
+    Didit,
+    DiditCredentials,
 )
 from countersign.identity.model import WebhookHint
 from countersign.simulators import didit as simulated
@@ -56,7 +57,7 @@ def read(
     headers: dict[str, str], body: bytes, secrets: tuple[str, ...] = (NEW, OLD)
 ) -> WebhookHint | None:
     provider = Didit(
-        Credentials(api_key="application-key", webhook_secrets=secrets),
+        DiditCredentials(api_key="application-key", webhook_secrets=secrets),
         base_url="http://127.0.0.1:9",
         fingerprint=fingerprint,
         clock=FixedClock(),

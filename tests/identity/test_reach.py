@@ -13,12 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.identity.transport import (
-    ProviderHttp,
-    ProviderRequest,
-    Reach,
-    TransportFailure,
-)
+from countersign.identity.transport import ProviderHttp, Reach
+from countersign.identity.types import ProviderRequest, TransportFailure
 from countersign.simulators.protocol import Reply
 from countersign.simulators.server import serve
 from tests.http.backstage import another_deployment

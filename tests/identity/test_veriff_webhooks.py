@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from countersign.errors import WebhookRefused
 from countersign.identity.model import WebhookHint
-from countersign.identity.veriff import Credentials, Veriff
+from countersign.identity.veriff import Veriff, VeriffCredentials
 from countersign.simulators import veriff as simulated
 from countersign.simulators import veriff_sessions
 from tests.identity.asking import JUNK, FixedClock, fingerprint
@@ -42,7 +42,7 @@ def signed(body: bytes, secret: str = NEW) -> dict[str, str]:
 
 def read(headers: dict[str, str], body: bytes) -> WebhookHint | None:
     provider = Veriff(
-        Credentials(
+        VeriffCredentials(
             api_key=KEY,
             shared_secrets=(NEW, OLD),
             integration_id="5f0c7a1e-0000-4000-8000-000000000000",
@@ -177,7 +177,7 @@ def test_the_simulator_signs_as_the_adapter_expects() -> None:
     """Both sides are written from Veriff's recipe, and agree."""
     simulator = simulated.make(FixedClock().now)
     provider = Veriff(
-        Credentials(
+        VeriffCredentials(
             api_key=simulated.API_KEY,
             shared_secrets=(simulated.SHARED_SECRET,),
             integration_id=veriff_sessions.INTEGRATION,
