@@ -20,6 +20,8 @@ CLEARANCE_ARGS ?=
 WEBHOOK_ARGS ?=
 
 VENV := .venv
+# The tools that are installed next to the service.
+PACKAGES := packages/simulators packages/conformance
 JAVASCRIPT := tests/webhooks/javascript
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
@@ -94,9 +96,10 @@ $(BIN)/python:
 		exit 1; } >&2
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runtime: $(BIN)/python requirements.txt requirements-build.txt pyproject.toml
+$(VENV)/.runtime: $(BIN)/python requirements.txt requirements-build.txt pyproject.toml \
+		$(PACKAGES:=/pyproject.toml)
 	$(INSTALL) -r requirements.txt -r requirements-build.txt
-	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable . $(PACKAGES:%=--editable ./%)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt

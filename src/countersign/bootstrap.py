@@ -107,10 +107,6 @@ from countersign.privacy.sql import Erasures
 from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom
 from countersign.sandbox.sql import SandboxRows
-from countersign.services.conformance import RunConformance
-from countersign.services.conformance_watch import WatchVendors
-from countersign.services.conformance_webhooks import ProbeWebhooks
-from countersign.storage.conformance import ConformanceRuns
 from countersign.vault.key_encryption import (
     KEY_BYTES,
     KeyRing,
@@ -162,15 +158,13 @@ class Deployment:
     privacy: Privacy
     sandbox: SandboxRoom
     operations: Operations
-    watch_vendors: WatchVendors
-    run_conformance: RunConformance
 
     def room(self, kind: type[R]) -> R:
-        """The room of this type."""
-        for name in self.__slots__:
-            found = getattr(self, name)
-            if isinstance(found, kind):
-                return found
+        """The room of this type; of `object`, the whole deployment."""
+        rooms: tuple[object, ...] = (self, *(getattr(self, name) for name in self.__slots__))
+        for room in rooms:
+            if isinstance(room, kind):
+                return room
         raise LookupError(kind)
 
 
@@ -329,8 +323,6 @@ async def open_deployment(
             clock=clock,
             entropy=entropy,
         )
-        conformance_runs = ConformanceRuns(database)
-        watch_vendors = WatchVendors(conformance_runs, secret, clock, entropy)
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -387,6 +379,8 @@ async def open_deployment(
                     public_url=settings.public_url,
                 ),
                 export=ExportAcknowledgments(find),
+                client_ip_header=settings.client_ip_header,
+                trusted_proxies=settings.trusted_proxies,
             ),
             clearances=ClearancesRoom(
                 notices=notices,
@@ -419,6 +413,7 @@ async def open_deployment(
             webhooks=Webhooks(
                 access=access,
                 endpoints=webhook_endpoints,
+                secrets=webhook_secrets,
                 deliver=DeliverWebhooks(
                     store=deliveries,
                     events=events,
@@ -449,27 +444,11 @@ async def open_deployment(
                     store=sandbox_rows, events=events, clock=clock, entropy=entropy
                 ),
             ),
-            watch_vendors=watch_vendors,
-            run_conformance=RunConformance(
-                conformance_runs,
-                watch_vendors,
-                ProbeWebhooks(
-                    endpoints=webhook_endpoints,
-                    events=events,
-                    secrets=webhook_secrets,
-                    sender=WebhookSender(
-                        AddressGuard(private=private),
-                        timeout_seconds=settings.webhook_timeout_seconds,
-                    ),
-                    private=private,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                clock,
-                entropy,
-            ),
             operations=Operations(
+                settings=settings,
+                clock=clock,
                 access=access,
+                notices=notices,
                 housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
                 readiness=Readiness(housekeeping_store.Housekeeping(database), heads, clock),
             ),

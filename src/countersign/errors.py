@@ -453,6 +453,10 @@ class DataDirectoryLocked(OperatorError, code="data_directory_locked"):
     """Another Countersign server is running on this data directory."""
 
 
+class PackageNotInstalled(OperatorError, code="package_not_installed"):
+    """The command is part of a package that is not installed."""
+
+
 class AddressInUse(OperatorError, code="address_in_use"):
     """The address to listen on is already in use."""
 

@@ -47,7 +47,6 @@ from countersign.clearances.model import (
     SettledOrder,
     WrittenClearance,
 )
-from countersign.domain.conformance import Observation, Provocation, Run
 from countersign.events.model import Event, EventQuery, NewEvent
 from countersign.evidence.note import Signer
 from countersign.evidence.tiles import TileId
@@ -890,10 +889,6 @@ class HousekeepingStore(Protocol):
         """
         ...
 
-    async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
-        """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
-        ...
-
     async def try_writing(self) -> None:
         """Commit a transaction that writes, and leaves everything as it was.
 
@@ -909,38 +904,6 @@ class HousekeepingStore(Protocol):
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log; False if another process reads and so keeps it."""
-        ...
-
-
-class ConformanceStore(Protocol):
-    """Where the runs are kept in which vendors' integrations are judged."""
-
-    async def active(self, now: datetime) -> Sequence[Run]:
-        """The runs of all accounts that have not ended."""
-        ...
-
-    async def begin(self, run: Run) -> bool:
-        """Begin a run; False: there is one under way for its account."""
-        ...
-
-    async def prolong(self, run_id: str, until: datetime, now: datetime) -> bool:
-        """Let a run go on until then; `now` ends it. False: it had ended before."""
-        ...
-
-    async def arm(self, run_id: str, provocation: Provocation | None, now: datetime) -> None:
-        """Let the next request that meets it be provoked so, instead of any before."""
-        ...
-
-    async def take(self, run_id: str, provocation: Provocation, now: datetime) -> bool:
-        """Whether this request is the one to be provoked; only one ever is."""
-        ...
-
-    async def observe(self, run_id: str, observation_id: str, observation: Observation) -> None:
-        """Write down what was seen."""
-        ...
-
-    async def observed(self, run_id: str, since_id: str) -> Mapping[str, Observation]:
-        """What was seen, by identifiers not before this one, in their order."""
         ...
 
 

@@ -14,7 +14,7 @@ from countersign.buyers.rules import PROOFS
 from countersign.identity.model import Source
 from countersign.instant import rfc3339
 from countersign.root import main
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_sandbox_buyer
 from tests.cli.notice_files import write_notice

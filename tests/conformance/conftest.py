@@ -11,10 +11,11 @@ from datetime import timedelta
 import pytest
 
 from countersign import bootstrap
-from countersign.domain.conformance import Finding, Report, Verdict
 from countersign.events.model import EventType
 from countersign.mode import Mode
 from countersign.webhooks.model import EndpointChanges
+from countersign_conformance.kit import run_conformance
+from countersign_conformance.model import Finding, Report, Verdict
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving
 from tests.http.backstage import Operator
 from tests.support import postgres
@@ -93,14 +94,14 @@ async def judge(
     stop: asyncio.Event | None = None,
 ) -> Report:
     """Run the kit on an account."""
-    return await opened.run_conformance(
+    return await run_conformance(opened)(
         account_id,
         duration=timedelta(seconds=100),
         step_limit=timedelta(seconds=step_seconds),
         hold=timedelta(seconds=HOLD_SECONDS),
         linger=timedelta(seconds=linger_seconds),
         stop=stop or asyncio.Event(),
-        tell=told.append,
+        say=told.append,
     )
 
 

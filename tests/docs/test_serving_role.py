@@ -16,7 +16,7 @@ import pytest
 from countersign.db.tables import PROTECTED, metadata
 from countersign.instant import rfc3339
 from countersign.operations.serving_role import RIGHTS
-from countersign.simulators.protocol import Session
+from countersign_simulators.base import Session
 from tests.cli.serving import running, wait_for
 from tests.docs.markdown import ROOT, read
 from tests.sandbox import calls

@@ -20,9 +20,9 @@ from countersign.identity import didit
 from countersign.identity.model import Check, Outcome, ProviderResult, Source, Tri
 from countersign.instant import from_ns
 from countersign.reason import Reason
-from countersign.simulators import didit as simulated
-from countersign.simulators.protocol import Request, Session, Simulator
-from countersign.simulators.server import serve
+from countersign_simulators import didit as simulated
+from countersign_simulators.base import Request, Session, Simulator
+from countersign_simulators.server import serve
 from tests.identity.asking import (
     JUNK,
     FixedClock,
@@ -393,7 +393,7 @@ def test_no_bytes_raise(body: bytes) -> None:
 
 
 def make(clock: FixedClock) -> tuple[Simulator, didit.DiditCredentials]:
-    simulator = simulated.make(clock.now)
+    simulator = simulated.Didit(clock.now)
     text = json.dumps(simulator.credentials)
     return simulator, msgspec.json.decode(text, type=didit.DiditCredentials)
 
@@ -453,15 +453,17 @@ EXPECTED: Final = {
 
 
 def session(plays: str) -> Session:
-    return next(each for each in SESSIONS if each.plays == plays)
+    return next(each for each in SESSIONS if each.scenario == plays)
 
 
-@pytest.mark.parametrize("each", SESSIONS, ids=lambda each: f"{each.plays}-{each.session_id[-2:]}")
+@pytest.mark.parametrize(
+    "each", SESSIONS, ids=lambda each: f"{each.scenario}-{each.session_id[-2:]}"
+)
 def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> None:
     """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
     unable = {"error_500", "html_502", "slow", "cut"}
-    result, _ = ask(each.session_id, patient=each.plays not in unable)
-    assert result.outcome is EXPECTED.get(each.plays, Outcome.VERIFIED)
+    result, _ = ask(each.session_id, patient=each.scenario not in unable)
+    assert result.outcome is EXPECTED.get(each.scenario, Outcome.VERIFIED)
     decision = decide(
         result,
         VerificationRules(),
@@ -469,7 +471,7 @@ def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> Non
         subject_reference=each.subject_reference,
         now=from_ns(FixedClock().time_ns()),
     )
-    assert (decision.status is BuyerStatus.VERIFIED) == (each.plays == "verified")
+    assert (decision.status is BuyerStatus.VERIFIED) == (each.scenario == "verified")
 
 
 def test_the_path_ends_in_a_slash_and_the_key_is_only_in_its_header() -> None:

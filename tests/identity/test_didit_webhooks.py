@@ -20,7 +20,7 @@ from countersign.identity.didit import (
     DiditCredentials,
 )
 from countersign.identity.model import WebhookHint
-from countersign.simulators import didit as simulated
+from countersign_simulators import didit as simulated
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint
 
 NEW, OLD = "new-destination-secret", "old-destination-secret"
@@ -294,7 +294,7 @@ def test_no_signed_content_escapes_as_another_error(one: Any, two: Any, three: A
 
 def test_the_simulator_signs_as_the_adapter_expects() -> None:
     """Both sides are written from Didit's recipe, and agree on either signature."""
-    simulator = simulated.make(FixedClock().now)
+    simulator = simulated.Didit(FixedClock().now)
     for session in simulator.sessions:
         webhook = simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in webhook.headers}

@@ -15,8 +15,8 @@ from countersign.identity.instrumented import reason_word, report
 from countersign.identity.model import Outcome, ProviderResult
 from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
 from countersign.identity.stripe import Stripe
-from countersign.simulators.registry import SIMULATORS
-from countersign.simulators.server import serve
+from countersign_simulators.registry import SIMULATORS
+from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock, keyed, reply
 
 TOLD: Final = {

@@ -22,10 +22,9 @@ from countersign.identity import onfido
 from countersign.identity.model import Outcome, ProviderResult, Source, Tri
 from countersign.identity.onfido import MappedMember, OnfidoOutput
 from countersign.instant import from_ns
-from countersign.simulators import onfido as simulated
-from countersign.simulators.document_people import merged
-from countersign.simulators.protocol import Reply, Request, Session
-from countersign.simulators.server import Served, serve
+from countersign_simulators import onfido as simulated
+from countersign_simulators.base import Reply, Request, Session, merged
+from countersign_simulators.server import Served, serve
 from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, single
 
 SESSION: Final = "6f5e4d3c-2222-4333-8444-555566667777"
@@ -645,13 +644,13 @@ def listed() -> list[Session]:
 def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
     """`verified` is decided for exactly those that play it."""
     sessions = [s for s in listed() if s.session_id != LIMITED]
-    hopeless = [s for s in sessions if s.plays in HOPELESS]
-    others = [s for s in sessions if s.plays not in HOPELESS]
+    hopeless = [s for s in sessions if s.scenario in HOPELESS]
+    others = [s for s in sessions if s.scenario not in HOPELESS]
     results, _ = asyncio.run(ask(*(s.session_id for s in others)))
     failures, _ = asyncio.run(ask(*(s.session_id for s in hopeless), patient=False))
     rules = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
     for session, result in zip([*others, *hopeless], [*results, *failures], strict=True):
-        assert result.outcome is OUTCOMES.get(session.plays, Outcome.VERIFIED), session.plays
+        assert result.outcome is OUTCOMES.get(session.scenario, Outcome.VERIFIED), session.scenario
         decision = decide(
             result,
             rules,
@@ -659,7 +658,7 @@ def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
             subject_reference=session.subject_reference,
             now=datetime.fromtimestamp(FixedClock().seconds, UTC),
         )
-        assert (decision.status == "verified") == (session.plays == "verified"), session.plays
+        assert (decision.status == "verified") == (session.scenario == "verified"), session.scenario
 
 
 def test_a_passing_trouble_is_outlived_by_a_second_attempt() -> None:

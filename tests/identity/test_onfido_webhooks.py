@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from countersign.errors import WebhookRefused
 from countersign.identity import onfido
 from countersign.identity.model import WebhookHint
-from countersign.simulators import onfido as simulated
+from countersign_simulators import onfido as simulated
 from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put
 
 SECRET: Final = "WebhookTokenOfThisTest"

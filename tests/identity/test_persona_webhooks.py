@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from countersign.errors import WebhookRefused
 from countersign.identity import persona
 from countersign.identity.model import WebhookHint
-from countersign.simulators import persona as simulated
-from countersign.simulators.persona_sketch import session_id
-from countersign.simulators.protocol import Webhook
+from countersign_simulators import persona as simulated
+from countersign_simulators.base import Webhook
+from countersign_simulators.persona_sessions import session_id
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put
 
 SECRET: Final = "wbhsec_of_this_test"

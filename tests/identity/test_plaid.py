@@ -19,10 +19,9 @@ from countersign.identity.model import Outcome, ProviderResult, Source, Tri
 from countersign.identity.types import ProviderReply
 from countersign.instant import from_ns
 from countersign.reason import Reason
-from countersign.simulators import plaid as simulated
-from countersign.simulators.document_people import merged
-from countersign.simulators.protocol import Session
-from countersign.simulators.server import serve
+from countersign_simulators import plaid as simulated
+from countersign_simulators.base import Session, merged
+from countersign_simulators.server import serve
 from tests.identity.asking import (
     JUNK,
     FixedClock,
@@ -592,13 +591,15 @@ def listed() -> list[Session]:
 def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
     """Through a real socket; `verified` is decided for exactly those that play it."""
     sessions = [s for s in listed() if s.session_id != "idv_RateLimitedOnce"]
-    hopeless = [s for s in sessions if s.plays in HOPELESS]
-    others = [s for s in sessions if s.plays not in HOPELESS]
+    hopeless = [s for s in sessions if s.scenario in HOPELESS]
+    others = [s for s in sessions if s.scenario not in HOPELESS]
     results, _ = asyncio.run(ask(*(s.session_id for s in others)))
     failures, _ = asyncio.run(ask(*(s.session_id for s in hopeless), patient=False))
     rules = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
     for session, result in zip([*others, *hopeless], [*results, *failures], strict=True):
-        assert result.outcome is OUTCOMES.get(session.plays, Outcome.VERIFIED), session.session_id
+        assert result.outcome is OUTCOMES.get(session.scenario, Outcome.VERIFIED), (
+            session.session_id
+        )
         decision = decide(
             result,
             rules,
@@ -606,7 +607,9 @@ def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
             subject_reference=session.subject_reference,
             now=datetime.fromtimestamp(FixedClock().seconds, UTC),
         )
-        assert (decision.status == "verified") == (session.plays == "verified"), session.session_id
+        assert (decision.status == "verified") == (session.scenario == "verified"), (
+            session.session_id
+        )
 
 
 def test_a_passing_trouble_is_outlived_by_a_second_attempt() -> None:

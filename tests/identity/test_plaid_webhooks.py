@@ -32,8 +32,8 @@ from countersign.identity.webhook_jwt import (
     PublicKey,
     WebhookKeys,
 )
-from countersign.simulators import plaid as simulated
-from countersign.simulators.server import serve
+from countersign_simulators import plaid as simulated
+from countersign_simulators.server import serve
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put, reply
 
 SESSION: Final = "idv_ExampleAbC123"

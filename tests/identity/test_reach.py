@@ -15,8 +15,8 @@ import pytest
 
 from countersign.identity.transport import ProviderHttp, Reach
 from countersign.identity.types import ProviderRequest, TransportFailure
-from countersign.simulators.protocol import Reply
-from countersign.simulators.server import serve
+from countersign_simulators.base import Reply
+from countersign_simulators.server import serve
 from tests.http.backstage import another_deployment
 from tests.identity.asking import FixedClock
 from tests.identity.test_transport import Told

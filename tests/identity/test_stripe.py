@@ -18,11 +18,10 @@ from countersign.identity import stripe
 from countersign.identity.model import Outcome, ProviderResult, Source, Tri
 from countersign.identity.types import ProviderReply
 from countersign.instant import from_ns
-from countersign.simulators import stripe as simulated
-from countersign.simulators.protocol import Session
-from countersign.simulators.server import serve
-from countersign.simulators.stripe_parts import ERROR_CODES
-from countersign.simulators.stripe_sketch import session_id
+from countersign_simulators import stripe as simulated
+from countersign_simulators.base import Session
+from countersign_simulators.server import serve
+from countersign_simulators.stripe_sessions import ERROR_CODES, session_id
 from tests.identity.asking import (
     JUNK,
     FixedClock,
@@ -385,7 +384,7 @@ def test_every_simulated_session_comes_to_its_outcome() -> None:
     sessions = [session for session in listed() if session.session_id not in apart]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions), once_within=10.0))
     found = {s.session_id: r.outcome for s, r in zip(sessions, results, strict=True)}
-    assert found == {s.session_id: outcome_of(s.plays) for s in sessions}
+    assert found == {s.session_id: outcome_of(s.scenario) for s in sessions}
 
 
 def test_a_provider_that_hangs_is_given_up() -> None:
@@ -509,7 +508,7 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 def test_the_parts_that_play_verified_are_those_that_verify() -> None:
     """By the default rules, with the ZIP code and the reference that are listed beside them."""
     now = FixedClock().seconds
-    sessions = [s for s in listed() if OUTCOMES.get(s.plays) is not Outcome.PROVIDER_UNAVAILABLE]
+    sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Outcome.PROVIDER_UNAVAILABLE]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions)))
     decided = {
         session.session_id: decide(
@@ -521,7 +520,7 @@ def test_the_parts_that_play_verified_are_those_that_verify() -> None:
         ).status
         for session, result in zip(sessions, results, strict=True)
     }
-    playing = {s.session_id for s in sessions if s.plays == "verified"}
+    playing = {s.session_id for s in sessions if s.scenario == "verified"}
     assert {found for found, status in decided.items() if status == "verified"} == playing
 
 

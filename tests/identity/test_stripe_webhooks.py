@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from countersign.errors import WebhookRefused
 from countersign.identity import stripe
 from countersign.identity.model import WebhookHint
-from countersign.simulators import stripe as simulated
-from countersign.simulators.stripe_sketch import session_id
+from countersign_simulators import stripe as simulated
+from countersign_simulators.stripe_sessions import session_id
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put
 
 SECRET: Final = "whsec_of_this_test"

@@ -18,9 +18,9 @@ from countersign.identity.instrumented import reason_word
 from countersign.identity.model import Outcome
 from countersign.identity.transport import ProviderHttp
 from countersign.identity.types import ProviderReply, ProviderRequest, TransportFailure
-from countersign.simulators.protocol import Reply, Request
-from countersign.simulators.server import serve
-from countersign.simulators.stripe import Stripe
+from countersign_simulators.base import Reply, Request
+from countersign_simulators.server import serve
+from countersign_simulators.stripe import Stripe
 from tests.identity.asking import NOW, FixedClock, fingerprint, single
 
 CONCURRENT: Final = 16

@@ -21,10 +21,9 @@ from countersign.identity import veriff
 from countersign.identity.model import Outcome, ProviderResult, Source
 from countersign.identity.webhook_signature import hmac_sha256
 from countersign.instant import from_ns
-from countersign.simulators import veriff as simulated
-from countersign.simulators.protocol import Reply, Request, Session, Simulator
-from countersign.simulators.server import serve
-from countersign.simulators.veriff import VeriffSimulator
+from countersign_simulators import veriff as simulated
+from countersign_simulators.base import Reply, Request, Session, Simulator, hmac_hex
+from countersign_simulators.server import serve
 from tests.identity.asking import (
     JUNK,
     FixedClock,
@@ -333,7 +332,7 @@ def test_an_error_is_judged_by_its_status(
 
 
 def make(clock: FixedClock) -> tuple[Simulator, veriff.VeriffCredentials]:
-    simulator = simulated.make(clock.now)
+    simulator = simulated.Veriff(clock.now)
     text = json.dumps(simulator.credentials)
     return simulator, msgspec.json.decode(text, type=veriff.VeriffCredentials)
 
@@ -370,7 +369,7 @@ def ask(
 
 
 def session(plays: str) -> Session:
-    return next(each for each in make(FixedClock())[0].sessions if each.plays == plays)
+    return next(each for each in make(FixedClock())[0].sessions if each.scenario == plays)
 
 
 SESSIONS: Final = make(FixedClock())[0].sessions
@@ -400,12 +399,14 @@ EXPECTED: Final = {
 """What the parts come to; those not named are approved by Veriff and refused by our decision."""
 
 
-@pytest.mark.parametrize("each", SESSIONS, ids=lambda each: f"{each.plays}-{each.session_id[-2:]}")
+@pytest.mark.parametrize(
+    "each", SESSIONS, ids=lambda each: f"{each.scenario}-{each.session_id[-2:]}"
+)
 def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> None:
     """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
     unable = {"error_500", "html_502", "slow", "cut"}
-    result = ask(each.session_id, patient=each.plays not in unable)
-    assert result.outcome is EXPECTED.get(each.plays, Outcome.VERIFIED)
+    result = ask(each.session_id, patient=each.scenario not in unable)
+    assert result.outcome is EXPECTED.get(each.scenario, Outcome.VERIFIED)
     decision = decide(
         result,
         VerificationRules(),
@@ -413,7 +414,7 @@ def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> Non
         subject_reference=each.subject_reference,
         now=from_ns(FixedClock().time_ns()),
     )
-    assert (decision.status is BuyerStatus.VERIFIED) == (each.plays == "verified")
+    assert (decision.status is BuyerStatus.VERIFIED) == (each.scenario == "verified")
 
 
 def test_the_exact_answer_is_kept_with_its_signature() -> None:
@@ -423,7 +424,7 @@ def test_the_exact_answer_is_kept_with_its_signature() -> None:
     assert kept is not None
     assert kept.sha256 == sha256(kept.raw_body).hexdigest()
     assert json.loads(kept.raw_body)["verification"]["id"] == result.session_id
-    assert kept.response_signature == simulated._sign(kept.raw_body)
+    assert kept.response_signature == hmac_hex(simulated.SHARED_SECRET, kept.raw_body)
     assert kept.request_target == f"GET /v1/sessions/{result.session_id}/decision"
     assert (kept.http_status, kept.api_version) == (200, "v1")
 
@@ -450,7 +451,7 @@ class Tampering:
     name: Final = "veriff"
 
     def __init__(self, header: str, value: str | None) -> None:
-        self._behind = VeriffSimulator(FixedClock().now)
+        self._behind = simulated.Veriff(FixedClock().now)
         self._header, self._value = header, value
         self.sessions, self.credentials = self._behind.sessions, self._behind.credentials
         self.webhook = self._behind.webhook
@@ -472,7 +473,9 @@ def test_an_answer_is_authentic_under_either_name_of_its_headers(session_id: str
     result = ask(session_id)
     assert result.outcome is Outcome.VERIFIED
     assert result.evidence is not None
-    assert result.evidence.response_signature == simulated._sign(result.evidence.raw_body)
+    assert result.evidence.response_signature == hmac_hex(
+        simulated.SHARED_SECRET, result.evidence.raw_body
+    )
 
 
 @pytest.mark.parametrize(

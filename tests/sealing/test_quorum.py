@@ -123,7 +123,7 @@ async def public(service: Opened, path: str = "live/1/checkpoint") -> bytes:
         method="GET", path=f"/v1/log/{path}", parameter=path, query_string=b"", headers={},
         raw_headers=[], peer=None,
     )  # fmt: skip
-    return (await get_resource(service, call)).body
+    return (await get_resource(service.log, call)).body
 
 
 def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None:

@@ -18,9 +18,9 @@ from countersign.identity.onfido import (
     SESSION_ID,
     TASK_FIELDS,
 )
-from countersign.simulators import onfido as simulated
-from countersign.simulators.protocol import Reply, Request, Session
-from countersign.simulators.server import serve
+from countersign_simulators import onfido as simulated
+from countersign_simulators.base import Reply, Request, Session
+from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock
 from tests.simulators import published
 
@@ -62,14 +62,14 @@ def test_every_run_is_what_onfido_describes(shared_vectors: Path) -> None:
     simulator = onfido()
     for session in simulator.sessions:
         reply = run_of(simulator, session)
-        if session.plays in UNREADABLE | {"bad_gateway"}:
+        if session.scenario in UNREADABLE | {"bad_gateway"}:
             continue
         body = json.loads(reply.body)
         if reply.status != 200:
             errors.validate(body)
             assert set(body["error"]) == {"type", "message", "fields"}
         else:
-            assert runs.is_valid(body) is (session.plays != "unknown_status"), session.plays
+            assert runs.is_valid(body) is (session.scenario != "unknown_status"), session.scenario
             runs.validate(body | {"status": "processing"})
 
 
@@ -140,7 +140,7 @@ def with_sdk(simulator: simulated.Onfido) -> dict[str, object]:
         with sdk.ApiClient(settings) as client:
             api = sdk.DefaultApi(client)
             for session in simulator.sessions:
-                if session.plays in UNREADABLE | {"unknown_status"}:
+                if session.scenario in UNREADABLE | {"unknown_status"}:
                     continue
                 try:
                     run = api.find_workflow_run(UUID(session.session_id))
@@ -163,9 +163,9 @@ def test_onfidos_sdk_reads_every_session() -> None:
     found = with_sdk(simulator)
     assert len(found) > 30
     refused = {"0f1d0000-0000-4000-8000-000000000013": 429} | {
-        session.session_id: REFUSED[session.plays]
+        session.session_id: REFUSED[session.scenario]
         for session in simulator.sessions
-        if session.plays in REFUSED
+        if session.scenario in REFUSED
     }
     for session in simulator.sessions:
         told = found.get(session.session_id)
@@ -183,7 +183,7 @@ def test_onfidos_sdk_verifies_every_webhook() -> None:
     simulator = onfido()
     verifier = sdk.WebhookEventVerifier(simulated.WEBHOOK_TOKEN)
     for session in simulator.sessions:
-        if session.plays == "unknown_status":
+        if session.scenario == "unknown_status":
             continue
         sent = simulator.webhook(session.session_id)
         event = verifier.read_payload(sent.body.decode(), dict(sent.headers)["X-SHA2-Signature"])
@@ -243,7 +243,7 @@ def test_the_list_of_sessions_holds_what_it_promises() -> None:
     """Well-formed identifiers, one part each but for `verified`, and all personal strings."""
     simulator = onfido()
     sessions = simulator.sessions
-    plays = Counter(session.plays for session in sessions)
+    plays = Counter(session.scenario for session in sessions)
     assert len({session.session_id for session in sessions}) == len(sessions)
     assert plays.pop("verified") > 5
     assert len(plays) > 20

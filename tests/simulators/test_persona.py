@@ -12,9 +12,9 @@ import pytest
 
 from countersign.identity.fields import Fields
 from countersign.identity.persona import FIELDS, PROOFS, QUERY, SESSION_ID
-from countersign.simulators import persona as simulated
-from countersign.simulators.persona_sketch import session_id
-from countersign.simulators.protocol import Reply, Request
+from countersign_simulators import persona as simulated
+from countersign_simulators.base import Reply, Request
+from countersign_simulators.persona_sessions import session_id
 from tests.conftest import SHARED
 from tests.identity.asking import FixedClock
 from tests.simulators import published
@@ -117,7 +117,7 @@ def test_every_inquiry_is_as_persona_describes_it() -> None:
     simulator = new()
     judged: Counter[str] = Counter()
     for session in simulator.sessions:
-        if session.plays in NOT_AS_DESCRIBED or session.session_id in TWICE_OR_EXTRA:
+        if session.scenario in NOT_AS_DESCRIBED or session.session_id in TWICE_OR_EXTRA:
             continue
         body = json.loads(get(simulator, f"/api/v1/inquiries/{session.session_id}").body)
         answer.validate(body)
@@ -290,10 +290,10 @@ def test_the_parts_are_listed_as_promised() -> None:
     assert [s.session_id for s in sessions] == [s.session_id for s in later]
     assert len({s.session_id for s in sessions}) == len(sessions)
     assert all(SESSION_ID.fullmatch(s.session_id) and len(s.session_id) == 32 for s in sessions)
-    words = Counter(s.plays for s in sessions)
+    words = Counter(s.scenario for s in sessions)
     assert [word for word, times in words.items() if times > 1] == ["verified"]
     assert len(words) >= 14
-    verified = [s for s in sessions if s.plays == "verified"]
+    verified = [s for s in sessions if s.scenario == "verified"]
     assert len({s.shipping_zip for s in verified}) >= 3
     assert all(len(s.personal) >= 6 for s in verified)
 
@@ -302,13 +302,13 @@ def test_every_personal_string_is_really_in_the_inquiry() -> None:
     """What a privacy test greps for has been sent to us."""
     simulator = new()
     for session in simulator.sessions:
-        if session.plays != "verified":
+        if session.scenario != "verified":
             continue
         path = f"/api/v1/inquiries/{session.session_id}"
         get(simulator, path)
         body = get(simulator, path).body.decode()
         if session.session_id != session_id("TypedOtherwise"):
-            assert all(text in body for text in session.personal), session.plays
+            assert all(text in body for text in session.personal), session.scenario
 
 
 @pytest.mark.parametrize(

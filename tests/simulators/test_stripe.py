@@ -13,11 +13,10 @@ import stripe as sdk
 from stripe.identity import VerificationReport, VerificationSession
 
 from countersign.identity.stripe import FIELDS, SESSION_ID
-from countersign.simulators import stripe as simulated
-from countersign.simulators.protocol import Request
-from countersign.simulators.server import serve
-from countersign.simulators.stripe_parts import ERROR_CODES
-from countersign.simulators.stripe_sketch import session_id
+from countersign_simulators import stripe as simulated
+from countersign_simulators.base import Request
+from countersign_simulators.server import serve
+from countersign_simulators.stripe_sessions import ERROR_CODES, session_id
 from tests.identity.asking import FixedClock
 from tests.simulators import published
 
@@ -197,10 +196,10 @@ def test_the_parts_are_listed_as_promised() -> None:
     assert [s.session_id for s in sessions] == [s.session_id for s in later]
     assert len({s.session_id for s in sessions}) == len(sessions)
     assert all(SESSION_ID.fullmatch(s.session_id) for s in sessions)
-    words = Counter(s.plays for s in sessions)
+    words = Counter(s.scenario for s in sessions)
     assert [word for word, times in words.items() if times > 1] == ["verified"]
     assert {f"error_{code}" for code in ERROR_CODES} <= set(words)
-    verified = [s for s in sessions if s.plays == "verified"]
+    verified = [s for s in sessions if s.scenario == "verified"]
     assert len({s.shipping_zip for s in verified}) >= 3
     assert all(len(s.personal) >= 6 for s in verified)
 
@@ -210,7 +209,7 @@ def test_every_personal_string_is_really_in_the_session() -> None:
     simulator = simulated.Stripe(FixedClock().now)
     wanted = ("verified_outputs.dob", "last_verification_report.document.number")
     for session in simulator.sessions:
-        if session.plays != "verified":
+        if session.scenario != "verified":
             continue
         query = tuple(("expand[]", path) for path in wanted)
         request = Request(

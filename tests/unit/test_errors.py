@@ -65,7 +65,6 @@ def test_there_is_one_tree() -> None:
         "countersign.offline.",
         "countersign.identity.",
         "countersign.webhooks.address_guard",
-        "countersign.simulators.",
     )
     own = {kind for kind in own if not kind.__module__.startswith(rooms)}
     outside = {kind for kind in own if not issubclass(kind, CountersignError | EvidenceError)}

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.simulators.protocol import Session
+from countersign_simulators.base import Session
 from tests.http.backstage import Operator, another_deployment
 from tests.support import postgres, privacy
 from tests.support.providers import playing

@@ -16,8 +16,8 @@ import pytest
 
 from countersign.buyers.model import BuyerStatus
 from countersign.instant import rfc3339
-from countersign.simulators.protocol import Reply, Request
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.base import Reply, Request
+from countersign_simulators.registry import SIMULATORS
 from tests.cli.evidence import make_sandbox_buyer
 from tests.cli.warm import Warm
 from tests.support.privacy import personal

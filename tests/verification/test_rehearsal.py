@@ -14,7 +14,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
 from tests.cli.warm import Warm
 from tests.docs.markdown import ROOT, Block, read

@@ -15,7 +15,7 @@ import pytest
 from countersign import bootstrap
 from countersign.instant import rfc3339
 from countersign.server.app import route_table
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.registry import SIMULATORS
 from tests.http.backstage import make_client
 from tests.support.privacy import personal, personal_words
 from tests.verification.conftest import MakeVendor

@@ -15,7 +15,7 @@ from countersign.errors import (
     WebhookRefused,
 )
 from countersign.server.app import App
-from countersign.simulators.stripe import PLAIN_RESTRICTED_KEY
+from countersign_simulators.stripe import PLAIN_RESTRICTED_KEY
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_settling import playing_another, undecided
 

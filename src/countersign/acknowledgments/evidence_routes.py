@@ -15,7 +15,7 @@ from msgspec import Meta
 from countersign import offline
 from countersign.access.key import Scope
 from countersign.acknowledgments.model import NO_FIELD, PERSONAL_FIELDS
-from countersign.bootstrap import Deployment
+from countersign.acknowledgments.room import Acknowledgments
 from countersign.errors import Erased, EvidenceDamaged, EvidencePending, NotFound
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.http.route import Route, grouped
@@ -47,28 +47,24 @@ class DisclosureQuery(Request, frozen=True, kw_only=True):
     ) = None
 
 
-async def get_proof(deployment: Deployment, call: Call) -> Reply:
+async def get_proof(room: Acknowledgments, call: Call) -> Reply:
     """The proof that the log contains the record of an acknowledgment.
 
     A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
     file changes only when a witness or a time-stamp authority signs a later checkpoint.
     """
-    proof = await deployment.acknowledgments.prove.proof(
-        call.principal, call.parameter, _wait(call)
-    )
+    proof = await room.prove.proof(call.principal, call.parameter, _wait(call))
     return _file(proof, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
 
 
-async def get_certificate(deployment: Deployment, call: Call) -> Reply:
+async def get_certificate(room: Acknowledgments, call: Call) -> Reply:
     """A certificate that people can read, with the machine-readable evidence attached."""
     query: DisclosureQuery = call.query
-    pdf = await deployment.acknowledgments.prove.certificate(
-        call.principal, call.parameter, query.disclose, _wait(call)
-    )
+    pdf = await room.prove.certificate(call.principal, call.parameter, query.disclose, _wait(call))
     return _file(pdf, b"application/pdf", f"{call.parameter}.pdf")
 
 
-async def get_bundle(deployment: Deployment, call: Call) -> Reply:
+async def get_bundle(room: Acknowledgments, call: Call) -> Reply:
     """Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
 
     The same request returns the same bytes, even after the log has grown or has another key. The
@@ -77,13 +73,11 @@ async def get_bundle(deployment: Deployment, call: Call) -> Reply:
     release of the service.
     """
     query: DisclosureQuery = call.query
-    bundle = await deployment.acknowledgments.prove.bundle(
-        call.principal, call.parameter, query.disclose, _wait(call)
-    )
+    bundle = await room.prove.bundle(call.principal, call.parameter, query.disclose, _wait(call))
     return _file(bundle, b"application/zip", f"{call.parameter}.zip")
 
 
-async def get_verify_page(deployment: Deployment, _call: Call) -> Reply:
+async def get_verify_page(room: Acknowledgments, _call: Call) -> Reply:
     """The page on which a bundle or a proof is checked: in the browser, uploading nothing.
 
     It judges by the policies of this deployment, which stand in it as data. No script is changed,
@@ -91,7 +85,7 @@ async def get_verify_page(deployment: Deployment, _call: Call) -> Reply:
     """
     before, after, policy = _verify_page()
     policies = {
-        mode.value: b64encode(await deployment.log.policy.text(mode)).decode() for mode in Mode
+        mode.value: b64encode(await room.notices.log.policy.text(mode)).decode() for mode in Mode
     }
     return Reply(
         before + json.dumps(policies).encode() + after,
@@ -151,6 +145,7 @@ _DIGEST: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
 
 ROUTES: Final = grouped(
     "Evidence",
+    Acknowledgments,
     Route(
         address="GET /v1/acknowledgments/{ack_id}/proof",
         handler=get_proof,

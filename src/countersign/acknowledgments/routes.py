@@ -19,7 +19,7 @@ from countersign.acknowledgments.origin import (
     readable_part,
     resolve_origin,
 )
-from countersign.bootstrap import Deployment
+from countersign.acknowledgments.room import Acknowledgments
 from countersign.errors import (
     EmptyInitials,
     EvidenceDamaged,
@@ -69,12 +69,12 @@ class AcknowledgmentsQuery(Request, frozen=True, kw_only=True):
     ) = None
 
 
-async def acknowledge(deployment: Deployment, call: Call) -> Reply:
+async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     """Store the initials of a buyer for every line of the notice in force."""
-    by = await deployment.access.test_clocks.shown(call.principal)
-    notice = await deployment.notices.registry.in_force(call.parameter, call.principal.mode, by)
+    by = await room.notices.log.access.test_clocks.shown(call.principal)
+    notice = await room.notices.registry.in_force(call.parameter, call.principal.mode, by)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
-    receipt = await deployment.acknowledgments.acknowledge(
+    receipt = await room.acknowledge(
         call.principal,
         notice,
         Submission(
@@ -82,28 +82,26 @@ async def acknowledge(deployment: Deployment, call: Call) -> Reply:
             session_id=body.session_id,
             cbid=body.cbid,
             notice_version=body.notice_version,
-            origin=_origin(deployment, call, body),
+            origin=_origin(room, call, body),
         ),
         call.remembering(_render),
     )
     return Reply(_render(receipt))
 
 
-async def get_acknowledgment(deployment: Deployment, call: Call) -> Reply:
+async def get_acknowledgment(room: Acknowledgments, call: Call) -> Reply:
     """One acknowledgment of this account."""
-    return Reply(
-        encode(_view(await deployment.acknowledgments.find.one(call.principal, call.parameter)))
-    )
+    return Reply(encode(_view(await room.find.one(call.principal, call.parameter))))
 
 
-async def list_acknowledgments(deployment: Deployment, call: Call) -> Reply:
+async def list_acknowledgments(room: Acknowledgments, call: Call) -> Reply:
     """The account's acknowledgments, newest first."""
     query: AcknowledgmentsQuery = call.query
     search = Search(**msgspec.structs.asdict(query))
-    if search.notice_id not in {None, *await deployment.notices.registry.notice_ids()}:
+    if search.notice_id not in {None, *await room.notices.registry.notice_ids()}:
         # Nothing can be found, and looking for it would walk through all that the account has.
         return Reply(encode(Page(data=[], next_cursor=None)))
-    found, cursor = await deployment.acknowledgments.find.many(call.principal, search)
+    found, cursor = await room.find.many(call.principal, search)
     return Reply(encode(Page(data=[_view(item) for item in found], next_cursor=cursor)))
 
 
@@ -117,8 +115,7 @@ def _render(receipt: Receipt) -> bytes:
     )
 
 
-def _origin(deployment: Deployment, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:
-    settings = deployment.settings
+def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:
     ip = None
     if body.ip is not None:
         try:
@@ -128,11 +125,11 @@ def _origin(deployment: Deployment, call: Call, body: schemas.AcknowledgmentRequ
             raise InvalidRequest(msg) from None
     forwarded, elements = None, []
     if ip is None:
-        name = settings.client_ip_header.encode()
+        name = room.client_ip_header.encode()
         lines = [value.decode("latin-1") for key, value in call.raw_headers if key == name]
         if lines:
             forwarded = ", ".join(lines)
-            elements = forwarding_elements(settings.client_ip_header, readable_part(forwarded))
+            elements = forwarding_elements(room.client_ip_header, readable_part(forwarded))
     agent = call.headers.get(b"user-agent") if body.user_agent is None else None
     return resolve_origin(
         body_ip=ip,
@@ -141,7 +138,7 @@ def _origin(deployment: Deployment, call: Call, body: schemas.AcknowledgmentRequ
         forwarded_addresses=elements,
         user_agent=_header_text(agent) if agent is not None else None,
         peer=call.peer,
-        trusted_proxies=settings.trusted_proxies,
+        trusted_proxies=room.trusted_proxies,
     )
 
 
@@ -189,6 +186,7 @@ def evidence_of(sealed: Sealed | None) -> Evidence:
 
 ROUTES: Final = grouped(
     "Acknowledgments",
+    Acknowledgments,
     Route(
         address="POST /v1/notices/{notice_id}/acknowledge",
         handler=acknowledge,

@@ -7,10 +7,10 @@ from typing import Final
 import msgspec
 
 from countersign.access.key import Scope
-from countersign.bootstrap import Deployment
 from countersign.buyers import schemas
 from countersign.buyers.evaluate_session import Outcome
 from countersign.buyers.model import BuyerStatus, Standing
+from countersign.buyers.room import Buyers
 from countersign.buyers.verify import VerificationRequest
 from countersign.errors import (
     ModeMismatch,
@@ -37,10 +37,10 @@ _MESSAGES: Final = {
 }
 
 
-async def verify(deployment: Deployment, call: Call) -> Reply:
+async def verify(room: Buyers, call: Call) -> Reply:
     """Check a session at the identity provider, and issue or refresh a cbid."""
     body = parse_body(call.body, schemas.BuyerVerificationRequest)
-    outcome = await deployment.buyers.verify(
+    outcome = await room.verify(
         call.principal,
         VerificationRequest(
             provider_identity_session_id=body.provider_identity_session_id,
@@ -53,9 +53,9 @@ async def verify(deployment: Deployment, call: Call) -> Reply:
     return Reply(_render(outcome))
 
 
-async def get_status(deployment: Deployment, call: Call) -> Reply:
+async def get_status(room: Buyers, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
-    standing = await deployment.buyers.status(call.principal, call.parameter)
+    standing = await room.status(call.principal, call.parameter)
     return Reply(status_body(call.parameter, standing))
 
 
@@ -72,7 +72,7 @@ def status_body(cbid: str, standing: Standing) -> bytes:
     )
 
 
-async def provider_webhook(deployment: Deployment, call: Call) -> Reply:
+async def provider_webhook(room: Buyers, call: Call) -> Reply:
     """Take a message of an identity provider: `PROVIDER/ACCOUNT_ID` is whose and for whom."""
     provider, _, account_id = call.parameter.partition("/")
     headers: dict[str, str] = {}
@@ -80,7 +80,7 @@ async def provider_webhook(deployment: Deployment, call: Call) -> Reply:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         # RFC 9110 §5.3; no signature is one any more then.
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    settle = deployment.buyers.poll
+    settle = room.poll
     await settle.receiver(provider, account_id)
     assert call.read_body is not None  # noqa: S101 - the route table says so
     await settle.hint(provider, account_id, headers, await call.read_body())
@@ -102,6 +102,7 @@ def _render(outcome: Outcome) -> bytes:
 
 ROUTES: Final = grouped(
     "Buyers",
+    Buyers,
     Route(
         address="POST /v1/buyers/verify",
         handler=verify,

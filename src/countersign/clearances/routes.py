@@ -11,11 +11,11 @@ from msgspec import Meta
 
 from countersign.access.key import Scope
 from countersign.acknowledgments.routes import evidence_of
-from countersign.bootstrap import Deployment
 from countersign.clearances import schemas
 from countersign.clearances.fulfil import ClearanceSearch, ClearanceView, FulfilmentView
 from countersign.clearances.fulfilment import Fulfilment, FulfilmentReceipt
 from countersign.clearances.model import Clearance, Order
+from countersign.clearances.room import ClearancesRoom
 from countersign.errors import ClearanceClosed, ClearanceNotGranted, InvalidRequest, NotFound
 from countersign.http.body import in_utc, parse_body
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
@@ -72,12 +72,12 @@ class _Cleared(msgspec.Struct):
 _read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
 
 
-async def clear(deployment: Deployment, call: Call, *, input_required: bool = False) -> Reply:
+async def clear(room: ClearancesRoom, call: Call, *, input_required: bool = False) -> Reply:
     """Decide whether an order may ship. The response contains every reason against it."""
-    # `input_required` is how a conformance run provokes an order that is not cleared.
+    # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
     body = parse_body(call.body, schemas.ClearanceRequest)
     address = body.shipping_address
-    decided = await deployment.clearances.clear(
+    decided = await room.clear(
         call.principal,
         Order(
             ack_id=body.ack_id,
@@ -105,23 +105,21 @@ def is_granted(response: bytes) -> bool:
     return bool(_read_cleared(response).cleared)
 
 
-async def get_clearance(deployment: Deployment, call: Call) -> Reply:
+async def get_clearance(room: ClearancesRoom, call: Call) -> Reply:
     """One clearance of this account."""
-    return Reply(
-        encode(_view(await deployment.clearances.fulfil.one(call.principal, call.parameter)))
-    )
+    return Reply(encode(_view(await room.fulfil.one(call.principal, call.parameter))))
 
 
-async def list_clearances(deployment: Deployment, call: Call) -> Reply:
+async def list_clearances(room: ClearancesRoom, call: Call) -> Reply:
     """The account's clearances, newest first."""
     query: ClearancesQuery = call.query
-    found, next_cursor = await deployment.clearances.fulfil.many(
+    found, next_cursor = await room.fulfil.many(
         call.principal, ClearanceSearch(**msgspec.structs.asdict(query))
     )
     return Reply(encode(Page(data=[_view(item) for item in found], next_cursor=next_cursor)))
 
 
-async def fulfil(deployment: Deployment, call: Call) -> Reply:
+async def fulfil(room: ClearancesRoom, call: Call) -> Reply:
     """Report the fulfilment of an order. The order is closed when every obligation is reported.
 
     Several reports add up. A report cannot be changed.
@@ -134,17 +132,17 @@ async def fulfil(deployment: Deployment, call: Call) -> Reply:
     if all(value is None for value in values.values()):
         msg = f"At least one of these fields is required: {', '.join(values)}."
         raise InvalidRequest(msg)
-    receipt = await deployment.clearances.fulfil.report(
+    receipt = await room.fulfil.report(
         call.principal, call.parameter, Fulfilment(**values), call.remembering(_render_receipt)
     )
     return Reply(_render_receipt(receipt))
 
 
-async def get_keys(deployment: Deployment, call: Call) -> Reply:
+async def get_keys(room: ClearancesRoom, call: Call) -> Reply:
     """The public keys of both modes, or one, that clearance tokens are signed with (RFC 7517)."""
     query: KeysQuery = call.query
     modes = [Mode.LIVE, Mode.TEST] if query.mode is None else [query.mode]
-    return Reply(encode(await deployment.clearances.keys.published(modes)), _JWK_SET)
+    return Reply(encode(await room.keys.published(modes)), _JWK_SET)
 
 
 def _given(address: schemas.ShippingAddress) -> Mapping[str, str]:
@@ -221,6 +219,7 @@ def _tables(obligations: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - tables 
 
 ROUTES: Final = grouped(
     "Clearances",
+    ClearancesRoom,
     Route(
         address="POST /v1/clearances",
         handler=clear,

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.access.key import Scope
-from countersign.bootstrap import Deployment
 from countersign.errors import CursorExpired, NotFound
 from countersign.events.model import EventType
-from countersign.events.read_events import EventView
+from countersign.events.read_events import EventView, ReadEvents
 from countersign.http.examples import ACK_ID, EVENT_ID
 from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor
 from countersign.http.reply import Call, Reply, encode
@@ -56,14 +55,14 @@ class EventsQuery(Request, frozen=True, kw_only=True):
     after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
 
 
-async def list_events(deployment: Deployment, call: Call) -> Reply:
+async def list_events(room: ReadEvents, call: Call) -> Reply:
     """The account's events, oldest first. No event is skipped, and the order never changes.
 
     To follow the events, keep the `id` of the last event and send it as `after` in the next
     request.
     """
     query: EventsQuery = call.query
-    found, cursor = await deployment.events.many(
+    found, cursor = await room.many(
         call.principal,
         type_=query.type,
         after=query.after,
@@ -73,10 +72,10 @@ async def list_events(deployment: Deployment, call: Call) -> Reply:
     return Reply(encode(Page(data=[event_body(view) for view in found], next_cursor=cursor)))
 
 
-async def get_event(deployment: Deployment, call: Call) -> Reply:
+async def get_event(room: ReadEvents, call: Call) -> Reply:
     """One event of this account."""
     principal = call.principal
-    found = await deployment.events.one(principal.account_id, principal.mode, call.parameter)
+    found = await room.one(principal.account_id, principal.mode, call.parameter)
     return Reply(encode(event_body(found)))
 
 
@@ -104,6 +103,7 @@ EVENTS: Final[dict[str, Any]] = {"data": [EVENT], "next_cursor": None}
 
 ROUTES: Final = grouped(
     "Events",
+    ReadEvents,
     Route(
         address="GET /v1/events",
         handler=list_events,

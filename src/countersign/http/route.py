@@ -59,6 +59,8 @@ class Route(Generic[R_contra]):
     address: str
     """Method and path, as in `GET /v1/notices/{notice_id}`."""
     handler: Handler[R_contra]
+    room: type[Any] = object
+    """What the handler works with."""
     operation: str = ""
     summary: str = ""
     tag: str = ""
@@ -105,6 +107,8 @@ class Route(Generic[R_contra]):
         return tuple(dict.fromkeys(found))
 
 
-def grouped(tag: str, *routes: Route[R_contra]) -> tuple[Route[R_contra], ...]:
-    """These routes, in one group of the OpenAPI document."""
-    return tuple(replace(route, tag=tag) for route in routes)
+def grouped(
+    tag: str, room: type[R_contra], *routes: Route[R_contra]
+) -> tuple[Route[R_contra], ...]:
+    """These routes, in one group of the OpenAPI document and over one room."""
+    return tuple(replace(route, tag=tag, room=room) for route in routes)

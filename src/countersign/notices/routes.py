@@ -7,7 +7,6 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from countersign.access.key import Scope
-from countersign.bootstrap import Deployment
 from countersign.errors import InvalidRequest, NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
 from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
 from countersign.http.reply import JSON, Call, Header, Reply, encode, etag_of, tagged
@@ -16,6 +15,7 @@ from countersign.http.schemas import STORABLE, Request
 from countersign.instant import to_the_second
 from countersign.notices import schemas
 from countersign.notices.model import NoticeStatus, NoticeVersion, status_of
+from countersign.notices.room import Notices
 
 _FRESH: Final[Header] = (b"cache-control", b"private, no-cache")
 _IMMUTABLE: Final[Header] = (b"cache-control", b"private, max-age=31536000, immutable")
@@ -55,29 +55,29 @@ class VersionsQuery(Request, frozen=True, kw_only=True):
     after: Annotated[str, cursor("that page's last version", "2026-01-01-incomplete")] | None = None
 
 
-async def get_notice(deployment: Deployment, call: Call) -> Reply:
+async def get_notice(room: Notices, call: Call) -> Reply:
     """The notice in force for the key's mode, or the requested version."""
     query: NoticeQuery = call.query
     mode = call.principal.mode
     if query.version is None:
-        by = await deployment.access.test_clocks.shown(call.principal)
+        by = await room.log.access.test_clocks.shown(call.principal)
         notice, caching = (
-            await deployment.notices.registry.in_force(call.parameter, mode, by),
+            await room.registry.in_force(call.parameter, mode, by),
             _FRESH,
         )
     else:
-        notice = await deployment.notices.registry.version_for(call.parameter, query.version, mode)
+        notice = await room.registry.version_for(call.parameter, query.version, mode)
         caching = _IMMUTABLE
     body, etag = _render(notice)
     return tagged(call, body, etag, JSON, caching)
 
 
-async def list_notices(deployment: Deployment, call: Call) -> Reply:
+async def list_notices(room: Notices, call: Call) -> Reply:
     """The notices of the registry, by id."""
     query: NoticesQuery = call.query
-    registry, mode = deployment.notices.registry, call.principal.mode
+    registry, mode = room.registry, call.principal.mode
     ids = await registry.notice_ids()
-    by = await deployment.access.test_clocks.shown(call.principal)
+    by = await room.log.access.test_clocks.shown(call.principal)
     rows = []
     for notice_id in ids:
         versions = await registry.versions(notice_id)
@@ -97,14 +97,11 @@ async def list_notices(deployment: Deployment, call: Call) -> Reply:
     return Reply(encode(page_of(left, query.limit, lambda row: row.notice_id)))
 
 
-async def list_versions(deployment: Deployment, call: Call) -> Reply:
+async def list_versions(room: Notices, call: Call) -> Reply:
     """The published versions of a notice, newest first."""
     query: VersionsQuery = call.query
-    versions = list(await deployment.notices.registry.versions(call.parameter))
-    now = (
-        await deployment.access.test_clocks.shown(call.principal)
-        or deployment.notices.registry.now()
-    )
+    versions = list(await room.registry.versions(call.parameter))
+    now = await room.log.access.test_clocks.shown(call.principal) or room.registry.now()
     rows = [
         _version(version, status_of(version, versions, call.principal.mode, now))
         for version in reversed(versions)
@@ -161,6 +158,7 @@ def _version(version: NoticeVersion, status: NoticeStatus) -> schemas.NoticeVers
 
 ROUTES: Final = grouped(
     "Notices",
+    Notices,
     Route(
         address="GET /v1/notices",
         handler=list_notices,

@@ -8,7 +8,6 @@ from typing import Final
 from countersign.access.key import Scope
 from countersign.access.sandbox_state import FaultPlan
 from countersign.access.test_clocks import ClockView
-from countersign.bootstrap import Deployment
 from countersign.buyers.model import Standing
 from countersign.buyers.routes import status_body
 from countersign.buyers.schemas import BuyerStatusAnswer
@@ -21,20 +20,21 @@ from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.mode import Mode
 from countersign.sandbox import schemas
+from countersign.sandbox.room import SandboxRoom
 
 _SECOND = timedelta(seconds=1)
 
 
-async def get_clock(deployment: Deployment, call: Call) -> Reply:
+async def get_clock(room: SandboxRoom, call: Call) -> Reply:
     """The test clock of this account."""
-    return Reply(_clock(await deployment.sandbox.clock.show(_sandbox(call))))
+    return Reply(_clock(await room.clock.show(_sandbox(call))))
 
 
-async def advance_clock(deployment: Deployment, call: Call) -> Reply:
+async def advance_clock(room: SandboxRoom, call: Call) -> Reply:
     """Advance the test clock. Every server uses it once the response is sent."""
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.ClockAdvance)
-    view = await deployment.sandbox.clock.advance(
+    view = await room.clock.advance(
         account_id,
         by=None if body.seconds is None else timedelta(seconds=body.seconds),
         to=None if body.to is None else in_utc(body.to, "$.to"),
@@ -43,12 +43,12 @@ async def advance_clock(deployment: Deployment, call: Call) -> Reply:
     return Reply(_clock(view))
 
 
-async def reset_clock(deployment: Deployment, call: Call) -> Reply:
+async def reset_clock(room: SandboxRoom, call: Call) -> Reply:
     """Reset the test clock to real time. Existing objects keep their times."""
-    return Reply(_clock(await deployment.sandbox.clock.reset(_sandbox(call))))
+    return Reply(_clock(await room.clock.reset(_sandbox(call))))
 
 
-async def move_buyer(deployment: Deployment, call: Call) -> Reply:
+async def move_buyer(room: SandboxRoom, call: Call) -> Reply:
     """Give a sandbox buyer any status, and write the event of that status."""
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.BuyerMove)
@@ -56,42 +56,38 @@ async def move_buyer(deployment: Deployment, call: Call) -> Reply:
     def render(standing: Standing) -> bytes:
         return status_body(body.cbid, standing)
 
-    standing = await deployment.sandbox.move_buyer(
+    standing = await room.move_buyer(
         account_id, body.cbid, body.status, tuple(body.reasons or ()), call.remembering(render)
     )
     return Reply(render(standing))
 
 
-async def trigger_event(deployment: Deployment, call: Call) -> Reply:
+async def trigger_event(room: SandboxRoom, call: Call) -> Reply:
     """Write an event without a cause. It is listed and delivered with `triggered: true`."""
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.EventTrigger)
-    view = await deployment.sandbox.trigger_event(
-        account_id, body.type, body.object_id, call.remembering(_event)
-    )
+    view = await room.trigger_event(account_id, body.type, body.object_id, call.remembering(_event))
     return Reply(_event(view))
 
 
-async def get_fault(deployment: Deployment, call: Call) -> Reply:
+async def get_fault(room: SandboxRoom, call: Call) -> Reply:
     """The fault that the next verification in the sandbox gets."""
-    return Reply(_fault(await deployment.buyers.faults.planned(_sandbox(call))))
+    return Reply(_fault(await room.buyers.faults.planned(_sandbox(call))))
 
 
-async def plan_fault(deployment: Deployment, call: Call) -> Reply:
+async def plan_fault(room: SandboxRoom, call: Call) -> Reply:
     """Let the next verifications in the sandbox fail. This replaces a planned fault."""
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.FaultRequest)
     plan = FaultPlan(
         fault=body.fault, calls=body.calls, delay=timedelta(seconds=body.delay_seconds or 0)
     )
-    return Reply(
-        _fault(await deployment.buyers.faults.plan(account_id, plan, call.remembering(_fault)))
-    )
+    return Reply(_fault(await room.buyers.faults.plan(account_id, plan, call.remembering(_fault))))
 
 
-async def clear_fault(deployment: Deployment, call: Call) -> Reply:
+async def clear_fault(room: SandboxRoom, call: Call) -> Reply:
     """Remove the planned fault."""
-    await deployment.buyers.faults.clear(_sandbox(call))
+    await room.buyers.faults.clear(_sandbox(call))
     return Reply(_fault(None))
 
 
@@ -133,6 +129,7 @@ def _fault(plan: FaultPlan | None) -> bytes:
 
 ROUTES: Final = grouped(
     "Test helpers",
+    SandboxRoom,
     Route(
         address="GET /v1/test/clock",
         handler=get_clock,

@@ -1,11 +1,10 @@
 """Every route but those of the pages made from them; `make openapi` runs this module."""
 
 import sys
-from typing import Final
+from typing import Any, Final
 
 from countersign.acknowledgments import evidence_routes as evidence
 from countersign.acknowledgments import routes as acknowledgments
-from countersign.bootstrap import Deployment
 from countersign.buyers import routes as buyers
 from countersign.clearances import routes as clearances
 from countersign.events import routes as events
@@ -17,7 +16,7 @@ from countersign.operations import routes as operations
 from countersign.sandbox import routes as test_helpers
 from countersign.webhooks import routes as webhooks
 
-ROUTES: Final[tuple[Route[Deployment], ...]] = (
+ROUTES: Final[tuple[Route[Any], ...]] = (
     *notices.ROUTES,
     *acknowledgments.ROUTES,
     *evidence.ROUTES,

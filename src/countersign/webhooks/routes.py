@@ -9,7 +9,6 @@ from msgspec import Meta
 from msgspec.structs import asdict
 
 from countersign.access.key import Scope
-from countersign.bootstrap import Deployment
 from countersign.errors import (
     InvalidRequest,
     NotFound,
@@ -38,6 +37,7 @@ from countersign.webhooks.model import (
     EndpointChanges,
     WebhookEndpoint,
 )
+from countersign.webhooks.room import Webhooks
 
 
 class EndpointsQuery(Request, frozen=True, kw_only=True):
@@ -64,11 +64,11 @@ class DeliveriesQuery(Request, frozen=True, kw_only=True):
     after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
 
 
-async def create(deployment: Deployment, call: Call) -> Reply:
+async def create(room: Webhooks, call: Call) -> Reply:
     """Create an endpoint that gets events from now on. Its secret is returned only once."""
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
     types = None if body.event_types is None else frozenset(body.event_types)
-    view = await deployment.webhooks.endpoints.create(
+    view = await room.endpoints.create(
         call.principal.account_id,
         call.principal.mode,
         EndpointChanges(url=body.url, description=body.description, event_types=types),
@@ -77,21 +77,21 @@ async def create(deployment: Deployment, call: Call) -> Reply:
     return Reply(_render(view))
 
 
-async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
+async def list_endpoints(room: Webhooks, call: Call) -> Reply:
     """The webhook endpoints of this account and mode, oldest first."""
     query: EndpointsQuery = call.query
     principal = call.principal
-    found = await deployment.webhooks.endpoints.list(principal.account_id, principal.mode)
+    found = await room.endpoints.list(principal.account_id, principal.mode)
     rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (query.after or "")]
     return Reply(encode(page_of(rest, query.limit, lambda e: e.endpoint_id)))
 
 
-async def get_endpoint(deployment: Deployment, call: Call) -> Reply:
+async def get_endpoint(room: Webhooks, call: Call) -> Reply:
     """One webhook endpoint, without its secret."""
-    return Reply(encode(_endpoint(await _named(deployment, call))))
+    return Reply(encode(_endpoint(await _named(room, call))))
 
 
-async def change(deployment: Deployment, call: Call) -> Reply:
+async def change(room: Webhooks, call: Call) -> Reply:
     """Change a webhook endpoint, disable it, or enable it again.
 
     Running servers apply the change within seconds. Events from the time while the endpoint was
@@ -101,8 +101,8 @@ async def change(deployment: Deployment, call: Call) -> Reply:
     if body.event_types is not None and body.every_event_type:
         msg = "Send either event_types or every_event_type, not both - at `$.every_event_type`."
         raise InvalidRequest(msg)
-    view = await deployment.webhooks.endpoints.change(
-        await _named(deployment, call),
+    view = await room.endpoints.change(
+        await _named(room, call),
         EndpointChanges(
             url=body.url,
             description=body.description,
@@ -115,26 +115,26 @@ async def change(deployment: Deployment, call: Call) -> Reply:
     return Reply(_render(view))
 
 
-async def delete(deployment: Deployment, call: Call) -> Reply:
+async def delete(room: Webhooks, call: Call) -> Reply:
     """Delete a webhook endpoint and its secrets. It gets no more events."""
-    endpoint = await _named(deployment, call)
-    await deployment.webhooks.endpoints.delete(endpoint)
+    endpoint = await _named(room, call)
+    await room.endpoints.delete(endpoint)
     return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
 
 
-async def rotate_secret(deployment: Deployment, call: Call) -> Reply:
+async def rotate_secret(room: Webhooks, call: Call) -> Reply:
     """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
     body = parse_body(call.body, schemas.SecretRotation)
     seconds = body.overlap_seconds
-    view = await deployment.webhooks.endpoints.rotate(
-        await _named(deployment, call),
+    view = await room.endpoints.rotate(
+        await _named(room, call),
         OVERLAP if seconds is None else timedelta(seconds=seconds),
         call.remembering(_render),
     )
     return Reply(_render(view))
 
 
-async def recover(deployment: Deployment, call: Call) -> Reply:
+async def recover(room: Webhooks, call: Call) -> Reply:
     """Deliver all events since a time that were not delivered."""
     body = parse_body(call.body, schemas.Recovery)
     try:
@@ -142,38 +142,34 @@ async def recover(deployment: Deployment, call: Call) -> Reply:
     except ValueError:
         msg = "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
         raise InvalidRequest(msg) from None
-    view = await deployment.webhooks.endpoints.recover(
-        await _named(deployment, call), since, call.remembering(_render)
-    )
+    view = await room.endpoints.recover(await _named(room, call), since, call.remembering(_render))
     return Reply(_render(view))
 
 
-async def resend(deployment: Deployment, call: Call) -> Reply:
+async def resend(room: Webhooks, call: Call) -> Reply:
     """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
     body = parse_body(call.body, schemas.Resending)
-    endpoint = await _named(deployment, call)
-    view = await deployment.webhooks.endpoints.resend(
-        endpoint, body.event_id, call.remembering(_render_event)
-    )
+    endpoint = await _named(room, call)
+    view = await room.endpoints.resend(endpoint, body.event_id, call.remembering(_render_event))
     return Reply(_render_event(view))
 
 
-async def send_example(deployment: Deployment, call: Call) -> Reply:
+async def send_example(room: Webhooks, call: Call) -> Reply:
     """Send a signed example immediately, and return the result. The example is sent only once."""
     body = parse_body(call.body, schemas.ExampleRequest)
-    endpoint = await _named(deployment, call)
-    attempt = await deployment.webhooks.deliver.send_example(endpoint, body.type)
+    endpoint = await _named(room, call)
+    attempt = await room.deliver.send_example(endpoint, body.type)
     response = encode(_attempt(attempt))
     if call.entry is not None:
-        await deployment.webhooks.endpoints.keep(call.entry(response))
+        await room.endpoints.keep(call.entry(response))
     return Reply(response)
 
 
-async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
+async def list_deliveries(room: Webhooks, call: Call) -> Reply:
     """The deliveries to a webhook endpoint, newest events first."""
     query: DeliveriesQuery = call.query
-    found, cursor = await deployment.webhooks.endpoints.deliveries(
-        await _named(deployment, call),
+    found, cursor = await room.endpoints.deliveries(
+        await _named(room, call),
         status=query.status,
         before=query.after,
         limit=query.limit,
@@ -181,11 +177,9 @@ async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
     return Reply(encode(Page(data=[_delivery(*item) for item in found], next_cursor=cursor)))
 
 
-async def _named(deployment: Deployment, call: Call) -> WebhookEndpoint:
+async def _named(room: Webhooks, call: Call) -> WebhookEndpoint:
     principal = call.principal
-    return await deployment.webhooks.endpoints.get(
-        principal.account_id, principal.mode, call.parameter
-    )
+    return await room.endpoints.get(principal.account_id, principal.mode, call.parameter)
 
 
 def _render(view: EndpointView) -> bytes:
@@ -241,6 +235,7 @@ def _attempt(attempt: Attempt) -> schemas.WebhookAttempt:
 
 ROUTES: Final = grouped(
     "Webhooks",
+    Webhooks,
     Route(
         address="POST /v1/webhook_endpoints",
         handler=create,
