@@ -30,6 +30,8 @@ from countersign_conformance.model import (
 )
 from countersign_conformance.webhook_checks import SENT
 
+pytestmark = pytest.mark.long
+
 START = datetime(2026, 11, 21, tzinfo=UTC)
 Judge = Callable[[History], Finding]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from sqlalchemy import Connection, text
 
 from countersign.access import accounts_sql as accounts
@@ -27,8 +26,6 @@ from tests.storage.conftest import (  # noqa: F401 - fixtures
     url,
 )
 from tests.unit.support import HandClock
-
-pytestmark = pytest.mark.contract
 
 
 def new_run(account_id: str, clock: HandClock) -> Run:

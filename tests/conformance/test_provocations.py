@@ -25,6 +25,8 @@ from tests.http.calls import acknowledge, refusal, verify
 from tests.sandbox.calls import ZIP, buyer, clear, events, ok, order, status
 from tests.support.service import Deployment, Server, running_server
 
+pytestmark = pytest.mark.long
+
 HOLD = timedelta(seconds=1)
 A_WHILE = timedelta(minutes=5)
 

@@ -12,6 +12,8 @@ from tests.conformance.shop import Manners
 from tests.http.backstage import Operator
 from tests.support.service import Server
 
+pytestmark = pytest.mark.long
+
 BAD = {
     "acknowledges without saying which text": ("version_sent", Manners(sends_version=False)),
     "begins with one value for all lines": (

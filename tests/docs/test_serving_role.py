@@ -24,7 +24,7 @@ from tests.support import postgres
 from tests.support.providers import playing
 from tests.support.service import Deployment, free_port, running_server
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 DATABASE = "countersign"
 OWNER, APP = "countersign_owner", "countersign_app"
 

@@ -13,10 +13,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.depth import drawn
 from tests.support.document import COMMITTED, JSON, Document, committed_document, resolved
 from tests.support.service import Deployment, Server
 
-EXAMPLES_PER_OPERATION = 20
+pytestmark = pytest.mark.long
+
+EXAMPLES_PER_OPERATION = drawn(20)
 SEED = 1263
 OWN_CHECK = Path(__file__).with_name("error_code_check.py")
 

@@ -17,6 +17,8 @@ from tests.docs.markdown import ROOT, read
 from tests.docs.shell import check_answers, run_blocks
 from tests.support.service import Deployment, running_server
 
+pytestmark = pytest.mark.long
+
 PAGE = read(ROOT / "docs" / "testing.md")
 BASH = [block for block in PAGE.blocks if block.language == "bash"]
 SHELL = "".join(block.text for block in BASH)

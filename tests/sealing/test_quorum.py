@@ -25,6 +25,8 @@ from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.sealing.witness import Witness, served
 from tests.support.service import Deployment, running_server
 
+pytestmark = pytest.mark.long
+
 NOTICE = "storage-law"
 FAR = 2**62
 

@@ -20,8 +20,6 @@ from countersign.notices.sql import Notices
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres, on_sqlite
 
-pytestmark = pytest.mark.contract
-
 # In the others the rowid is the key, or there is none.
 WITH_HIDDEN_ROWID = [name for name in PROTECTED if name not in {"logs", "log_entries"}]
 

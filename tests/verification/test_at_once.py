@@ -16,6 +16,8 @@ from tests.support.service import Server, running_server
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import VERIFY, LiveVendor, live_vendor
 
+pytestmark = pytest.mark.both_engines
+
 AT_ONCE = 20
 
 

@@ -23,6 +23,8 @@ from tests.support.providers import Mood
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 
+pytestmark = pytest.mark.long
+
 S = BuyerStatus
 DAY = timedelta(days=1)
 
