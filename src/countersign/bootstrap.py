@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hmac import compare_digest
 from importlib import resources
 from pathlib import Path
 from typing import Final, TypeVar
@@ -18,7 +17,7 @@ from typing import Final, TypeVar
 from countersign import notices as shipped_notices
 from countersign.access.audit_sql import AuditLog
 from countersign.access.room import Access, open_access
-from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.access.secret_file import make_secret, open_secret
 from countersign.access.test_clocks import ManageTestClock
 from countersign.acknowledgments.acknowledge import Acknowledge
 from countersign.acknowledgments.certificate import Certificates
@@ -62,7 +61,6 @@ from countersign.errors import (
     BackupFailed,
     InvalidArgument,
     InvalidConfiguration,
-    WrongSecretKey,
 )
 from countersign.events.model import EventIds
 from countersign.events.read_events import ReadEvents
@@ -107,13 +105,8 @@ from countersign.privacy.sql import Erasures
 from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom
 from countersign.sandbox.sql import SandboxRows
-from countersign.vault.key_encryption import (
-    KEY_BYTES,
-    KeyRing,
-    key_source,
-    key_text,
-)
-from countersign.vault.key_file import key_file, loose_mode, write_key_file
+from countersign.vault.key_encryption import KeyRing, key_source
+from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
 from countersign.webhooks import sql as webhooks_store
 from countersign.webhooks.address_guard import AddressGuard
@@ -126,8 +119,6 @@ from countersign.webhooks.sender import WebhookSender
 
 R = TypeVar("R")
 
-_CHECK_VALUE: Final = "secret_check"
-_VAULT_VALUE: Final = "vault"
 _SHIPPED: Final = "shipped:"
 
 
@@ -195,16 +186,8 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
         raise InvalidConfiguration(msg) from error
     url = database_url(settings.database_url, settings.data_dir)
     upgraded = schema.upgrade(url)
-    path = settings.secret_key_file
-    if not path.exists() and not schema.has_value(url, _CHECK_VALUE):
-        write_key_file(path, DeploymentSecret.new_text(entropy(SECRET_BYTES)))
-    secret = _read_secret(path)
-    _check_secret(secret, schema.stored_value(url, _CHECK_VALUE, secret.check_value()))
-    keys = key_file(settings.key_encryption_key)
-    if keys is not None and not keys.exists() and not schema.has_value(url, _VAULT_VALUE):
-        write_key_file(keys, key_text(entropy(KEY_BYTES)))
-    current = KeyRing(key_source(settings.key_encryption_key), entropy).current_id
-    schema.stored_value(url, _VAULT_VALUE, current)
+    make_secret(settings.secret_key_file, url, entropy)
+    make_first_key(settings.key_encryption_key, url, entropy)
     async with open_deployment(settings, entropy=entropy) as deployment:
         await deployment.privacy.finish_restore()
         await deployment.log.begin.first(settings.public_url)
@@ -230,8 +213,7 @@ async def open_deployment(
     clock, entropy = clock or SystemClock(), entropy or os.urandom
     url = database_url(settings.database_url, settings.data_dir)
     schema.check(url)
-    secret = _read_secret(settings.secret_key_file)
-    _check_secret(secret, schema.stored_value(url, _CHECK_VALUE, secret.check_value()))
+    secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
     certificates = Certificates()
     async with AsyncExitStack() as stack:
@@ -662,44 +644,6 @@ def shipped_notice_files() -> dict[str, bytes]:
     return {f.name: f.read_bytes() for f in sorted(files, key=lambda f: f.name)}
 
 
-def _read_secret(path: Path) -> DeploymentSecret:
-    try:
-        return DeploymentSecret.from_text(path.read_text(encoding="ascii"))
-    except FileNotFoundError:
-        msg = (
-            f"The secret key file {path} is missing. Restore it, or set "
-            "COUNTERSIGN_SECRET_KEY_FILE to its path: without it no API key works."
-        )
-        raise WrongSecretKey(msg) from None
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"The secret key file {path} cannot be read: {error}."
-        raise WrongSecretKey(msg) from error
-
-
-def check_serving_role(settings: Settings) -> None:
-    """On PostgreSQL, find out whether the role may do all that a server does.
-
-    Raises:
-        DatabasePermissionDenied: with every right that is missing.
-        StorageUnavailable: the database cannot be reached.
-    """
-    url = database_url(settings.database_url, settings.data_dir)
-    if not is_embedded(url):
-        serving_role.check_rights(url)
-
-
 def serving_role_grants(role: str) -> list[str]:
     """The statements that let a role of PostgreSQL serve. See `operations.serving_role`."""
     return serving_role.grants(role)
-
-
-def loose_key_files(settings: Settings) -> list[tuple[Path, int]]:
-    """The key files that others than their owner may read or change, each with its mode."""
-    files = [settings.secret_key_file, key_file(settings.key_encryption_key)]
-    found = [(file, loose_mode(file)) for file in files if file is not None]
-    return [(file, mode) for file, mode in found if mode]
-
-
-def _check_secret(secret: DeploymentSecret, kept: bytes) -> None:
-    if not compare_digest(secret.check_value(), kept):
-        raise WrongSecretKey

@@ -12,9 +12,9 @@ from countersign.http.schemas import (
     Reference,
     Request,
     Timestamp,
-    ZipCode,
     in_full,
 )
+from countersign.identity.postal_code import ZipCode
 from countersign.reason import Reason
 
 PRODUCT_CLASS_PATTERN: Final = "^[a-z][a-z0-9_]*$"
