@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import click
 
-from countersign.clearances.key import ClearanceKey
+from countersign.clearances.keys import ClearanceKey
 from countersign.clearances.model import ClearanceRules
-from countersign.clearances.room import ClearancesRoom
+from countersign.clearances.room import Clearances
+from countersign.clearances.settings import get_rules, set_rules
 from countersign.cli.support import (
     Duration,
     command,
@@ -128,7 +129,7 @@ def set_(
         lifetime=lifetime,
         product_class_required=product_class == "required",
     )
-    account_id = _set(account, rules)
+    account_id = with_room(Clearances)(set_rules)(account, rules)
     say(f"These rules apply to account {account_id} from now on.")
     _show(account_id, rules, as_json=as_json)
 
@@ -138,33 +139,23 @@ def set_(
 @command
 def show_(account: str, *, as_json: bool) -> None:
     """Show the rules of ACCOUNT."""
-    account_id, rules = _get(account)
+    account_id, rules = with_room(Clearances)(get_rules)(account)
     _show(account_id, rules, as_json=as_json)
 
 
-@with_room(ClearancesRoom)
-async def _rotate(room: ClearancesRoom, mode: Mode, overlap: timedelta) -> ClearanceKey:
-    return await room.keys.rotate(mode, overlap)
-
-
-@with_room(ClearancesRoom)
-async def _list(room: ClearancesRoom) -> list[ClearanceKey]:
+@with_room(Clearances)
+async def _list(room: Clearances) -> list[ClearanceKey]:
     return [key for mode in Mode for key in await room.keys.list(mode)]
 
 
-@with_room(ClearancesRoom)
-async def _withdraw(room: ClearancesRoom, kid: str) -> ClearanceKey:
+@with_room(Clearances)
+async def _rotate(room: Clearances, mode: Mode, overlap: timedelta) -> ClearanceKey:
+    return await room.keys.rotate(mode, overlap)
+
+
+@with_room(Clearances)
+async def _withdraw(room: Clearances, kid: str) -> ClearanceKey:
     return await room.keys.withdraw(kid)
-
-
-@with_room(ClearancesRoom)
-async def _set(room: ClearancesRoom, account: str, rules: ClearanceRules) -> str:
-    return await room.settings.set(account, rules)
-
-
-@with_room(ClearancesRoom)
-async def _get(room: ClearancesRoom, account: str) -> tuple[str, ClearanceRules]:
-    return await room.settings.show(account)
 
 
 def _view(key: ClearanceKey) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Clearances: may this order ship? One decision over acknowledgment, buyer, ZIP and order.
 
-Each condition is a check of its own, and all that fail are told at once, in the order of the
+Each condition is a check of its own, and all that fail are reported at once, in the order of the
 table. Nothing here knows a law: what a notice suffices for and what has to follow is its data.
 """
 
@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final
 
 from msgspec import Struct
 
-from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.buyers.model import Buyer, BuyerStatus, Standing
 from countersign.buyers.rules import VerificationRules
 from countersign.identity.postal_code import zip5
-from countersign.log.record import NewRecord
 from countersign.mode import Mode
 from countersign.notices.obligations import Following
-
-T = TypeVar("T")
 
 LIFETIME_MAX: Final = timedelta(days=7)
 """No clearance is valid for longer, so no token is."""
@@ -70,7 +66,7 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What is asked about."""
+    """The order to decide about."""
 
     ack_id: str
     """As it was sent, whether or not it can be one."""
@@ -85,7 +81,7 @@ class Order(Struct, frozen=True, kw_only=True):
         return f"<Order of {self.ack_id}: hidden>"
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class NewClearance(Struct, frozen=True, kw_only=True):
     """An order on its way to a decision. Indexes are keyed hashes, made per account."""
 
     clearance_id: str
@@ -96,18 +92,16 @@ class Question(Struct, frozen=True, kw_only=True):
     session_index: bytes
     cbid_index: bytes
     order_index: bytes
-    """Of the order: two questions with the same one, about one buyer, are about the same order."""
+    """Of the order: two requests with the same one, about one buyer, are about the same order."""
     zip_index: bytes
-    index: Callable[[str, str], bytes]
-    """The keyed hash of a field and its value."""
     at: datetime
     """The real time, which is that of the record."""
-    judged_at: datetime
-    """The time that conditions are judged by: the same, but where a test clock is ahead."""
+    clock_at: datetime
+    """The time that the conditions go by: later than `at` where a test clock is ahead."""
 
 
-class Acknowledged(Struct, frozen=True, kw_only=True):
-    """An acknowledgment of the asking account and mode, as far as clearing needs it."""
+class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
+    """An acknowledgment of this account and mode, as far as clearing needs it."""
 
     accepted_at: datetime
     notice_id: str
@@ -117,7 +111,7 @@ class Acknowledged(Struct, frozen=True, kw_only=True):
     erased: bool
 
 
-class Use(Struct, frozen=True, kw_only=True):
+class AcknowledgmentUse(Struct, frozen=True, kw_only=True):
     """What an acknowledgment is bound to: a buyer, and once it is cleared, an order."""
 
     ack_id: str
@@ -133,76 +127,58 @@ class Use(Struct, frozen=True, kw_only=True):
     """When all that the order asked for was reported as done."""
 
 
-class Earlier(Struct, frozen=True, kw_only=True):
+class EarlierClearance(Struct, frozen=True, kw_only=True):
     """The newest clearance that was granted with an acknowledgment."""
 
     clearance_id: str
     kid: str
     at: datetime
-    judged_at: datetime
+    clock_at: datetime
     expires_at: datetime
 
 
-class Circumstances(Struct, frozen=True, kw_only=True):
-    """All that the database knows about an order."""
+class OrderFacts(Struct, frozen=True, kw_only=True):
+    """All that the database holds about an order."""
 
-    acknowledgment: Acknowledged | None
-    use: Use | None
-    earlier: Earlier | None
+    acknowledgment: AcknowledgmentFacts | None
+    use: AcknowledgmentUse | None
+    earlier: EarlierClearance | None
     buyer: Buyer | None
     """The one that the identifier leads to."""
     bound_to: str | None
-    """The identifier under which the buyer goes on that the acknowledgment is bound to."""
+    """The current identifier of the buyer that the acknowledgment is bound to."""
     buyer_rules: VerificationRules | None
-    """Those of the account; None where it has none of its own."""
+    """Those of the account; None if it uses the defaults."""
     sandbox_zips: frozenset[bytes]
     """The ZIP codes that the sandbox verified the buyer with, as keyed hashes."""
     rules: ClearanceRules
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class ClearanceInput(Struct, frozen=True, kw_only=True):
     """All that a decision rests on."""
 
-    order: Order
-    order_index: bytes
-    session_index: bytes
+    new: NewClearance
+    facts: OrderFacts
     cbid_indexes: frozenset[bytes]
     """Of the identifiers that are known to name the buyer."""
-    acknowledgment: Acknowledged | None
-    use: Use | None
     notice_in_force: bool
     following: Following
     """What follows from the version that was acknowledged."""
     standing: Standing | None
-    """Of the buyer, for the asking account; None if there is no such buyer."""
+    """Of the buyer, for this account; None if there is no such buyer."""
     zip_proved: bool | None
     """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""
-    rules: ClearanceRules
-    now: datetime
-    live: bool
 
 
-class Decision(Struct, frozen=True, kw_only=True):
-    """What was decided."""
+class ClearanceResult(Struct, frozen=True, kw_only=True):
+    """What was decided, and what it leads to."""
 
     reasons: tuple[str, ...]
     obligations: tuple[Mapping[str, Any], ...]
-    at: datetime
     expires_at: datetime | None
     """To the second; None unless it is cleared."""
-
-    @property
-    def cleared(self) -> bool:
-        """Whether the order may ship."""
-        return not self.reasons
-
-
-class Judgement(Struct, frozen=True, kw_only=True):
-    """A decision, and what it leads to."""
-
-    decision: Decision
-    earlier: Earlier | None
-    """The clearance that still stands, in place of a new one."""
+    earlier: EarlierClearance | None
+    """The clearance that is still valid, in place of a new one."""
     kid: str
     """Of the key that signs the token, if it is granted."""
     binds: bool
@@ -211,37 +187,13 @@ class Judgement(Struct, frozen=True, kw_only=True):
     live_would_refuse: tuple[str, ...]
     """Reasons that the order of a test key would meet with a live key only."""
 
-
-class Clearance(Struct, frozen=True, kw_only=True):
-    """What whoever asked is told."""
-
-    clearance_id: str
-    cleared: bool
-    reasons: tuple[str, ...]
-    obligations: tuple[Mapping[str, Any], ...]
-    expires_at: datetime | None
-    token: str | None
-    live_would_refuse: tuple[str, ...]
-    """See `Judgement`."""
+    @property
+    def cleared(self) -> bool:
+        """Whether the order may ship."""
+        return not self.reasons
 
 
-class SettledOrder(NamedTuple, Generic[T]):
-    """An order that was judged, on its way into the database; `act` is whoever asked."""
-
-    act: T
-    question: Question
-    judgement: Judgement
-
-
-class WrittenClearance(NamedTuple):
-    """What is written of a decision, and told. `record` is None if an earlier one stands."""
-
-    clearance: Clearance
-    record: NewRecord | None
-    kept: IdempotencyEntry | None
-
-
-def failing(case: Case) -> tuple[str, ...]:
+def failing(case: ClearanceInput) -> tuple[str, ...]:
     """Every reason against the order, in the order of the table; empty: it is cleared.
 
     After `buyer_requires_input` follow the buyer's own reasons.
@@ -255,9 +207,9 @@ def failing(case: Case) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def live_would_refuse(case: Case) -> tuple[str, ...]:
+def live_would_refuse(case: ClearanceInput) -> tuple[str, ...]:
     """The reasons against the order of a test key that hold for live keys only."""
-    missing = not case.live and _lacks_class(case.rules, case.order)
+    missing = case.new.mode is Mode.TEST and _lacks_class(case.facts.rules, case.new.order)
     return (ClearanceReason.PRODUCT_CLASS_MISSING.value,) if missing else ()
 
 
@@ -266,99 +218,102 @@ def _lacks_class(rules: ClearanceRules, order: Order) -> bool:
     return rules.product_class_required and order.product_class is None
 
 
-def binds(case: Case) -> bool:
+def binds(case: ClearanceInput) -> bool:
     """Whether an acknowledgment that names no buyer now belongs to this one.
 
-    It does at the first clearance that asks for a verified buyer, granted or not: nobody is to try
-    one buyer after the other with it.
+    It does at the first clearance that asks for a verified buyer, granted or not: one cannot try
+    buyer after buyer with it.
     """
     return (
-        case.acknowledgment is not None
-        and not case.acknowledgment.erased
+        case.facts.acknowledgment is not None
+        and not case.facts.acknowledgment.erased
         and not _other_session(case)
         and not _other_buyer(case)
         and _has_status(BuyerStatus.VERIFIED)(case)
     )
 
 
-def expiry(case: Case) -> datetime:
+def expiry(case: ClearanceInput) -> datetime:
     """Until when a clearance of now is valid: never longer than the verification is."""
-    end = case.now + case.rules.lifetime
+    end = case.new.clock_at + case.facts.rules.lifetime
     if case.standing is not None and case.standing.expires_at is not None:
         end = min(end, case.standing.expires_at)
     return end.replace(microsecond=0)
 
 
-def _unknown_acknowledgment(case: Case) -> bool:
-    return case.acknowledgment is None
+def _unknown_acknowledgment(case: ClearanceInput) -> bool:
+    return case.facts.acknowledgment is None
 
 
-def _erased(case: Case) -> bool:
-    return case.acknowledgment is not None and case.acknowledgment.erased
+def _erased(case: ClearanceInput) -> bool:
+    return case.facts.acknowledgment is not None and case.facts.acknowledgment.erased
 
 
-def _other_session(case: Case) -> bool:
-    known = case.acknowledgment
-    return known is not None and not known.erased and known.session_index != case.session_index
+def _other_session(case: ClearanceInput) -> bool:
+    known = case.facts.acknowledgment
+    return known is not None and not known.erased and known.session_index != case.new.session_index
 
 
-def _already_used(case: Case) -> bool:
-    used = case.use.order_index if case.use is not None else None
-    return used is not None and used != case.order_index
+def _already_used(case: ClearanceInput) -> bool:
+    used = case.facts.use.order_index if case.facts.use is not None else None
+    return used is not None and used != case.new.order_index
 
 
-def _already_fulfilled(case: Case) -> bool:
-    use = case.use
-    return use is not None and use.order_index == case.order_index and use.closed_at is not None
+def _already_fulfilled(case: ClearanceInput) -> bool:
+    use = case.facts.use
+    return use is not None and use.order_index == case.new.order_index and use.closed_at is not None
 
 
-def _too_old(case: Case) -> bool:
-    known = case.acknowledgment
-    return known is not None and case.now - known.accepted_at > case.rules.acknowledgment_max_age
+def _too_old(case: ClearanceInput) -> bool:
+    known = case.facts.acknowledgment
+    return (
+        known is not None
+        and case.new.clock_at - known.accepted_at > case.facts.rules.acknowledgment_max_age
+    )
 
 
-def _not_in_force(case: Case) -> bool:
-    return case.acknowledgment is not None and not case.notice_in_force
+def _not_in_force(case: ClearanceInput) -> bool:
+    return case.facts.acknowledgment is not None and not case.notice_in_force
 
 
-def _class_missing(case: Case) -> bool:
-    return case.live and _lacks_class(case.rules, case.order)
+def _class_missing(case: ClearanceInput) -> bool:
+    return case.new.mode is Mode.LIVE and _lacks_class(case.facts.rules, case.new.order)
 
 
-def _not_sufficient(case: Case) -> bool:
-    known = case.acknowledgment
-    return known is not None and not case.following.covers(case.order.product_class)
+def _not_sufficient(case: ClearanceInput) -> bool:
+    known = case.facts.acknowledgment
+    return known is not None and not case.following.covers(case.new.order.product_class)
 
 
-def _unknown_buyer(case: Case) -> bool:
+def _unknown_buyer(case: ClearanceInput) -> bool:
     return case.standing is None
 
 
-def _other_buyer(case: Case) -> bool:
-    named = case.acknowledgment.cbid_index if case.acknowledgment is not None else None
-    if named is None and case.use is not None:
-        named = case.use.cbid_index
+def _other_buyer(case: ClearanceInput) -> bool:
+    named = case.facts.acknowledgment.cbid_index if case.facts.acknowledgment is not None else None
+    if named is None and case.facts.use is not None:
+        named = case.facts.use.cbid_index
     return named is not None and named not in case.cbid_indexes
 
 
-def _has_status(*statuses: BuyerStatus) -> Callable[[Case], bool]:
+def _has_status(*statuses: BuyerStatus) -> Callable[[ClearanceInput], bool]:
     return lambda case: case.standing is not None and case.standing.status in statuses
 
 
-def _other_zip(case: Case) -> bool:
+def _other_zip(case: ClearanceInput) -> bool:
     # A verified buyer whose ZIP code is not known has proved none.
     return case.zip_proved is False or (
         case.zip_proved is None and _has_status(BuyerStatus.VERIFIED)(case)
     )
 
 
-def _other_address(case: Case) -> bool:
+def _other_address(case: ClearanceInput) -> bool:
     """Today's verifications keep ZIP codes only: an address has to carry the one compared."""
-    address = case.order.shipping_address
-    return address is not None and zip5(address["postal_code"]) != zip5(case.order.shipping_zip)
+    address = case.new.order.shipping_address
+    return address is not None and zip5(address["postal_code"]) != zip5(case.new.order.shipping_zip)
 
 
-_CHECKS: Final[tuple[tuple[ClearanceReason, Callable[[Case], bool]], ...]] = (
+_CHECKS: Final[tuple[tuple[ClearanceReason, Callable[[ClearanceInput], bool]], ...]] = (
     (ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND, _unknown_acknowledgment),
     (ClearanceReason.ACKNOWLEDGMENT_ERASED, _erased),
     (ClearanceReason.SESSION_MISMATCH, _other_session),
