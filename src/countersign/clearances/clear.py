@@ -25,8 +25,9 @@ from countersign.clearances.model import (
     OrderFacts,
     binds,
     expiry,
-    failing,
+    failed_checks,
     live_would_refuse,
+    reasons_of,
 )
 from countersign.clearances.record import RECORD_ENTROPY, RecordDraft, clearance_records
 from countersign.clearances.room import Clearances
@@ -213,7 +214,8 @@ def _decide(item: _Item, facts: OrderFacts) -> ClearanceResult | None:
         case = replace(case, standing=rehearsed)
     if not item.fresh and facts.acknowledgment is not None and not case.notice_in_force:
         return None
-    reasons = failing(case)
+    failed = failed_checks(case)
+    reasons = reasons_of(case, failed)
     earlier = facts.earlier
     if reasons or earlier is None or item.new.clock_at >= earlier.expires_at:
         earlier = None
@@ -223,7 +225,7 @@ def _decide(item: _Item, facts: OrderFacts) -> ClearanceResult | None:
         expires_at=None if reasons else expiry(case),
         earlier=earlier,
         kid=item.signers.at(item.new.at).kid,
-        binds=binds(case),
+        binds=binds(case, failed),
         zip_compared=case.zip_proved is not None,
         live_would_refuse=live_would_refuse(case),
     )

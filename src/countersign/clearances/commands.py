@@ -54,7 +54,8 @@ def rotate_key(mode: str, *, overlap: timedelta, at_once: bool, yes: bool, as_js
     has expired. The overlap must be longer than the time for which your warehouses cache that file.
     """
     confirm(f"Give the {mode} clearances a new signing key?", yes=yes)
-    key = _rotate(Mode(mode), timedelta(0) if at_once else overlap)
+    delay = timedelta(0) if at_once else overlap
+    key = with_room(Clearances)(lambda room: room.keys.rotate(Mode(mode), delay))()
     say(f"The key is published now and signs from {rfc3339(key.signs_from)}.")
     show(_view(key), key.kid, as_json=as_json)
 
@@ -63,7 +64,7 @@ def rotate_key(mode: str, *, overlap: timedelta, at_once: bool, yes: bool, as_js
 @command
 def keys_(*, as_json: bool) -> None:
     """List the keys that sign tokens, the oldest of each mode first."""
-    views = [_view(key) for key in _list()]
+    views = [_view(key) for key in _keys()]
     plain = "\n".join(f"{view['kid']}  signs from {view['signs_from']}" for view in views)
     show(views, plain, as_json=as_json)
 
@@ -78,7 +79,7 @@ def withdraw_key(kid: str, *, yes: bool, as_json: bool) -> None:
     Use this if someone else may have the key. Another key must already sign: rotate-key --at-once.
     """
     confirm(f"Invalidate every token that {kid} has signed?", yes=yes)
-    key = _withdraw(kid)
+    key = with_room(Clearances)(lambda room: room.keys.withdraw(kid))()
     say(
         "/.well-known/jwks.json no longer contains the key. Cached copies are valid for five "
         "minutes."
@@ -144,18 +145,8 @@ def show_(account: str, *, as_json: bool) -> None:
 
 
 @with_room(Clearances)
-async def _list(room: Clearances) -> list[ClearanceKey]:
+async def _keys(room: Clearances) -> list[ClearanceKey]:
     return [key for mode in Mode for key in await room.keys.list(mode)]
-
-
-@with_room(Clearances)
-async def _rotate(room: Clearances, mode: Mode, overlap: timedelta) -> ClearanceKey:
-    return await room.keys.rotate(mode, overlap)
-
-
-@with_room(Clearances)
-async def _withdraw(room: Clearances, kid: str) -> ClearanceKey:
-    return await room.keys.withdraw(kid)
 
 
 def _view(key: ClearanceKey) -> dict[str, Any]:

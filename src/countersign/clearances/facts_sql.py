@@ -143,19 +143,12 @@ class BatchFacts:
         use = self._uses.get(ack_id)
         if use is None and result.binds:
             use = AcknowledgmentUse(
-                ack_id=ack_id,
-                account_id=new.account_id,
-                mode=new.mode,
-                cbid=new.order.cbid,
-                cbid_index=new.cbid_index,
-                order_index=None,
-                clearance_id=None,
-                closed_at=None,
+                ack_id, new.account_id, new.mode, new.order.cbid, new.cbid_index
             )
             self._uses[ack_id] = self._changed[ack_id] = use
         if use is not None and result.expires_at is not None and result.earlier is None:
-            self._uses[ack_id] = self._changed[ack_id] = msgspec.structs.replace(
-                use, order_index=new.order_index, clearance_id=new.clearance_id
+            self._uses[ack_id] = self._changed[ack_id] = use._replace(
+                order_index=new.order_index, clearance_id=new.clearance_id
             )
             self._earlier[new.clearance_id] = EarlierClearance(
                 clearance_id=new.clearance_id,
@@ -169,7 +162,7 @@ class BatchFacts:
         """Write what the orders have changed."""
         added = [use for id_, use in sorted(self._changed.items()) if id_ not in self._stored]
         if added:
-            _insert_uses(connection, [_row(use) for use in added])
+            _insert_uses(connection, [(*use[:2], use.mode.value, *use[3:7]) for use in added])
         changed = [
             {"key": id_, "order_index": use.order_index, "clearance_id": use.clearance_id}
             for id_, use in self._changed.items()
@@ -188,7 +181,7 @@ class BatchFacts:
         if buyer is None:
             return None
         # In the sandbox the guesses of a session count, as in its verification: there each ZIP
-        # code has a buyer of its own.
+        # code makes another buyer.
         simulated = self._simulated.get(buyer.cbid)
         index = simulated.subject_index if simulated else None
         if index is None or buyer.account_id != new.account_id:
@@ -206,26 +199,10 @@ class _Simulated(NamedTuple):
 def _uses(connection: Connection, ack_ids: Iterable[str]) -> dict[str, AcknowledgmentUse]:
     """What these acknowledgments are bound to, those that are; locked where there are rows."""
     return {
-        ack_id: AcknowledgmentUse(
-            ack_id=ack_id,
-            account_id=account_id,
-            mode=_MODES[mode],
-            cbid=cbid,
-            cbid_index=cbid_index,
-            order_index=order_index,
-            clearance_id=clearance_id,
-            closed_at=None if closed_at is None else from_ms(closed_at),
+        row[0]: AcknowledgmentUse._make(
+            (*row[:2], _MODES[row[2]], *row[3:7], None if row[7] is None else from_ms(row[7]))
         )
-        for (
-            ack_id,
-            account_id,
-            mode,
-            cbid,
-            cbid_index,
-            order_index,
-            clearance_id,
-            closed_at,
-        ) in _select_uses(connection, ack_ids)
+        for row in _select_uses(connection, ack_ids)
     }
 
 
@@ -290,15 +267,3 @@ def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, Cl
         )
         for account_id, max_age, lifetime, class_required in _select_rules(connection, account_ids)
     }
-
-
-def _row(use: AcknowledgmentUse) -> tuple[object, ...]:
-    return (
-        use.ack_id,
-        use.account_id,
-        use.mode.value,
-        use.cbid,
-        use.cbid_index,
-        use.order_index,
-        use.clearance_id,
-    )

@@ -184,18 +184,7 @@ def _keys(connection: Connection, mode: Mode) -> list[ClearanceKey]:
         .where(clearance_keys.c.mode == mode)
         .order_by(clearance_keys.c.number)
     )
-    return [
-        ClearanceKey(
-            mode=Mode(row.mode),
-            number=row.number,
-            kid=row.kid,
-            public_key=row.public_key,
-            seed=row.seed,
-            created_at=row.created_at,
-            signs_from=row.signs_from,
-        )
-        for row in rows
-    ]
+    return [ClearanceKey(**{**row, "mode": Mode(row["mode"])}) for row in rows.mappings()]
 
 
 def _add(connection: Connection, key: ClearanceKey, audit: AuditEntry) -> ClearanceKey:

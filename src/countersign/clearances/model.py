@@ -6,10 +6,10 @@ table. Nothing here knows a law: what a notice suffices for and what has to foll
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -111,7 +111,7 @@ class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
     erased: bool
 
 
-class AcknowledgmentUse(Struct, frozen=True, kw_only=True):
+class AcknowledgmentUse(NamedTuple):
     """What an acknowledgment is bound to: a buyer, and once it is cleared, an order."""
 
     ack_id: str
@@ -120,10 +120,10 @@ class AcknowledgmentUse(Struct, frozen=True, kw_only=True):
     cbid: str | None
     """None once the buyer is erased; the index stays."""
     cbid_index: bytes
-    order_index: bytes | None
-    clearance_id: str | None
+    order_index: bytes | None = None
+    clearance_id: str | None = None
     """The newest clearance of the order that was granted."""
-    closed_at: datetime | None
+    closed_at: datetime | None = None
     """When all that the order asked for was reported as done."""
 
 
@@ -193,17 +193,67 @@ class ClearanceResult(Struct, frozen=True, kw_only=True):
         return not self.reasons
 
 
-def failing(case: ClearanceInput) -> tuple[str, ...]:
-    """Every reason against the order, in the order of the table; empty: it is cleared.
+_REFUSES_BINDING: Final = frozenset(
+    {
+        ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND,
+        ClearanceReason.ACKNOWLEDGMENT_ERASED,
+        ClearanceReason.SESSION_MISMATCH,
+        ClearanceReason.BUYER_MISMATCH,
+    }
+)
 
-    After `buyer_requires_input` follow the buyer's own reasons.
-    """
+
+def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
+    """Every condition that the order does not meet, in the order of the table."""
+    new, use, rules = case.new, case.facts.use, case.facts.rules
+    order, known = new.order, case.facts.acknowledgment
+    there = known is not None
+    status = case.standing.status if case.standing is not None else None
+    erased = known is not None and known.erased
+    bound_to = known.cbid_index if known is not None else None
+    if bound_to is None and use is not None:
+        bound_to = use.cbid_index
+    address = order.shipping_address
+    checks = {
+        ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND: not there,
+        ClearanceReason.ACKNOWLEDGMENT_ERASED: erased,
+        ClearanceReason.SESSION_MISMATCH: known is not None
+        and not erased
+        and known.session_index != new.session_index,
+        ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED: use is not None
+        and use.order_index not in {None, new.order_index},
+        ClearanceReason.ORDER_ALREADY_FULFILLED: use is not None
+        and use.order_index == new.order_index
+        and use.closed_at is not None,
+        ClearanceReason.ACKNOWLEDGMENT_TOO_OLD: known is not None
+        and new.clock_at - known.accepted_at > rules.acknowledgment_max_age,
+        ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force,
+        ClearanceReason.PRODUCT_CLASS_MISSING: new.mode is Mode.LIVE and _lacks_class(rules, order),
+        ClearanceReason.NOTICE_NOT_SUFFICIENT: there
+        and not case.following.covers(order.product_class),
+        ClearanceReason.BUYER_NOT_FOUND: status is None,
+        ClearanceReason.BUYER_MISMATCH: bound_to is not None and bound_to not in case.cbid_indexes,
+        ClearanceReason.BUYER_NOT_VERIFIED: status in {BuyerStatus.PENDING, BuyerStatus.FAILED},
+        ClearanceReason.BUYER_REQUIRES_INPUT: status is BuyerStatus.REQUIRES_INPUT,
+        ClearanceReason.BUYER_EXPIRED: status is BuyerStatus.EXPIRED,
+        ClearanceReason.BUYER_REVOKED: status is BuyerStatus.REVOKED,
+        # A verified buyer whose ZIP code is not known has proved none.
+        ClearanceReason.ZIP_MISMATCH: case.zip_proved is False
+        or (case.zip_proved is None and status is BuyerStatus.VERIFIED),
+        # Today's verifications keep ZIP codes only: an address has to carry the one compared.
+        ClearanceReason.ADDRESS_MISMATCH: address is not None
+        and zip5(address["postal_code"]) != zip5(order.shipping_zip),
+    }
+    return [reason for reason, failed in checks.items() if failed]
+
+
+def reasons_of(case: ClearanceInput, failed: list[ClearanceReason]) -> tuple[str, ...]:
+    """The reasons to report: after `buyer_requires_input` follow the buyer's."""
     reasons: list[str] = []
-    for reason, fails in _CHECKS:
-        if fails(case):
-            reasons.append(reason.value)
-            if reason is ClearanceReason.BUYER_REQUIRES_INPUT and case.standing is not None:
-                reasons += [own.value for own in case.standing.reasons]
+    for reason in failed:
+        reasons.append(reason.value)
+        if reason is ClearanceReason.BUYER_REQUIRES_INPUT and case.standing is not None:
+            reasons += [of_buyer.value for of_buyer in case.standing.reasons]
     return tuple(reasons)
 
 
@@ -213,24 +263,14 @@ def live_would_refuse(case: ClearanceInput) -> tuple[str, ...]:
     return (ClearanceReason.PRODUCT_CLASS_MISSING.value,) if missing else ()
 
 
-def _lacks_class(rules: ClearanceRules, order: Order) -> bool:
-    """Whether the order has to say what is sold, and does not."""
-    return rules.product_class_required and order.product_class is None
-
-
-def binds(case: ClearanceInput) -> bool:
+def binds(case: ClearanceInput, failed: list[ClearanceReason]) -> bool:
     """Whether an acknowledgment that names no buyer now belongs to this one.
 
     It does at the first clearance that asks for a verified buyer, granted or not: one cannot try
     buyer after buyer with it.
     """
-    return (
-        case.facts.acknowledgment is not None
-        and not case.facts.acknowledgment.erased
-        and not _other_session(case)
-        and not _other_buyer(case)
-        and _has_status(BuyerStatus.VERIFIED)(case)
-    )
+    verified = case.standing is not None and case.standing.status is BuyerStatus.VERIFIED
+    return verified and _REFUSES_BINDING.isdisjoint(failed)
 
 
 def expiry(case: ClearanceInput) -> datetime:
@@ -241,97 +281,6 @@ def expiry(case: ClearanceInput) -> datetime:
     return end.replace(microsecond=0)
 
 
-def _unknown_acknowledgment(case: ClearanceInput) -> bool:
-    return case.facts.acknowledgment is None
-
-
-def _erased(case: ClearanceInput) -> bool:
-    return case.facts.acknowledgment is not None and case.facts.acknowledgment.erased
-
-
-def _other_session(case: ClearanceInput) -> bool:
-    known = case.facts.acknowledgment
-    return known is not None and not known.erased and known.session_index != case.new.session_index
-
-
-def _already_used(case: ClearanceInput) -> bool:
-    used = case.facts.use.order_index if case.facts.use is not None else None
-    return used is not None and used != case.new.order_index
-
-
-def _already_fulfilled(case: ClearanceInput) -> bool:
-    use = case.facts.use
-    return use is not None and use.order_index == case.new.order_index and use.closed_at is not None
-
-
-def _too_old(case: ClearanceInput) -> bool:
-    known = case.facts.acknowledgment
-    return (
-        known is not None
-        and case.new.clock_at - known.accepted_at > case.facts.rules.acknowledgment_max_age
-    )
-
-
-def _not_in_force(case: ClearanceInput) -> bool:
-    return case.facts.acknowledgment is not None and not case.notice_in_force
-
-
-def _class_missing(case: ClearanceInput) -> bool:
-    return case.new.mode is Mode.LIVE and _lacks_class(case.facts.rules, case.new.order)
-
-
-def _not_sufficient(case: ClearanceInput) -> bool:
-    known = case.facts.acknowledgment
-    return known is not None and not case.following.covers(case.new.order.product_class)
-
-
-def _unknown_buyer(case: ClearanceInput) -> bool:
-    return case.standing is None
-
-
-def _other_buyer(case: ClearanceInput) -> bool:
-    named = case.facts.acknowledgment.cbid_index if case.facts.acknowledgment is not None else None
-    if named is None and case.facts.use is not None:
-        named = case.facts.use.cbid_index
-    return named is not None and named not in case.cbid_indexes
-
-
-def _has_status(*statuses: BuyerStatus) -> Callable[[ClearanceInput], bool]:
-    return lambda case: case.standing is not None and case.standing.status in statuses
-
-
-def _other_zip(case: ClearanceInput) -> bool:
-    # A verified buyer whose ZIP code is not known has proved none.
-    return case.zip_proved is False or (
-        case.zip_proved is None and _has_status(BuyerStatus.VERIFIED)(case)
-    )
-
-
-def _other_address(case: ClearanceInput) -> bool:
-    """Today's verifications keep ZIP codes only: an address has to carry the one compared."""
-    address = case.new.order.shipping_address
-    return address is not None and zip5(address["postal_code"]) != zip5(case.new.order.shipping_zip)
-
-
-_CHECKS: Final[tuple[tuple[ClearanceReason, Callable[[ClearanceInput], bool]], ...]] = (
-    (ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND, _unknown_acknowledgment),
-    (ClearanceReason.ACKNOWLEDGMENT_ERASED, _erased),
-    (ClearanceReason.SESSION_MISMATCH, _other_session),
-    (ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED, _already_used),
-    (ClearanceReason.ORDER_ALREADY_FULFILLED, _already_fulfilled),
-    (ClearanceReason.ACKNOWLEDGMENT_TOO_OLD, _too_old),
-    (ClearanceReason.NOTICE_NOT_IN_FORCE, _not_in_force),
-    (ClearanceReason.PRODUCT_CLASS_MISSING, _class_missing),
-    (ClearanceReason.NOTICE_NOT_SUFFICIENT, _not_sufficient),
-    (ClearanceReason.BUYER_NOT_FOUND, _unknown_buyer),
-    (ClearanceReason.BUYER_MISMATCH, _other_buyer),
-    (
-        ClearanceReason.BUYER_NOT_VERIFIED,
-        _has_status(BuyerStatus.PENDING, BuyerStatus.FAILED),
-    ),
-    (ClearanceReason.BUYER_REQUIRES_INPUT, _has_status(BuyerStatus.REQUIRES_INPUT)),
-    (ClearanceReason.BUYER_EXPIRED, _has_status(BuyerStatus.EXPIRED)),
-    (ClearanceReason.BUYER_REVOKED, _has_status(BuyerStatus.REVOKED)),
-    (ClearanceReason.ZIP_MISMATCH, _other_zip),
-    (ClearanceReason.ADDRESS_MISMATCH, _other_address),
-)
+def _lacks_class(rules: ClearanceRules, order: Order) -> bool:
+    """Whether the order has to say what is sold, and does not."""
+    return rules.product_class_required and order.product_class is None

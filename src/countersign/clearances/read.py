@@ -206,7 +206,7 @@ def _find_statement(
             clearances.c.mode == who.mode,
         )
     if session_index is not None:
-        # Those refused are found by their own session, those cleared by their acknowledgment's.
+        # Those refused are found by their session, those cleared by their acknowledgment's.
         of_session = (
             disclosures.c.account_id == who.account_id,
             disclosures.c.mode == who.mode,
