@@ -43,22 +43,13 @@ from countersign.buyers.sql import Buyers as BuyerRows
 from countersign.buyers.verifications_sql import LiveVerifications
 from countersign.buyers.verify import BuyerStatusQuery, VerifyBuyer
 from countersign.buyers.watch_verifications import WatchVerifications
-from countersign.clearances.clear import ClearOrder
-from countersign.clearances.fulfil import FulfilOrder
-from countersign.clearances.fulfilments_sql import Fulfilments
-from countersign.clearances.keys import ClearanceKeys
-from countersign.clearances.keys_sql import ClearanceKeyRows, ClearanceSettings
-from countersign.clearances.room import ClearancesRoom
-from countersign.clearances.settings import ManageClearances
-from countersign.clearances.sql import Clearances
-from countersign.clearances.token import ClearanceToken
+from countersign.clearances.room import Clearances, open_clearances
 from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import database_url, is_embedded
 from countersign.errors import (
     AnchoringFailed,
-    BackupFailed,
     InvalidArgument,
     InvalidConfiguration,
 )
@@ -90,12 +81,7 @@ from countersign.notices.publish import Publication, PublishNotices
 from countersign.notices.registry import Registry
 from countersign.notices.room import Notices
 from countersign.notices.sql import Notices as NoticeRows
-from countersign.operations import backup as backups
-from countersign.operations import housekeeping_sql as housekeeping_store
-from countersign.operations import serving_role
-from countersign.operations.housekeeping import Housekeeping
-from countersign.operations.readiness import Readiness
-from countersign.operations.room import Operations
+from countersign.operations.room import Operations, open_operations
 from countersign.ports import Clock, Entropy
 from countersign.privacy.erase import Erase, EvidenceRetention
 from countersign.privacy.finish_restore import FinishRestore
@@ -144,7 +130,7 @@ class Deployment:
     notices: Notices
     buyers: Buyers
     acknowledgments: Acknowledgments
-    clearances: ClearancesRoom
+    clearances: Clearances
     webhooks: Webhooks
     privacy: Privacy
     sandbox: SandboxRoom
@@ -223,7 +209,7 @@ async def open_deployment(
         access = open_access(
             database, secret, sandbox_rows, operator=_operator(), clock=clock, entropy=entropy
         )
-        audit, accounts, test_clocks = access.audit, access.accounts, access.test_clocks
+        audit, test_clocks = access.audit, access.test_clocks
         own_file = key_file(settings.key_encryption_key)
         vault_room = open_vault(access, encryption, own_file, clock, entropy)
         vault = vault_room.vault
@@ -278,19 +264,8 @@ async def open_deployment(
         )
         buyers = _open_buyers(settings, log_room, floor, sandbox_rows)
         stack.push_async_callback(buyers.settings.close)
-        clearance_keys = ClearanceKeys(
-            store=ClearanceKeyRows(database),
-            vault=vault,
-            audit=audit,
-            clock=clock,
-            entropy=entropy,
-        )
-        token = ClearanceToken(settings.public_url)
-        acknowledgment_rows, clearance_rows = (
-            AcknowledgmentRows(database, journal),
-            Clearances(database, journal),
-        )
-        find = FindAcknowledgments(acknowledgment_rows, clearance_rows, secret, vault)
+        acknowledgment_rows = AcknowledgmentRows(database, journal)
+        find = FindAcknowledgments(acknowledgment_rows, database, secret, vault)
         erasures = Erasures(database, journal)
         events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
         deliveries = Deliveries(database)
@@ -364,34 +339,7 @@ async def open_deployment(
                 client_ip_header=settings.client_ip_header,
                 trusted_proxies=settings.trusted_proxies,
             ),
-            clearances=ClearancesRoom(
-                notices=notices,
-                clear=ClearOrder(
-                    store=clearance_rows,
-                    registry=registry,
-                    keys=clearance_keys,
-                    token=token,
-                    floor=floor,
-                    secret=secret,
-                    vault=vault,
-                    clocks=test_clocks,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                fulfil=FulfilOrder(
-                    store=Fulfilments(database, journal),
-                    keys=clearance_keys,
-                    token=token,
-                    recorder=recorder,
-                    secret=secret,
-                    vault=vault,
-                    clocks=test_clocks,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                keys=clearance_keys,
-                settings=ManageClearances(ClearanceSettings(database), accounts, audit),
-            ),
+            clearances=open_clearances(log_room, registry, floor, settings.public_url),
             webhooks=Webhooks(
                 access=access,
                 endpoints=webhook_endpoints,
@@ -426,14 +374,7 @@ async def open_deployment(
                     store=sandbox_rows, events=events, clock=clock, entropy=entropy
                 ),
             ),
-            operations=Operations(
-                settings=settings,
-                clock=clock,
-                access=access,
-                notices=notices,
-                housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
-                readiness=Readiness(housekeeping_store.Housekeeping(database), heads, clock),
-            ),
+            operations=open_operations(settings, notices, heads),
         )
 
 
@@ -592,28 +533,6 @@ def _reach(settings: Settings) -> Reach:
     )
 
 
-def back_up_deployment(settings: Settings, target: Path, shred_keys: Path | None) -> None:
-    """Write a backup of the embedded database. See `operations.backup.back_up`."""
-    url = database_url(settings.database_url, settings.data_dir)
-    backups.back_up(url, target, shred_keys, SystemClock.time_ns())
-
-
-def restore_deployment(
-    settings: Settings, source: Path, shred_keys: Path | None
-) -> backups.Restored:
-    """Make the embedded database from a backup. See `operations.backup.restore`."""
-    url = database_url(settings.database_url, settings.data_dir)
-    if not is_embedded(url):
-        msg = (
-            "`countersign restore` restores the embedded database. Restore PostgreSQL with its "
-            "own tools; a running server explains how under /docs/operate#backup-and-restore."
-        )
-        raise BackupFailed(msg)
-    own = source / backups.SHRED_KEYS
-    given = shred_keys or (own if own.is_file() else None)
-    return backups.restore(source, Path(url.database or ""), given)
-
-
 async def refuse_changed_notices(deployment: Deployment) -> None:
     """Refuse to go on where the file of a published notice version holds other words now.
 
@@ -642,8 +561,3 @@ def shipped_notice_files() -> dict[str, bytes]:
     folder = resources.files(shipped_notices)
     files = [f for f in folder.iterdir() if f.name.endswith(".toml")]
     return {f.name: f.read_bytes() for f in sorted(files, key=lambda f: f.name)}
-
-
-def serving_role_grants(role: str) -> list[str]:
-    """The statements that let a role of PostgreSQL serve. See `operations.serving_role`."""
-    return serving_role.grants(role)
