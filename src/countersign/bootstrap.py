@@ -5,20 +5,18 @@ from __future__ import annotations
 import getpass
 import os
 import ssl
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hmac import compare_digest
 from importlib import resources
 from pathlib import Path
 from typing import Final, TypeVar
 
 from countersign import notices as shipped_notices
 from countersign.access.room import Access, open_access
-from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.access.secret_file import make_secret, open_secret
 from countersign.acknowledgments.acknowledge import Acknowledge
 from countersign.acknowledgments.certificate import Certificates
 from countersign.acknowledgments.export import ExportAcknowledgments
@@ -28,26 +26,15 @@ from countersign.acknowledgments.room import Acknowledgments
 from countersign.acknowledgments.sql import Acknowledgments as AcknowledgmentRows
 from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
-from countersign.clearances.clear import ClearOrder
-from countersign.clearances.fulfil import FulfilOrder
-from countersign.clearances.fulfilments_sql import Fulfilments
-from countersign.clearances.keys import ClearanceKeys
-from countersign.clearances.keys_sql import ClearanceKeyRows, ClearanceSettings
-from countersign.clearances.room import ClearancesRoom
-from countersign.clearances.settings import ManageClearances
-from countersign.clearances.sql import Clearances
-from countersign.clearances.token import ClearanceToken
+from countersign.clearances.room import Clearances, open_clearances
 from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import database_url, is_embedded
-from countersign.db.plaintext import PlaintextDisclosures
 from countersign.errors import (
     AnchoringFailed,
-    BackupFailed,
     InvalidArgument,
     InvalidConfiguration,
-    WrongSecretKey,
 )
 from countersign.events.model import EventIds
 from countersign.events.read_events import ReadEvents
@@ -58,7 +45,7 @@ from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
 from countersign.log.anchor import AnchorLog
 from countersign.log.anchor_client import AnchorClient
-from countersign.log.append_record import Recorder, seal_plaintext
+from countersign.log.append_record import Recorder
 from countersign.log.begin import BeginLog
 from countersign.log.check import CheckLog
 from countersign.log.check_records import CheckRecords
@@ -77,12 +64,7 @@ from countersign.notices.publish import Publication, PublishNotices
 from countersign.notices.registry import Registry
 from countersign.notices.room import Notices
 from countersign.notices.sql import Notices as NoticeRows
-from countersign.operations import backup as backups
-from countersign.operations import housekeeping_sql as housekeeping_store
-from countersign.operations import serving_role
-from countersign.operations.housekeeping import Housekeeping
-from countersign.operations.readiness import Readiness
-from countersign.operations.room import Operations
+from countersign.operations.room import Operations, open_operations
 from countersign.ports import Clock, Entropy
 from countersign.privacy.erase import Erase, EvidenceRetention
 from countersign.privacy.finish_restore import FinishRestore
@@ -90,17 +72,8 @@ from countersign.privacy.restored_sql import RestoredRecords
 from countersign.privacy.room import Privacy
 from countersign.privacy.sql import Erasures
 from countersign.sandbox.room import SandboxRoom
-from countersign.services.conformance import RunConformance
-from countersign.services.conformance_watch import WatchVendors
-from countersign.services.conformance_webhooks import ProbeWebhooks
-from countersign.storage.conformance import ConformanceRuns
-from countersign.vault.key_encryption import (
-    KEY_BYTES,
-    KeyRing,
-    key_source,
-    key_text,
-)
-from countersign.vault.key_file import key_file, loose_mode, write_key_file
+from countersign.vault.key_encryption import KeyRing, key_source
+from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
 from countersign.webhooks import sql as webhooks_store
 from countersign.webhooks.address_guard import AddressGuard
@@ -113,8 +86,6 @@ from countersign.webhooks.sender import WebhookSender
 
 R = TypeVar("R")
 
-_CHECK_VALUE: Final = "secret_check"
-_VAULT_VALUE: Final = "vault"
 _SHIPPED: Final = "shipped:"
 
 
@@ -123,39 +94,6 @@ class SystemClock:
 
     time_ns = staticmethod(time.time_ns)
     monotonic = staticmethod(time.monotonic)
-
-
-class SystemEntropy:
-    """The operating system's random bytes, drawn in one go for many uses. See `ports.Entropy`.
-
-    A draw is a system call during which other threads run; on the hot path, waiting for one's turn
-    again costs far more than the bytes.
-    """
-
-    _DRAW: Final = 16 * 1024
-
-    def __init__(self) -> None:
-        self._pool = b""
-        self._used = 0
-        self._lock = threading.Lock()
-        # A child process must not give out the same bytes as its parent.
-        os.register_at_fork(after_in_child=self._forget)
-
-    def __call__(self, number: int) -> bytes:
-        """That many bytes, each given out once."""
-        with self._lock:  # threads of the database draw, too
-            end = self._used + number
-            if end > len(self._pool):
-                if number > self._DRAW:
-                    return os.urandom(number)
-                self._pool, self._used, end = os.urandom(self._DRAW), 0, number
-            given = self._pool[self._used : end]
-            self._used = end
-            return given
-
-    def _forget(self) -> None:
-        self._pool, self._used = b"", 0
-        self._lock = threading.Lock()  # the parent's may have been held by another thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,21 +111,18 @@ class Deployment:
     notices: Notices
     buyers: Buyers
     acknowledgments: Acknowledgments
-    clearances: ClearancesRoom
+    clearances: Clearances
     webhooks: Webhooks
     privacy: Privacy
     sandbox: SandboxRoom
     operations: Operations
-    plaintext: PlaintextDisclosures
-    watch_vendors: WatchVendors
-    run_conformance: RunConformance
 
     def room(self, kind: type[R]) -> R:
-        """The room of this type."""
-        for name in self.__slots__:
-            found = getattr(self, name)
-            if isinstance(found, kind):
-                return found
+        """The room of this type; of `object`, the whole deployment."""
+        rooms: tuple[object, ...] = (self, *(getattr(self, name) for name in self.__slots__))
+        for room in rooms:
+            if isinstance(room, kind):
+                return room
         raise LookupError(kind)
 
 
@@ -218,18 +153,9 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
         raise InvalidConfiguration(msg) from error
     url = database_url(settings.database_url, settings.data_dir)
     upgraded = schema.upgrade(url)
-    path = settings.secret_key_file
-    if not path.exists() and not schema.has_value(url, _CHECK_VALUE):
-        write_key_file(path, DeploymentSecret.new_text(entropy(SECRET_BYTES)))
-    secret = _read_secret(path)
-    _check_secret(secret, schema.stored_value(url, _CHECK_VALUE, secret.check_value()))
-    keys = key_file(settings.key_encryption_key)
-    if keys is not None and not keys.exists() and not schema.has_value(url, _VAULT_VALUE):
-        write_key_file(keys, key_text(entropy(KEY_BYTES)))
-    current = KeyRing(key_source(settings.key_encryption_key), entropy).current_id
-    schema.stored_value(url, _VAULT_VALUE, current)
+    make_secret(settings.secret_key_file, url, entropy)
+    make_first_key(settings.key_encryption_key, url, entropy)
     async with open_deployment(settings, entropy=entropy) as deployment:
-        await seal_plaintext(deployment.plaintext, deployment.vault.vault, entropy)
         await deployment.privacy.finish_restore()
         await deployment.log.begin.first(settings.public_url)
         await deployment.clearances.keys.begin()
@@ -251,18 +177,17 @@ async def open_deployment(
         WrongSecretKey: the secret key file is not that of the database.
         StorageUnavailable: the database cannot be reached.
     """
-    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
+    clock, entropy = clock or SystemClock(), entropy or os.urandom
     url = database_url(settings.database_url, settings.data_dir)
     schema.check(url)
-    secret = _read_secret(settings.secret_key_file)
-    _check_secret(secret, schema.stored_value(url, _CHECK_VALUE, secret.check_value()))
+    secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
     certificates = Certificates()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(url))
         stack.push_async_callback(certificates.close)
         access = open_access(database, secret, operator=_operator(), clock=clock, entropy=entropy)
-        audit, accounts, test_clocks = access.audit, access.accounts, access.test_clocks
+        audit, test_clocks = access.audit, access.test_clocks
         own_file = key_file(settings.key_encryption_key)
         vault_room = open_vault(access, encryption, own_file, clock, entropy)
         vault = vault_room.vault
@@ -317,19 +242,8 @@ async def open_deployment(
         factory = IdentityProviders(secret.document_fingerprint, clock, _reach(settings))
         buyers = open_buyers(log_room, factory, floor, settings.public_url)
         stack.push_async_callback(buyers.providers.close)
-        clearance_keys = ClearanceKeys(
-            store=ClearanceKeyRows(database),
-            vault=vault,
-            audit=audit,
-            clock=clock,
-            entropy=entropy,
-        )
-        token = ClearanceToken(settings.public_url)
-        acknowledgment_rows, clearance_rows = (
-            AcknowledgmentRows(database, journal),
-            Clearances(database, journal),
-        )
-        find = FindAcknowledgments(acknowledgment_rows, clearance_rows, secret, vault)
+        acknowledgment_rows = AcknowledgmentRows(database, journal)
+        find = FindAcknowledgments(acknowledgment_rows, database, secret, vault)
         erasures = Erasures(database, journal)
         events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
         deliveries = Deliveries(database)
@@ -344,8 +258,6 @@ async def open_deployment(
             clock=clock,
             entropy=entropy,
         )
-        conformance_runs = ConformanceRuns(database)
-        watch_vendors = WatchVendors(conformance_runs, secret, clock, entropy)
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -357,7 +269,6 @@ async def open_deployment(
             events=events,
             notices=notices,
             buyers=buyers,
-            plaintext=PlaintextDisclosures(database),
             privacy=Privacy(
                 access=access,
                 erase=Erase(
@@ -403,38 +314,14 @@ async def open_deployment(
                     public_url=settings.public_url,
                 ),
                 export=ExportAcknowledgments(find),
+                client_ip_header=settings.client_ip_header,
+                trusted_proxies=settings.trusted_proxies,
             ),
-            clearances=ClearancesRoom(
-                notices=notices,
-                clear=ClearOrder(
-                    store=clearance_rows,
-                    registry=registry,
-                    keys=clearance_keys,
-                    token=token,
-                    floor=floor,
-                    secret=secret,
-                    vault=vault,
-                    clocks=test_clocks,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                fulfil=FulfilOrder(
-                    store=Fulfilments(database, journal),
-                    keys=clearance_keys,
-                    token=token,
-                    recorder=recorder,
-                    secret=secret,
-                    vault=vault,
-                    clocks=test_clocks,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                keys=clearance_keys,
-                settings=ManageClearances(ClearanceSettings(database), accounts, audit),
-            ),
+            clearances=open_clearances(log_room, registry, floor, settings.public_url),
             webhooks=Webhooks(
                 access=access,
                 endpoints=webhook_endpoints,
+                secrets=webhook_secrets,
                 deliver=DeliverWebhooks(
                     store=deliveries,
                     events=events,
@@ -450,30 +337,7 @@ async def open_deployment(
                 ),
             ),
             sandbox=SandboxRoom(buyers=buyers, events=events),
-            watch_vendors=watch_vendors,
-            run_conformance=RunConformance(
-                conformance_runs,
-                watch_vendors,
-                ProbeWebhooks(
-                    endpoints=webhook_endpoints,
-                    events=events,
-                    secrets=webhook_secrets,
-                    sender=WebhookSender(
-                        AddressGuard(private=private),
-                        timeout_seconds=settings.webhook_timeout_seconds,
-                    ),
-                    private=private,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                clock,
-                entropy,
-            ),
-            operations=Operations(
-                access=access,
-                housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
-                readiness=Readiness(housekeeping_store.Housekeeping(database), heads, clock),
-            ),
+            operations=open_operations(settings, notices, heads),
         )
 
 
@@ -566,28 +430,6 @@ def _reach(settings: Settings) -> Reach:
     )
 
 
-def back_up_deployment(settings: Settings, target: Path, shred_keys: Path | None) -> None:
-    """Write a backup of the embedded database. See `operations.backup.back_up`."""
-    url = database_url(settings.database_url, settings.data_dir)
-    backups.back_up(url, target, shred_keys, SystemClock.time_ns())
-
-
-def restore_deployment(
-    settings: Settings, source: Path, shred_keys: Path | None
-) -> backups.Restored:
-    """Make the embedded database from a backup. See `operations.backup.restore`."""
-    url = database_url(settings.database_url, settings.data_dir)
-    if not is_embedded(url):
-        msg = (
-            "`countersign restore` restores the embedded database. Restore PostgreSQL with its "
-            "own tools; a running server explains how under /docs/operate#backup-and-restore."
-        )
-        raise BackupFailed(msg)
-    own = source / backups.SHRED_KEYS
-    given = shred_keys or (own if own.is_file() else None)
-    return backups.restore(source, Path(url.database or ""), given)
-
-
 async def refuse_changed_notices(deployment: Deployment) -> None:
     """Refuse to go on where the file of a published notice version holds other words now.
 
@@ -616,46 +458,3 @@ def shipped_notice_files() -> dict[str, bytes]:
     folder = resources.files(shipped_notices)
     files = [f for f in folder.iterdir() if f.name.endswith(".toml")]
     return {f.name: f.read_bytes() for f in sorted(files, key=lambda f: f.name)}
-
-
-def _read_secret(path: Path) -> DeploymentSecret:
-    try:
-        return DeploymentSecret.from_text(path.read_text(encoding="ascii"))
-    except FileNotFoundError:
-        msg = (
-            f"The secret key file {path} is missing. Restore it, or set "
-            "COUNTERSIGN_SECRET_KEY_FILE to its path: without it no API key works."
-        )
-        raise WrongSecretKey(msg) from None
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"The secret key file {path} cannot be read: {error}."
-        raise WrongSecretKey(msg) from error
-
-
-def check_serving_role(settings: Settings) -> None:
-    """On PostgreSQL, find out whether the role may do all that a server does.
-
-    Raises:
-        DatabasePermissionDenied: with every right that is missing.
-        StorageUnavailable: the database cannot be reached.
-    """
-    url = database_url(settings.database_url, settings.data_dir)
-    if not is_embedded(url):
-        serving_role.check_rights(url)
-
-
-def serving_role_grants(role: str) -> list[str]:
-    """The statements that let a role of PostgreSQL serve. See `operations.serving_role`."""
-    return serving_role.grants(role)
-
-
-def loose_key_files(settings: Settings) -> list[tuple[Path, int]]:
-    """The key files that others than their owner may read or change, each with its mode."""
-    files = [settings.secret_key_file, key_file(settings.key_encryption_key)]
-    found = [(file, loose_mode(file)) for file in files if file is not None]
-    return [(file, mode) for file, mode in found if mode]
-
-
-def _check_secret(secret: DeploymentSecret, kept: bytes) -> None:
-    if not compare_digest(secret.check_value(), kept):
-        raise WrongSecretKey

@@ -15,7 +15,7 @@ from countersign.buyers import admin
 from countersign.buyers import settings as verification_settings
 from countersign.buyers.model import Buyer
 from countersign.buyers.rules import VerificationRules
-from countersign.simulators.protocol import Session
+from countersign_simulators.base import Session
 from tests.http.backstage import Operator
 from tests.support.providers import Playing
 from tests.support.service import Server

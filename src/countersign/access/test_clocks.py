@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from functools import partial
 
 from sqlalchemy import Connection, select
 
@@ -21,8 +21,7 @@ from countersign.db.tables import test_clocks, test_faults
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.ports import Clock
-
-STALENESS_SECONDS: Final = 0.25
+from countersign.snapshot import STALENESS_SECONDS, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +38,18 @@ class SandboxState:
         return self.clocks.get(account_id, REAL_TIME)
 
 
-class _Snapshot(NamedTuple):
-    taken_at: float
-    state: SandboxState
-
-
-_NOTHING: Final = _Snapshot(float("-inf"), SandboxState({}, frozenset()))
-
-
 class TestClocks:
     """The time by which the sandbox of an account goes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
         self._clock = clock
-        self._snapshot = _NOTHING
-        self._reading: asyncio.Task[None] | None = None
+        self._state = Snapshot(partial(database.read_batched, sandbox_state, None), clock)
 
     async def of(self, account_id: str, mode: Mode) -> TestClock:
         """The clock of an account; its live mode goes by real time."""
         if mode is Mode.LIVE:
             return REAL_TIME
-        return (await self._state()).clock(account_id)
+        return (await self._state.get()).clock(account_id)
 
     async def shown(self, principal: Principal) -> datetime | None:
         """What the test clock of the caller's account shows now; None: it goes by real time."""
@@ -69,29 +58,12 @@ class TestClocks:
 
     async def is_failing(self, account_id: str) -> bool:
         """Whether a fault may be planned for the sandbox of an account."""
-        return account_id in (await self._state()).failing
+        return account_id in (await self._state.get()).failing
 
     async def renew(self) -> None:
         """After a change: read it, and wait until every other server has to have read it too."""
-        reading = self._reading
-        if reading is not None and not reading.done():  # it may have begun too early
-            await asyncio.wait((reading,))
-        await self._read()
+        await self._state.fresh()
         await asyncio.sleep(STALENESS_SECONDS)
-
-    async def _state(self) -> SandboxState:
-        asked = self._clock.monotonic()
-        while asked - self._snapshot.taken_at >= STALENESS_SECONDS:
-            if self._reading is None or self._reading.done():
-                self._reading = asyncio.create_task(self._read())
-            await asyncio.shield(self._reading)
-        return self._snapshot.state
-
-    async def _read(self) -> None:
-        began = self._clock.monotonic()
-        state = await self._database.read_batched(sandbox_state, None)
-        if began >= self._snapshot.taken_at:
-            self._snapshot = _Snapshot(began, state)
 
 
 def sandbox_state(connection: Connection, items: Sequence[None]) -> list[SandboxState]:

@@ -118,7 +118,8 @@ async def _fetch(room: Buyers, integration: Integration, session_id: str) -> Pro
             result = await integration.provider.retrieve(session_id)
     except ValueError:
         raise ProviderSessionNotFound from None
-    room.watch.asked(provider, room.clock.monotonic() - began)
+    seconds = room.clock.monotonic() - began
+    room.watch.asked(provider, seconds, result.unknown_fields)
     refuse_unusable(result)
     if is_withheld(result):
         # The buyer can do nothing about it: what is missing is a permission of the credentials.

@@ -5,7 +5,6 @@ The status itself needs no such loop: it is computed whenever it is read.
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -47,7 +46,7 @@ _SELECT_AHEAD: Final = select(test_clocks.c.account_id, test_clocks.c.ahead_ms).
 
 async def run(room: Buyers) -> None:
     """Sweep again and again, until cancelled."""
-    await forever("expiry", partial(sweep, room), partial(asyncio.sleep, PERIOD_SECONDS))
+    await forever("expiry", partial(sweep, room), PERIOD_SECONDS)
 
 
 async def sweep(room: Buyers) -> int:

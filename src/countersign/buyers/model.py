@@ -73,8 +73,7 @@ class ProvedSession(Struct, frozen=True, kw_only=True):
     zips: tuple[str, ...]
     """Keyed hashes of the proved ZIP codes with the source of each, in hexadecimal digits."""
     document_expires_on: date | None = None
-    """The last day of the document, if `expires_at` is not before it; None also if it is unknown,
-    as for all verifications from before it was kept."""
+    """The last day of the document if `expires_at` is not before it, or None if it is unknown."""
 
 
 class Buyer(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -116,19 +115,12 @@ async def poll_due(room: Buyers) -> int:
 async def run(room: Buyers) -> None:
     """Poll what is due, until cancelled; a slow account keeps no other account waiting."""
     async with asyncio.TaskGroup() as group:
-        await forever("settling", partial(_look, room, group), partial(_hurried_or_due, room))
+        await forever("settling", partial(_look, room, group), PERIOD_SECONDS, room.hurried)
 
 
 async def _look(room: Buyers, group: asyncio.TaskGroup) -> None:
     room.watch.pending = await room.database.scan(sessions_sql.waiting)
     await _begin(room, group)
-
-
-async def _hurried_or_due(room: Buyers) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(PERIOD_SECONDS):
-            await room.hurried.wait()
-    room.hurried.clear()
 
 
 async def _begin(room: Buyers, group: asyncio.TaskGroup) -> list[asyncio.Task[int]]:

@@ -14,7 +14,8 @@ from countersign.access.audit_sql import write_audit
 from countersign.buyers.rules import VerificationRules, VerificationSettings
 from countersign.db.database import Database
 from countersign.db.tables import verification_settings
-from countersign.ports import IdentityProvider, ProviderFactory
+from countersign.identity.base import IdentityProvider
+from countersign.identity.registry import IdentityProviders
 from countersign.vault.sealed_column import SealedColumn
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -42,7 +43,7 @@ class Providers:
         self,
         database: Database,
         credentials: SealedColumn,
-        factory: ProviderFactory,
+        factory: IdentityProviders,
         floor: VerificationRules,
     ) -> None:
         self.factory = factory

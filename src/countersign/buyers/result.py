@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
+from countersign.buyers import schemas
 from countersign.buyers.model import BuyerStatus, BuyerStatusView
-from countersign.http import schemas
 from countersign.http.reply import encode
 from countersign.instant import to_the_second
 

@@ -13,10 +13,11 @@ from countersign.buyers.providers import Providers
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.watch_verifications import WatchVerifications
 from countersign.db.database import Database
+from countersign.identity.registry import IdentityProviders
 from countersign.log.append_record import Recorder
 from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
-from countersign.ports import Clock, Entropy, ProviderFactory
+from countersign.ports import Clock, Entropy
 from countersign.vault.sealed_column import SealedColumn
 from countersign.vault.vault import Vault
 
@@ -50,7 +51,7 @@ class Buyers:
 
 
 def open_buyers(
-    log: LogRoom, factory: ProviderFactory, floor: VerificationRules, public_url: str
+    log: LogRoom, factory: IdentityProviders, floor: VerificationRules, public_url: str
 ) -> Buyers:
     """The room above an open log."""
     access, vault = log.access, log.vault.vault

@@ -105,18 +105,28 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
         raise BackupFailed(msg) from error
 
 
-def restore(source: Path, database: Path, shred_keys: Path | None) -> Restored:
+def restore(source: Path, url: URL, shred_keys: Path | None) -> Restored:
     """Make a database from a backup; sealing is suspended until the operator has decided.
 
     Args:
         source: the directory of the backup.
-        database: where the database is to be; nothing of another one may be there.
-        shred_keys: the file of shred keys, the newest that there is; None: without them nothing
-            personal can be read, and everything else can.
+        url: the database to make; no file of another one may exist there.
+        shred_keys: the newest file of shred keys; None: that of the backup, if it has one.
+            Without shred keys nothing personal can be read.
 
     Raises:
-        BackupFailed: a file is missing or broken, or there is a database already.
+        BackupFailed: the database is not the embedded one, a file is missing or broken, or there
+            is a database already.
     """
+    if not is_embedded(url):
+        msg = (
+            "`countersign restore` restores the embedded database. Restore PostgreSQL with its "
+            "own tools; a running server explains how under /docs/operate#backup-and-restore."
+        )
+        raise BackupFailed(msg)
+    database = Path(url.database or "")
+    if shred_keys is None and (source / SHRED_KEYS).is_file():
+        shred_keys = source / SHRED_KEYS
     backup = source / DATABASE
     if not backup.is_file():
         msg = f"{source} is not a backup: it has no {DATABASE}."
@@ -192,19 +202,21 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
             raise BackupFailed(msg)
         connection.execute("ATTACH DATABASE ? AS keys", (str(shred_keys),))
         tables = {row[0] for row in connection.execute("SELECT name FROM keys.sqlite_master")}
-        if not tables >= {"made", "shred_keys"}:
+        if not tables >= {"made", "shred_keys", "erased_buyers"}:
             msg = f"{shred_keys} is not a shred key file."
             raise BackupFailed(msg)
         (made,) = connection.execute("SELECT max(at_ns) FROM keys.made").fetchone()
         age = _age(made or 0, backup_made)
         # Only of what the backup knows, and of nothing that was erased by then.
         done = connection.execute(
-            "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"  # noqa: S608 - our own names
-            f" WHERE record_id IN ({_keyed(connection)})"
+            "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"
+            " WHERE record_id IN (SELECT record_id FROM main.disclosures"
+            " UNION SELECT record_id FROM main.verification_evidence"
+            " UNION SELECT id FROM main.pending_sessions)"
         )
         number = done.rowcount
-        if "erased_buyers" in tables and age is KeysAge.NEWER:
-            # Those that the backup does not tell of itself.
+        if age is KeysAge.NEWER:
+            # Those that were erased since the backup.
             connection.execute(
                 "INSERT OR REPLACE INTO main.deployment (name, value) SELECT name, ? FROM"
                 " (SELECT name, value FROM keys.erased_buyers"
@@ -213,24 +225,10 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
             )
         connection.commit()
         connection.execute("DETACH DATABASE keys")
-    # What a database from before the vault holds needs no key.
     (unreadable,) = connection.execute(
-        "SELECT count(*) FROM disclosures d WHERE substr(d.payload, 1, 1) = x'01'"
-        " AND NOT EXISTS (SELECT 1 FROM shred_keys k WHERE k.record_id = d.record_id)"
+        "SELECT count(*) FROM disclosures WHERE record_id NOT IN (SELECT record_id FROM shred_keys)"
     ).fetchone()
     return Restored(shred_keys=number, unreadable=unreadable, age=age)
-
-
-def _keyed(connection: Any) -> str:  # noqa: ANN401 - as above
-    """A query of the names that shred keys go by; a backup may be of an older release."""
-    tables = {row[0] for row in connection.execute("SELECT name FROM main.sqlite_master")}
-    names = {"disclosures": "record_id", "verification_evidence": "record_id"}
-    names |= {"pending_sessions": "id"}
-    return " UNION ".join(
-        f"SELECT {column} FROM main.{table}"  # noqa: S608 - as above
-        for table, column in names.items()
-        if table in tables
-    )
 
 
 def _age(keys_made: int, backup_made: int) -> KeysAge:
