@@ -67,8 +67,7 @@ from countersign.errors import (
     WrongSecretKey,
 )
 from countersign.events.model import EventIds
-from countersign.events.read_events import ReadEvents
-from countersign.events.sql import Events
+from countersign.events.room import Events
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Witness
 from countersign.identity.registry import IdentityProviders
@@ -101,11 +100,9 @@ from countersign.operations.housekeeping import Housekeeping
 from countersign.operations.readiness import Readiness
 from countersign.operations.room import Operations
 from countersign.ports import Clock, Entropy
-from countersign.privacy.erase import Erase, EvidenceRetention
-from countersign.privacy.finish_restore import FinishRestore
-from countersign.privacy.restored_sql import RestoredRecords
+from countersign.privacy.finish_restore import finish_restore
+from countersign.privacy.model import EvidenceRetention
 from countersign.privacy.room import Privacy
-from countersign.privacy.sql import Erasures
 from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom
 from countersign.sandbox.sql import SandboxRows
@@ -121,14 +118,7 @@ from countersign.vault.key_encryption import (
 )
 from countersign.vault.key_file import key_file, loose_mode, write_key_file
 from countersign.vault.room import VaultRoom, open_vault
-from countersign.webhooks import sql as webhooks_store
-from countersign.webhooks.address_guard import AddressGuard
-from countersign.webhooks.deliver import DeliverWebhooks
-from countersign.webhooks.deliveries_sql import Deliveries
-from countersign.webhooks.endpoints import WebhookEndpoints
-from countersign.webhooks.room import Webhooks
-from countersign.webhooks.secrets import WebhookSecrets
-from countersign.webhooks.sender import WebhookSender
+from countersign.webhooks.room import Webhooks, open_webhooks
 
 R = TypeVar("R")
 
@@ -188,7 +178,7 @@ class Deployment:
     access: Access
     vault: VaultRoom
     log: LogRoom
-    events: ReadEvents
+    events: Events
     notices: Notices
     buyers: Buyers
     acknowledgments: Acknowledgments
@@ -249,7 +239,7 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
     schema.stored_value(url, _VAULT_VALUE, current)
     async with open_deployment(settings, entropy=entropy) as deployment:
         await seal_plaintext(deployment.plaintext, deployment.vault.vault, entropy)
-        await deployment.privacy.finish_restore()
+        await finish_restore(deployment.privacy)
         await deployment.log.begin.first(settings.public_url)
         await deployment.clearances.keys.begin()
         published = [
@@ -352,20 +342,8 @@ async def open_deployment(
             Clearances(database, journal),
         )
         find = FindAcknowledgments(acknowledgment_rows, clearance_rows, secret, vault)
-        erasures = Erasures(database, journal)
-        events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
-        deliveries = Deliveries(database)
-        webhook_secrets = WebhookSecrets(vault, clock, entropy)
-        private = settings.webhook_allow_private
-        webhook_endpoints = WebhookEndpoints(
-            store=webhooks_store.WebhookEndpoints(database),
-            deliveries=deliveries,
-            events=events,
-            secrets=webhook_secrets,
-            private=private,
-            clock=clock,
-            entropy=entropy,
-        )
+        events = Events(access=access, ids=EventIds(secret.event_id_key()))
+        webhooks = open_webhooks(access, events, vault, settings)
         conformance_runs = ConformanceRuns(database)
         watch_vendors = WatchVendors(conformance_runs, secret, clock, entropy)
         yield Deployment(
@@ -382,25 +360,8 @@ async def open_deployment(
             plaintext=PlaintextDisclosures(database),
             privacy=Privacy(
                 access=access,
-                erase=Erase(
-                    store=erasures,
-                    accounts=access.account_rows,
-                    notices=notice_rows,
-                    secret=secret,
-                    recorder=recorder,
-                    audit=audit,
-                    evidence_retention=_evidence_retention(settings),
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                finish_restore=FinishRestore(
-                    restored=RestoredRecords(database),
-                    erasures=erasures,
-                    recorder=recorder,
-                    secret=secret,
-                    clock=clock,
-                    entropy=entropy,
-                ),
+                log=log_room,
+                evidence_retention=_evidence_retention(settings),
             ),
             acknowledgments=Acknowledgments(
                 notices=notices,
@@ -454,23 +415,7 @@ async def open_deployment(
                 keys=clearance_keys,
                 settings=ManageClearances(ClearanceSettings(database), accounts, audit),
             ),
-            webhooks=Webhooks(
-                access=access,
-                endpoints=webhook_endpoints,
-                deliver=DeliverWebhooks(
-                    store=deliveries,
-                    events=events,
-                    secrets=webhook_secrets,
-                    sender=WebhookSender(
-                        AddressGuard(private=private),
-                        timeout_seconds=settings.webhook_timeout_seconds,
-                    ),
-                    timeout_seconds=settings.webhook_timeout_seconds,
-                    private=private,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-            ),
+            webhooks=webhooks,
             sandbox=SandboxRoom(
                 access=access,
                 buyers=buyers,
@@ -484,25 +429,14 @@ async def open_deployment(
                     entropy=entropy,
                 ),
                 trigger_event=TriggerEvent(
-                    store=sandbox_rows, events=events, clock=clock, entropy=entropy
+                    store=sandbox_rows, ids=events.ids, clock=clock, entropy=entropy
                 ),
             ),
             watch_vendors=watch_vendors,
             run_conformance=RunConformance(
                 conformance_runs,
                 watch_vendors,
-                ProbeWebhooks(
-                    endpoints=webhook_endpoints,
-                    events=events,
-                    secrets=webhook_secrets,
-                    sender=WebhookSender(
-                        AddressGuard(private=private),
-                        timeout_seconds=settings.webhook_timeout_seconds,
-                    ),
-                    private=private,
-                    clock=clock,
-                    entropy=entropy,
-                ),
+                ProbeWebhooks(webhooks),
                 clock,
                 entropy,
             ),

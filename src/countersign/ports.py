@@ -48,31 +48,17 @@ from countersign.clearances.model import (
     WrittenClearance,
 )
 from countersign.domain.conformance import Observation, Provocation, Run
-from countersign.events.model import Event, EventQuery, NewEvent
+from countersign.events.model import Event, NewEvent
 from countersign.evidence.note import Signer
 from countersign.evidence.tiles import TileId
 from countersign.evidence.trust import Policy
 from countersign.identity.model import ProviderResult, WebhookHint
 from countersign.log.integrity import NoticeRow, RecordRow
 from countersign.log.model import Anchor, Guarded, Log, LogKey, Queue, StoredCheckpoint
-from countersign.log.record import DisclosuresRow, KeylessRecord, NewRecord, Sealed
+from countersign.log.record import DisclosuresRow, NewRecord, Sealed
 from countersign.mode import Mode
 from countersign.notices.model import NoticeEvent, PublishedVersion
-from countersign.privacy.model import Erasable, ErasableBuyer, Hold, OldEvidence, RecordErasure
 from countersign.vault.data_key import WrappedKey
-from countersign.webhooks.model import (
-    Claimed,
-    Delivery,
-    DeliveryQuery,
-    Disabled,
-    EndpointChanges,
-    Finished,
-    Sent,
-    Target,
-    Waiting,
-    WebhookEndpoint,
-    WebhookSecret,
-)
 
 T = TypeVar("T")
 
@@ -315,7 +301,7 @@ class OperatedBuyerStore(Protocol):
         """The evidence of a buyer's verifications, oldest first; without content where erased."""
         ...
 
-    async def was_erased(self, cbid: str, cbid_index: CbidIndex) -> bool:
+    async def was_erased(self, name: str) -> bool:
         """Whether there was such a buyer, and it was erased."""
         ...
 
@@ -844,103 +830,6 @@ class IntegrityStore(Protocol):
         ...
 
 
-class RestoredStore(Protocol):
-    """Where a restored database tells what was erased since its backup."""
-
-    async def keyless(self, after_id: str, limit: int) -> Sequence[KeylessRecord]:
-        """Records after this one whose shred key was destroyed since the backup, in order.
-
-        None in a database that was not restored, or whose erasures are written down.
-        """
-        ...
-
-    async def erased_buyers(self, cbid_index: CbidIndex) -> Sequence[str]:
-        """Buyers that are there, and were erased since the backup.
-
-        None in a database that was not restored, or where they are erased anew.
-        """
-        ...
-
-    async def done(self, *, buyers_too: bool) -> None:
-        """Every one of the records has its erasure, and if so every buyer."""
-        ...
-
-
-class ErasureStore(Protocol):
-    """Where disclosures are destroyed, and holds are kept."""
-
-    async def record(self, record_id: str) -> Erasable | None:
-        """One record, of whichever account and mode."""
-        ...
-
-    async def of_buyer(self, cbid: str) -> ErasableBuyer | None:
-        """A buyer, its identifiers and its verifications; None if there is no such buyer."""
-        ...
-
-    async def naming(self, cbid_indexes: Sequence[bytes]) -> Sequence[Erasable]:
-        """The acknowledgments and clearances under these blind indexes of a buyer identifier."""
-        ...
-
-    async def of_orders(self, ack_ids: Sequence[str]) -> Sequence[Erasable]:
-        """The clearances asked for with these acknowledgments, and what was reported of them."""
-        ...
-
-    async def older(self, before: datetime, after_id: str, limit: int) -> Sequence[Erasable]:
-        """Acknowledgments accepted before this time that still have disclosures, oldest first."""
-        ...
-
-    async def old_evidence(
-        self, verified_before: datetime, other_before: datetime, after_id: str, limit: int
-    ) -> Sequence[OldEvidence]:
-        """Verifications from before then that still have evidence, oldest first.
-
-        Args:
-            verified_before: for those that verified the buyer.
-            other_before: for all others.
-            after_id: begin after this one.
-            limit: at most so many.
-        """
-        ...
-
-    async def held(
-        self, record_ids: Sequence[str], cbid_index: CbidIndex
-    ) -> Mapping[str, tuple[str, str]]:
-        """Of those of these records that a hold keeps: the hold's id, and what it is on."""
-        ...
-
-    async def erase(
-        self,
-        parts: Sequence[RecordErasure],
-        cbid: str | None,
-        cbid_index: CbidIndex,
-        audit: AuditEntry | None = None,
-    ) -> None:
-        """Destroy the disclosures of these records, and what is known of the buyer, for good.
-
-        All of it is done, or nothing.
-
-        Raises:
-            OnHold: a legal hold keeps the buyer or one of the records.
-        """
-        ...
-
-    async def place_hold(self, hold: Hold, audit: AuditEntry) -> None:
-        """Place a legal hold.
-
-        Raises:
-            UnknownSubject: there is nothing with this identifier.
-        """
-        ...
-
-    async def release_hold(self, hold_id: str, at: datetime, audit: AuditEntry) -> None:
-        """Release a hold; an earlier release is kept."""
-        ...
-
-    async def holds(self) -> Sequence[Hold]:
-        """Every hold, oldest first."""
-        ...
-
-
 class HousekeepingStore(Protocol):
     """Where rows that have served their time are deleted."""
 
@@ -1028,164 +917,6 @@ class ExpiryStore(Protocol):
 
     async def tell(self, now: datetime, limit: int) -> int:
         """Write `buyer.expired` for those that have expired by now; gives for how many."""
-        ...
-
-
-class EventStore(Protocol):
-    """Where events are read; they are written with the act that they tell of."""
-
-    async def get(self, account_id: str, mode: Mode, seq: int) -> Event | None:
-        """The event with this number, if it is of this account and mode."""
-        ...
-
-    async def find(self, query: EventQuery) -> tuple[Sequence[Event], Event | None]:
-        """Oldest first, at most `query.limit`; after what was given once, none appears before.
-
-        Fewer than the limit may not be all: then the second is the event to go on after.
-        """
-        ...
-
-    async def heal(self) -> bool:
-        """Put right what a logical restore into another PostgreSQL cluster leaves behind."""
-        ...
-
-
-class WebhookEndpointStore(Protocol):
-    """Where webhook endpoints and their secrets are kept."""
-
-    async def add(self, endpoint: WebhookEndpoint, kept: IdempotencyEntry | None) -> None:
-        """Write a new endpoint with its secret; its deliveries begin with what happens next.
-
-        Raises:
-            TooManyWebhookEndpoints: the account has as many as it may have.
-        """
-        ...
-
-    async def get(self, account_id: str, mode: Mode, endpoint_id: str) -> WebhookEndpoint | None:
-        """One endpoint of this account and mode."""
-        ...
-
-    async def by_id(self, endpoint_id: str) -> WebhookEndpoint | None:
-        """One endpoint, of whichever account and mode."""
-        ...
-
-    async def list(self, account_id: str, mode: Mode | None) -> Sequence[WebhookEndpoint]:
-        """The endpoints of an account, oldest first."""
-        ...
-
-    async def change(
-        self,
-        endpoint: WebhookEndpoint,
-        changes: EndpointChanges,
-        now: datetime,
-        keep: Callable[[WebhookEndpoint], IdempotencyEntry | None],
-    ) -> WebhookEndpoint:
-        """Apply changes to an endpoint as it is stored, and give what it has become.
-
-        Raises:
-            NotFound: it was deleted.
-        """
-        ...
-
-    async def delete(self, endpoint: WebhookEndpoint, now: datetime) -> None:
-        """Forget an endpoint and its secrets; its deliveries stop.
-
-        Raises:
-            NotFound: it was deleted already.
-        """
-        ...
-
-    async def rotate(
-        self,
-        endpoint: WebhookEndpoint,
-        secret: WebhookSecret,
-        old_expires_at: datetime,
-        kept: IdempotencyEntry | None,
-    ) -> None:
-        """Write a new secret, and let the others expire at this time at the latest.
-
-        Raises:
-            NotFound: the endpoint was deleted.
-        """
-        ...
-
-    async def recover(
-        self,
-        endpoint: WebhookEndpoint,
-        since: datetime,
-        now: datetime,
-        kept: IdempotencyEntry | None,
-    ) -> None:
-        """Make deliveries again for what happened since this time and did not succeed.
-
-        Raises:
-            NotFound: the endpoint was deleted.
-            WebhookEndpointDisabled: it was disabled.
-            RateLimited: the last recovery is under way, or less than a minute ago.
-        """
-        ...
-
-    async def keep(self, entry: IdempotencyEntry) -> None:
-        """Keep an answer that goes with no other change."""
-        ...
-
-
-class DeliveryStore(Protocol):
-    """Where webhook deliveries are made, claimed and written down."""
-
-    async def waiting(self, now: datetime) -> Sequence[Waiting]:
-        """The endpoints for which there is something to do."""
-        ...
-
-    async def fan_out(self, endpoint: WebhookEndpoint, now: datetime, limit: int) -> int:
-        """Make deliveries of the next events; gives how many events were gone through."""
-        ...
-
-    async def claim(
-        self, endpoint: WebhookEndpoint, now: datetime, lease_until: datetime, limit: int
-    ) -> Sequence[Claimed]:
-        """Take deliveries that are due, the oldest first; no other process gets them."""
-        ...
-
-    async def finish(self, finished: Finished) -> None:
-        """Write down what came of a claimed delivery."""
-        ...
-
-    async def disable(self, endpoint: WebhookEndpoint, reason: Disabled, now: datetime) -> None:
-        """Send nothing more to an endpoint, unless its address has changed since it was read."""
-        ...
-
-    async def find(self, query: DeliveryQuery) -> Sequence[Delivery]:
-        """The deliveries to an endpoint, the newest events first."""
-        ...
-
-    async def resend(
-        self,
-        endpoint: WebhookEndpoint,
-        event: Event,
-        now: datetime,
-        kept: IdempotencyEntry | None,
-    ) -> None:
-        """Begin the schedule of a delivery again, or make the delivery.
-
-        Raises:
-            NotFound: the endpoint was deleted.
-            WebhookEndpointDisabled: it was disabled.
-        """
-        ...
-
-
-class WebhookSender(Protocol):
-    """Posts webhooks, never to where it must not."""
-
-    async def post(
-        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
-    ) -> Sent:
-        """Post a message of an account; whatever happens is an outcome."""
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
         ...
 
 

@@ -14,6 +14,7 @@ from countersign import bootstrap
 from countersign.domain.conformance import Finding, Report, Verdict
 from countersign.events.model import EventType
 from countersign.mode import Mode
+from countersign.webhooks import endpoints
 from countersign.webhooks.model import EndpointChanges
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving
 from tests.http.backstage import Operator
@@ -76,7 +77,7 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
         # No event of this type comes by itself, which a shop would act on, too.
         quiet = frozenset({EventType.NOTICE_PUBLISHED}) if shop.manners.acts_on_duplicates else None
         changes = EndpointChanges(url=url, event_types=quiet)
-        view = await opened.webhooks.endpoints.create(account_id, Mode.TEST, changes)
+        view = await endpoints.create_endpoint(opened.webhooks, account_id, Mode.TEST, changes)
         assert view.secret is not None
         return view.secret.text
 

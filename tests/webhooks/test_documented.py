@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from countersign.events.model import Event, EventIds, EventType
-from countersign.events.read_events import EventView
+from countersign.events.model import Event, EventIds, EventType, EventView
 from countersign.mode import Mode
 from countersign.webhooks.model import JITTER, SCHEDULE, DeliveryStatus, Outcome
 from countersign.webhooks.signature import PrivateKey, SharedSecret, sign

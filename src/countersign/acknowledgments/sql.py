@@ -141,3 +141,12 @@ def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
         sealed=None if row.origin is None else Sealed(row.origin, row.leaf_index),
         erased_at=row.erased_at,
     )
+
+
+def find_owner(connection: Connection, ack_id: str) -> tuple[str, Mode] | None:
+    """The account and mode of an acknowledgment."""
+    statement = select(records.c.account_id, records.c.mode).where(
+        records.c.id == ack_id, records.c.type == RecordType.ACKNOWLEDGMENT
+    )
+    row = connection.execute(statement).one_or_none()
+    return None if row is None else (row.account_id, Mode(row.mode))

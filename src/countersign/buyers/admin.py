@@ -13,7 +13,7 @@ from countersign.access.audit import Audit
 from countersign.access.audit_entry import AuditAction, AuditEntry
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
-from countersign.acknowledgments.acknowledge import CBID_FIELD
+from countersign.buyers.erased import erased_name
 from countersign.buyers.evaluate_session import EVIDENCE_TABLE, JudgeSession, SessionRequest
 from countersign.buyers.model import Buyer, BuyerStatus, status_at
 from countersign.buyers.settings import ManageVerification
@@ -220,9 +220,7 @@ class OperateBuyers:
         return UnknownSubject(f"The buyer {cbid!r} does not exist.")
 
     async def _was_erased(self, cbid: str) -> bool:
-        return await self._store.was_erased(
-            cbid, lambda scope, value: self._secret.blind_index(scope, CBID_FIELD, value)
-        )
+        return await self._store.was_erased(erased_name(self._secret, cbid))
 
 
 def remembered(content: dict[str, Any], zip_: str) -> ProviderResult:

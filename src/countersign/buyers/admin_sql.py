@@ -24,8 +24,6 @@ from countersign.db.tables import (
 )
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.mode import Mode
-from countersign.ports import CbidIndex
-from countersign.privacy.restored_sql import erased_name
 
 
 class _Change(NamedTuple):
@@ -65,9 +63,9 @@ class OperatedBuyers:
         """The evidence of a buyer's verifications, oldest first; without content where erased."""
         return await self._database.scan(_evidence, cbid)
 
-    async def was_erased(self, cbid: str, cbid_index: CbidIndex) -> bool:
-        """Whether there was such a buyer, and it was erased."""
-        return await self._database.read(_was_erased, erased_name(cbid, cbid_index))
+    async def was_erased(self, name: str) -> bool:
+        """Whether the buyer with this name of `erased_name` was erased."""
+        return await self._database.read(_was_erased, name)
 
 
 def _get(connection: Connection, cbid: str) -> Buyer | None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
-
 from countersign.bootstrap import Deployment
 from countersign.errors import InvalidRequest
-from countersign.events import schemas as event_schemas
+from countersign.events import read_events
 from countersign.events.model import EventType
-from countersign.events.read_events import EventView
+from countersign.events.schemas import event_body
 from countersign.http.paging import read_limit
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.schemas import Page
 from countersign.instant import parse_rfc3339
-from countersign.mode import Mode
 
 
 async def list_events(deployment: Deployment, call: Call) -> Reply:
@@ -28,7 +25,8 @@ async def list_events(deployment: Deployment, call: Call) -> Reply:
     if type_ is not None and type_ not in frozenset(EventType):
         msg = f"The query parameter type must be one of: {', '.join(EventType)}."
         raise InvalidRequest(msg)
-    found, cursor = await deployment.events.many(
+    found, cursor = await read_events.list_events(
+        deployment.events,
         call.principal,
         type_=None if type_ is None else EventType(type_),
         after=call.query.get("after"),
@@ -41,21 +39,10 @@ async def list_events(deployment: Deployment, call: Call) -> Reply:
 async def get_event(deployment: Deployment, call: Call) -> Reply:
     """One event of this account."""
     principal = call.principal
-    found = await deployment.events.one(principal.account_id, principal.mode, call.parameter)
-    return Reply(encode(event_body(found)))
-
-
-def event_body(view: EventView) -> event_schemas.Event:
-    """The event as the API shows it."""
-    event = view.event
-    return event_schemas.Event(
-        id=view.id,
-        type=event.type,
-        livemode=event.mode is Mode.LIVE,
-        created_at=event.created_at.replace(microsecond=0),
-        data=event.data,
-        triggered=True if event.triggered else msgspec.UNSET,
+    found = await read_events.get_event(
+        deployment.events, principal.account_id, principal.mode, call.parameter
     )
+    return Reply(encode(event_body(found)))
 
 
 def _time(call: Call, name: str) -> datetime | None:

@@ -8,14 +8,14 @@ from sqlalchemy import Connection, delete, insert, select, tuple_
 
 from countersign.db.database import Database
 from countersign.db.tables import (
-    deployment,
     idempotency_keys,
     log_pending,
     provider_messages,
     zip_attempts,
 )
 from countersign.mode import Mode
-from countersign.privacy.sql import COPIES_REMAIN
+from countersign.privacy.erase import destroy_copies
+from countersign.privacy.erase_sql import find_noted_copies
 from countersign.storage.conformance import delete_runs
 from countersign.webhooks.deliveries_sql import delete_old
 
@@ -43,8 +43,13 @@ class Housekeeping:
         limit: int,
     ) -> int:
         """Delete at most `limit` rows of each kind; gives the largest of the numbers."""
-        item = (events_before, deliveries_before, tried_since, limit)
-        return await self._database.write(delete_old, item)
+        return await self._database.write(
+            delete_old,
+            events_before=events_before,
+            deliveries_before=deliveries_before,
+            tried_since=tried_since,
+            limit=limit,
+        )
 
     async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
         """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
@@ -61,16 +66,11 @@ class Housekeeping:
 
     async def copies_remain(self) -> bool:
         """Whether the write-ahead log may hold what was erased; never so on PostgreSQL."""
-        return await self._database.read(_noted_copies, None) is not None
+        return await self._database.read(find_noted_copies) is not None
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log; False if another process reads and so keeps it."""
-        noted = await self._database.read(_noted_copies, None)
-        emptied = await self._database.empty_log()
-        if emptied and noted is not None:
-            # Only what was noted before: something may have been erased since.
-            await self._database.write(_no_copies_remain, noted)
-        return emptied
+        return await destroy_copies(self._database)
 
 
 def _try_writing(connection: Connection, _: None) -> None:
@@ -78,17 +78,6 @@ def _try_writing(connection: Connection, _: None) -> None:
     row = {"record_id": "readiness", "mode": Mode.TEST, "digest": b""}
     connection.execute(insert(log_pending), row)
     connection.execute(delete(log_pending).where(log_pending.c.record_id == row["record_id"]))
-
-
-def _noted_copies(connection: Connection, _: None) -> bytes | None:
-    noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
-    return connection.execute(noted).scalar_one_or_none()
-
-
-def _no_copies_remain(connection: Connection, noted: bytes) -> None:
-    connection.execute(
-        delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
-    )
 
 
 def _delete_expired(connection: Connection, item: tuple[datetime, datetime, datetime, int]) -> int:

@@ -1,6 +1,6 @@
-"""What a restored database still shows as personal, though it was erased since.
+"""What a restored database still shows as personal, although it was erased since the backup.
 
-Disclosures are told by their missing keys. Buyers have none: what was erased of them is remembered
+Such disclosures are those whose keys are missing. Buyers have no keys: their erasure is remembered
 by keyed hashes, which go along with the shred keys when the database is backed up.
 """
 
@@ -12,69 +12,39 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from countersign.db.database import Database
+from countersign.access.secrets import DeploymentSecret
+from countersign.buyers.erased import ERASED_BUYER, erased_name
 from countersign.db.tables import buyers, deployment, disclosures, shred_keys
 from countersign.instant import to_ms
 from countersign.log.record import KeylessRecord
 from countersign.mode import Mode
-from countersign.ports import CbidIndex
 
 KEYS_MISSING: Final = "restored_keys_missing"
 """Name of the deployment's value that says: what has no shred key here was erased."""
-
-ERASED_BUYER: Final = "erased:"
-"""Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
 ERASURE_DUE: Final = b"due"
-"""What such a value is after a restore, until the buyer is erased anew; else when it was."""
+"""Value of a remembered erasure after a restore, until the buyer is erased again."""
 _DONE: Final = b"done"
-_SCOPE: Final = "erased buyers"
-
-
-def erased_name(cbid: str, cbid_index: CbidIndex) -> str:
-    """The name of the value that remembers the erasure of a buyer."""
-    return ERASED_BUYER + cbid_index(_SCOPE, cbid).hex()
+_DUE: Final = deployment.c.name.startswith(ERASED_BUYER) & (deployment.c.value == ERASURE_DUE)
 
 
 def remember_erased(
-    connection: Connection, cbids: Sequence[str], cbid_index: CbidIndex, at: datetime
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], at: datetime
 ) -> None:
     """Remember the erasure of a buyer with these identifiers, so that no backup undoes it.
 
-    A buyer of the sandbox can come back under its identifier, and be erased again: so the time is
-    remembered, too.
+    A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
+    value is the time.
     """
-    for name in {erased_name(cbid, cbid_index) for cbid in cbids}:
+    for name in {erased_name(secret, cbid) for cbid in cbids}:
         connection.execute(delete(deployment).where(deployment.c.name == name))
         connection.execute(insert(deployment), {"name": name, "value": str(to_ms(at)).encode()})
 
 
-class RestoredRecords:
-    """See `ports.RestoredStore`."""
+def find_keyless(connection: Connection, after_id: str, limit: int) -> Sequence[KeylessRecord]:
+    """Records after this one whose shred key was destroyed since the backup, in order.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def keyless(self, after_id: str, limit: int) -> Sequence[KeylessRecord]:
-        """Records after this one whose shred key was destroyed since the backup, in order.
-
-        None in a database that was not restored, or whose erasures are written down.
-        """
-        return await self._database.scan(_keyless, (after_id, limit))
-
-    async def erased_buyers(self, cbid_index: CbidIndex) -> Sequence[str]:
-        """Buyers that are there, and were erased since the backup.
-
-        None in a database that was not restored, or where they are erased anew.
-        """
-        return await self._database.scan(_erased_buyers, cbid_index)
-
-    async def done(self, *, buyers_too: bool) -> None:
-        """Every one of the records has its erasure, and if so every buyer."""
-        await self._database.write(_done, buyers_too)
-
-
-def _keyless(connection: Connection, item: tuple[str, int]) -> Sequence[KeylessRecord]:
-    after_id, limit = item
+    None in a database that was not restored, or whose erasures are written down.
+    """
     noted = select(deployment.c.name).where(deployment.c.name == KEYS_MISSING)
     if connection.execute(noted).first() is None:
         return ()
@@ -92,22 +62,24 @@ def _keyless(connection: Connection, item: tuple[str, int]) -> Sequence[KeylessR
     return [KeylessRecord(row.record_id, row.account_id, Mode(row.mode)) for row in rows]
 
 
-_DUE: Final = deployment.c.name.startswith(ERASED_BUYER) & (deployment.c.value == ERASURE_DUE)
+def find_erased_buyers(connection: Connection, secret: DeploymentSecret) -> Sequence[str]:
+    """Buyers that are there although they were erased since the backup.
 
-
-def _erased_buyers(connection: Connection, cbid_index: CbidIndex) -> Sequence[str]:
+    None in a database that was not restored, or where they were erased again.
+    """
     erased = set(connection.execute(select(deployment.c.name).where(_DUE)).scalars())
     if not erased:
         return ()
     there = connection.execute(select(buyers.c.cbid).order_by(buyers.c.cbid)).scalars()
-    return [cbid for cbid in there if erased_name(cbid, cbid_index) in erased]
+    return [cbid for cbid in there if erased_name(secret, cbid) in erased]
 
 
-def _done(connection: Connection, buyers_too: bool) -> None:  # noqa: FBT001 - an act's item
+def finish(connection: Connection, *, buyers_too: bool) -> None:
+    """Note that every such record has its erasure and, if so, that every buyer was erased."""
     waits = select(deployment.c.name).where((deployment.c.name == KEYS_MISSING) | _DUE)
     if connection.execute(waits).first() is None:
-        return  # and servers' role, which may not write here, has nothing to write
+        return  # the role of a server, which may not write here, then has nothing to write
     connection.execute(delete(deployment).where(deployment.c.name == KEYS_MISSING))
     if buyers_too:
-        # Those left are of buyers that the backup does not know yet.
+        # The others are of buyers that the backup does not contain.
         connection.execute(update(deployment).where(_DUE).values(value=_DONE))

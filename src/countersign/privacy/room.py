@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from countersign.access.room import Access
-from countersign.privacy.erase import Erase
-from countersign.privacy.finish_restore import FinishRestore
+from countersign.log.room import LogRoom
+from countersign.privacy.model import EvidenceRetention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,5 +14,5 @@ class Privacy:
     """Erasure, holds and retention."""
 
     access: Access
-    erase: Erase
-    finish_restore: FinishRestore
+    log: LogRoom
+    evidence_retention: EvidenceRetention

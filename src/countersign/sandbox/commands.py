@@ -14,8 +14,7 @@ from countersign.bootstrap import Deployment
 from countersign.buyers.model import BuyerStatus, Standing
 from countersign.cli.support import Duration, command, field_lines, say, show, with_deployment
 from countersign.errors import InvalidArgument
-from countersign.events.model import EventType
-from countersign.events.read_events import EventView
+from countersign.events.model import EventType, EventView
 from countersign.instant import parse_rfc3339, rfc3339
 from countersign.reason import Reason
 

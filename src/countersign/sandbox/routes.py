@@ -11,8 +11,8 @@ from countersign.access.test_clocks import ClockView
 from countersign.bootstrap import Deployment
 from countersign.buyers.model import Standing
 from countersign.errors import InvalidRequest, ModeMismatch
-from countersign.events.read_events import EventView
-from countersign.events.routes import event_body
+from countersign.events.model import EventView
+from countersign.events.schemas import event_body
 from countersign.http import schemas
 from countersign.http.body import parse_body
 from countersign.http.reply import Call, Reply, encode

@@ -82,7 +82,7 @@ class App:
         self.metrics = Metrics(
             deployment.database.batches,
             deployment.log.seal,
-            deployment.webhooks.deliver,
+            deployment.webhooks.activity,
             deployment.buyers.poll.watch,
             deployment.clock,
         )

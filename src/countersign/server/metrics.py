@@ -21,7 +21,7 @@ from countersign.buyers.watch_verifications import WatchVerifications
 from countersign.instant import from_ns
 from countersign.log.seal import SealLog
 from countersign.ports import Clock
-from countersign.webhooks.deliver import DeliverWebhooks
+from countersign.webhooks.room import DeliveryActivity
 
 _CONNECTIONS_MAX: Final = 32
 """At a time; beyond them, connections are closed without a response."""
@@ -35,7 +35,7 @@ class Metrics(Collector):
         self,
         batches: Callable[[], Mapping[str, tuple[int, int, int]]],
         seal_log: SealLog,
-        webhooks: DeliverWebhooks,
+        webhooks: DeliveryActivity,
         verifications: WatchVerifications,
         clock: Clock,
     ) -> None:
@@ -109,7 +109,7 @@ class Metrics(Collector):
         waiting = GaugeMetricFamily(
             "countersign_webhook_endpoints_waiting", "Endpoints with something to send."
         )
-        waiting.add_metric((), self._webhooks.waiting)
+        waiting.add_metric((), self._webhooks.endpoints_waiting)
         yield from (attempts, waiting)
 
     def _verified(self) -> Iterator[Metric]:

@@ -24,6 +24,7 @@ from countersign.errors import AddressInUse, CountersignError
 from countersign.loops import restarted
 from countersign.server.app import App
 from countersign.server.metrics import serve_metrics
+from countersign.webhooks.deliver import DeliverWebhooks
 
 _BACKLOG: Final = 1024
 _CONNECTIONS_MAX: Final = 10_000
@@ -95,7 +96,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         "settling": deployment.buyers.poll.run,
         "anchoring": deployment.log.anchor.run,
         "expiry": deployment.buyers.expire.run,
-        "webhooks": deployment.webhooks.deliver.run,
+        "webhooks": DeliverWebhooks(deployment.webhooks).run,
     }
     beside = [
         asyncio.create_task(restarted(name, run, app.metrics.loops_ended))

@@ -1,4 +1,4 @@
-"""How soon a webhook endpoint is asked again when it does not answer."""
+"""When to send to a webhook endpoint again after signs of overload or absence."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ _LONGEST_SECONDS: Final = 60.0
 _RETRY_AFTER_SECONDS_MAX: Final = 3600.0
 
 
-class Pace:
-    """Rests after signs of overload or absence: a second, then twice as long each time.
+class Backoff:
+    """Pauses an endpoint: for a second, then twice as long each time.
 
-    Meanwhile deliveries wait without using up their attempts, and then one of them goes first.
-    Without this, whatever waits would fail by the thousand as soon as a receiver restarts.
+    During a pause deliveries wait without using up their attempts; then one of them goes first.
+    Without this, all that waits would fail by the thousand when a receiver restarts.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._rests_until = float("-inf")
-        self._rest = 0.0
+        self._until = float("-inf")
+        self._seconds = 0.0
 
     @property
     def ready(self) -> bool:
-        """Whether the endpoint may be asked now."""
-        return self._monotonic() >= self._rests_until
+        """Whether there is no pause now."""
+        return self._monotonic() >= self._until
 
     @property
-    def tired(self) -> bool:
-        """Whether the last answer was such a sign: ask with one message first."""
-        return self._rest > 0
+    def suspect(self) -> bool:
+        """Whether the last result was such a sign: send one message first."""
+        return self._seconds > 0
 
-    def judge(self, *, rest: bool, retry_after: timedelta | None) -> None:
-        """Take note of an answer; `rest`: it is such a sign."""
-        if not rest:
-            self._rest = 0.0
+    def record(self, *, pause: bool, retry_after: timedelta | None) -> None:
+        """Count a result; `pause`: it is such a sign."""
+        if not pause:
+            self._seconds = 0.0
         elif self.ready:  # the failures of one batch count once
-            self.rest(retry_after)
+            self.pause(retry_after)
 
-    def rest(self, retry_after: timedelta | None = None) -> None:
-        """Begin to rest, for as long as the endpoint asked if that is longer."""
-        self._rest = min(max(2 * self._rest, _FIRST_SECONDS), _LONGEST_SECONDS)
-        asked = retry_after.total_seconds() if retry_after else 0.0
-        seconds = max(self._rest, min(asked, _RETRY_AFTER_SECONDS_MAX))
-        self._rests_until = self._monotonic() + seconds
+    def pause(self, retry_after: timedelta | None = None) -> None:
+        """Begin a pause, for as long as the endpoint has requested if that is longer."""
+        self._seconds = min(max(2 * self._seconds, _FIRST_SECONDS), _LONGEST_SECONDS)
+        requested = retry_after.total_seconds() if retry_after else 0.0
+        seconds = max(self._seconds, min(requested, _RETRY_AFTER_SECONDS_MAX))
+        self._until = self._monotonic() + seconds

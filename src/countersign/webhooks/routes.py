@@ -6,24 +6,26 @@ from datetime import timedelta
 
 from countersign.bootstrap import Deployment
 from countersign.errors import InvalidRequest
-from countersign.events import schemas
-from countersign.events.read_events import EventView
-from countersign.events.routes import event_body
+from countersign.events.schemas import event_body
 from countersign.http.body import parse_body
 from countersign.http.paging import page_of, read_limit
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.schemas import Page
 from countersign.ids import WEBHOOK_ENDPOINT, is_id
-from countersign.instant import parse_rfc3339, to_the_second
-from countersign.mode import Mode
-from countersign.webhooks.endpoints import EndpointView
+from countersign.instant import parse_rfc3339
+from countersign.webhooks import endpoints, schemas
+from countersign.webhooks.attempt import send_example as send
 from countersign.webhooks.model import (
     OVERLAP,
-    Attempt,
-    Delivery,
     DeliveryStatus,
+    Endpoint,
     EndpointChanges,
-    WebhookEndpoint,
+)
+from countersign.webhooks.responses import (
+    delivery_body,
+    endpoint_body,
+    render_attempt,
+    render_endpoint,
 )
 
 
@@ -31,13 +33,14 @@ async def create(deployment: Deployment, call: Call) -> Reply:
     """Create an endpoint that gets events from now on. Its secret is returned only once."""
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
     types = None if body.event_types is None else frozenset(body.event_types)
-    view = await deployment.webhooks.endpoints.create(
+    view = await endpoints.create_endpoint(
+        deployment.webhooks,
         call.principal.account_id,
         call.principal.mode,
         EndpointChanges(url=body.url, description=body.description, event_types=types),
-        call.remembering(_render),
+        call.entry,
     )
-    return Reply(_render(view))
+    return Reply(render_endpoint(view))
 
 
 async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
@@ -46,14 +49,16 @@ async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
     if after is not None and not is_id(WEBHOOK_ENDPOINT, after):
         msg = "The query parameter after must be the id of a webhook endpoint."
         raise InvalidRequest(msg)
-    found = await deployment.webhooks.endpoints.list(principal.account_id, principal.mode)
-    rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (after or "")]
+    found = await endpoints.list_endpoints(
+        deployment.webhooks, principal.account_id, principal.mode
+    )
+    rest = [endpoint_body(endpoint) for endpoint in found if endpoint.id > (after or "")]
     return Reply(encode(page_of(rest, read_limit(call), lambda e: e.endpoint_id)))
 
 
 async def get_endpoint(deployment: Deployment, call: Call) -> Reply:
     """One webhook endpoint, without its secret."""
-    return Reply(encode(_endpoint(await _named(deployment, call))))
+    return Reply(encode(endpoint_body(await _named(deployment, call))))
 
 
 async def change(deployment: Deployment, call: Call) -> Reply:
@@ -66,7 +71,8 @@ async def change(deployment: Deployment, call: Call) -> Reply:
     if body.event_types is not None and body.every_event_type:
         msg = "Send either event_types or every_event_type, not both - at `$.every_event_type`."
         raise InvalidRequest(msg)
-    view = await deployment.webhooks.endpoints.change(
+    view = await endpoints.change_endpoint(
+        deployment.webhooks,
         await _named(deployment, call),
         EndpointChanges(
             url=body.url,
@@ -75,15 +81,15 @@ async def change(deployment: Deployment, call: Call) -> Reply:
             every_event_type=bool(body.every_event_type),
             disabled=body.disabled,
         ),
-        call.remembering(_render),
+        call.entry,
     )
-    return Reply(_render(view))
+    return Reply(render_endpoint(view))
 
 
 async def delete(deployment: Deployment, call: Call) -> Reply:
     """Delete a webhook endpoint and its secrets. It gets no more events."""
     endpoint = await _named(deployment, call)
-    await deployment.webhooks.endpoints.delete(endpoint)
+    await endpoints.delete_endpoint(deployment.webhooks, endpoint)
     return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
 
 
@@ -91,12 +97,13 @@ async def rotate_secret(deployment: Deployment, call: Call) -> Reply:
     """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
     body = parse_body(call.body, schemas.SecretRotation)
     seconds = body.overlap_seconds
-    view = await deployment.webhooks.endpoints.rotate(
+    view = await endpoints.rotate_secret(
+        deployment.webhooks,
         await _named(deployment, call),
         OVERLAP if seconds is None else timedelta(seconds=seconds),
-        call.remembering(_render),
+        call.entry,
     )
-    return Reply(_render(view))
+    return Reply(render_endpoint(view))
 
 
 async def recover(deployment: Deployment, call: Call) -> Reply:
@@ -107,31 +114,26 @@ async def recover(deployment: Deployment, call: Call) -> Reply:
     except ValueError:
         msg = "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
         raise InvalidRequest(msg) from None
-    view = await deployment.webhooks.endpoints.recover(
-        await _named(deployment, call), since, call.remembering(_render)
+    view = await endpoints.recover(
+        deployment.webhooks, await _named(deployment, call), since, call.entry
     )
-    return Reply(_render(view))
+    return Reply(render_endpoint(view))
 
 
 async def resend(deployment: Deployment, call: Call) -> Reply:
     """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
     body = parse_body(call.body, schemas.Resending)
     endpoint = await _named(deployment, call)
-    view = await deployment.webhooks.endpoints.resend(
-        endpoint, body.event_id, call.remembering(_render_event)
-    )
-    return Reply(_render_event(view))
+    view = await endpoints.resend(deployment.webhooks, endpoint, body.event_id, call.entry)
+    return Reply(encode(event_body(view)))
 
 
 async def send_example(deployment: Deployment, call: Call) -> Reply:
     """Send a signed example immediately, and return the result. The example is sent only once."""
     body = parse_body(call.body, schemas.ExampleRequest)
     endpoint = await _named(deployment, call)
-    attempt = await deployment.webhooks.deliver.send_example(endpoint, body.type)
-    answer = encode(_attempt(attempt))
-    if call.entry is not None:
-        await deployment.webhooks.endpoints.keep(call.entry(answer))
-    return Reply(answer)
+    attempt = await send(deployment.webhooks, endpoint, body.type, call.entry)
+    return Reply(render_attempt(attempt))
 
 
 async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
@@ -140,69 +142,18 @@ async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
     if status is not None and status not in frozenset(DeliveryStatus):
         msg = f"The query parameter status must be one of: {', '.join(DeliveryStatus)}."
         raise InvalidRequest(msg)
-    found, cursor = await deployment.webhooks.endpoints.deliveries(
+    found, cursor = await endpoints.list_deliveries(
+        deployment.webhooks,
         await _named(deployment, call),
         status=None if status is None else DeliveryStatus(status),
         before=call.query.get("after"),
         limit=read_limit(call),
     )
-    return Reply(encode(Page(data=[_delivery(*item) for item in found], next_cursor=cursor)))
+    return Reply(encode(Page(data=[delivery_body(*item) for item in found], next_cursor=cursor)))
 
 
-async def _named(deployment: Deployment, call: Call) -> WebhookEndpoint:
+async def _named(deployment: Deployment, call: Call) -> Endpoint:
     principal = call.principal
-    return await deployment.webhooks.endpoints.get(
-        principal.account_id, principal.mode, call.parameter
-    )
-
-
-def _render(view: EndpointView) -> bytes:
-    plain = _endpoint(view.endpoint)
-    if view.secret is None:
-        return encode(plain)
-    members = {name: getattr(plain, name) for name in plain.__struct_fields__}
-    return encode(schemas.NewWebhookEndpoint(**members, secret=view.secret.text))
-
-
-def _render_event(view: EventView) -> bytes:
-    return encode(event_body(view))
-
-
-def _endpoint(endpoint: WebhookEndpoint) -> schemas.WebhookEndpoint:
-    types = endpoint.event_types
-    return schemas.WebhookEndpoint(
-        endpoint_id=endpoint.id,
-        livemode=endpoint.mode is Mode.LIVE,
-        url=endpoint.url,
-        description=endpoint.description,
-        event_types=None if types is None else sorted(types),
-        created_at=endpoint.created_at.replace(microsecond=0),
-        disabled_at=to_the_second(endpoint.disabled_at),
-        disabled_reason=endpoint.disabled_reason,
-        secrets=[
-            schemas.Secret(
-                public_key=secret.public_key,
-                created_at=secret.created_at.replace(microsecond=0),
-                expires_at=to_the_second(secret.expires_at),
-            )
-            for secret in endpoint.secrets
-        ],
-    )
-
-
-def _delivery(view: EventView, delivery: Delivery) -> schemas.WebhookDelivery:
-    return schemas.WebhookDelivery(
-        event=event_body(view),
-        status=delivery.status,
-        next_attempt_at=to_the_second(delivery.next_attempt_at),
-        attempts=[_attempt(attempt) for attempt in delivery.attempts],
-    )
-
-
-def _attempt(attempt: Attempt) -> schemas.WebhookAttempt:
-    return schemas.WebhookAttempt(
-        attempted_at=attempt.at.replace(microsecond=0),
-        duration_ms=attempt.duration_ms,
-        outcome=attempt.outcome,
-        http_status=attempt.status,
+    return await endpoints.get_endpoint(
+        deployment.webhooks, principal.account_id, principal.mode, call.parameter
     )

@@ -12,7 +12,7 @@ from countersign.ids import WEBHOOK_SECRET, timed_id
 from countersign.instant import from_ns
 from countersign.ports import Clock, Entropy
 from countersign.vault.vault import NONCE_BYTES, Vault
-from countersign.webhooks.model import WebhookEndpoint, WebhookSecret
+from countersign.webhooks.model import Endpoint, EndpointSecret
 from countersign.webhooks.signature import (
     SECRET_BYTES,
     SEED_BYTES,
@@ -33,7 +33,7 @@ class WebhookSecrets:
         self._entropy = entropy
         self._opened: OrderedDict[str, tuple[SigningKey, ...]] = OrderedDict()
 
-    async def make(self, account_id: str) -> tuple[WebhookSecret, SharedSecret]:
+    async def make(self, account_id: str) -> tuple[EndpointSecret, SharedSecret]:
         """A new secret; the shared part of it is shown now and never again."""
         time_ns = self._clock.time_ns()
         drawn = self._entropy(SECRET_BYTES + SEED_BYTES)
@@ -49,7 +49,7 @@ class WebhookSecrets:
             row_id=id_,
             plaintext=drawn,
         )
-        made = WebhookSecret(
+        made = EndpointSecret(
             id=id_,
             public_key=private.public_key.text,
             sealed=sealed,
@@ -58,7 +58,7 @@ class WebhookSecrets:
         )
         return made, shared
 
-    async def signing_keys(self, endpoint: WebhookEndpoint, now: datetime) -> Sequence[SigningKey]:
+    async def signing_keys(self, endpoint: Endpoint, now: datetime) -> Sequence[SigningKey]:
         """Those that sign for the endpoint now: the newest first, each in both ways."""
         return [
             key
@@ -67,7 +67,7 @@ class WebhookSecrets:
             for key in await self._open(endpoint.account_id, secret)
         ]
 
-    async def _open(self, account_id: str, secret: WebhookSecret) -> tuple[SigningKey, ...]:
+    async def _open(self, account_id: str, secret: EndpointSecret) -> tuple[SigningKey, ...]:
         known = self._opened.get(secret.id)
         if known is None:
             drawn = await self._vault.open(

@@ -166,12 +166,12 @@ def verify(
     body: bytes,
     now_unix_seconds: float,
 ) -> str:
-    """The id of an authentic message. Whoever acts on it has to ignore ids seen before.
+    """The id of an authentic message. The caller must ignore ids seen before.
 
     Args:
         keys: any of them may have signed it.
         headers: of the request, names in any letter case.
-        body: its exact bytes; nothing may have parsed them.
+        body: its exact bytes, not a re-encoded copy.
         now_unix_seconds: the time by which the message is not older or newer than five minutes.
 
     Raises:
@@ -181,7 +181,7 @@ def verify(
     message_id, timestamp = found[ID_HEADER], found[TIMESTAMP_HEADER]
     if _ID.match(message_id) is None or _TIMESTAMP.match(timestamp) is None:
         raise WebhookVerificationFailed("The id or the timestamp is malformed.")
-    # Not `abs(...) > TOLERANCE`: a clock that is not a number must not let anything pass.
+    # Not `abs(...) > TOLERANCE`: with a clock that is not a number, that would accept everything.
     if not abs(now_unix_seconds - int(timestamp)) <= TOLERANCE_SECONDS:
         raise WebhookVerificationFailed("The message's timestamp is too old or in the future.")
     message = _message(message_id, timestamp, body)
@@ -207,7 +207,7 @@ def _needed(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _signatures(header: str) -> list[tuple[str, bytes]]:
-    """Version and bytes of each signature; what is malformed or unknown is passed over."""
+    """Version and bytes of each signature; malformed and unknown ones are ignored."""
     found: list[tuple[str, bytes]] = []
     for part in header.split(" ", _SIGNATURES_MAX)[:_SIGNATURES_MAX]:
         version, comma, text = part.partition(",")
