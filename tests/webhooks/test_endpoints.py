@@ -37,11 +37,12 @@ from countersign.webhooks.model import (
     EndpointChanges,
     Outcome,
 )
-from countersign.webhooks.signature import SharedSecret, WebhookVerificationFailed, verify
+from countersign.webhooks.signature import SharedSecret
 from tests.storage.conftest import Run, on_postgres
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver, until
+from tests.webhooks.verifying import WebhookVerificationFailed, verify
 
 pytestmark = pytest.mark.contract
 NOWHERE = "http://127.0.0.1:9/hook"
@@ -49,7 +50,7 @@ NOWHERE = "http://127.0.0.1:9/hook"
 
 def verifies(secret: SharedSecret, received: Received, now: float) -> bool:
     try:
-        verify([secret], received.headers, received.body, now)
+        verify([secret.text], received.headers, received.body, now)
     except WebhookVerificationFailed:
         return False
     return True

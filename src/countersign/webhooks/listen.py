@@ -86,7 +86,7 @@ def listen(
     headers = {"Authorization": f"Bearer {key}"}
     say(f"Listening to {base}, forwarding to {forward_to}. Verify with:")
     say(f"  v1   {shared.text}")
-    say(f"  v1a  {private.public_key.text}")
+    say(f"  v1a  {private.public_key}")
     query = {"since": since or rfc3339(datetime.now(tz=UTC)), "limit": "100"}
     if type_ is not None:
         query["type"] = type_

@@ -51,7 +51,7 @@ class WebhookSecrets:
         )
         made = EndpointSecret(
             id=id_,
-            public_key=private.public_key.text,
+            public_key=private.public_key,
             sealed=sealed,
             created_at=from_ns(time_ns),
             expires_at=None,
