@@ -100,8 +100,8 @@ from countersign.operations.housekeeping import Housekeeping
 from countersign.operations.readiness import Readiness
 from countersign.operations.room import Operations
 from countersign.ports import Clock, Entropy
-from countersign.privacy.finish_restore import finish_restore
 from countersign.privacy.model import EvidenceRetention
+from countersign.privacy.restore import finish_restore
 from countersign.privacy.room import Privacy
 from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom

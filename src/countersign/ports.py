@@ -269,10 +269,6 @@ class VerificationSettingsStore(Protocol):
         ...
 
 
-CbidIndex: TypeAlias = Callable[[str, str], bytes]
-"""The blind index of a buyer identifier, by account: `index(account_id, cbid)`."""
-
-
 class OperatedBuyerStore(Protocol):
     """What operators do with buyers."""
 

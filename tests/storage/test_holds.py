@@ -33,10 +33,9 @@ from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.errors import OnHold
 from countersign.mode import Mode
-from countersign.privacy import holds_sql
+from countersign.privacy import holds
 from countersign.privacy.erase import carry_out
 from countersign.privacy.erase_sql import find_buyer
-from countersign.privacy.holds import place
 from countersign.privacy.model import ErasableBuyer, Hold, RecordErasure
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -99,11 +98,11 @@ class World:
             placed_at=items.NOON,
             released_at=None,
         )
-        self.run(self.database.write(place, placed, entry(AuditAction.HOLD_PLACED, subject)))
+        self.run(self.database.write(holds.place, placed, entry(AuditAction.HOLD_PLACED, subject)))
         return placed.id
 
     def release(self, hold_id: str) -> None:
-        self.run(self.database.write(holds_sql.release_hold, hold_id, items.NOON))
+        self.run(self.database.write(holds.end_hold, hold_id, items.NOON))
 
     def erase(self, cbid: str) -> None:
         """As `privacy.erase` does: with what the buyer's verifications show."""
@@ -121,8 +120,8 @@ class World:
         return self.find(cbid) is not None
 
     async def held(self, record_ids: list[str]) -> dict[str, tuple[str, str]]:
-        active = await self.database.read(holds_sql.active_holds)
-        return await self.database.scan(holds_sql.find_holding, SECRET, active, record_ids)
+        active = await self.database.read(holds.active_holds)
+        return await self.database.scan(holds.find_holding, SECRET, active, record_ids)
 
     def find(self, cbid: str) -> ErasableBuyer | None:
         return self.run(self.database.read(find_buyer, cbid))
@@ -179,7 +178,7 @@ def test_a_hold_that_another_server_is_placing_keeps_its_buyer(
         ids = [one.record_id for one in found.verifications]
         part = RecordErasure(ids, items.fact(world.accounts[0]))
         with engine.begin() as other:
-            place(other, hold, entry(AuditAction.HOLD_PLACED, cbid))
+            holds.place(other, hold, entry(AuditAction.HOLD_PLACED, cbid))
             erasing = asyncio.create_task(
                 database.write(carry_out, SECRET, items.JOURNAL, [part], cbid=cbid)
             )

@@ -12,9 +12,8 @@ from countersign.cli.support import command, confirm, say, show, with_room
 from countersign.config import load_settings
 from countersign.errors import OnHold
 from countersign.instant import from_ns, rfc3339
-from countersign.privacy import holds_sql
 from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
-from countersign.privacy.holds import place_hold, release_hold
+from countersign.privacy.holds import list_holds, place_hold, release_hold
 from countersign.privacy.model import Due, ErasureReason, Hold, Plan
 from countersign.privacy.retention import list_due
 from countersign.privacy.room import Privacy
@@ -228,7 +227,7 @@ async def _erase_due(privacy: Privacy, found: Sequence[Due]) -> tuple[list[str],
 
 @with_room(Privacy)
 async def _holds(privacy: Privacy) -> Sequence[Hold]:
-    return await privacy.access.database.read(holds_sql.list_holds)
+    return await privacy.access.database.read(list_holds)
 
 
 def _view(hold: Hold) -> dict[str, Any]:

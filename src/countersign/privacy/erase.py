@@ -25,10 +25,8 @@ from countersign.log.journal import Journal
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy import erase_sql as sql
-from countersign.privacy.holds_sql import active_holds, find_holding, take_turn
+from countersign.privacy.holds import active_holds, find_holding, take_turn
 from countersign.privacy.model import Erasable, ErasureReason, Plan, RecordErasure, years_after
-from countersign.privacy.restored_sql import remember_erased
-from countersign.privacy.retention_sql import notice_of, retention_years
 from countersign.privacy.room import Privacy
 
 
@@ -91,11 +89,11 @@ def _naming(
 
 
 def _kept_until(connection: Connection, records: Sequence[Erasable]) -> datetime | None:
-    years = retention_years(connection)
+    years = sql.find_retention_years(connection)
     ends = [
         years_after(record.at, years[notice])
         for record in records
-        if is_id(ACKNOWLEDGMENT, record.record_id) and (notice := notice_of(record)) in years
+        if is_id(ACKNOWLEDGMENT, record.record_id) and (notice := sql.notice_of(record)) in years
     ]
     return max(ends, default=None)
 
@@ -161,7 +159,7 @@ def carry_out(
     sql.note_copies(connection, parts[0].erasure.id)
     if cbid is not None:
         cbids = sql.identifiers_of(connection, cbid)
-        remember_erased(connection, secret, cbids, parts[0].erasure.at)
+        sql.remember_erased(connection, secret, cbids, parts[0].erasure.at)
         sql.forget_buyer(connection, cbids)
     journal.write(connection, [part.erasure for part in parts])
     write_audit(connection, audit)

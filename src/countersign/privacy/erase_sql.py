@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import (
     Connection,
     Row,
@@ -19,6 +21,7 @@ from sqlalchemy import (
 
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.acknowledge import CBID_FIELD
+from countersign.buyers.erased import erased_name
 from countersign.buyers.model import BuyerStatus
 from countersign.db.tables import (
     accounts,
@@ -31,6 +34,7 @@ from countersign.db.tables import (
     erasures,
     events,
     fulfilments,
+    notice_versions,
     pending_sessions,
     provider_sessions,
     records,
@@ -39,6 +43,7 @@ from countersign.db.tables import (
     verifications,
     zip_attempts,
 )
+from countersign.instant import to_ms
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy.model import Erasable, ErasableBuyer, RecordErasure
@@ -57,6 +62,30 @@ SELECT_ERASABLE: Final = select(
 ).outerjoin(erasures, erasures.c.record_id == records.c.id)
 _SELECT_ALIASES: Final = select(buyers.c.cbid).where(buyers.c.same_as == bindparam("cbid"))
 _SELECT_CURRENT: Final = select(buyers.c.same_as).where(buyers.c.cbid == bindparam("cbid"))
+
+
+class _Notice(msgspec.Struct):
+    retention_years: int | None = None
+
+
+class _Acknowledgment(msgspec.Struct):
+    notice_digest: str
+
+
+_read_notice: Final = msgspec.json.Decoder(_Notice).decode
+_read_acknowledgment: Final = msgspec.json.Decoder(_Acknowledgment).decode
+
+
+def find_retention_years(connection: Connection) -> dict[str, int]:
+    """How many years acknowledgments are kept, by the digest of the notice; without limit: none."""
+    rows = connection.execute(select(notice_versions.c.digest, notice_versions.c.body))
+    found = {row.digest: _read_notice(row.body).retention_years for row in rows}
+    return {digest: years for digest, years in found.items() if years is not None}
+
+
+def notice_of(acknowledgment: Erasable) -> str:
+    """The digest of the notice that was acknowledged."""
+    return _read_acknowledgment(acknowledgment.body).notice_digest
 
 
 def find_records(connection: Connection, ids: Sequence[str]) -> list[Erasable]:
@@ -185,6 +214,19 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     connection.execute(
         update(acknowledgment_uses).where(acknowledgment_uses.c.cbid.in_(cbids)).values(cbid=None)
     )
+
+
+def remember_erased(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], at: datetime
+) -> None:
+    """Remember the erasure of a buyer with these identifiers, so that no backup undoes it.
+
+    A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
+    value is the time.
+    """
+    for name in {erased_name(secret, cbid) for cbid in cbids}:
+        connection.execute(delete(deployment).where(deployment.c.name == name))
+        connection.execute(insert(deployment), {"name": name, "value": str(to_ms(at)).encode()})
 
 
 def note_copies(connection: Connection, erasure_id: str) -> None:

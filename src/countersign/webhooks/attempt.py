@@ -20,8 +20,8 @@ from countersign.webhooks.model import (
     TargetAddress,
     parse_target,
 )
-from countersign.webhooks.responses import render_attempt
 from countersign.webhooks.room import Webhooks
+from countersign.webhooks.schemas import render_attempt
 from countersign.webhooks.signature import SigningKey, sign
 
 EXAMPLES_PER_ENDPOINT: Final = 1

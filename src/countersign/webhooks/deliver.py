@@ -7,7 +7,7 @@ Nothing here is in the transaction of another act, so that a slow receiver delay
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -19,7 +19,6 @@ from countersign.events.read_events import repair_order
 from countersign.loops import log_failure
 from countersign.webhooks import deliveries_sql as sql
 from countersign.webhooks.attempt import attempt_delivery, target_of
-from countersign.webhooks.backoff import Backoff
 from countersign.webhooks.endpoints_sql import disable_endpoint
 from countersign.webhooks.model import (
     ClaimedDelivery,
@@ -55,10 +54,50 @@ _TURN_SECONDS: Final = 5.0
 """How long the settings of an endpoint are used before they are read again."""
 _MARGIN_SECONDS: Final = 5.0
 _STOP_SECONDS_MAX: Final = 5.0
+_PAUSE_SECONDS: Final = 1.0
+_PAUSE_SECONDS_MAX: Final = 60.0
+_RETRY_AFTER_SECONDS_MAX: Final = 3600.0
 _GONE: Final = 410
 _ENTROPY_BYTES: Final = 4
 
 _log: Final = structlog.get_logger("countersign.webhooks")
+
+
+class Backoff:
+    """Pauses an endpoint: for a second, then twice as long each time.
+
+    During a pause deliveries wait without using up their attempts; then one of them goes first.
+    Without this, all that waits would fail by the thousand when a receiver restarts.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._until = float("-inf")
+        self._seconds = 0.0
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is no pause now."""
+        return self._monotonic() >= self._until
+
+    @property
+    def suspect(self) -> bool:
+        """Whether the last result was such a sign: send one message first."""
+        return self._seconds > 0
+
+    def record(self, *, pause: bool, retry_after: timedelta | None) -> None:
+        """Count a result; `pause`: it is such a sign."""
+        if not pause:
+            self._seconds = 0.0
+        elif self.ready:  # the failures of one batch count once
+            self.pause(retry_after)
+
+    def pause(self, retry_after: timedelta | None = None) -> None:
+        """Begin a pause, for as long as the endpoint has requested if that is longer."""
+        self._seconds = min(max(2 * self._seconds, _PAUSE_SECONDS), _PAUSE_SECONDS_MAX)
+        requested = retry_after.total_seconds() if retry_after else 0.0
+        seconds = max(self._seconds, min(requested, _RETRY_AFTER_SECONDS_MAX))
+        self._until = self._monotonic() + seconds
 
 
 class DeliverWebhooks:

@@ -40,8 +40,8 @@ from countersign.webhooks.model import (
     EndpointView,
     parse_target,
 )
-from countersign.webhooks.responses import render_endpoint
 from countersign.webhooks.room import Webhooks
+from countersign.webhooks.schemas import render_endpoint
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 

@@ -21,7 +21,7 @@ from countersign.webhooks.model import (
     Endpoint,
     EndpointChanges,
 )
-from countersign.webhooks.responses import (
+from countersign.webhooks.schemas import (
     delivery_body,
     endpoint_body,
     render_attempt,
