@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from hmac import compare_digest
 from importlib import resources
 from pathlib import Path
@@ -100,9 +100,8 @@ from countersign.operations.housekeeping import Housekeeping
 from countersign.operations.readiness import Readiness
 from countersign.operations.room import Operations
 from countersign.ports import Clock, Entropy
-from countersign.privacy.model import EvidenceRetention
 from countersign.privacy.restore import finish_restore
-from countersign.privacy.room import Privacy
+from countersign.privacy.room import Privacy, open_privacy
 from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom
 from countersign.sandbox.sql import SandboxRows
@@ -358,11 +357,7 @@ async def open_deployment(
             notices=notices,
             buyers=buyers,
             plaintext=PlaintextDisclosures(database),
-            privacy=Privacy(
-                access=access,
-                log=log_room,
-                evidence_retention=_evidence_retention(settings),
-            ),
+            privacy=open_privacy(access, log_room, settings),
             acknowledgments=Acknowledgments(
                 notices=notices,
                 acknowledge=Acknowledge(
@@ -520,13 +515,6 @@ def _operator() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return f"uid {os.getuid()}"
-
-
-def _evidence_retention(settings: Settings) -> EvidenceRetention:
-    counts = settings.verification_days + settings.evidence_days
-    return EvidenceRetention(
-        verified=timedelta(days=counts), other=timedelta(days=settings.failed_evidence_days)
-    )
 
 
 def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Final
 
@@ -111,14 +112,8 @@ def exists(connection: Connection, subject: str) -> bool:
 
 
 def insert_hold(connection: Connection, hold: Hold) -> None:
-    """Insert a hold that has not ended."""
-    row = {
-        "id": hold.id,
-        "subject": hold.subject,
-        "reason": hold.reason,
-        "placed_at": hold.placed_at,
-    }
-    connection.execute(insert(legal_holds), row)
+    """Insert a hold."""
+    connection.execute(insert(legal_holds), asdict(hold))
 
 
 def end_hold(connection: Connection, hold_id: str, at: datetime) -> bool:

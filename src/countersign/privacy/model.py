@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -69,15 +69,6 @@ class Hold:
     reason: str
     placed_at: datetime
     released_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceRetention:
-    """How long the evidence of live verifications is kept."""
-
-    verified: timedelta
-    """Of a buyer that was verified, from the verification."""
-    other: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,10 +61,10 @@ def _due_acknowledgments(
 def _due_evidence(
     connection: Connection, privacy: Privacy, now: datetime, after: str
 ) -> tuple[list[Due], str | None]:
-    kept = privacy.evidence_retention
-    page = _find_evidence_before(connection, now - kept.verified, now - kept.other, after, _PAGE)
+    verified_kept, other_kept = privacy.verified_evidence_kept, privacy.other_evidence_kept
+    page = _find_evidence_before(connection, now - verified_kept, now - other_kept, after, _PAGE)
     ended = [
-        (record, record.at + (kept.verified if verified else kept.other))
+        (record, record.at + (verified_kept if verified else other_kept))
         for record, verified in page
     ]
     return _held_or_not(connection, privacy, ended), _next([record for record, _ in page])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from countersign.access.room import Access
+from countersign.config import Settings
 from countersign.log.room import LogRoom
-from countersign.privacy.model import EvidenceRetention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,4 +16,16 @@ class Privacy:
 
     access: Access
     log: LogRoom
-    evidence_retention: EvidenceRetention
+    verified_evidence_kept: timedelta
+    """How long the evidence of a verified buyer is kept, from the verification."""
+    other_evidence_kept: timedelta
+
+
+def open_privacy(access: Access, log: LogRoom, settings: Settings) -> Privacy:
+    """The room, with the retention periods of the settings."""
+    return Privacy(
+        access=access,
+        log=log,
+        verified_evidence_kept=timedelta(days=settings.verification_days + settings.evidence_days),
+        other_evidence_kept=timedelta(days=settings.failed_evidence_days),
+    )

@@ -7,8 +7,9 @@ Nothing here is in the transaction of another act, so that a slow receiver delay
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -28,12 +29,12 @@ from countersign.webhooks.model import (
     Endpoint,
     FinishedDelivery,
     Outcome,
-    SendResult,
     TargetAddress,
     wait_before,
     wants_pause,
 )
 from countersign.webhooks.room import Webhooks
+from countersign.webhooks.signature import SigningKey
 
 CONCURRENT: Final = 12
 CONCURRENT_MAX: Final = 64
@@ -98,6 +99,21 @@ class Backoff:
         requested = retry_after.total_seconds() if retry_after else 0.0
         seconds = max(self._seconds, min(requested, _RETRY_AFTER_SECONDS_MAX))
         self._until = self._monotonic() + seconds
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Claimed deliveries of one endpoint, worked through by several tasks."""
+
+    target: TargetAddress | None
+    keys: Sequence[SigningKey]
+    backoff: Backoff
+    waiting: Iterator[ClaimedDelivery]
+    last_start: float
+    """What has not begun by then is released: its lease would end during the attempt."""
+    gone: bool = False
+    failure: CountersignError | None = None
+    took_ms: list[int] = field(default_factory=list)
 
 
 class DeliverWebhooks:
@@ -189,7 +205,6 @@ class DeliverWebhooks:
         return False
 
     async def _work(self, endpoint: Endpoint, backoff: Backoff) -> bool:
-        target = target_of(self._webhooks, endpoint)
         end = self._clock.monotonic() + _TURN_SECONDS
         size, concurrent = FIRST_CLAIM, CONCURRENT
         while self._clock.monotonic() < end and not self._stopping:
@@ -203,7 +218,7 @@ class DeliverWebhooks:
                 )
             if claimed:
                 size = min(2 * size, CLAIM_MAX)
-                took_ms = await self._deliver(endpoint, target, claimed, backoff, concurrent)
+                took_ms = await self._deliver(endpoint, claimed, backoff, concurrent)
                 if took_ms is None:
                     return False
                 # As many at a time as give about a thousand a second.
@@ -216,80 +231,73 @@ class DeliverWebhooks:
         return True
 
     async def _deliver(
-        self,
-        endpoint: Endpoint,
-        target: TargetAddress | None,
-        claimed: Sequence[ClaimedDelivery],
-        backoff: Backoff,
-        concurrent: int,
+        self, endpoint: Endpoint, claimed: Sequence[ClaimedDelivery], backoff: Backoff, number: int
     ) -> int | None:
-        """Attempt these, several at a time; gives the average milliseconds of one.
+        """Attempt these, so many at a time; gives the average milliseconds of one.
 
         None: the endpoint gets no more messages.
         """
         webhooks = self._webhooks
-        keys = await webhooks.secrets.signing_keys(endpoint, webhooks.now)
-        # What has not begun by then is released: its lease would end during the attempt.
-        last_start = (
-            self._clock.monotonic() + self._lease.total_seconds() - webhooks.timeout_seconds - 1
+        lease_seconds = self._lease.total_seconds()
+        batch = _Batch(
+            target=target_of(webhooks, endpoint),
+            keys=await webhooks.secrets.signing_keys(endpoint, webhooks.now),
+            backoff=backoff,
+            waiting=iter(claimed),
+            last_start=self._clock.monotonic() + lease_seconds - webhooks.timeout_seconds - 1,
         )
-        waiting = iter(claimed)
-        gone = False
-        failure: CountersignError | None = None
-        took: list[int] = []
-
-        async def work_through() -> None:
-            nonlocal gone, failure
-            for delivery in waiting:
-                if failure is not None:
-                    return  # due again when the lease is over
-                late = self._clock.monotonic() > last_start
-                try:
-                    if gone or late or self._stopping or not backoff.ready:
-                        await self._release(delivery)
-                        continue
-                    view = webhooks.events.ids.view(delivery.event)
-                    attempt, sent = await attempt_delivery(
-                        webhooks, target, keys, view, delivery.number
-                    )
-                    took.append(attempt.duration_ms)
-                    webhooks.activity.attempts[sent.outcome] += 1
-                    backoff.record(pause=wants_pause(sent), retry_after=sent.retry_after)
-                    await self._finish(self._finished(delivery, attempt, sent))
-                except CountersignError as error:
-                    # What others send now is still written, if that becomes possible again.
-                    failure = error
-                    return
-                if sent.status == _GONE:
-                    gone = True
-
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(concurrent, len(claimed))):
-                group.create_task(work_through())
-        if failure is not None:
-            raise failure
-        if gone:
+            for _ in range(min(number, len(claimed))):
+                group.create_task(self._work_through(batch))
+        if batch.failure is not None:
+            raise batch.failure
+        if batch.gone:
             await self._database.write(disable_endpoint, endpoint, Disabled.GONE, webhooks.now)
             _log.warning("webhook_endpoint_gone", endpoint=endpoint.id)
             return None
-        return sum(took) // max(len(took), 1)
+        return sum(batch.took_ms) // max(len(batch.took_ms), 1)
 
-    def _finished(
-        self, claimed: ClaimedDelivery, attempt: DeliveryAttempt, sent: SendResult
-    ) -> FinishedDelivery:
+    async def _work_through(self, batch: _Batch) -> None:
+        for delivery in batch.waiting:
+            if batch.failure is not None:
+                return  # due again when the lease ends
+            late = self._clock.monotonic() > batch.last_start
+            try:
+                if batch.gone or late or self._stopping or not batch.backoff.ready:
+                    await self._finish(delivery, None, DeliveryStatus.PENDING, self._webhooks.now)
+                else:
+                    await self._attempt(batch, delivery)
+            except CountersignError as error:
+                # What others send now is still written, if that becomes possible again.
+                batch.failure = error
+
+    async def _attempt(self, batch: _Batch, delivery: ClaimedDelivery) -> None:
+        webhooks = self._webhooks
+        view = webhooks.events.ids.view(delivery.event)
+        attempt, sent = await attempt_delivery(
+            webhooks, batch.target, batch.keys, view, delivery.number
+        )
+        batch.took_ms.append(attempt.duration_ms)
+        webhooks.activity.attempts[sent.outcome] += 1
+        batch.backoff.record(pause=wants_pause(sent), retry_after=sent.retry_after)
         if sent.outcome is Outcome.DELIVERED:
-            return FinishedDelivery(claimed, attempt, DeliveryStatus.SUCCEEDED, None)
-        entropy = self._webhooks.access.entropy
+            await self._finish(delivery, attempt, DeliveryStatus.SUCCEEDED, None)
+            return
+        entropy = webhooks.access.entropy
         chance = int.from_bytes(entropy(_ENTROPY_BYTES), "big") / (1 << 8 * _ENTROPY_BYTES)
-        wait = wait_before(claimed.step, sent, chance)
+        wait = wait_before(delivery.step, sent, chance)
         if wait is None:
-            return FinishedDelivery(claimed, attempt, DeliveryStatus.FAILED, None)
-        due_at = self._webhooks.now + wait
-        return FinishedDelivery(claimed, attempt, DeliveryStatus.PENDING, due_at)
+            await self._finish(delivery, attempt, DeliveryStatus.FAILED, None)
+        else:
+            await self._finish(delivery, attempt, DeliveryStatus.PENDING, webhooks.now + wait)
+        batch.gone = batch.gone or sent.status == _GONE
 
-    async def _release(self, claimed: ClaimedDelivery) -> None:
-        released = FinishedDelivery(claimed, None, DeliveryStatus.PENDING, self._webhooks.now)
-        await self._finish(released)
-
-    async def _finish(self, finished: FinishedDelivery) -> None:
+    async def _finish(
+        self,
+        claimed: ClaimedDelivery,
+        attempt: DeliveryAttempt | None,
+        status: DeliveryStatus,
+        due_at: datetime | None,
+    ) -> None:
+        finished = FinishedDelivery(claimed, attempt, status, due_at)
         await self._database.write_batched(sql.finish, finished)

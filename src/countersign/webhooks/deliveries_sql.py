@@ -138,36 +138,38 @@ def fan_out(connection: Connection, endpoint_id: str, now: datetime, limit: int)
         return 0
     (endpoint,) = endpoints_where(connection, table.id == endpoint_id)
     wanted = [e.seq for e in found if endpoint.wants(EventType(e.type))]
-    # After a recovery or a resend, some are there already.
-    own = and_(_d.endpoint_id == endpoint_id, _d.event_seq.in_(wanted))
-    there = set(connection.execute(select(_d.event_seq).where(own)).scalars()) if wanted else set()
-    if there and row.recovered_at is not None:
-        ended = _d.status.in_((DeliveryStatus.FAILED, DeliveryStatus.STOPPED))
-        again = update(webhook_deliveries).where(own, ended)
-        connection.execute(
-            again.values(status=DeliveryStatus.PENDING, step=0, created_at=now, due_at=now)
-        )
-    new = [
-        {
-            "endpoint_id": endpoint_id,
-            "event_seq": seq,
-            "status": DeliveryStatus.PENDING,
-            "attempts": 0,
-            "step": 0,
-            "created_at": now,
-            "due_at": now,
-        }
-        for seq in wanted
-        if seq not in there
-    ]
-    if new:
-        connection.execute(insert(webhook_deliveries), new)
+    _make_deliveries(connection, endpoint_id, wanted, now, again=row.recovered_at is not None)
     connection.execute(
         update(webhook_endpoints)
         .where(table.id == endpoint_id)
         .values(cursor_tx=found[-1].tx, cursor_seq=found[-1].seq)
     )
     return len(found)
+
+
+def _make_deliveries(
+    connection: Connection, endpoint_id: str, wanted: Sequence[int], now: datetime, *, again: bool
+) -> None:
+    """After a recovery or a resend, some are there already; `again`: restart those that ended."""
+    if not wanted:
+        return
+    own = and_(_d.endpoint_id == endpoint_id, _d.event_seq.in_(wanted))
+    there = set(connection.execute(select(_d.event_seq).where(own)).scalars())
+    if there and again:
+        ended = _d.status.in_((DeliveryStatus.FAILED, DeliveryStatus.STOPPED))
+        restarted = update(webhook_deliveries).where(own, ended)
+        connection.execute(restarted.values(_fresh(now)))
+    new = [
+        {"endpoint_id": endpoint_id, "event_seq": seq, "attempts": 0} | _fresh(now)
+        for seq in wanted
+        if seq not in there
+    ]
+    if new:
+        connection.execute(insert(webhook_deliveries), new)
+
+
+def _fresh(now: datetime) -> dict[str, object]:
+    return {"status": DeliveryStatus.PENDING, "step": 0, "created_at": now, "due_at": now}
 
 
 def _pending(connection: Connection, endpoint_id: str) -> int:
@@ -225,11 +227,8 @@ def finish(connection: Connection, items: Sequence[FinishedDelivery]) -> Sequenc
     released: list[dict[str, object]] = []
     for item in items:
         endpoint_id, event, number, _ = item.claimed
-        key: dict[str, object] = {
-            "endpoint": endpoint_id,
-            "seq": event.position.seq,
-            "number": number,
-        }
+        key: dict[str, object] = {"endpoint": endpoint_id, "seq": event.position.seq}
+        key["number"] = number
         due = {"new_due_at": item.due_at}
         if item.attempt is None:
             released.append(key | due)
@@ -303,7 +302,7 @@ def list_deliveries(
 
 def restart_delivery(connection: Connection, endpoint_id: str, seq: int, now: datetime) -> None:
     """Begin the schedule of a delivery again, or make the delivery."""
-    fresh = {"status": DeliveryStatus.PENDING, "step": 0, "created_at": now, "due_at": now}
+    fresh = _fresh(now)
     own = and_(_d.endpoint_id == endpoint_id, _d.event_seq == seq)
     # With a new number, the result of an attempt that has begun does not end this.
     again = update(webhook_deliveries).where(own).values(fresh).values(attempts=_d.attempts + 1)

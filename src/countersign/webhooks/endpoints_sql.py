@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -77,7 +78,8 @@ def insert_endpoint(connection: Connection, endpoint: Endpoint) -> None:
         },
     )
     connection.execute(
-        insert(webhook_secrets), [_secret_row(endpoint.id, s) for s in endpoint.secrets]
+        insert(webhook_secrets),
+        [asdict(s) | {"endpoint_id": endpoint.id} for s in endpoint.secrets],
     )
 
 
@@ -146,7 +148,7 @@ def rotate_secret(
         )
         .values(expires_at=old_expires_at)
     )
-    connection.execute(insert(webhook_secrets), _secret_row(endpoint_id, secret))
+    connection.execute(insert(webhook_secrets), asdict(secret) | {"endpoint_id": endpoint_id})
     newest = (
         select(webhook_secrets.c.id)
         .where(own)
@@ -278,17 +280,6 @@ def _changeable(endpoint: Endpoint) -> dict[str, object]:
         "event_types": None if types is None else _encode_types(sorted(types)).decode(),
         "disabled_at": endpoint.disabled_at,
         "disabled_reason": endpoint.disabled_reason,
-    }
-
-
-def _secret_row(endpoint_id: str, secret: EndpointSecret) -> dict[str, object]:
-    return {
-        "id": secret.id,
-        "endpoint_id": endpoint_id,
-        "public_key": secret.public_key,
-        "sealed": secret.sealed,
-        "created_at": secret.created_at,
-        "expires_at": secret.expires_at,
     }
 
 
