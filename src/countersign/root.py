@@ -17,8 +17,7 @@ from countersign.bootstrap import open_deployment
 from countersign.buyers.commands import buyers
 from countersign.clearances.commands import clearances
 from countersign.cli.arguments import explain
-from countersign.cli.conformance import conformance
-from countersign.cli.simulate import simulate_provider
+from countersign.cli.packaged import PACKAGED, packaged_command
 from countersign.cli.support import log_to_standard_error
 from countersign.config import load_settings
 from countersign.log.commands import log
@@ -75,10 +74,9 @@ for part in (
     audit,
     backup,
     restore,
-    simulate_provider,
     test_helpers,
-    conformance,
     webhooks,
+    *map(packaged_command, PACKAGED),
 ):
     main.add_command(part)
 explain(main)

@@ -31,6 +31,7 @@ _FLOORS = (
     "cli",
     "db",
     "config",
+    "snapshot",
     "ports offline",
     "loops shared_question reason lock",
     "evidence",
@@ -58,7 +59,6 @@ _FOR_NOW: set[tuple[str, str]] = {
     ("config", "acknowledgments"),
     ("config", "buyers"),
     ("db", "log"),
-    ("events", "bootstrap"),
     ("http", "acknowledgments"),
     ("http", "bootstrap"),
     ("http", "buyers"),
@@ -72,7 +72,6 @@ _FOR_NOW: set[tuple[str, str]] = {
     ("operations", "bootstrap"),
     ("sandbox", "bootstrap"),
     ("vault", "bootstrap"),
-    ("webhooks", "bootstrap"),
 }
 _REST = {"domain", "services", "storage", "ports", "simulators"}
 
@@ -126,6 +125,8 @@ def _wrong(tree: ast.Module, part: str, package: Path, *, pure: bool) -> Iterato
             other = names[1] if len(names) > 1 else package.name
             if not _may_import(part, other, package.name):
                 yield found.line, f"{part} must not import {other}"
+        elif names[0].startswith(f"{package.name}_"):
+            yield found.line, f"{part} must not import {names[0]}"
         elif pure and not _is_pure(names[0]):
             yield found.line, f"{part} is pure and must not import {names[0]}"
     if pure:

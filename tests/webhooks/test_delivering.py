@@ -22,7 +22,7 @@ from tests.webhooks.conftest import Service
 from tests.webhooks.receiver import Answer, running_receiver
 from tests.webhooks.verifying import verify
 
-pytestmark = pytest.mark.contract
+pytestmark = pytest.mark.both_engines
 
 
 def test_each_event_is_delivered_once_and_verifies_in_both_ways(service: Service, run: Run) -> None:

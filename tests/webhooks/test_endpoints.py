@@ -44,7 +44,6 @@ from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver, until
 from tests.webhooks.verifying import WebhookVerificationFailed, verify
 
-pytestmark = pytest.mark.contract
 NOWHERE = "http://127.0.0.1:9/hook"
 
 

@@ -6,10 +6,8 @@ is shown as absent, and the local clock never stands in for either.
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Final
 
 import structlog
@@ -68,7 +66,7 @@ class AnchorLog:
 
     async def run(self) -> None:
         """Anchor until cancelled; nothing to do where neither is configured."""
-        await forever("anchoring", self.anchor, partial(asyncio.sleep, PERIOD_SECONDS))
+        await forever("anchoring", self.anchor, PERIOD_SECONDS)
 
     async def anchor(self) -> None:
         """One round. Whoever cannot be reached is asked again in the next; nothing is raised."""

@@ -16,7 +16,6 @@ from countersign.db.tables import (
 from countersign.mode import Mode
 from countersign.privacy.erase import destroy_copies
 from countersign.privacy.erase_sql import find_noted_copies
-from countersign.storage.conformance import delete_runs
 from countersign.webhooks.deliveries_sql import delete_old
 
 
@@ -50,10 +49,6 @@ class Housekeeping:
             tried_since=tried_since,
             limit=limit,
         )
-
-    async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
-        """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
-        return await self._database.write(delete_runs, (ended_before, limit))
 
     async def try_writing(self) -> None:
         """Commit a transaction that writes, and leaves everything as it was.

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 import structlog
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.erased import ERASED_BUYER, erased_name
@@ -92,7 +92,6 @@ def _find_keyless(connection: Connection, after_id: str, limit: int) -> Sequence
         .where(
             disclosures.c.record_id > after_id,
             shred_keys.c.record_id.is_(None),
-            func.substr(disclosures.c.payload, 1, 1) == b"\x01",  # sealed by the vault
         )
         .order_by(disclosures.c.record_id)
         .limit(limit)

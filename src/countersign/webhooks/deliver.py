@@ -17,7 +17,7 @@ import structlog
 
 from countersign.errors import CountersignError
 from countersign.events.read_events import repair_order
-from countersign.loops import log_failure
+from countersign.loops import forever, log_failure
 from countersign.webhooks import deliveries_sql as sql
 from countersign.webhooks.attempt import attempt_delivery, target_of
 from countersign.webhooks.endpoints_sql import disable_endpoint
@@ -129,29 +129,13 @@ class DeliverWebhooks:
         self._turns: dict[str, asyncio.Task[bool]] = {}
         self._catching_up = asyncio.Lock()
         self._turn_ended = asyncio.Event()
-        self._stopping = False
+        self._repaired = self._stopping = False
 
     async def run(self) -> None:
         """Deliver until cancelled; attempts that have begun then end normally."""
-        repaired = False
-        self._stopping = False
+        self._repaired = self._stopping = False
         try:
-            while True:
-                self._turn_ended.clear()
-                try:
-                    if not repaired:
-                        await repair_order(self._webhooks.events)
-                        repaired = True
-                    await self.start_turns()
-                except CountersignError as error:
-                    _log.warning("webhook_delivery_deferred", code=error.code)
-                except Exception as error:  # noqa: BLE001 - the next round may succeed
-                    log_failure("webhooks_failed", error)
-                try:
-                    async with asyncio.timeout(IDLE_SECONDS):
-                        await self._turn_ended.wait()
-                except TimeoutError:
-                    continue
+            await forever("webhooks", self._look, IDLE_SECONDS, self._turn_ended)
         finally:
             self._stopping = True
             if self._turns:
@@ -159,6 +143,12 @@ class DeliverWebhooks:
             for turn in self._turns.values():
                 turn.cancel()
             await self.close()
+
+    async def _look(self) -> None:
+        if not self._repaired:
+            await repair_order(self._webhooks.events)
+            self._repaired = True
+        await self.start_turns()
 
     async def close(self) -> None:
         """Close the connections to receivers."""

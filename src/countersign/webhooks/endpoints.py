@@ -20,7 +20,7 @@ from countersign.errors import (
 )
 from countersign.events.model import EventView
 from countersign.events.read_events import get_event
-from countersign.events.schemas import event_body
+from countersign.events.routes import event_body
 from countersign.http.reply import encode
 from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.instant import from_ns

@@ -1,13 +1,15 @@
-"""Bodies of requests and responses about webhooks, and how responses are made."""
+"""Bodies of webhook endpoints and deliveries, with examples, and how responses are made."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from countersign.events.model import EventType, EventView
-from countersign.events.schemas import Event, event_body
+from countersign.events.routes import EVENT, Event, event_body
+from countersign.http.examples import ENDPOINT_ID
 from countersign.http.reply import encode
-from countersign.http.schemas import NO_NUL, Opaque, Request, Timestamp
+from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp
 from countersign.instant import to_the_second
 from countersign.mode import Mode
 from countersign.webhooks.model import (
@@ -25,7 +27,6 @@ from countersign.webhooks.model import (
 )
 from countersign.webhooks.signature import SharedSecret
 
-_STORABLE: Final = {"pattern": NO_NUL}
 _OVERLAP_SECONDS_MAX: Final = int(OVERLAP_MAX.total_seconds())
 
 Url = Annotated[
@@ -33,7 +34,7 @@ Url = Annotated[
     Meta(
         max_length=URL_LENGTH_MAX,
         description="The https URL that gets the events.",
-        extra_json_schema=_STORABLE,
+        extra_json_schema=STORABLE,
     ),
 ]
 Description = Annotated[
@@ -41,7 +42,7 @@ Description = Annotated[
     Meta(
         max_length=DESCRIPTION_LENGTH_MAX,
         description="A note for your own use.",
-        extra_json_schema=_STORABLE,
+        extra_json_schema=STORABLE,
     ),
 ]
 EventTypes = Annotated[
@@ -68,10 +69,9 @@ class WebhookEndpointChange(Request, frozen=True, kw_only=True):
     url: Url | None = None
     description: Description | None = None
     event_types: EventTypes | None = None
-    every_event_type: (
-        Annotated[bool, Meta(description="True: send all types again, instead of `event_types`.")]
-        | None
-    ) = None
+    every_event_type: Annotated[
+        bool | None, Meta(description="True: send all types again, instead of `event_types`.")
+    ] = None
     disabled: bool | None = None
 
 
@@ -187,8 +187,7 @@ def render_endpoint(view: EndpointView) -> bytes:
     plain = endpoint_body(view.endpoint)
     if view.secret is None:
         return encode(plain)
-    members = {name: getattr(plain, name) for name in plain.__struct_fields__}
-    return encode(NewWebhookEndpoint(**members, secret=view.secret.text))
+    return encode(NewWebhookEndpoint(**asdict(plain), secret=view.secret.text))
 
 
 def endpoint_body(endpoint: Endpoint) -> WebhookEndpoint:
@@ -237,3 +236,42 @@ def attempt_body(attempt: DeliveryAttempt) -> WebhookAttempt:
 def render_attempt(attempt: DeliveryAttempt) -> bytes:
     """One attempt as the body of a response."""
     return encode(attempt_body(attempt))
+
+
+NEW_ENDPOINT: Final[dict[str, Any]] = {
+    "url": "https://shop.example.com/countersign",
+    "event_types": ["acknowledgment.created", "buyer.verified"],
+}
+ENDPOINT: Final[dict[str, Any]] = {
+    "endpoint_id": ENDPOINT_ID,
+    "livemode": False,
+    **NEW_ENDPOINT,
+    "description": "",
+    "created_at": "2026-11-20T21:30:00Z",
+    "disabled_at": None,
+    "disabled_reason": None,
+    "secrets": [
+        {
+            "public_key": "whpk_A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+            "created_at": "2026-11-20T21:30:00Z",
+            "expires_at": None,
+        }
+    ],
+}
+ENDPOINT_MADE: Final[dict[str, Any]] = {
+    **ENDPOINT,
+    "secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+}
+ENDPOINTS: Final[dict[str, Any]] = {"data": [ENDPOINT], "next_cursor": None}
+ATTEMPT: Final[dict[str, Any]] = {
+    "attempted_at": "2026-11-20T21:31:00Z",
+    "duration_ms": 41,
+    "outcome": "delivered",
+    "http_status": 204,
+}
+DELIVERIES: Final[dict[str, Any]] = {
+    "data": [
+        {"event": EVENT, "status": "succeeded", "next_attempt_at": None, "attempts": [ATTEMPT]}
+    ],
+    "next_cursor": None,
+}
