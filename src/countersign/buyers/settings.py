@@ -17,10 +17,10 @@ from countersign.access.audit_entry import AuditAction
 from countersign.access.manage_accounts import Accounts
 from countersign.buyers.rules import (
     ACCEPTABLE,
-    AGE_MAX,
     VerificationRules,
     VerificationSettings,
 )
+from countersign.config import AGE_MAX
 from countersign.errors import InvalidArgument
 from countersign.identity.base import IdentityProvider
 from countersign.identity.model import Outcome

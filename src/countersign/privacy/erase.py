@@ -28,6 +28,7 @@ from countersign.privacy import erase_sql as sql
 from countersign.privacy.holds import active_holds, find_holding, take_turn
 from countersign.privacy.model import Erasable, ErasureReason, Plan, RecordErasure, years_after
 from countersign.privacy.room import Privacy
+from countersign.vault.data_keys_sql import noted_copies
 
 
 async def plan_erasure(
@@ -195,7 +196,7 @@ async def destroy_copies(database: Database) -> bool:
     They are pages in the write-ahead log of the embedded database. On PostgreSQL vacuum and
     archiving decide: nothing is known of copies here.
     """
-    noted = await database.read(sql.find_noted_copies)
+    noted = await database.read(noted_copies)
     if noted is None:
         return True
     if not await database.empty_log():

@@ -47,9 +47,8 @@ from countersign.instant import to_ms
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy.model import Erasable, ErasableBuyer, RecordErasure
+from countersign.vault.data_keys_sql import COPIES_REMAIN
 
-_COPIES_REMAIN: Final = "erased_copies"
-"""Name of the deployment's value that says which erasure the write-ahead log may still hold."""
 _CHUNK: Final = 500
 _NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
 SELECT_ERASABLE: Final = select(
@@ -232,21 +231,15 @@ def remember_erased(
 def note_copies(connection: Connection, erasure_id: str) -> None:
     """Note that the write-ahead log of the embedded database may hold copies of what was erased."""
     if connection.dialect.name == "sqlite":
-        connection.execute(delete(deployment).where(deployment.c.name == _COPIES_REMAIN))
-        row = {"name": _COPIES_REMAIN, "value": erasure_id.encode()}
+        connection.execute(delete(deployment).where(deployment.c.name == COPIES_REMAIN))
+        row = {"name": COPIES_REMAIN, "value": erasure_id.encode()}
         connection.execute(insert(deployment), row)
-
-
-def find_noted_copies(connection: Connection) -> bytes | None:
-    """Which erasure's copies the write-ahead log may hold; None: there are none."""
-    noted = select(deployment.c.value).where(deployment.c.name == _COPIES_REMAIN)
-    return connection.execute(noted).scalar_one_or_none()
 
 
 def delete_noted_copies(connection: Connection, noted: bytes) -> None:
     """Delete this note, if there is no newer one."""
     connection.execute(
-        delete(deployment).where(deployment.c.name == _COPIES_REMAIN, deployment.c.value == noted)
+        delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
     )
 
 
