@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Final, TypeVar
@@ -37,8 +37,7 @@ from countersign.errors import (
     InvalidConfiguration,
 )
 from countersign.events.model import EventIds
-from countersign.events.read_events import ReadEvents
-from countersign.events.sql import Events
+from countersign.events.room import Events
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Witness
 from countersign.identity.registry import IdentityProviders
@@ -66,23 +65,13 @@ from countersign.notices.room import Notices
 from countersign.notices.sql import Notices as NoticeRows
 from countersign.operations.room import Operations, open_operations
 from countersign.ports import Clock, Entropy
-from countersign.privacy.erase import Erase, EvidenceRetention
-from countersign.privacy.finish_restore import FinishRestore
-from countersign.privacy.restored_sql import RestoredRecords
-from countersign.privacy.room import Privacy
-from countersign.privacy.sql import Erasures
+from countersign.privacy.restore import finish_restore
+from countersign.privacy.room import Privacy, open_privacy
 from countersign.sandbox.room import SandboxRoom
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
-from countersign.webhooks import sql as webhooks_store
-from countersign.webhooks.address_guard import AddressGuard
-from countersign.webhooks.deliver import DeliverWebhooks
-from countersign.webhooks.deliveries_sql import Deliveries
-from countersign.webhooks.endpoints import WebhookEndpoints
-from countersign.webhooks.room import Webhooks
-from countersign.webhooks.secrets import WebhookSecrets
-from countersign.webhooks.sender import WebhookSender
+from countersign.webhooks.room import Webhooks, open_webhooks
 
 R = TypeVar("R")
 
@@ -107,7 +96,7 @@ class Deployment:
     access: Access
     vault: VaultRoom
     log: LogRoom
-    events: ReadEvents
+    events: Events
     notices: Notices
     buyers: Buyers
     acknowledgments: Acknowledgments
@@ -156,7 +145,7 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
     make_secret(settings.secret_key_file, url, entropy)
     make_first_key(settings.key_encryption_key, url, entropy)
     async with open_deployment(settings, entropy=entropy) as deployment:
-        await deployment.privacy.finish_restore()
+        await finish_restore(deployment.privacy)
         await deployment.log.begin.first(settings.public_url)
         await deployment.clearances.keys.begin()
         published = [
@@ -244,20 +233,7 @@ async def open_deployment(
         stack.push_async_callback(buyers.providers.close)
         acknowledgment_rows = AcknowledgmentRows(database, journal)
         find = FindAcknowledgments(acknowledgment_rows, database, secret, vault)
-        erasures = Erasures(database, journal)
-        events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
-        deliveries = Deliveries(database)
-        webhook_secrets = WebhookSecrets(vault, clock, entropy)
-        private = settings.webhook_allow_private
-        webhook_endpoints = WebhookEndpoints(
-            store=webhooks_store.WebhookEndpoints(database),
-            deliveries=deliveries,
-            events=events,
-            secrets=webhook_secrets,
-            private=private,
-            clock=clock,
-            entropy=entropy,
-        )
+        events = Events(access=access, ids=EventIds(secret.event_id_key()))
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -269,28 +245,7 @@ async def open_deployment(
             events=events,
             notices=notices,
             buyers=buyers,
-            privacy=Privacy(
-                access=access,
-                erase=Erase(
-                    store=erasures,
-                    accounts=access.account_rows,
-                    notices=notice_rows,
-                    secret=secret,
-                    recorder=recorder,
-                    audit=audit,
-                    evidence_retention=_evidence_retention(settings),
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                finish_restore=FinishRestore(
-                    restored=RestoredRecords(database),
-                    erasures=erasures,
-                    recorder=recorder,
-                    secret=secret,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-            ),
+            privacy=open_privacy(access, log_room, settings),
             acknowledgments=Acknowledgments(
                 notices=notices,
                 acknowledge=Acknowledge(
@@ -318,24 +273,7 @@ async def open_deployment(
                 trusted_proxies=settings.trusted_proxies,
             ),
             clearances=open_clearances(log_room, registry, floor, settings.public_url),
-            webhooks=Webhooks(
-                access=access,
-                endpoints=webhook_endpoints,
-                secrets=webhook_secrets,
-                deliver=DeliverWebhooks(
-                    store=deliveries,
-                    events=events,
-                    secrets=webhook_secrets,
-                    sender=WebhookSender(
-                        AddressGuard(private=private),
-                        timeout_seconds=settings.webhook_timeout_seconds,
-                    ),
-                    timeout_seconds=settings.webhook_timeout_seconds,
-                    private=private,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-            ),
+            webhooks=open_webhooks(access, events, vault, settings),
             sandbox=SandboxRoom(buyers=buyers, events=events),
             operations=open_operations(settings, notices, heads),
         )
@@ -347,13 +285,6 @@ def _operator() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return f"uid {os.getuid()}"
-
-
-def _evidence_retention(settings: Settings) -> EvidenceRetention:
-    counts = settings.verification_days + settings.evidence_days
-    return EvidenceRetention(
-        verified=timedelta(days=counts), other=timedelta(days=settings.failed_evidence_days)
-    )
 
 
 def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:

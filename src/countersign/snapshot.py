@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 from countersign.ports import Clock
 
 STALENESS_SECONDS: Final = 0.25
-"""How long after a change a running server may still go by the value before it."""
+"""How long after a change a running server may still use the value before it."""
 
 T = TypeVar("T")
 

@@ -41,6 +41,7 @@ from countersign.identity.model import Source, Tri
 from countersign.ids import BUYER, base32
 from countersign.instant import to_ms
 from countersign.mode import Mode
+from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 
 T = TypeVar("T")
@@ -206,9 +207,9 @@ class Desk:
         self.do(admin.reinstate(self.deployment.buyers, cbid, "a test"))
 
     def erase(self, subject: str, *, with_acknowledgments: bool = False) -> tuple[str, ...]:
-        erase = self.deployment.privacy.erase
-        plan = self.do(erase.plan(subject, with_acknowledgments=with_acknowledgments))
-        self.do(erase(plan, ErasureReason.REQUEST))
+        privacy = self.deployment.privacy
+        plan = self.do(plan_erasure(privacy, subject, with_acknowledgments=with_acknowledgments))
+        self.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
         return tuple(record.record_id for record in plan.records)
 
 

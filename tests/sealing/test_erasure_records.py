@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from countersign.mode import Mode
+from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from tests.sealing.acts import acknowledge, check
 from tests.sealing.inside import opened
@@ -75,10 +76,12 @@ def test_that_a_buyer_went_is_written_down_where_nothing_else_was_erased(own: De
 
     async def erase_its_verifications() -> None:
         async with opened(own) as service:
-            plan = await service.privacy.erase.plan(cbid)
+            plan = await plan_erasure(service.privacy, cbid)
             for record in plan.records:
-                await service.privacy.erase(
-                    await service.privacy.erase.plan(record.record_id), ErasureReason.OTHER
+                await erase_planned(
+                    service.privacy,
+                    await plan_erasure(service.privacy, record.record_id),
+                    ErasureReason.OTHER,
                 )
 
     asyncio.run(erase_its_verifications())

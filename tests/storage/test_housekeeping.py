@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, select
 from countersign.access.accounts_sql import Accounts
 from countersign.access.idempotency_entry import LIFETIME
 from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.sql import Acknowledgments
 from countersign.buyers import sessions_sql
 from countersign.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
@@ -15,9 +16,8 @@ from countersign.db.database import Database
 from countersign.db.tables import buyers, disclosures, records, verifications, zip_attempts
 from countersign.mode import Mode
 from countersign.operations import housekeeping
-from countersign.privacy.erase import destroy_copies
+from countersign.privacy.erase import carry_out, destroy_copies
 from countersign.privacy.model import RecordErasure
-from countersign.privacy.sql import Erasures
 from countersign.vault.data_keys_sql import noted_copies
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -127,7 +127,8 @@ def test_what_is_erased_while_the_log_is_emptied_may_still_be_in_it(
 
     async def erase() -> None:
         part = RecordErasure([items.identifier("ack")], items.fact(owner))
-        await Erasures(database, items.JOURNAL).erase([part], None, lambda *_: b"")
+        secret = DeploymentSecret(bytes(range(32)))
+        await database.write(carry_out, secret, items.JOURNAL, [part])
 
     async def then_erased() -> bool:
         done = await emptied()

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 
 from countersign.access import accounts_sql as accounts_store
 from countersign.mode import Mode
+from countersign.webhooks import endpoints
 from countersign.webhooks.model import (
     SCHEDULE,
     DeliveryStatus,
@@ -148,7 +149,7 @@ def test_endpoints_of_another_account_and_mode_get_nothing(
             await service.endpoint(own.url)
             await stranger.endpoint(foreign.url)
             live = EndpointChanges(url=foreign.url)
-            await service.endpoints.create(service.account_id, Mode.LIVE, live)
+            await endpoints.create_endpoint(service.room, service.account_id, Mode.LIVE, live)
             ids = await service.happen(3)
             await service.deliver.settle()
             await stranger.deliver.settle()

@@ -13,6 +13,7 @@ import click
 from countersign.access.audit_entry import AuditAction
 from countersign.access.key import Principal
 from countersign.acknowledgments.export import COLUMNS, csv_lines
+from countersign.acknowledgments.sql import find_owner
 from countersign.bootstrap import Deployment
 from countersign.cli.files import written
 from countersign.cli.support import (
@@ -140,17 +141,18 @@ async def _export(
 @with_deployment
 async def _bundle(deployment: Deployment, ack_id: str, disclose: str | None) -> bytes:
     await deployment.log.seal.settle()
-    found = await deployment.privacy.erase.find(ack_id)
+    found = await deployment.database.read(find_owner, ack_id)
     if found is None:
         msg = f"The acknowledgment {ack_id!r} does not exist."
         raise UnknownSubject(msg)
+    account_id, ack_mode = found
     await deployment.access.audit.note(
-        AuditAction.BUNDLE_WRITTEN, ack_id, account_id=found.account_id, disclose=disclose
+        AuditAction.BUNDLE_WRITTEN, ack_id, account_id=account_id, disclose=disclose
     )
     principal = Principal(
         key_id="operator",
-        account_id=found.account_id,
-        mode=found.mode,
+        account_id=account_id,
+        mode=ack_mode,
         scopes=frozenset(),
         credential="operator",
     )

@@ -151,6 +151,15 @@ def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
     )
 
 
+def find_owner(connection: Connection, ack_id: str) -> tuple[str, Mode] | None:
+    """The account and mode of an acknowledgment."""
+    statement = select(records.c.account_id, records.c.mode).where(
+        records.c.id == ack_id, records.c.type == RecordType.ACKNOWLEDGMENT
+    )
+    row = connection.execute(statement).one_or_none()
+    return None if row is None else (row.account_id, Mode(row.mode))
+
+
 def granted_clearances(connection: Connection, ack_ids: Sequence[str]) -> Mapping[str, str]:
     """By acknowledgment, the newest clearance that was granted with it."""
     uses = acknowledgment_uses.c

@@ -13,11 +13,11 @@ from countersign.access.audit_entry import AuditAction, AuditEntry
 from countersign.access.audit_sql import find_audit, write_audit
 from countersign.buyers.admin_sql import (
     StoredEvidence,
-    erased_name,
     evidence_of_buyer,
     find_buyer,
     was_erased,
 )
+from countersign.buyers.erased import erased_name
 from countersign.buyers.evaluate_session import override
 from countersign.buyers.model import (
     Buyer,
@@ -215,8 +215,7 @@ def _unknown(cbid: str) -> UnknownSubject:
 
 
 async def _was_erased(room: Buyers, cbid: str) -> bool:
-    name = erased_name(cbid, lambda scope, value: room.secret.blind_index(scope, "cbid", value))
-    return await room.database.read(was_erased, name)
+    return await room.database.read(was_erased, erased_name(room.secret, cbid))
 
 
 def _checked(text: str, option: str = "--reason") -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
 
 from msgspec import Struct
 from sqlalchemy import Connection, and_, or_, select
@@ -19,10 +18,6 @@ from countersign.db.tables import (
     verification_evidence,
     verifications,
 )
-
-ERASED_BUYER: Final = "erased:"
-"""Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
-_SCOPE: Final = "erased buyers"
 
 
 class StoredEvidence(Struct, frozen=True, kw_only=True):
@@ -89,14 +84,6 @@ def evidence_of_buyer(connection: Connection, cbid: str) -> Sequence[StoredEvide
         )
         for row in connection.execute(query)
     ]
-
-
-def erased_name(cbid: str, cbid_index: Callable[[str, str], bytes]) -> str:
-    """The name of the deployment value that says that a buyer was erased.
-
-    `cbid_index` gives the keyed hash of a scope and a buyer identifier.
-    """
-    return ERASED_BUYER + cbid_index(_SCOPE, cbid).hex()
 
 
 def was_erased(connection: Connection, name: str) -> bool:

@@ -20,10 +20,10 @@ from sqlalchemy import (
     update,
 )
 
+from countersign.buyers.events_sql import write_buyer_events
 from countersign.buyers.room import Buyers
 from countersign.db.tables import buyers, test_clocks
 from countersign.events.model import EventType
-from countersign.events.sql import write_buyer_events
 from countersign.instant import from_ns, to_ms
 from countersign.loops import forever
 from countersign.mode import Mode

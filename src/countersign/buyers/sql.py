@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 from sqlalchemy import Connection, bindparam, insert, select, update
 
+from countersign.buyers.events_sql import write_buyer_events
 from countersign.buyers.model import (
     Buyer,
     BuyerStatus,
@@ -20,7 +21,6 @@ from countersign.buyers.rules import VerificationRules
 from countersign.db.bulk import SelectAmong
 from countersign.db.tables import buyers, verification_settings, verifications
 from countersign.events.model import EventType
-from countersign.events.sql import write_buyer_events
 from countersign.instant import from_ms
 from countersign.log.record import NewRecord
 from countersign.mode import Mode

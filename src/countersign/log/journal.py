@@ -15,10 +15,10 @@ from countersign.db.tables import (
     records,
     shred_keys,
 )
-from countersign.events.model import events_of
 from countersign.events.sql import write_events
 from countersign.instant import to_ms
 from countersign.log.record import NewRecord
+from countersign.log.record_events import events_of
 from countersign.log.sequencer import Sequencer, Waiting
 
 _insert_records: Final = BulkInsert(

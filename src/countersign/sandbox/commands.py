@@ -12,8 +12,7 @@ from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.buyers.sandbox_faults import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
 from countersign.cli.support import Duration, command, field_lines, say, show, with_room
 from countersign.errors import InvalidArgument
-from countersign.events.model import EventType
-from countersign.events.read_events import EventView
+from countersign.events.model import EventType, EventView
 from countersign.instant import parse_rfc3339, rfc3339
 from countersign.reason import Reason
 from countersign.sandbox import clock as clocks

@@ -35,8 +35,7 @@ from countersign.buyers.sql import (
 )
 from countersign.db.tables import verifications
 from countersign.errors import InvalidRequest, NotFound
-from countersign.events.model import Event, EventType, NewEvent
-from countersign.events.read_events import EventView
+from countersign.events.model import Event, EventType, EventView, NewEvent
 from countersign.events.sql import write_one_event
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, SANDBOX_BUYER, base32, is_id, timed_id
 from countersign.instant import from_ns
@@ -176,7 +175,7 @@ def _trigger(
     new: NewEvent,
     remember: Callable[[EventView], IdempotencyEntry] | None,
 ) -> EventView:
-    view = room.events.view(write_one_event(connection, new))
+    view = room.events.ids.view(write_one_event(connection, new))
     if remember is not None:
         keep_answers(connection, [remember(view)])
     return view

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from countersign.buyers.room import Buyers
-from countersign.events.read_events import ReadEvents
+from countersign.events.room import Events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,4 +13,4 @@ class SandboxRoom:
     """What test keys may do by hand."""
 
     buyers: Buyers
-    events: ReadEvents
+    events: Events

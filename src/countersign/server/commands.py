@@ -65,7 +65,7 @@ def init(*, as_json: bool) -> None:
 
 @click.command()
 @command
-def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server's answer is its service
+def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server prints no result
     """Run the server until it is stopped (Ctrl-C or SIGTERM)."""
     _serve(load_settings(), demo=False)
 

@@ -37,7 +37,7 @@ class RateLimiter:
     def admit(self, key_id: str) -> tuple[int, tuple[Header, Header]]:
         """Count one request, if there is room for it.
 
-        Gives the seconds to wait (0: it is let through) and the headers that tell what is left.
+        Gives the seconds to wait (0: it is let through) and the headers that state what is left.
         """
         now = self._clock.monotonic()
         arrival = max(self._arrivals.get(key_id, now), now) + self._interval

@@ -13,7 +13,7 @@ import click
 
 from countersign.access.account import Account
 from countersign.bootstrap import Deployment
-from countersign.cli.support import Duration, command, say, show, with_deployment
+from countersign.cli.support import Duration, command, say, show, with_room
 from countersign.config import load_settings
 from countersign.instant import rfc3339, rfc3339_ms
 from countersign_conformance.kit import run_conformance
@@ -78,7 +78,7 @@ def conformance(
         sys.exit(1)
 
 
-@with_deployment
+@with_room(Deployment)
 async def _conduct(
     deployment: Deployment,
     account: str,
