@@ -11,9 +11,10 @@ from typing import Final
 
 from countersign.errors import EvidenceRefused, InvalidArgument
 from countersign.evidence.canonical import Json
-from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
+from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.entry import check_origin, entry_host
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import sign_checkpoint
 from countersign.evidence.tree import EMPTY_ROOT
 from countersign.host import is_wildcard
 from countersign.ids import FACT

@@ -26,10 +26,10 @@ from countersign.db.tables import (
 )
 from countersign.errors import CountersignError, SealingSuspended
 from countersign.events.sql import write_sealed_events
-from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
+from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Signer
+from countersign.evidence.note import Signer, sign_checkpoint
 from countersign.evidence.tiles import HEIGHT, WIDTH, GrowingTree
 from countersign.evidence.tree import leaf_hash
 from countersign.instant import from_ms, rfc3339_ms
