@@ -11,6 +11,7 @@ from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
 from countersign.http.reply import Call, Header, Reply, etag_of, tagged
+from countersign.log import tree_sql
 from countersign.log.model import Log
 from countersign.mode import Mode
 
@@ -67,10 +68,10 @@ async def _tile(deployment: Deployment, log: Log, path: str) -> Reply:
     start = index * WIDTH
     if start + width > nodes:
         raise NotFound
-    store = deployment.log.store
+    scan = deployment.database.scan
     if level == "entries":
-        digests = await store.digests(log.id, start, start + width)
+        digests = await scan(tree_sql.digests, log.id, start, start + width)
         body = entry_bundle([log_entry(log.origin, digest) for digest in digests])
     else:
-        (body,) = await store.tiles(log.id, [TileId(level, index, width)])
+        body = await scan(tree_sql.tile_hashes, log.id, TileId(level, index, width))
     return Reply(body, (_BYTES, _FOR_EVER, _OPEN))

@@ -6,7 +6,8 @@ import asyncio
 from typing import Final
 
 from countersign.errors import CountersignError, HeadUnavailable, Overloaded, StorageUnavailable
-from countersign.ports import Clock, HeadStore, HousekeepingStore
+from countersign.log.head_files import HeadFiles
+from countersign.ports import Clock, HousekeepingStore
 
 _FRESH_SECONDS: Final = 1.0
 """However often it is asked, nothing is written more often than this."""
@@ -17,7 +18,7 @@ _RETRY_SECONDS: Final = 2
 class Readiness:
     """Tries to write: to the database, and where the last published checkpoints are kept."""
 
-    def __init__(self, store: HousekeepingStore, heads: HeadStore, clock: Clock) -> None:
+    def __init__(self, store: HousekeepingStore, heads: HeadFiles, clock: Clock) -> None:
         self._store = store
         self._heads = heads
         self._clock = clock
