@@ -27,6 +27,7 @@ from bench.plan import OPERATIONS
 from bench.processes import Child
 from bench.rounds import say
 from bench.servers import Installation, install, prepare, serve
+from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.acknowledgments.acknowledge import Submission
 from countersign.acknowledgments.origin import Origin
@@ -170,7 +171,7 @@ async def _files(folder: Path) -> list[Figure]:
     settings = load_settings(_settings(folder))
     await initialise(settings)
     async with open_deployment(settings) as deployment:
-        account = await deployment.access.accounts.create("bench")
+        account = await create_account(deployment.access, "bench")
         principal = Principal(
             key_id="key",
             account_id=account.id,

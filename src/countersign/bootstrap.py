@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from countersign import notices as shipped_notices
-from countersign.access.audit_sql import AuditLog
 from countersign.access.room import Access, open_access
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.access.test_clocks import ManageTestClock
@@ -268,9 +267,9 @@ async def open_deployment(
         access = open_access(
             database, secret, sandbox_rows, operator=_operator(), clock=clock, entropy=entropy
         )
-        audit, accounts, test_clocks = access.audit, access.accounts, access.test_clocks
+        audit, test_clocks = access.audit, access.test_clocks
         own_file = key_file(settings.key_encryption_key)
-        vault_room = open_vault(access, encryption, own_file, clock, entropy)
+        vault_room = open_vault(access, encryption, own_file)
         vault = vault_room.vault
         log_room = await open_log(vault_room, settings)
         journal, recorder = log_room.journal, log_room.recorder
@@ -340,7 +339,7 @@ async def open_deployment(
                 access=access,
                 erase=Erase(
                     store=erasures,
-                    accounts=access.account_rows,
+                    database=database,
                     notices=notice_rows,
                     secret=secret,
                     recorder=recorder,
@@ -373,7 +372,6 @@ async def open_deployment(
                     find=find,
                     log=log_room,
                     notices=notice_rows,
-                    accounts=access.account_rows,
                     certificates=certificates,
                     public_url=settings.public_url,
                 ),
@@ -405,7 +403,7 @@ async def open_deployment(
                     entropy=entropy,
                 ),
                 keys=clearance_keys,
-                settings=ManageClearances(ClearanceSettings(database), accounts, audit),
+                settings=ManageClearances(ClearanceSettings(database), access, audit),
             ),
             webhooks=Webhooks(
                 access=access,
@@ -476,7 +474,7 @@ def _open_buyers(
     database, secret, clock, entropy = access.database, access.secret, access.clock, access.entropy
     manage = ManageVerification(
         store=SettingsOfAccounts(database),
-        accounts=access.accounts,
+        access=access,
         factory=IdentityProviders(secret.document_fingerprint, clock, _reach(settings)),
         vault=vault,
         floor=floor,
@@ -521,7 +519,7 @@ def _open_buyers(
         ),
         admin=OperateBuyers(
             store=OperatedBuyers(database),
-            audit_store=AuditLog(database),
+            database=database,
             vault=vault,
             manage=manage,
             judge=judge,

@@ -5,14 +5,11 @@ Every method that writes returns only when the write is durable.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, TypeAlias, TypeVar
 
-from countersign.access.account import Account
-from countersign.access.audit_entry import AuditEntry
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.key import ApiKey
+from countersign.access.audit import AuditEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.sandbox_state import FaultPlan, NewMove, SandboxState
 from countersign.access.test_clock import TestClock
 from countersign.acknowledgments.model import (
@@ -47,6 +44,8 @@ from countersign.clearances.model import (
     SettledOrder,
     WrittenClearance,
 )
+from countersign.clock import Clock as Clock  # noqa: PLC0414 - still imported from here
+from countersign.clock import Entropy as Entropy  # noqa: PLC0414 - as above
 from countersign.domain.conformance import Observation, Provocation, Run
 from countersign.events.model import Event, EventQuery, NewEvent
 from countersign.identity.model import ProviderResult, WebhookHint
@@ -54,7 +53,6 @@ from countersign.log.record import DisclosuresRow, KeylessRecord, NewRecord
 from countersign.mode import Mode
 from countersign.notices.model import NoticeEvent, PublishedVersion
 from countersign.privacy.model import Erasable, ErasableBuyer, Hold, OldEvidence, RecordErasure
-from countersign.vault.data_key import WrappedKey
 from countersign.webhooks.model import (
     Claimed,
     Delivery,
@@ -70,21 +68,6 @@ from countersign.webhooks.model import (
 )
 
 T = TypeVar("T")
-
-Entropy: TypeAlias = Callable[[int], bytes]
-"""Gives that many random bytes, as `os.urandom` does."""
-
-
-class Clock(Protocol):
-    """Time from outside, so that tests are exact."""
-
-    def time_ns(self) -> int:
-        """Unix time in nanoseconds."""
-        ...
-
-    def monotonic(self) -> float:
-        """Seconds that never go back, for measuring how old something is."""
-        ...
 
 
 class Sandbox(Protocol):
@@ -385,90 +368,6 @@ class SandboxStore(Protocol):
         ...
 
 
-class AuditStore(Protocol):
-    """Where it is kept what operators did."""
-
-    async def add(self, entry: AuditEntry) -> None:
-        """Write an act that changes nothing else."""
-        ...
-
-    async def find(self, subject: str | None) -> Sequence[AuditEntry]:
-        """The acts on one subject or on all, oldest first."""
-        ...
-
-
-class IdempotencyStore(Protocol):
-    """Where kept answers are looked up; they are written with the act they belong to."""
-
-    async def get(self, account_id: str, mode: Mode, slot: bytes) -> IdempotencyEntry | None:
-        """The kept answer for this slot, whether or not it has expired."""
-        ...
-
-
-class AccountStore(Protocol):
-    """Where accounts are kept."""
-
-    async def add(self, account: Account, audit: AuditEntry | None = None) -> None:
-        """Write a new account.
-
-        Raises:
-            AccountExists: the name is taken.
-        """
-        ...
-
-    async def get(self, id_or_name: str) -> Account | None:
-        """The account with this id or name."""
-        ...
-
-    async def list(self) -> Sequence[Account]:
-        """All accounts, oldest first."""
-        ...
-
-
-class KeyStore(Protocol):
-    """Where API keys are kept, as keyed hashes."""
-
-    async def add(self, key: ApiKey, digest: bytes, audit: AuditEntry | None = None) -> None:
-        """Write a new key."""
-        ...
-
-    async def by_digest(self, digest: bytes) -> ApiKey | None:
-        """The key with this keyed hash."""
-        ...
-
-    async def get(self, key_id: str) -> ApiKey | None:
-        """The key with this id."""
-        ...
-
-    async def list(self, account_id: str | None) -> Sequence[ApiKey]:
-        """The keys of one account or of all, oldest first."""
-        ...
-
-    async def rotate(
-        self,
-        successor: ApiKey,
-        digest: bytes,
-        old_expires_at: datetime,
-        audit: AuditEntry | None = None,
-    ) -> None:
-        """Write the successor of `successor.replaces` and let that one expire, in one transaction.
-
-        An earlier expiry of the old key is kept.
-
-        Raises:
-            KeyNotUsable: the old key is revoked or expired.
-        """
-        ...
-
-    async def revoke(self, key_id: str, at: datetime, audit: AuditEntry | None = None) -> None:
-        """Mark a key revoked; an earlier revocation is kept."""
-        ...
-
-    async def touch(self, key_id: str, at: datetime) -> None:
-        """Note when a key was last used."""
-        ...
-
-
 class NoticeStore(Protocol):
     """Where published notice versions and their lifecycle are kept."""
 
@@ -532,58 +431,6 @@ class KeyEncryption(Protocol):
             WrongKeyEncryptionKey: none of the keys opens it.
             StorageUnavailable: the keys cannot be had at the moment.
         """
-        ...
-
-
-class KeyEncryptionFile(Protocol):
-    """The file that key-encryption keys are kept in, the one that wraps first."""
-
-    def alone(self) -> AbstractContextManager[None]:
-        """For the length of the block, no other process changes the file in this way.
-
-        Raises:
-            KeyRotationFailed: another one does.
-        """
-        ...
-
-    def read(self) -> Mapping[bytes, bytes]:
-        """The keys by their ids, in order."""
-        ...
-
-    def replace(self, keys: Sequence[bytes]) -> None:
-        """Replace the content: at each moment the old one is there, or the new one, whole.
-
-        Raises:
-            KeyRotationFailed: it cannot be written.
-        """
-        ...
-
-
-class DataKeyStore(Protocol):
-    """Where wrapped data keys are kept."""
-
-    async def for_month(self, scope: str, month: int) -> WrappedKey | None:
-        """The key of a scope for a month."""
-        ...
-
-    async def get(self, key_id: str) -> WrappedKey | None:
-        """The key with this id."""
-        ...
-
-    async def add(self, key: WrappedKey) -> WrappedKey:
-        """Write a key; gives the one that is stored for its scope and month then."""
-        ...
-
-    async def not_wrapped_with(self, key_encryption_id: bytes, limit: int) -> Sequence[WrappedKey]:
-        """Keys that are wrapped with another key-encryption key than this."""
-        ...
-
-    async def replace(self, key: WrappedKey, wrapped: bytes) -> None:
-        """Store the key wrapped anew, unless another process has done so."""
-        ...
-
-    async def counts(self) -> Mapping[bytes, int]:
-        """How many keys are wrapped with each key-encryption key."""
         ...
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import pytest
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.db.database import Database
 from countersign.events.model import EventIds, EventType, NewEvent
@@ -18,7 +18,6 @@ from countersign.events.read_events import EventView, ReadEvents
 from countersign.events.sql import Events, write_events
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.vault.data_keys_sql import DataKeys
 from countersign.vault.key_encryption import KeyRing, key_text
 from countersign.vault.vault import Vault
 from countersign.webhooks import sql as webhooks_store
@@ -175,7 +174,7 @@ def assemble(
 ) -> Service:
     """Put together what a server process has of webhooks."""
     ring = KeyRing(lambda: key_text(b"k" * 32), os.urandom)
-    secrets = WebhookSecrets(Vault(DataKeys(opened), ring, clock, os.urandom), clock, os.urandom)
+    secrets = WebhookSecrets(Vault(opened, ring, clock, os.urandom), clock, os.urandom)
     events = ReadEvents(Events(opened), EventIds(b"event ids of this test"), clock)
     store = Deliveries(opened)
     sender = Sender(guard or AddressGuard(private=private), timeout_seconds=timeout_seconds)
@@ -218,7 +217,7 @@ def clock() -> HandClock:
 def service(database: Database, run: Run, clock: HandClock) -> Iterator[Service]:  # noqa: F811 - fixtures
     """Give the services over an empty database, which accept this machine as a receiver."""
     account = items.account()
-    run(accounts_store.Accounts(database).add(account))
+    run(database.write(add_account, account))
     assembled = assemble(database, account.id, clock)
     yield assembled
     run(assembled.deliver.close())

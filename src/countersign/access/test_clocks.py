@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.access.sandbox_state import SandboxState
 from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.clock import Clock
 from countersign.errors import InvalidRequest
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.ports import Clock, SandboxStore
+from countersign.ports import SandboxStore
 
 STALENESS_SECONDS: Final = 0.25
 _CHUNK: Final = 200

@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Final
 
 from countersign import offline
+from countersign.access.account import read_account
 from countersign.access.key import Principal
 from countersign.acknowledgments.certificate import CertificateFacts, Certificates
 from countersign.acknowledgments.certificate_facts import Review
@@ -35,7 +36,7 @@ from countersign.log.room import LogRoom
 from countersign.log.seal import with_cosignatures
 from countersign.mode import Mode
 from countersign.notices.model import LifecycleEvent, PublishedVersion
-from countersign.ports import AccountStore, NoticeStore
+from countersign.ports import NoticeStore
 from countersign.shared_question import SharedQuestion
 
 _RETRY_SECONDS: Final = 2
@@ -73,14 +74,12 @@ class ProveAcknowledgment:
         find: FindAcknowledgments,
         log: LogRoom,
         notices: NoticeStore,
-        accounts: AccountStore,
         certificates: Certificates,
         public_url: str,
     ) -> None:
         self._find = find
         self._log = log
         self._notices = notices
-        self._accounts = accounts
         self._certificates = certificates
         self._verify_url = f"{public_url}/verify"
         self._waiting: Counter[str] = Counter()
@@ -155,7 +154,7 @@ class ProveAcknowledgment:
         entry = await self._entry(principal, ack_id, found.record, wait)
         notice = await self._notice(found.notice_digest)
         check_words(entry.verdict, shown, notice.body)
-        account = await self._accounts.get(principal.account_id)
+        account = await self._log.database.read(read_account, principal.account_id)
         witnesses = [parse_cosignature(a.body) for a in entry.anchors if a.kind == WITNESS]
         facts = CertificateFacts(
             record=found.record,

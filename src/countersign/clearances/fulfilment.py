@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.log.record import NewRecord, Sealed
 from countersign.mode import Mode
 from countersign.notices.obligations import ADULT_SIGNATURE

@@ -17,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import keep_answers
 from countersign.clearances.fulfilment import (
     ClearanceQuery,
     FulfilmentReceipt,

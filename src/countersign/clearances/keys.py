@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
 
-from countersign.access.audit import Audit
-from countersign.access.audit_entry import AuditAction
+from countersign.access.audit import Audit, AuditAction
 from countersign.clearances.jws import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
 from countersign.clearances.key import ClearanceKey
 from countersign.clearances.model import LIFETIME_MAX

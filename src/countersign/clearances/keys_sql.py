@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.access.audit_entry import AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditEntry, write_audit
 from countersign.clearances.key import ClearanceKey
 from countersign.clearances.model import ClearanceRules
 from countersign.clearances.order_facts_sql import rules_of

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.buyers.model import Buyer, BuyerStatus, Standing
 from countersign.buyers.rules import VerificationRules
 from countersign.identity.postal_code import zip5

@@ -11,8 +11,8 @@ from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed,
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import rfc3339, rfc3339_ms
 from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.log.record import NewRecord, RecordType, SealedDisclosures
-from countersign.vault.vault import SHRED_KEY_BYTES, DataKey
+from countersign.log.record import NewRecord, RecordType
+from countersign.vault.vault import DataKey
 
 SHIPPING_FIELD: Final = "shipping"
 _FIELDS: Final = 3
@@ -50,7 +50,7 @@ def decision_records(drafts: Sequence[DecisionDraft]) -> list[NewRecord]:
 
 def _record(draft: DecisionDraft, written: SealedRecord) -> NewRecord:
     question, key = draft.question, draft.key
-    id_, sealing = question.clearance_id, draft.entropy[-SEAL_ENTROPY:]
+    id_ = question.clearance_id
     return NewRecord(
         id=id_,
         account_id=question.account_id,
@@ -60,9 +60,12 @@ def _record(draft: DecisionDraft, written: SealedRecord) -> NewRecord:
         at=question.at,
         body=written.body,
         digest=written.digest,
-        disclosures=SealedDisclosures(
-            payload=seal_disclosures(key, question.account_id, id_, written.disclosures, sealing),
-            shred_key=sealing[:SHRED_KEY_BYTES],
+        disclosures=seal_disclosures(
+            key,
+            id_,
+            written.disclosures,
+            draft.entropy[-SEAL_ENTROPY:],
+            account_id=question.account_id,
             # What is cleared is found by its acknowledgment, which is of the same session.
             session_index=None if draft.decision.cleared else question.session_index,
             cbid_index=question.cbid_index,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from countersign.access.audit import Audit
-from countersign.access.audit_entry import AuditAction
-from countersign.access.manage_accounts import Accounts
+from countersign.access.account import find_account
+from countersign.access.audit import Audit, AuditAction
+from countersign.access.room import Access
 from countersign.clearances.model import ClearanceRules
 from countersign.errors import InvalidArgument
 from countersign.ports import ClearanceSettingsStore
@@ -15,9 +15,9 @@ from countersign.ports import ClearanceSettingsStore
 class ManageClearances:
     """The acts on an account's settings."""
 
-    def __init__(self, store: ClearanceSettingsStore, accounts: Accounts, audit: Audit) -> None:
+    def __init__(self, store: ClearanceSettingsStore, access: Access, audit: Audit) -> None:
         self._store = store
-        self._accounts = accounts
+        self._access = access
         self._audit = audit
 
     async def set(self, id_or_name: str, rules: ClearanceRules) -> str:
@@ -30,7 +30,7 @@ class ManageClearances:
         mistake = rules.mistake()
         if mistake is not None:
             raise InvalidArgument(mistake)
-        account = await self._accounts.get(id_or_name)
+        account = await find_account(self._access, id_or_name)
         second = timedelta(seconds=1)
         audit = self._audit.entry(
             AuditAction.CLEARANCE_SETTINGS_CHANGED,
@@ -48,5 +48,5 @@ class ManageClearances:
         Raises:
             UnknownAccount: there is no such account.
         """
-        account = await self._accounts.get(id_or_name)
+        account = await find_account(self._access, id_or_name)
         return account.id, await self._store.get(account.id) or ClearanceRules()

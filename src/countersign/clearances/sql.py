@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 from sqlalchemy import Connection, bindparam, select, update
 
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import keep_answers
 from countersign.buyers.model import Buyer
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.sql import followed_buyers, verification_rules_of

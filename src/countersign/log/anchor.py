@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import httpx2
 import structlog
 
+from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import (
     AnchoringFailed,
@@ -34,7 +35,6 @@ from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpo
 from countersign.log.seal import SealLog
 from countersign.loops import forever
 from countersign.mode import Mode
-from countersign.ports import Clock
 
 PERIOD_SECONDS: Final = 10.0
 """Witnesses are asked at most this often (c2sp.org/tlog-witness)."""

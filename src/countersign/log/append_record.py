@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from countersign.clock import Clock, Entropy
 from countersign.evidence.canonical import Json
 from countersign.evidence.disclosure import Disclosure
 from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed, make_facts
@@ -14,7 +15,7 @@ from countersign.ids import made_at_ms, timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
-from countersign.ports import Clock, Entropy, PlaintextStore
+from countersign.ports import PlaintextStore
 from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Vault
 
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
@@ -57,11 +58,11 @@ class Recorder:
         """A fact of an account; `personal` fields become disclosures, encrypted.
 
         Args:
-            type_: what it tells of.
+            type_: the type of the fact.
             record_id: the identifier of the record.
             account_id: the account.
             mode: the mode, and with it the log.
-            members: what the record says openly, beside what every record says.
+            members: what the record says openly, in addition to what every record says.
             personal: name and value of each personal field.
             cbid_index: the blind index by which the record is found for a buyer.
         """
@@ -75,11 +76,12 @@ class Recorder:
         if not personal:
             return record
         key = await self._vault.data_key(account_id, time_ns)
-        entropy = self._entropy(SEAL_ENTROPY)
-        sealed = SealedDisclosures(
-            payload=seal_disclosures(key, account_id, record_id, written.disclosures, entropy),
-            shred_key=entropy[:SHRED_KEY_BYTES],
-            session_index=None,
+        sealed = seal_disclosures(
+            key,
+            record_id,
+            written.disclosures,
+            self._entropy(SEAL_ENTROPY),
+            account_id=account_id,
             cbid_index=cbid_index,
         )
         return msgspec.structs.replace(record, disclosures=sealed)
@@ -114,17 +116,25 @@ def _new_record(
 
 def seal_disclosures(
     key: DataKey,
-    account_id: str,
     record_id: str,
     disclosures: Sequence[Disclosure],
     entropy: bytes,
-) -> bytes:
-    """The vault's ciphertext of a record's disclosures.
+    *,
+    account_id: str,
+    session_index: bytes | None = None,
+    cbid_index: bytes | None = None,
+) -> SealedDisclosures:
+    """Encrypt a record's disclosures, with the blind indexes by which it is found.
 
     `entropy` is SEAL_ENTROPY random bytes: the row's shred key, then the nonce.
     """
     payload = _encode([disclosure.encoded for disclosure in disclosures])
-    return seal_payload(key, account_id, record_id, payload, entropy)
+    return SealedDisclosures(
+        payload=seal_payload(key, account_id, record_id, payload, entropy),
+        shred_key=entropy[:SHRED_KEY_BYTES],
+        session_index=session_index,
+        cbid_index=cbid_index,
+    )
 
 
 def seal_payload(

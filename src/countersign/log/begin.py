@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.errors import EvidenceRefused, InvalidArgument
 from countersign.evidence.canonical import Json
 from countersign.evidence.checkpoint import Checkpoint
@@ -24,7 +25,7 @@ from countersign.instant import from_ns, rfc3339_ms
 from countersign.log import checkpoints_sql, epochs_sql
 from countersign.log.fork_guard import forget_suspension
 from countersign.log.journal import Journal
-from countersign.log.model import Log, LogKey, PublishedHead
+from countersign.log.model import AUDIT_SUBJECT, Log, LogKey, PublishedHead
 from countersign.log.record import NewRecord, RecordType
 from countersign.log.recover import log_in_use
 from countersign.log.room import LogRoom
@@ -140,6 +141,8 @@ def _add_key(
     # Sealed with the old key still: no process has read the new one.
     room.journal.write(connection, [rotation])
     epochs_sql.count_key_change(connection, key.log_id)
+    audit = room.access.audit.entry(AuditAction.LOG_KEY_ROTATED, AUDIT_SUBJECT, new_key=key.vkey)
+    write_audit(connection, audit)
 
 
 async def _begin(
@@ -152,8 +155,12 @@ async def _begin(
     now = from_ns(room.clock.time_ns())
     empty = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), [signer])
     first = None
+    audit = None
     if cited is not None:
         first = room.recorder.of_deployment(RecordType.EPOCH, FACT, mode, {**cited})
+        audit = room.access.audit.entry(
+            AuditAction.LOG_EPOCH_BEGUN, AUDIT_SUBJECT, log=origin, reason=cited["reason"]
+        )
     room.sequencer.learn(number, 1, [signer])
     log = Log(
         id=number,
@@ -166,7 +173,7 @@ async def _begin(
         at=now,
         keys_revision=1,
     )
-    if not await room.database.write(_write_log, room, log, key, empty, first=first):
+    if not await room.database.write(_write_log, room, log, key, empty, first=first, audit=audit):
         # Another command was first: its key is the one, and its head is kept already.
         await room.keys.load()
         msg = f"Epoch {epoch} of the {mode.value} log was already started by another process."
@@ -183,10 +190,12 @@ def _write_log(
     note: bytes,
     *,
     first: NewRecord | None,
+    audit: AuditEntry | None,
 ) -> bool:
     if not epochs_sql.add_log(connection, log, key, note):
         return False
     forget_suspension(connection, log.mode)
+    write_audit(connection, audit)
     if first is not None:
         # It is the log's first entry, whatever else is waiting.
         room.sequencer.wait_for_turn(connection, log.mode)

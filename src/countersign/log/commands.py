@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from countersign.access.audit_entry import AuditAction
 from countersign.cli.support import (
     Duration,
     command,
@@ -22,17 +21,15 @@ from countersign.cli.support import (
     with_room,
 )
 from countersign.errors import InternalError, InvalidArgument
-from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.errors import EvidenceError
 from countersign.instant import rfc3339
 from countersign.log.begin import NewEpoch, begin_epoch, rotate_log_key
 from countersign.log.check import Finding, Progress, check_logs
-from countersign.log.model import LogKey, LogState, PublishedHead
+from countersign.log.model import LogState, PublishedHead
 from countersign.log.recover import accept_head, adopt_database_head
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
 
-_LOG = "log"
 _MODES = click.Choice([mode.value for mode in Mode])
 _EXPLANATION = """\
 Sealing of the {mode} log is suspended:
@@ -118,7 +115,7 @@ def policy(mode: str, *, as_json: bool) -> None:
 def rotate_key(*, overlap: timedelta, yes: bool, as_json: bool) -> None:
     """Give the live log a new key. Until the overlap ends, the old key signs as well."""
     confirm("Give the live log a new signing key?", yes=yes)
-    key = _rotate(overlap)
+    key = _rotate(Mode.LIVE, overlap)
     say(
         "Publish the new policy: countersign log policy. Until the overlap ends, checkpoints "
         "have both signatures."
@@ -220,20 +217,11 @@ async def _policy(room: LogRoom, mode: Mode) -> bytes:
 
 
 @with_room(LogRoom)
-async def _rotate(room: LogRoom, overlap: timedelta) -> LogKey:
-    key = await rotate_log_key(room, Mode.LIVE, overlap)
-    await room.access.audit.note(AuditAction.LOG_KEY_ROTATED, _LOG, new_key=key.vkey)
-    return key
-
-
-@with_room(LogRoom)
 async def _new_epoch(
     room: LogRoom, mode: Mode, reason: str, host: str | None, note: bytes | None
 ) -> NewEpoch:
     published = None if note is None else await _published(room, mode, note)
-    begun = await begin_epoch(room, mode, reason, host, published)
-    await room.access.audit.note(AuditAction.LOG_EPOCH_BEGUN, _LOG, log=begun.origin, reason=reason)
-    return begun
+    return await begin_epoch(room, mode, reason, host, published)
 
 
 def _refuse_two(new_epoch: bool, adopt: bool, published: bool) -> None:  # noqa: FBT001 - options
@@ -246,18 +234,10 @@ def _refuse_two(new_epoch: bool, adopt: bool, published: bool) -> None:  # noqa:
 async def _accept(room: LogRoom, mode: Mode, note: bytes, reason: str, *, overrule: bool) -> None:
     published = await _published(room, mode, note)
     await accept_head(room, mode, published, reason, overrule=overrule)
-    await room.access.audit.note(
-        AuditAction.LOG_RECOVERED, _LOG, mode=mode.value, reason=reason, overruled=overrule
-    )
 
 
-@with_room(LogRoom)
-async def _adopt(room: LogRoom, mode: Mode, reason: str) -> Checkpoint:
-    adopted = await adopt_database_head(room, mode, reason)
-    await room.access.audit.note(
-        AuditAction.LOG_RECOVERED, _LOG, mode=mode.value, reason=reason, adopted=adopted.size
-    )
-    return adopted
+_rotate = with_room(LogRoom)(rotate_log_key)
+_adopt = with_room(LogRoom)(adopt_database_head)
 
 
 async def _published(room: LogRoom, mode: Mode, note: bytes) -> PublishedHead:

@@ -48,7 +48,7 @@ class Journal:
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
         """Insert these records and what belongs to them, and seal or queue their entries."""
         _insert(connection, new)
-        # Before sealing, which is told of too.
+        # Before sealing, which writes events too.
         write_events(connection, [event for record in new for event in events_of(record)])
         waiting = [Unsealed(record.id, record.mode, record.digest) for record in new]
         if self._sequencer is not None:

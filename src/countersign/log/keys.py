@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.errors import CountersignError, DamagedValue
 from countersign.evidence.errors import EvidenceError
@@ -17,7 +18,6 @@ from countersign.log import epochs_sql
 from countersign.log.model import Log, LogKey
 from countersign.log.sequencer import Sequencer
 from countersign.mode import Mode
-from countersign.ports import Clock, Entropy
 from countersign.vault.vault import DEPLOYMENT, NONCE_BYTES, Vault
 
 SEED_BYTES: Final = 32
@@ -103,7 +103,7 @@ class LogKeys:
         Raises:
             CountersignError: they cannot be read; where they have changed, sealing is suspended.
         """
-        # Before reading: a change that comes meanwhile is noticed again.
+        # Before reading: a later change is noticed again.
         changed = frozenset(self._sequencer.unknown_keys)
         self._sequencer.unknown_keys.clear()
         try:

@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.mode import Mode
 
+AUDIT_SUBJECT: Final = "log"
+"""What audit entries about the logs name as their subject."""
 WITNESS: Final = "witness"
 TIMESTAMP: Final = "rfc3161"
 """The kinds of anchors."""

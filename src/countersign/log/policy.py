@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import InvalidArgument, InvalidConfiguration
 from countersign.evidence.errors import EvidenceError
@@ -21,7 +22,6 @@ from countersign.instant import from_ns
 from countersign.log import checkpoints_sql, epochs_sql
 from countersign.log.model import Log, LogKey
 from countersign.mode import Mode
-from countersign.ports import Clock
 
 _NO_WITNESSES: Final = b"quorum none\n"
 

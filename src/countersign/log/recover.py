@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.errors import EvidenceRefused
 from countersign.evidence.checkpoint import Checkpoint
 from countersign.ids import FACT
 from countersign.log import checkpoints_sql, epochs_sql, fork_guard
-from countersign.log.model import Log, PublishedHead
+from countersign.log.model import AUDIT_SUBJECT, Log, PublishedHead
 from countersign.log.record import NewRecord, RecordType
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
@@ -69,7 +70,10 @@ async def accept_head(
             "deployment never published the kept checkpoint."
         )
         raise EvidenceRefused(msg)
-    await _continue(room, log, published.note, kept, reason, overruled=objection is not None)
+    decision = _decision(
+        room, log, published.note, kept, reason=reason, overruled=objection is not None
+    )
+    await _continue(room, decision, published.note, _audit(room, mode, reason, overruled=overrule))
 
 
 async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpoint:
@@ -92,20 +96,21 @@ async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpo
             "begin a new epoch."
         )
         raise EvidenceRefused(msg)
-    await _continue(room, log, newest.note, None, reason, overruled=False)
+    decision = _decision(room, log, newest.note, None, reason=reason, overruled=False)
+    await _continue(room, decision, newest.note, _audit(room, mode, reason, adopted=newest.size))
     return Checkpoint(log.origin, newest.size, newest.root)
 
 
-async def _continue(
+def _decision(
     room: LogRoom,
     log: Log,
     note: bytes,
     kept: PublishedHead | None,
-    reason: str,
     *,
+    reason: str,
     overruled: bool,
-) -> None:
-    decision = room.recorder.of_deployment(
+) -> NewRecord:
+    return room.recorder.of_deployment(
         RecordType.RECOVERY,
         FACT,
         log.mode,
@@ -117,14 +122,24 @@ async def _continue(
             "reason": reason,
         },
     )
+
+
+def _audit(room: LogRoom, mode: Mode, reason: str, **more: object) -> AuditEntry:
+    return room.access.audit.entry(
+        AuditAction.LOG_RECOVERED, AUDIT_SUBJECT, mode=mode.value, reason=reason, **more
+    )
+
+
+async def _continue(room: LogRoom, decision: NewRecord, note: bytes, audit: AuditEntry) -> None:
     # Recorded first: if the file cannot be replaced then, sealing stays suspended.
-    await room.database.write(_resume, room, decision)
-    room.heads.replace(log.mode, note)
+    await room.database.write(_resume, room, decision, audit)
+    room.heads.replace(decision.mode, note)
 
 
-def _resume(connection: Connection, room: LogRoom, decision: NewRecord) -> None:
+def _resume(connection: Connection, room: LogRoom, decision: NewRecord, audit: AuditEntry) -> None:
     fork_guard.forget_suspension(connection, decision.mode)
     room.journal.write(connection, [decision])
+    write_audit(connection, audit)
 
 
 async def _objection(room: LogRoom, log: Log, kept: Checkpoint, given: Checkpoint) -> str | None:

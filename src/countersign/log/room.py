@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from countersign.access.room import Access
+from countersign.clock import Clock
 from countersign.config import Settings
 from countersign.db.database import Database
 from countersign.db.engine import is_embedded
@@ -16,7 +17,6 @@ from countersign.log.keys import LogKeys
 from countersign.log.policy import LogPolicy, witnesses_in
 from countersign.log.seal import SealLog
 from countersign.log.sequencer import Sequencer
-from countersign.ports import Clock
 from countersign.vault.room import VaultRoom
 
 

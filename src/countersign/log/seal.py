@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import EvidencePending, HeadUnavailable, NotFound, StorageUnavailable
 from countersign.evidence.checkpoint import parse_checkpoint
@@ -28,7 +29,6 @@ from countersign.log.record import Sealed
 from countersign.log.sequencer import Sequencer
 from countersign.loops import forever
 from countersign.mode import Mode
-from countersign.ports import Clock
 from countersign.shared_question import SharedQuestion
 
 PERIOD_SECONDS: Final = 0.25

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from sqlalchemy import Connection, select
 
+from countersign.clock import Clock
 from countersign.db.bulk import BulkInsert, DriverStatement
 from countersign.db.tables import (
     checkpoints,
@@ -36,7 +37,6 @@ from countersign.instant import from_ms, rfc3339_ms
 from countersign.log.fork_guard import suspended_by_operator, why_not
 from countersign.log.head_files import HeadFiles
 from countersign.mode import Mode
-from countersign.ports import Clock
 
 BATCH_MAX: Final = 10_000
 _CLOCK_TOLERANCE_MS: Final = 1000
@@ -122,7 +122,7 @@ class Sequencer:
         self._edges.pop(mode, None)
 
     def suspend(self, mode: Mode, reason: str) -> None:
-        """Note why nothing is sealed; said once, however the numbers in it change meanwhile."""
+        """Note why nothing is sealed; logged once, even if the numbers in the reason change."""
         self._suspend(mode, "sealing_suspended", reason)
 
     def wait_for_turn(self, connection: Connection, mode: Mode) -> None:

@@ -15,8 +15,8 @@ from countersign.db.tables import (
     zip_attempts,
 )
 from countersign.mode import Mode
-from countersign.privacy.sql import COPIES_REMAIN
 from countersign.storage.conformance import delete_runs
+from countersign.vault.data_keys_sql import COPIES_REMAIN, noted_copies
 from countersign.webhooks.deliveries_sql import delete_old
 
 
@@ -61,11 +61,11 @@ class Housekeeping:
 
     async def copies_remain(self) -> bool:
         """Whether the write-ahead log may hold what was erased; never so on PostgreSQL."""
-        return await self._database.read(_noted_copies, None) is not None
+        return await self._database.read(noted_copies) is not None
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log; False if another process reads and so keeps it."""
-        noted = await self._database.read(_noted_copies, None)
+        noted = await self._database.read(noted_copies)
         emptied = await self._database.empty_log()
         if emptied and noted is not None:
             # Only what was noted before: something may have been erased since.
@@ -78,11 +78,6 @@ def _try_writing(connection: Connection, _: None) -> None:
     row = {"record_id": "readiness", "mode": Mode.TEST, "digest": b""}
     connection.execute(insert(log_pending), row)
     connection.execute(delete(log_pending).where(log_pending.c.record_id == row["record_id"]))
-
-
-def _noted_copies(connection: Connection, _: None) -> bytes | None:
-    noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
-    return connection.execute(noted).scalar_one_or_none()
 
 
 def _no_copies_remain(connection: Connection, noted: bytes) -> None:

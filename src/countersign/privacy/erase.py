@@ -9,10 +9,11 @@ from typing import Final
 
 import msgspec
 
-from countersign.access.audit import Audit
-from countersign.access.audit_entry import AuditAction
+from countersign.access.account import all_accounts
+from countersign.access.audit import Audit, AuditAction
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.acknowledge import CBID_FIELD
+from countersign.db.database import Database
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.ids import (
     ACKNOWLEDGMENT,
@@ -27,7 +28,7 @@ from countersign.instant import from_ns
 from countersign.log.append_record import Recorder
 from countersign.log.record import RecordType
 from countersign.mode import Mode
-from countersign.ports import AccountStore, Clock, Entropy, ErasureStore, NoticeStore
+from countersign.ports import Clock, Entropy, ErasureStore, NoticeStore
 from countersign.privacy.model import (
     Erasable,
     ErasureReason,
@@ -94,7 +95,7 @@ class Erase:
         self,
         *,
         store: ErasureStore,
-        accounts: AccountStore,
+        database: Database,
         notices: NoticeStore,
         secret: DeploymentSecret,
         recorder: Recorder,
@@ -105,7 +106,7 @@ class Erase:
     ) -> None:
         self._store = store
         self._evidence_retention = evidence_retention
-        self._accounts = accounts
+        self._database = database
         self._notices = notices
         self._secret = secret
         self._recorder = recorder
@@ -276,7 +277,7 @@ class Erase:
         return await self._store.holds()
 
     async def _naming(self, cbids: Sequence[str]) -> Sequence[Erasable]:
-        accounts = await self._accounts.list()
+        accounts = await self._database.scan(all_accounts)
         indexes = [self._cbid_index(account.id, cbid) for account in accounts for cbid in cbids]
         named = await self._store.naming(indexes)
         acks = [r.record_id for r in named if is_id(ACKNOWLEDGMENT, r.record_id)]

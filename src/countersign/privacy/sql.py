@@ -21,8 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.access.audit_entry import AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditEntry, write_audit
 from countersign.buyers.model import BuyerStatus
 from countersign.db.database import Database
 from countersign.db.tables import (
@@ -56,9 +55,8 @@ from countersign.privacy.model import (
     RecordErasure,
 )
 from countersign.privacy.restored_sql import remember_erased
+from countersign.vault.data_keys_sql import COPIES_REMAIN
 
-COPIES_REMAIN: Final = "erased_copies"
-"""Name of the deployment's value that says which erasure the write-ahead log may still hold."""
 _HOLDS_LOCK: Final = 0x636F756E68
 _CHUNK: Final = 500
 _NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)

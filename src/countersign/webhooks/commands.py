@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 import click
 
-from countersign.access.audit_entry import AuditAction
+from countersign.access.account import find_account
+from countersign.access.audit import AuditAction
 from countersign.bootstrap import Deployment
 from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
 from countersign.errors import InvalidArgument
@@ -236,7 +237,7 @@ def _wanted(types: tuple[str, ...]) -> frozenset[EventType] | None:
 async def _list(
     deployment: Deployment, account: str, mode: Mode | None
 ) -> Sequence[WebhookEndpoint]:
-    owner = await deployment.access.accounts.get(account)
+    owner = await find_account(deployment.access, account)
     return await deployment.webhooks.endpoints.list(owner.id, mode)
 
 
@@ -249,7 +250,7 @@ async def _get(deployment: Deployment, endpoint_id: str) -> WebhookEndpoint:
 async def _add(
     deployment: Deployment, account: str, mode: Mode, changes: EndpointChanges
 ) -> EndpointView:
-    owner = await deployment.access.accounts.get(account)
+    owner = await find_account(deployment.access, account)
     made = await deployment.webhooks.endpoints.create(owner.id, mode, changes)
     await deployment.access.audit.note(
         AuditAction.WEBHOOK_ENDPOINT_CREATED, made.endpoint.id, account_id=owner.id, mode=mode.value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.errors import InvalidRequest, NotFound
 from countersign.events.read_events import EventView, ReadEvents
 from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id

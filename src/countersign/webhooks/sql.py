@@ -21,8 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.db.database import Database
 from countersign.db.tables import (
     accounts,
