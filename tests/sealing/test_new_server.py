@@ -36,5 +36,5 @@ def test_a_new_server_adopts_the_head_of_the_database_and_says_so(
             assert verify_file(proof, policy_of(second)).ok
             time.sleep(1)
             assert head.is_file()
-            assert ("head_adopted" in server.log.read_text()) == told
+            assert ("checkpoint_adopted" in server.log.read_text()) == told
     assert first.read("log", "check")["findings"] == []

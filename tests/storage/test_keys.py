@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 from sqlalchemy import URL, update
 
 from countersign.access.account import add_account
-from countersign.access.audit import audit_entries
+from countersign.access.audit import find_audit
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Scope, key_hint, well_formed
 from countersign.access.keys import NewKey, create_key, revoke_key, rotate_key
 from countersign.access.keys_sql import keys_by_digest, keys_of, read_key
@@ -69,7 +69,7 @@ class World:
 
     def acts(self) -> list[tuple[str, str, object]]:
         """What is written down of this account: who, what, and with which key."""
-        found = self.run(self.database.scan(audit_entries, self.account.id))
+        found = self.run(self.database.scan(find_audit, self.account.id))
         return [(entry.actor, entry.action.value, entry.details["key_id"]) for entry in found]
 
 

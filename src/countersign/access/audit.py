@@ -79,7 +79,7 @@ def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
         connection.execute(insert(audit_log), row)
 
 
-def audit_entries(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
+def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
     """The entries about one subject or all, oldest first."""
     query = select(audit_log).order_by(audit_log.c.id)
     if subject is not None:

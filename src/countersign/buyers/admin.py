@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from countersign.access.audit import Audit, AuditAction, AuditEntry, audit_entries, write_audit
+from countersign.access.audit import Audit, AuditAction, AuditEntry, find_audit, write_audit
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
 from countersign.acknowledgments.acknowledge import CBID_FIELD
@@ -183,11 +183,11 @@ class OperateBuyers:
 
         Of a buyer that goes on under another identifier, also what was done under that one.
         """
-        found = await self._database.scan(audit_entries, subject)
+        found = await self._database.scan(find_audit, subject)
         buyer = None if subject is None else await self._store.get(subject)
         if buyer is None or buyer.cbid == subject:
             return found
-        later = await self._database.scan(audit_entries, buyer.cbid)
+        later = await self._database.scan(find_audit, buyer.cbid)
         return sorted((*found, *later), key=lambda entry: entry.id)
 
     async def _approved(self, buyer: Buyer) -> tuple[StoredEvidence, dict[str, Any]]:

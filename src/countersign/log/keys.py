@@ -18,7 +18,8 @@ from countersign.log import epochs_sql
 from countersign.log.model import Log, LogKey
 from countersign.log.sequencer import Sequencer
 from countersign.mode import Mode
-from countersign.vault.vault import DEPLOYMENT, NONCE_BYTES, Vault
+from countersign.vault.sealed_column import SealedColumn
+from countersign.vault.vault import DEPLOYMENT, Vault
 
 SEED_BYTES: Final = 32
 
@@ -46,7 +47,7 @@ class LogKeys:
     ) -> None:
         self._database = database
         self._sequencer = sequencer
-        self._vault = vault
+        self._seeds = SealedColumn(vault, entropy, "log_keys", "seed")
         self._clock = clock
         self._entropy = entropy
 
@@ -56,16 +57,7 @@ class LogKeys:
         signer = Signer(origin, seed)
         vkey = signer.verifier.vkey
         time_ns = self._clock.time_ns()
-        data_key = await self._vault.data_key(DEPLOYMENT, time_ns)
-        sealed = data_key.seal(
-            shred_key=_input(vkey),
-            nonce=self._entropy(NONCE_BYTES),
-            table="log_keys",
-            column="seed",
-            account=DEPLOYMENT,
-            row_id=vkey,
-            plaintext=seed,
-        )
+        sealed = await self._seeds.seal(seed, account=DEPLOYMENT, row_id=vkey, time_ns=time_ns)
         made = LogKey(
             log_id=log_id, vkey=vkey, seed=sealed, created_at=from_ns(time_ns), retires_at=None
         )
@@ -89,7 +81,8 @@ class LogKeys:
             WrongKeyEncryptionKey: the key-encryption key is not that of the deployment.
         """
         try:
-            signer = await self._open(log.origin, key)
+            seed = await self._seeds.open(key.seed, account=DEPLOYMENT, row_id=key.vkey)
+            signer = Signer(log.origin, seed)
             if signer.verifier.vkey == key.vkey:
                 return signer
         except (DamagedValue, EvidenceError, ValueError):
@@ -118,22 +111,6 @@ class LogKeys:
                 )
             raise
 
-    async def _open(self, origin: str, key: LogKey) -> Signer:
-        seed = await self._vault.open(
-            key.seed,
-            shred_key=_input(key.vkey),
-            table="log_keys",
-            column="seed",
-            account=DEPLOYMENT,
-            row_id=key.vkey,
-        )
-        return Signer(origin, seed)
-
 
 def _signs(key: LogKey, now: datetime) -> bool:
     return key.retires_at is None or now < key.retires_at
-
-
-def _input(vkey: str) -> bytes:
-    """What the row's key is derived with; these secrets are not erased by shredding."""
-    return sha256(b"countersign/v1/log key\x00" + vkey.encode()).digest()

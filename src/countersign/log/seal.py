@@ -176,7 +176,7 @@ class SealLog:
             if guarded.refusal or guarded.restored or mode in self._sequencer.suspended:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
             if kept is None and checkpoint.size > 0:
-                _log.warning("head_adopted", log=log.origin, size=checkpoint.size)
+                _log.warning("checkpoint_adopted", log=log.origin, size=checkpoint.size)
             if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, kept):
                 break
         if not self._has_left(log, checkpoint):
