@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import ssl
-import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -57,7 +56,6 @@ from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import database_url, is_embedded
-from countersign.db.plaintext import PlaintextDisclosures
 from countersign.errors import (
     BackupFailed,
     InvalidConfiguration,
@@ -68,7 +66,6 @@ from countersign.events.read_events import ReadEvents
 from countersign.events.sql import Events
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
-from countersign.log.append_record import seal_plaintext
 from countersign.log.begin import begin_first_logs
 from countersign.log.journal import Journal
 from countersign.log.room import LogRoom, open_log
@@ -92,10 +89,6 @@ from countersign.privacy.sql import Erasures
 from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom
 from countersign.sandbox.sql import SandboxRows
-from countersign.services.conformance import RunConformance
-from countersign.services.conformance_watch import WatchVendors
-from countersign.services.conformance_webhooks import ProbeWebhooks
-from countersign.storage.conformance import ConformanceRuns
 from countersign.vault.key_encryption import (
     KEY_BYTES,
     KeyRing,
@@ -127,39 +120,6 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
 
 
-class SystemEntropy:
-    """The operating system's random bytes, drawn in one go for many uses. See `ports.Entropy`.
-
-    A draw is a system call during which other threads run; on the hot path, waiting for one's turn
-    again costs far more than the bytes.
-    """
-
-    _DRAW: Final = 16 * 1024
-
-    def __init__(self) -> None:
-        self._pool = b""
-        self._used = 0
-        self._lock = threading.Lock()
-        # A child process must not give out the same bytes as its parent.
-        os.register_at_fork(after_in_child=self._forget)
-
-    def __call__(self, number: int) -> bytes:
-        """That many bytes, each given out once."""
-        with self._lock:  # threads of the database draw, too
-            end = self._used + number
-            if end > len(self._pool):
-                if number > self._DRAW:
-                    return os.urandom(number)
-                self._pool, self._used, end = os.urandom(self._DRAW), 0, number
-            given = self._pool[self._used : end]
-            self._used = end
-            return given
-
-    def _forget(self) -> None:
-        self._pool, self._used = b"", 0
-        self._lock = threading.Lock()  # the parent's may have been held by another thread
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """The rooms of one deployment, ready for use."""
@@ -180,16 +140,13 @@ class Deployment:
     privacy: Privacy
     sandbox: SandboxRoom
     operations: Operations
-    plaintext: PlaintextDisclosures
-    watch_vendors: WatchVendors
-    run_conformance: RunConformance
 
     def room(self, kind: type[R]) -> R:
-        """The room of this type."""
-        for name in self.__slots__:
-            found = getattr(self, name)
-            if isinstance(found, kind):
-                return found
+        """The room of this type; of `object`, the whole deployment."""
+        rooms: tuple[object, ...] = (self, *(getattr(self, name) for name in self.__slots__))
+        for room in rooms:
+            if isinstance(room, kind):
+                return room
         raise LookupError(kind)
 
 
@@ -231,7 +188,6 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
     current = KeyRing(key_source(settings.key_encryption_key), entropy).current_id
     schema.stored_value(url, _VAULT_VALUE, current)
     async with open_deployment(settings, entropy=entropy) as deployment:
-        await seal_plaintext(deployment.plaintext, deployment.vault.vault, entropy)
         await deployment.privacy.finish_restore()
         await begin_first_logs(deployment.log, settings.public_url)
         await deployment.clearances.keys.begin()
@@ -253,7 +209,7 @@ async def open_deployment(
         WrongSecretKey: the secret key file is not that of the database.
         StorageUnavailable: the database cannot be reached.
     """
-    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
+    clock, entropy = clock or SystemClock(), entropy or os.urandom
     url = database_url(settings.database_url, settings.data_dir)
     schema.check(url)
     secret = _read_secret(settings.secret_key_file)
@@ -321,8 +277,6 @@ async def open_deployment(
             clock=clock,
             entropy=entropy,
         )
-        conformance_runs = ConformanceRuns(database)
-        watch_vendors = WatchVendors(conformance_runs, secret, clock, entropy)
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -334,7 +288,6 @@ async def open_deployment(
             events=events,
             notices=notices,
             buyers=buyers,
-            plaintext=PlaintextDisclosures(database),
             privacy=Privacy(
                 access=access,
                 erase=Erase(
@@ -376,6 +329,8 @@ async def open_deployment(
                     public_url=settings.public_url,
                 ),
                 export=ExportAcknowledgments(find),
+                client_ip_header=settings.client_ip_header,
+                trusted_proxies=settings.trusted_proxies,
             ),
             clearances=ClearancesRoom(
                 notices=notices,
@@ -408,6 +363,7 @@ async def open_deployment(
             webhooks=Webhooks(
                 access=access,
                 endpoints=webhook_endpoints,
+                secrets=webhook_secrets,
                 deliver=DeliverWebhooks(
                     store=deliveries,
                     events=events,
@@ -438,27 +394,11 @@ async def open_deployment(
                     store=sandbox_rows, events=events, clock=clock, entropy=entropy
                 ),
             ),
-            watch_vendors=watch_vendors,
-            run_conformance=RunConformance(
-                conformance_runs,
-                watch_vendors,
-                ProbeWebhooks(
-                    endpoints=webhook_endpoints,
-                    events=events,
-                    secrets=webhook_secrets,
-                    sender=WebhookSender(
-                        AddressGuard(private=private),
-                        timeout_seconds=settings.webhook_timeout_seconds,
-                    ),
-                    private=private,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                clock,
-                entropy,
-            ),
             operations=Operations(
+                settings=settings,
+                clock=clock,
                 access=access,
+                notices=notices,
                 housekeeping=Housekeeping(housekeeping_store.Housekeeping(database), clock),
                 readiness=Readiness(
                     housekeeping_store.Housekeeping(database), log_room.heads, clock

@@ -28,8 +28,6 @@ WEBHOOK_ENDPOINT: Final = "whe"
 WEBHOOK_SECRET: Final = "whs"  # noqa: S105 - the kind of an identifier
 CLEARANCE: Final = "clr"
 FULFILMENT: Final = "ful"
-CONFORMANCE_RUN: Final = "cfr"
-OBSERVATION: Final = "obs"
 FACT: Final = "rec"
 """A record of something that has no identifier of its own."""
 

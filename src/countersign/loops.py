@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final, NoReturn
 
 import structlog
@@ -17,13 +18,23 @@ _log: Final = structlog.get_logger("countersign.loops")
 
 
 async def forever(
-    name: str, act: Callable[[], Awaitable[object]], pause: Callable[[], Awaitable[object]]
+    name: str,
+    act: Callable[[], Awaitable[object]],
+    seconds: float,
+    wake: asyncio.Event | None = None,
 ) -> NoReturn:
     """Act and pause in turn, until cancelled; whatever goes wrong, the next time may go better.
 
     A refusal is logged as `NAME_postponed` with its code, anything else as `NAME_failed`: that
     once, until it goes well again or fails in another way.
+
+    Args:
+        name: of the loop, for the log.
+        act: what it does.
+        seconds: the length of a pause.
+        wake: ends a pause when it is set, and is cleared.
     """
+    wake = wake or asyncio.Event()
     failed: type[Exception] | None = None
     while True:
         try:
@@ -35,7 +46,10 @@ async def forever(
             if failed is not type(error):
                 log_failure(f"{name}_failed", error)
             failed = type(error)
-        await pause()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await wake.wait()
+        wake.clear()
 
 
 async def restarted(

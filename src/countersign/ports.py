@@ -46,10 +46,8 @@ from countersign.clearances.model import (
 )
 from countersign.clock import Clock as Clock  # noqa: PLC0414 - still imported from here
 from countersign.clock import Entropy as Entropy  # noqa: PLC0414 - as above
-from countersign.domain.conformance import Observation, Provocation, Run
 from countersign.events.model import Event, EventQuery, NewEvent
-from countersign.identity.model import ProviderResult, WebhookHint
-from countersign.log.record import DisclosuresRow, KeylessRecord, NewRecord
+from countersign.log.record import KeylessRecord, NewRecord
 from countersign.mode import Mode
 from countersign.notices.model import NoticeEvent, PublishedVersion
 from countersign.privacy.model import Erasable, ErasableBuyer, Hold, OldEvidence, RecordErasure
@@ -88,68 +86,6 @@ class Sandbox(Protocol):
 
     def cbid(self, account_id: str, session_id: str | None, shipping_zip: str | None) -> str:
         """The buyer identifier, a function of the three."""
-        ...
-
-
-class IdentityProvider(Protocol):
-    """An identity provider, with the credentials of one account."""
-
-    @property
-    def name(self) -> str:
-        """`stripe`, `persona`, `veriff`, `plaid`, `didit` or `onfido`."""
-        ...
-
-    @property
-    def probe_session_id(self) -> str:
-        """A well-formed identifier that no session has: asking for it tries the credentials."""
-        ...
-
-    async def retrieve(self, session_id: str) -> ProviderResult:
-        """What the provider says of a session now; remote faults are outcomes, not exceptions.
-
-        Raises:
-            ValueError: this cannot be a session id of the provider; nothing was sent.
-        """
-        ...
-
-    async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
-        """What an authentic webhook hints at; None if it is about nothing that concerns us.
-
-        `headers` has names in small letters. The signature is checked before the body is parsed.
-
-        Raises:
-            WebhookRefused: it is not authentic, too old, or unreadable.
-            ProviderUnavailable: whether it is authentic cannot be told now (Plaid's keys).
-        """
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
-class ProviderFactory(Protocol):
-    """Makes identity providers from an account's credentials."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The providers that there are."""
-        ...
-
-    def __call__(self, name: str, credentials: bytes, base_url: str | None) -> IdentityProvider:
-        """A provider, from the content of a credentials file.
-
-        Raises:
-            InvalidArgument: there is no such provider, or the credentials cannot be its.
-        """
-        ...
-
-    def review(self, name: str, credentials: bytes) -> Sequence[str]:
-        """What an operator should know about these credentials, one sentence or more for each.
-
-        Raises:
-            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
-        """
         ...
 
 
@@ -434,18 +370,6 @@ class KeyEncryption(Protocol):
         ...
 
 
-class PlaintextStore(Protocol):
-    """Where disclosures are found that a database from before the vault holds unencrypted."""
-
-    async def some(self, limit: int) -> Sequence[DisclosuresRow]:
-        """Rows that are not encrypted."""
-        ...
-
-    async def replace(self, rows: Sequence[DisclosuresRow]) -> None:
-        """Store these rows sealed, each with its shred key."""
-        ...
-
-
 class RestoredStore(Protocol):
     """Where a restored database tells what was erased since its backup."""
 
@@ -567,10 +491,6 @@ class HousekeepingStore(Protocol):
         """
         ...
 
-    async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
-        """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
-        ...
-
     async def try_writing(self) -> None:
         """Commit a transaction that writes, and leaves everything as it was.
 
@@ -586,38 +506,6 @@ class HousekeepingStore(Protocol):
 
     async def empty_log(self) -> bool:
         """Empty the write-ahead log; False if another process reads and so keeps it."""
-        ...
-
-
-class ConformanceStore(Protocol):
-    """Where the runs are kept in which vendors' integrations are judged."""
-
-    async def active(self, now: datetime) -> Sequence[Run]:
-        """The runs of all accounts that have not ended."""
-        ...
-
-    async def begin(self, run: Run) -> bool:
-        """Begin a run; False: there is one under way for its account."""
-        ...
-
-    async def prolong(self, run_id: str, until: datetime, now: datetime) -> bool:
-        """Let a run go on until then; `now` ends it. False: it had ended before."""
-        ...
-
-    async def arm(self, run_id: str, provocation: Provocation | None, now: datetime) -> None:
-        """Let the next request that meets it be provoked so, instead of any before."""
-        ...
-
-    async def take(self, run_id: str, provocation: Provocation, now: datetime) -> bool:
-        """Whether this request is the one to be provoked; only one ever is."""
-        ...
-
-    async def observe(self, run_id: str, observation_id: str, observation: Observation) -> None:
-        """Write down what was seen."""
-        ...
-
-    async def observed(self, run_id: str, since_id: str) -> Mapping[str, Observation]:
-        """What was seen, by identifiers not before this one, in their order."""
         ...
 
 

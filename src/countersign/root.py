@@ -17,8 +17,7 @@ from countersign.buyers.commands import buyers
 from countersign.buyers.settings_commands import verification
 from countersign.clearances.commands import clearance, clearances
 from countersign.cli.arguments import explain
-from countersign.cli.conformance import conformance
-from countersign.cli.simulate import simulate_provider
+from countersign.cli.packaged import PACKAGED, packaged_command
 from countersign.cli.support import log_to_standard_error
 from countersign.config import load_settings
 from countersign.log.commands import log
@@ -77,10 +76,9 @@ for part in (
     audit,
     backup,
     restore,
-    simulate_provider,
     test_helpers,
-    conformance,
     webhooks,
+    *map(packaged_command, PACKAGED),
 ):
     main.add_command(part)
 explain(main)

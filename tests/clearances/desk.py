@@ -103,6 +103,8 @@ class Desk:
         if reviewed:
             against = "https://law.example/text"
             self.do(notices.review(content.id, content.version, "A. Reader", against))
+        # The command returns only when every server knows of it.
+        self.do(self.deployment.notices.registry.notices(fresh=True))
 
     def withdraw(self, notice_id: str, version: str) -> None:
         self.do(self.deployment.notices.publish.withdraw(notice_id, version, "a test"))

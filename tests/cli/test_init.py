@@ -8,9 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
+from countersign.db.engine import Purpose, database_url, open_engine
 from tests.cli.conftest import Bench
-from tests.cli.warm import Warm
+from tests.support import forked
+
+pytestmark = pytest.mark.both_engines
 
 
 def mode_of(path: Path) -> int:
@@ -51,8 +55,9 @@ def test_init_twice_is_harmless(either: Bench) -> None:
     assert key.startswith("csign_sk_test_")
 
 
-def test_several_inits_at_once_end_well(either: Bench, warm: Warm) -> None:
-    done = warm.run(*(either.command("init") for _ in range(4)))
+def test_several_inits_at_once_end_well(either: Bench) -> None:
+    under_way = [forked.Running(["countersign", "init"], either.environment) for _ in range(4)]
+    done = [command.end() for command in under_way]
     assert [(d.returncode, d.stderr if d.returncode else "") for d in done] == [(0, "")] * 4
     assert either.key(either.account("vendor"))
     assert len(either.read("notices", "list")) == 1
@@ -94,6 +99,22 @@ def test_the_secret_key_of_another_deployment_is_refused(
     (initialised.data_dir / "secret.key").write_bytes(other)
     assert "wrong_secret_key" in initialised.refused(*arguments)
     assert (initialised.data_dir / "secret.key").read_bytes() == other
+
+
+@pytest.mark.parametrize("command", ["init", "serve"])
+def test_a_database_of_a_development_version_is_refused(either: Bench, command: str) -> None:
+    """Nothing is made or changed, and the message says what to do."""
+    either.data_dir.mkdir()
+    url = database_url(either.settings.get("DATABASE_URL"), either.data_dir)
+    engine = open_engine(url, Purpose.WRITE)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('0013')"))
+    engine.dispose()
+    said = either.refused(command)
+    assert "error (schema_mismatch)" in said
+    assert "Export what you need with that version." in " ".join(said.split())
+    assert not (either.data_dir / "secret.key").exists()
 
 
 @pytest.mark.postgres

@@ -19,6 +19,8 @@ from tests.cli.serving import running, wait_for
 from tests.storage.busy import other_writer
 from tests.support.service import free_port, running_server, start_server
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def taken_port() -> Iterator[int]:

@@ -28,7 +28,7 @@ from countersign.access.keys import create_key, revoke_key, rotate_key
 from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.mode import Mode
-from countersign.notices.registry import STALENESS_SECONDS
+from countersign.snapshot import STALENESS_SECONDS
 from tests.support import postgres
 from tests.support.service import Deployment, Server
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from countersign.acknowledgments.proof import WAITING_MAX
 from countersign.errors import EvidencePending
 from countersign.mode import Mode
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import acknowledge_inside, opened
 from tests.support.service import Deployment
+
+pytestmark = pytest.mark.both_engines
 
 MORE = 20
 

@@ -14,8 +14,6 @@ from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
 
-pytestmark = pytest.mark.contract
-
 
 def test_an_account_is_found_by_its_id_and_by_its_name(database: Database, run: Run) -> None:
     account, other = items.account("Ärger & Söhne"), items.account()

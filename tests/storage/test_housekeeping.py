@@ -21,8 +21,6 @@ from countersign.privacy.sql import Erasures
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 
-pytestmark = pytest.mark.contract
-
 
 def counts(connection: Connection, _: None) -> dict[str, int]:
     tables = (records, disclosures, buyers, verifications, zip_attempts)

@@ -11,19 +11,16 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
-from countersign.clearances.model import ClearanceRules
-from countersign.clearances.order_facts_sql import rules_of
 from countersign.db import schema
+from countersign.db.ddl import schema_statements
 from countersign.db.engine import Purpose, open_engine
 from countersign.db.tables import metadata
 from countersign.errors import NotInitialised, SchemaMismatch
 
-pytestmark = pytest.mark.contract
-
 NEXT_REVISION = """
 from alembic import op
 
-revision = "9000"
+revision = "9000_next"
 down_revision = "{head}"
 
 
@@ -33,14 +30,26 @@ def upgrade():
 """
 
 
+TRIGGERS = {
+    "sqlite": "SELECT sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name",
+    "postgresql": (
+        "SELECT pg_get_triggerdef(t.oid), t.tgenabled, pg_get_functiondef(t.tgfoid)"
+        " FROM pg_trigger t WHERE NOT t.tgisinternal ORDER BY t.tgname"
+    ),
+}
+
+
 def everything_in(engine: Engine) -> dict[str, Any]:
-    """Reflect columns with their types, keys, constraints and indexes of each table."""
+    """Reflect each table with columns, types, keys, constraints and indexes, and all triggers."""
     found = inspect(engine)
+    with engine.connect() as connection:
+        triggers = connection.execute(text(TRIGGERS[engine.dialect.name])).fetchall()
+    assert triggers
 
     def told(parts: list[Any]) -> list[str]:
         return sorted(repr(sorted((k, str(v)) for k, v in part.items())) for part in parts)
 
-    return {
+    return {"triggers": triggers} | {
         table: {
             "columns": told(found.get_columns(table)),
             "primary key": told([found.get_pk_constraint(table)]),
@@ -79,10 +88,11 @@ def test_alembic_finds_nothing_to_migrate(url: URL) -> None:
 
 
 def test_the_migrated_tables_are_those_in_the_code(url: URL, empty_url: URL) -> None:
-    """Also what alembic does not compare, such as CHECK constraints."""
+    """Also what alembic does not compare, such as CHECK constraints and triggers."""
     migrated, made = (open_engine(u, Purpose.WRITE) for u in (url, empty_url))
     with made.begin() as connection:
-        metadata.create_all(connection)
+        for statement in schema_statements(made.dialect.name):
+            connection.execute(text(statement))
     assert everything_in(migrated) == everything_in(made)
     migrated.dispose()
     made.dispose()
@@ -107,9 +117,18 @@ def test_a_database_without_a_schema_is_not_initialised(empty_url: URL) -> None:
 
 
 def test_a_revision_of_a_newer_release_is_refused(migrated_url: URL) -> None:
-    set_revision(migrated_url, "9999")
+    set_revision(migrated_url, "9999_future")
     for use in (schema.check, schema.upgrade):
         with pytest.raises(SchemaMismatch, match="newer release"):
+            use(migrated_url)
+
+
+@pytest.mark.parametrize("revision", ["0001", "0013"])
+def test_a_database_of_a_development_version_is_refused(migrated_url: URL, revision: str) -> None:
+    """No release can upgrade it, and the message says what to do."""
+    set_revision(migrated_url, revision)
+    for use in (schema.check, schema.upgrade):
+        with pytest.raises(SchemaMismatch, match=r"development version.*empty data directory"):
             use(migrated_url)
 
 
@@ -152,26 +171,3 @@ def test_a_failed_migration_leaves_nothing_behind(
     assert everything_in(engine) == before
     schema.check(migrated_url)
     engine.dispose()
-
-
-def test_accounts_from_before_may_leave_the_product_class_out(
-    empty_url: URL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An upgrade refuses no live order that was cleared before it."""
-    copy = tmp_path / "migrations"
-    shutil.copytree(schema._MIGRATIONS, copy)
-    (this,) = (copy / "versions").glob("*_product_class.py")
-    for file in (copy / "versions").glob("[0-9]*_*.py"):
-        if file.name >= this.name:
-            file.unlink()
-    with monkeypatch.context() as release_before:
-        release_before.setattr(schema, "_MIGRATIONS", copy)
-        schema.upgrade(empty_url)
-    engine = open_engine(empty_url, Purpose.WRITE)
-    with engine.begin() as connection:
-        connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'A', 1)"))
-    schema.upgrade(empty_url)
-    with engine.connect() as connection:
-        (rules,) = rules_of(connection, ["a", "b"]).values()
-    engine.dispose()
-    assert rules == ClearanceRules(product_class_required=False)

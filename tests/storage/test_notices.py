@@ -9,7 +9,6 @@ from countersign.notices.sql import Notices
 from tests.storage import items
 from tests.storage.conftest import Run
 
-pytestmark = pytest.mark.contract
 BODY = b'{"text":"\xc3\x84\\u0000"}'
 
 

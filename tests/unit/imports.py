@@ -31,6 +31,7 @@ _FLOORS = (
     "cli",
     "db",
     "config",
+    "snapshot",
     "ports offline",
     "loops shared_question reason lock",
     "evidence",

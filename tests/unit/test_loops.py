@@ -23,7 +23,6 @@ class Acts:
 
     def __init__(self, *acts: Callable[[], object]) -> None:
         self._acts = list(acts)
-        self.paused = 0
 
     async def __call__(self) -> None:
         if not self._acts:
@@ -34,7 +33,7 @@ class Acts:
         self._acts.pop(0)()
 
     async def pause(self) -> None:
-        self.paused += 1
+        """Go on at once."""
 
 
 def fails(error: BaseException) -> Callable[[], Never]:
@@ -54,19 +53,26 @@ def until_cancelled(loop: Coroutine[Any, Any, Never]) -> list[Any]:
 def test_a_loop_goes_on_whatever_goes_wrong() -> None:
     """A refusal is told by its code, everything else with its traceback and not its message."""
     acts = Acts(fails(Overloaded()), list, fails(KeyError(SECRET)), list)
-    refusal, failure = until_cancelled(forever("sweeping", acts, acts.pause))
+    refusal, failure = until_cancelled(forever("sweeping", acts, 0))
     assert refusal == {"event": "sweeping_postponed", "code": "overloaded", "log_level": "warning"}
     assert (failure["event"], failure["kind"]) == ("sweeping_failed", "KeyError")
     told = "".join(traceback.format_exception(failure["exc_info"]))
     assert "in act" in told
     assert SECRET not in told
-    assert acts.paused == 4
+
+
+def test_an_event_ends_the_pause() -> None:
+    """Once each time that it is set."""
+    wake = asyncio.Event()
+    acts = Acts(wake.set, wake.set)
+    assert until_cancelled(forever("sweeping", acts, 3600, wake)) == []
+    assert not wake.is_set()
 
 
 def test_what_failed_in_a_group_of_tasks_is_told_too() -> None:
     """Its traceback is the one that helps; that of the group says only that one failed."""
     acts = Acts(fails(ExceptionGroup(SECRET, [KeyError(SECRET), ValueError(SECRET)])))
-    [failure] = until_cancelled(forever("sweeping", acts, acts.pause))
+    [failure] = until_cancelled(forever("sweeping", acts, 0))
     told = "".join(traceback.format_exception(failure["exc_info"]))
     assert "KeyError" in told
     assert "ValueError" in told

@@ -26,7 +26,8 @@ from countersign.notices.model import (
     PublishedVersion,
     notice_digest,
 )
-from countersign.notices.registry import STALENESS_SECONDS, Registry
+from countersign.notices.registry import Registry
+from countersign.snapshot import STALENESS_SECONDS
 from tests.unit.support import HandClock, jcs, run
 
 ZONE = ZoneInfo("America/Los_Angeles")
@@ -201,44 +202,6 @@ def test_callers_share_one_reading() -> None:
 
     assert {found.content.version for found in run(burst())} == {"1"}
     assert world.notices.revisions_read <= 2
-
-
-def test_a_reading_that_began_before_the_call_is_not_good_enough(world: World) -> None:
-    """A caller that comes while one is under way gets what is true after it came."""
-
-    async def story() -> tuple[str, str]:
-        gate = world.notices.gate = asyncio.Event()
-        early = asyncio.create_task(world.registry.in_force("n", Mode.LIVE))
-        await asyncio.sleep(0.01)
-        assert world.notices.revisions_read == 1
-        world.publish("late", "1")
-        late = asyncio.create_task(world.registry.in_force("late", Mode.LIVE))
-        await asyncio.sleep(0.01)
-        gate.set()
-        return (await early).content.version, (await late).content.version
-
-    assert run(story()) == ("1", "1")
-    assert world.notices.revisions_read == 2
-
-
-def test_a_caller_that_gives_up_does_not_take_the_reading_with_it(world: World) -> None:
-    """A closed connection is no reason for the others to wait anew."""
-
-    async def story() -> list[str]:
-        first_gate = world.notices.gate = asyncio.Event()
-        callers = [asyncio.create_task(world.registry.in_force("n", Mode.LIVE)) for _ in range(3)]
-        await asyncio.sleep(0.01)
-        second_gate = world.notices.gate = asyncio.Event()
-        first_gate.set()
-        await asyncio.sleep(0.01)
-        # The second and third share the second reading, which is under way.
-        callers[1].cancel()
-        await asyncio.sleep(0.01)
-        second_gate.set()
-        return [(await caller).content.version for caller in (callers[0], callers[2])]
-
-    assert run(story()) == ["1", "1"]
-    assert world.notices.revisions_read == 2
 
 
 def test_a_failed_reading_is_told_and_not_remembered(world: World) -> None:

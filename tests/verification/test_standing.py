@@ -26,7 +26,7 @@ from countersign.errors import (
 from countersign.ids import BUYER
 from countersign.mode import Mode
 from countersign.reason import Reason
-from countersign.simulators.protocol import Reply, Request, Session
+from countersign_simulators.base import Reply, Request, Session
 from tests.clearances.desk import order
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage

@@ -41,7 +41,6 @@ from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver, until
 
-pytestmark = pytest.mark.contract
 NOWHERE = "http://127.0.0.1:9/hook"
 
 

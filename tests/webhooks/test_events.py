@@ -35,7 +35,7 @@ from tests.storage.items import NOON
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 
-pytestmark = pytest.mark.contract
+pytestmark = pytest.mark.both_engines
 
 
 def test_events_are_read_in_the_order_in_which_they_were_written(

@@ -1,7 +1,7 @@
 """Test clocks as servers read them: a snapshot of all that are ahead, at most 250 ms old.
 
-An account without a test clock pays a look into a dictionary. What changes a sandbox answers only
-when no server can still go by an older snapshot, so whoever has the answer finds it true anywhere.
+An account without a test clock pays a look into a dictionary. What changes a sandbox returns only
+when no server can still go by an older snapshot, so the response is true on every server.
 """
 
 from __future__ import annotations
@@ -10,28 +10,19 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
-from countersign.access.sandbox_state import SandboxState
 from countersign.access.test_clock import REAL_TIME, TestClock
 from countersign.clock import Clock
 from countersign.errors import InvalidRequest
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.ports import SandboxStore
+from countersign.snapshot import STALENESS_SECONDS, Snapshot
 
-STALENESS_SECONDS: Final = 0.25
 _CHUNK: Final = 200
-
-
-class _Snapshot(NamedTuple):
-    taken_at: float
-    state: SandboxState
-
-
-_NOTHING: Final = _Snapshot(float("-inf"), SandboxState(clocks={}, failing=frozenset()))
 
 
 class TestClocks:
@@ -40,14 +31,13 @@ class TestClocks:
     def __init__(self, store: SandboxStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._snapshot = _NOTHING
-        self._reading: asyncio.Task[None] | None = None
+        self._state = Snapshot(store.state, clock)
 
     async def of(self, account_id: str, mode: Mode) -> TestClock:
         """The clock by which an account is judged; its live mode goes by real time."""
         if mode is Mode.LIVE:
             return REAL_TIME
-        return (await self._state()).clock(account_id)
+        return (await self._state.get()).clock(account_id)
 
     async def shown(self, principal: Principal) -> datetime | None:
         """What the test clock of whoever asks shows now; None: real time is what counts."""
@@ -56,7 +46,7 @@ class TestClocks:
 
     async def is_failing(self, account_id: str) -> bool:
         """Whether a fault may be planned for the sandbox of an account."""
-        return account_id in (await self._state()).failing
+        return account_id in (await self._state.get()).failing
 
     async def tell_expired(self) -> int:
         """Tell of the buyers that have expired by test clocks; gives how many."""
@@ -70,25 +60,8 @@ class TestClocks:
 
     async def renew(self) -> None:
         """After a change: read it, and wait until every other server has to have read it too."""
-        reading = self._reading
-        if reading is not None and not reading.done():  # it may have begun too early
-            await asyncio.wait((reading,))
-        await self._read()
+        await self._state.fresh()
         await asyncio.sleep(STALENESS_SECONDS)
-
-    async def _state(self) -> SandboxState:
-        asked = self._clock.monotonic()
-        while asked - self._snapshot.taken_at >= STALENESS_SECONDS:
-            if self._reading is None or self._reading.done():
-                self._reading = asyncio.create_task(self._read())
-            await asyncio.shield(self._reading)
-        return self._snapshot.state
-
-    async def _read(self) -> None:
-        began = self._clock.monotonic()
-        state = await self._store.state()
-        if began >= self._snapshot.taken_at:
-            self._snapshot = _Snapshot(began, state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

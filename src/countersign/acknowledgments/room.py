@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from countersign.acknowledgments.acknowledge import Acknowledge
 from countersign.acknowledgments.export import ExportAcknowledgments
 from countersign.acknowledgments.find import FindAcknowledgments
+from countersign.acknowledgments.origin import Network
 from countersign.acknowledgments.proof import ProveAcknowledgment
 from countersign.notices.room import Notices
 
@@ -20,3 +22,5 @@ class Acknowledgments:
     find: FindAcknowledgments
     prove: ProveAcknowledgment
     export: ExportAcknowledgments
+    client_ip_header: str
+    trusted_proxies: Sequence[Network]

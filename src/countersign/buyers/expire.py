@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from typing import Final
 
 from countersign.access.test_clocks import TestClocks
@@ -39,4 +37,4 @@ class ExpireBuyers:
 
     async def run(self) -> None:
         """Sweep again and again, until cancelled."""
-        await forever("expiry", self.sweep, partial(asyncio.sleep, PERIOD_SECONDS))
+        await forever("expiry", self.sweep, PERIOD_SECONDS)

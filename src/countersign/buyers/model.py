@@ -71,8 +71,7 @@ class Proof(Struct, frozen=True, kw_only=True):
     zips: tuple[str, ...]
     """Keyed hashes of the ZIP codes proved with what vouches for each, in hexadecimal digits."""
     document_expires_on: date | None = None
-    """The last day of the document, if `expires_at` is not before it; None also if it is unknown,
-    as for all verifications from before it was kept."""
+    """The last day of the document if `expires_at` is not before it, or None if it is unknown."""
 
 
 class Buyer(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -147,17 +146,12 @@ class SettleSessions:
     async def run(self) -> None:
         """Settle what is due, until cancelled; a slow account keeps no other account waiting."""
         async with asyncio.TaskGroup() as group:
-            await forever("settling", partial(self._look, group), self._hurried_or_due)
+            look = partial(self._look, group)
+            await forever("settling", look, PERIOD_SECONDS, self._hurried)
 
     async def _look(self, group: asyncio.TaskGroup) -> None:
         self.watch.pending = await self._store.waiting()
         await self._begin(group)
-
-    async def _hurried_or_due(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PERIOD_SECONDS):
-                await self._hurried.wait()
-        self._hurried.clear()
 
     async def _begin(self, group: asyncio.TaskGroup) -> list[asyncio.Task[int]]:
         """Begin to ask for each account that has sessions due, and for which nobody asks yet."""

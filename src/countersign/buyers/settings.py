@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -23,18 +22,18 @@ from countersign.buyers.rules import (
     VerificationSettings,
 )
 from countersign.errors import InvalidArgument
+from countersign.identity.base import IdentityProvider
 from countersign.identity.model import Outcome
+from countersign.identity.registry import IdentityProviders
 from countersign.instant import from_ns
 from countersign.ports import (
     Clock,
     Entropy,
-    IdentityProvider,
-    ProviderFactory,
     VerificationSettingsStore,
 )
-from countersign.vault.vault import NONCE_BYTES, Vault
+from countersign.vault.sealed_column import SealedColumn
+from countersign.vault.vault import Vault
 
-_TABLE: Final = "verification_settings"
 _ACCEPTED: Final = {Outcome.NOT_FOUND}
 
 
@@ -55,7 +54,7 @@ class ManageVerification:
         *,
         store: VerificationSettingsStore,
         access: Access,
-        factory: ProviderFactory,
+        factory: IdentityProviders,
         vault: Vault,
         floor: VerificationRules,
         audit: Audit,
@@ -65,11 +64,10 @@ class ManageVerification:
         self._store = store
         self._access = access
         self._factory = factory
-        self._vault = vault
+        self._credentials = SealedColumn(vault, entropy, "verification_settings", "credentials")
         self._floor = floor
         self._audit = audit
         self._clock = clock
-        self._entropy = entropy
         self._made: dict[str, tuple[int, datetime, IdentityProvider]] = {}
         self._replaced: list[IdentityProvider] = []
 
@@ -80,7 +78,7 @@ class ManageVerification:
 
     @property
     def providers(self) -> Sequence[str]:
-        """The providers that there are."""
+        """The known providers."""
         return self._factory.names
 
     def review(self, provider: str, credentials: bytes) -> Sequence[str]:
@@ -135,15 +133,8 @@ class ManageVerification:
             rules=rules,
             changed_at=from_ns(time_ns),
         )
-        data_key = await self._vault.data_key(account.id, time_ns)
-        sealed = data_key.seal(
-            shred_key=_input(settings),
-            nonce=self._entropy(NONCE_BYTES),
-            table=_TABLE,
-            column="credentials",
-            account=account.id,
-            row_id=str(settings.revision),
-            plaintext=credentials,
+        sealed = await self._credentials.seal(
+            credentials, account=account.id, row_id=_row(settings), time_ns=time_ns
         )
         audit = self._audit.entry(
             AuditAction.VERIFICATION_SETTINGS_CHANGED,
@@ -209,13 +200,8 @@ class ManageVerification:
         key = (settings.revision, settings.changed_at)
         made = self._made.get(account_id)
         if made is None or made[:2] != key:
-            credentials = await self._vault.open(
-                sealed,
-                shred_key=_input(settings),
-                table=_TABLE,
-                column="credentials",
-                account=account_id,
-                row_id=str(settings.revision),
+            credentials = await self._credentials.open(
+                sealed, account=account_id, row_id=_row(settings)
             )
             # Meanwhile another call may have made it: all of them share one circuit breaker.
             made = self._made.get(account_id)
@@ -233,6 +219,10 @@ class ManageVerification:
             await provider.close()
         self._replaced.clear()
         self._made.clear()
+
+
+def _row(settings: VerificationSettings) -> str:
+    return f"{settings.account_id}:{settings.revision}"
 
 
 def _check_rules(rules: VerificationRules, floor: VerificationRules) -> None:
@@ -279,9 +269,3 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _input(settings: VerificationSettings) -> bytes:
-    """What the row's key is derived with; credentials are not erased by shredding."""
-    place = f"{settings.account_id}\x00{settings.revision}".encode()
-    return sha256(b"countersign/v1/verification settings\x00" + place).digest()

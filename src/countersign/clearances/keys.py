@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import sha256
+from functools import partial
 from typing import Any, Final
 
 from countersign.access.audit import Audit, AuditAction
@@ -20,10 +20,11 @@ from countersign.errors import UnknownKey
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.ports import ClearanceKeyStore, Clock, Entropy
-from countersign.vault.vault import DEPLOYMENT, NONCE_BYTES, Vault
+from countersign.snapshot import Snapshot
+from countersign.vault.sealed_column import SealedColumn
+from countersign.vault.vault import DEPLOYMENT, Vault
 
 TOKEN_TYPES: Final = {Mode.LIVE: "clearance+jwt", Mode.TEST: "test-clearance+jwt"}
-_FRESH_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,12 @@ class ClearanceKeys:
         entropy: Entropy,
     ) -> None:
         self._store = store
-        self._vault = vault
+        self._seeds = SealedColumn(vault, entropy, "clearance_keys", "seed")
         self._audit = audit
         self._clock = clock
         self._entropy = entropy
-        self._known: dict[Mode, tuple[float, Signers]] = {}
+        self._opened: dict[str, TokenSigner] = {}
+        self._signers = {mode: Snapshot(partial(self._read, mode), clock) for mode in Mode}
 
     async def begin(self) -> None:
         """Make the first key of each mode, if there is none."""
@@ -69,20 +71,12 @@ class ClearanceKeys:
                 await self._add(mode, timedelta(0))
 
     async def signers(self, mode: Mode) -> Signers:
-        """What signs in this mode, as of at most a second ago.
+        """What signs in this mode, as of at most STALENESS_SECONDS ago.
 
         Raises:
             WrongKeyEncryptionKey: a key does not open.
         """
-        now = self._clock.monotonic()
-        read_at, known = self._known.get(mode, (float("-inf"), None))
-        if known is not None and now - read_at < _FRESH_SECONDS:
-            return known
-        keys = await self._store.of(mode)
-        if known is None or [*keys] != [*known.keys]:
-            known = Signers(keys, {key.kid: await self._open(key) for key in keys})
-        self._known[mode] = (now, known)
-        return known
+        return await self._signers[mode].get()
 
     async def published(self, modes: Sequence[Mode]) -> dict[str, Any]:
         """The public keys as a JWK Set (RFC 7517 §5): all that a valid token can be signed with.
@@ -127,16 +121,7 @@ class ClearanceKeys:
         seed = self._entropy(SEED_BYTES)
         public = public_key(seed)
         kid = f"{mode.value}-{thumbprint(public)}"
-        data_key = await self._vault.data_key(DEPLOYMENT, time_ns)
-        sealed = data_key.seal(
-            shred_key=_input(kid),
-            nonce=self._entropy(NONCE_BYTES),
-            table="clearance_keys",
-            column="seed",
-            account=DEPLOYMENT,
-            row_id=kid,
-            plaintext=seed,
-        )
+        sealed = await self._seeds.seal(seed, account=DEPLOYMENT, row_id=kid, time_ns=time_ns)
         before = await self._store.of(mode)
         key = ClearanceKey(
             mode=mode,
@@ -150,16 +135,15 @@ class ClearanceKeys:
         audit = self._audit.entry(AuditAction.CLEARANCE_KEY_ADDED, kid, mode=mode.value)
         return await self._store.add(key, audit)
 
+    async def _read(self, mode: Mode) -> Signers:
+        keys = await self._store.of(mode)
+        return Signers(keys, {key.kid: await self._open(key) for key in keys})
+
     async def _open(self, key: ClearanceKey) -> TokenSigner:
-        seed = await self._vault.open(
-            key.seed,
-            shred_key=_input(key.kid),
-            table="clearance_keys",
-            column="seed",
-            account=DEPLOYMENT,
-            row_id=key.kid,
-        )
-        return TokenSigner(key.kid, seed, TOKEN_TYPES[key.mode])
+        if key.kid not in self._opened:
+            seed = await self._seeds.open(key.seed, account=DEPLOYMENT, row_id=key.kid)
+            self._opened[key.kid] = TokenSigner(key.kid, seed, TOKEN_TYPES[key.mode])
+        return self._opened[key.kid]
 
 
 def _signing(keys: Sequence[ClearanceKey], now: datetime) -> ClearanceKey:
@@ -176,8 +160,3 @@ def _valid(keys: Sequence[ClearanceKey], now: datetime) -> list[ClearanceKey]:
             valid.append(key)
         ends = key.signs_from if ends is None else min(ends, key.signs_from)
     return valid[::-1]
-
-
-def _input(kid: str) -> bytes:
-    """What the row's key is derived with; these secrets are not erased by shredding."""
-    return sha256(b"countersign/v1/clearance key\x00" + kid.encode()).digest()

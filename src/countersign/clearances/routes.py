@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
-from countersign.acknowledgments.model import OPAQUE_LENGTH_MAX
+from countersign.access.key import Scope
 from countersign.acknowledgments.routes import evidence_of
-from countersign.bootstrap import Deployment
+from countersign.clearances import schemas
 from countersign.clearances.fulfil import ClearanceSearch, ClearanceView, FulfilmentView
 from countersign.clearances.fulfilment import Fulfilment, FulfilmentReceipt
 from countersign.clearances.model import Clearance, Order
-from countersign.errors import InvalidRequest
-from countersign.http import schemas
-from countersign.http.body import parse_body
-from countersign.http.paging import read_limit
+from countersign.clearances.room import ClearancesRoom
+from countersign.errors import ClearanceClosed, ClearanceNotGranted, InvalidRequest, NotFound
+from countersign.http.body import in_utc, parse_body
+from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
+from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor
 from countersign.http.reply import LIVE_WOULD_REFUSE, PERSONAL, Call, Header, Reply, encode
-from countersign.identity.postal_code import is_zip
-from countersign.ids import CLEARANCE, is_id
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import Opaque, Request
+from countersign.ids import CLEARANCE
 from countersign.instant import to_the_second
 from countersign.mode import Mode
 
@@ -32,6 +35,36 @@ _JWK_SET: Final[tuple[Header, ...]] = (
 )
 
 
+class ClearancesQuery(Request, frozen=True, kw_only=True):
+    """Which clearances to list."""
+
+    ack_id: Annotated[
+        Opaque | None,
+        Meta(
+            description="Only clearances requested with this acknowledgment.",
+            examples=[ACK_ID],
+        ),
+    ] = None
+    session_id: Annotated[
+        Opaque | None,
+        Meta(description="Only items with this checkout session.", examples=[SESSION]),
+    ] = None
+    cbid: Annotated[
+        Opaque | None, Meta(description="Only items with this buyer identifier.", examples=[CBID])
+    ] = None
+    limit: Limit = LIMIT_DEFAULT
+    after: (
+        Annotated[str, cursor("the id of that page's last clearance", CLEARANCE_ID, CLEARANCE)]
+        | None
+    ) = None
+
+
+class KeysQuery(Request, frozen=True, kw_only=True):
+    """The public keys of which mode; None: of both."""
+
+    mode: Mode | None = None
+
+
 class _Cleared(msgspec.Struct):
     cleared: bool
 
@@ -39,15 +72,12 @@ class _Cleared(msgspec.Struct):
 _read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
 
 
-async def clear(deployment: Deployment, call: Call, *, input_required: bool = False) -> Reply:
+async def clear(room: ClearancesRoom, call: Call, *, input_required: bool = False) -> Reply:
     """Decide whether an order may ship. The response contains every reason against it."""
-    # `input_required` is how a conformance run provokes an order that is not cleared.
+    # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
     body = parse_body(call.body, schemas.ClearanceRequest)
     address = body.shipping_address
-    _check_zip(body.shipping_zip, "$.shipping_zip")
-    if address is not None:
-        _check_zip(address.postal_code, "$.shipping_address.postal_code")
-    decided = await deployment.clearances.clear(
+    decided = await room.clear(
         call.principal,
         Order(
             ack_id=body.ack_id,
@@ -66,47 +96,30 @@ async def clear(deployment: Deployment, call: Call, *, input_required: bool = Fa
     return Reply(_render(decided), (*PERSONAL, (LIVE_WOULD_REFUSE, reasons)))
 
 
-def is_granted(answer: bytes) -> bool:
-    """Whether this answer of `clear` is a yes.
+def is_granted(response: bytes) -> bool:
+    """Whether this response of `clear` grants a clearance.
 
-    It holds only while it is true: who asks again, with the same `Idempotency-Key` too, is told how
-    it is now. As long as nothing has changed those are the same bytes.
+    It holds only as long as nothing changes: a repeated request, even with the same
+    `Idempotency-Key`, is decided again. The response has the same bytes if nothing has changed.
     """
-    return bool(_read_cleared(answer).cleared)
+    return bool(_read_cleared(response).cleared)
 
 
-async def get_clearance(deployment: Deployment, call: Call) -> Reply:
+async def get_clearance(room: ClearancesRoom, call: Call) -> Reply:
     """One clearance of this account."""
-    return Reply(
-        encode(_view(await deployment.clearances.fulfil.one(call.principal, call.parameter)))
-    )
+    return Reply(encode(_view(await room.fulfil.one(call.principal, call.parameter))))
 
 
-async def list_clearances(deployment: Deployment, call: Call) -> Reply:
+async def list_clearances(room: ClearancesRoom, call: Call) -> Reply:
     """The account's clearances, newest first."""
-    query = call.query
-    after = query.get("after")
-    if after is not None and not is_id(CLEARANCE, after):
-        msg = "The query parameter after must be a next_cursor returned by this list."
-        raise InvalidRequest(msg)
-    for name in ("ack_id", "session_id", "cbid"):
-        if len(query.get(name, "")) > OPAQUE_LENGTH_MAX:
-            msg = f"The query parameter {name} can have at most {OPAQUE_LENGTH_MAX} characters."
-            raise InvalidRequest(msg)
-    found, cursor = await deployment.clearances.fulfil.many(
-        call.principal,
-        ClearanceSearch(
-            ack_id=query.get("ack_id"),
-            session_id=query.get("session_id"),
-            cbid=query.get("cbid"),
-            after=after,
-            limit=read_limit(call),
-        ),
+    query: ClearancesQuery = call.query
+    found, next_cursor = await room.fulfil.many(
+        call.principal, ClearanceSearch(**msgspec.structs.asdict(query))
     )
-    return Reply(encode(schemas.Page(data=[_view(item) for item in found], next_cursor=cursor)))
+    return Reply(encode(Page(data=[_view(item) for item in found], next_cursor=next_cursor)))
 
 
-async def fulfil(deployment: Deployment, call: Call) -> Reply:
+async def fulfil(room: ClearancesRoom, call: Call) -> Reply:
     """Report the fulfilment of an order. The order is closed when every obligation is reported.
 
     Several reports add up. A report cannot be changed.
@@ -115,43 +128,21 @@ async def fulfil(deployment: Deployment, call: Call) -> Reply:
     values = msgspec.structs.asdict(body)
     for name, value in values.items():
         if isinstance(value, datetime):
-            values[name] = _utc(value, f"$.{name}")
+            values[name] = in_utc(value, f"$.{name}")
     if all(value is None for value in values.values()):
-        msg = f"At least one of these query parameters is required: {', '.join(values)}."
+        msg = f"At least one of these fields is required: {', '.join(values)}."
         raise InvalidRequest(msg)
-    receipt = await deployment.clearances.fulfil.report(
+    receipt = await room.fulfil.report(
         call.principal, call.parameter, Fulfilment(**values), call.remembering(_render_receipt)
     )
     return Reply(_render_receipt(receipt))
 
 
-async def get_keys(deployment: Deployment, call: Call) -> Reply:
-    """The public keys that tokens of clearances are signed with (RFC 7517); of both modes, or one.
-
-    Raises:
-        InvalidRequest: `mode` is neither `live` nor `test`.
-    """
-    try:
-        modes = [Mode(call.query["mode"])] if "mode" in call.query else [Mode.LIVE, Mode.TEST]
-    except ValueError:
-        msg = "The query parameter mode must be `live` or `test`."
-        raise InvalidRequest(msg) from None
-    return Reply(encode(await deployment.clearances.keys.published(modes)), _JWK_SET)
-
-
-def _check_zip(text: str, path: str) -> None:
-    # The schema's pattern lets a final line break through.
-    if not is_zip(text):
-        msg = f"Expected five digits or ZIP+4 - at `{path}`."
-        raise InvalidRequest(msg)
-
-
-def _utc(instant: datetime, path: str) -> datetime:
-    try:
-        return instant.astimezone(UTC)
-    except OverflowError:
-        msg = f"This time does not exist in UTC - at `{path}`."
-        raise InvalidRequest(msg) from None
+async def get_keys(room: ClearancesRoom, call: Call) -> Reply:
+    """The public keys of both modes, or one, that clearance tokens are signed with (RFC 7517)."""
+    query: KeysQuery = call.query
+    modes = [Mode.LIVE, Mode.TEST] if query.mode is None else [query.mode]
+    return Reply(encode(await room.keys.published(modes)), _JWK_SET)
 
 
 def _given(address: schemas.ShippingAddress) -> Mapping[str, str]:
@@ -224,3 +215,59 @@ def _report(view: FulfilmentView) -> schemas.Fulfilment:
 
 def _tables(obligations: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - tables of any JSON
     return [dict(table) for table in obligations]
+
+
+ROUTES: Final = grouped(
+    "Clearances",
+    ClearancesRoom,
+    Route(
+        address="POST /v1/clearances",
+        handler=clear,
+        operation="clearOrder",
+        decide_again=is_granted,
+        summary="Decide whether an order may ship",
+        scope=Scope.CLEARANCES_CREATE,
+        request=schemas.ClearanceRequest,
+        response=schemas.ClearanceDecision,
+        request_examples={"an order": schemas.CLEAR, "shortest": schemas.CLEAR_MIN},
+        response_examples={"cleared": schemas.CLEARED, "not cleared": schemas.NOT_CLEARED},
+        optional_response_headers={
+            "Countersign-Live-Would-Refuse": "Test keys only: reasons that a live key would get "
+            "for this order. Absent in a replayed response."
+        },
+        links={"getClearance": {"clearance_id": "/clearance_id"}},
+    ),
+    Route(
+        address="GET /v1/clearances",
+        handler=list_clearances,
+        operation="listClearances",
+        summary="Find clearances, newest first",
+        scope=Scope.CLEARANCES_READ,
+        query=ClearancesQuery,
+        response=Page[schemas.Clearance],
+        response_examples={"last page": schemas.CLEARANCES},
+    ),
+    Route(
+        address="GET /v1/clearances/{clearance_id}",
+        handler=get_clearance,
+        operation="getClearance",
+        summary="Get one clearance, with the reports of its fulfilment",
+        scope=Scope.CLEARANCES_READ,
+        response=schemas.Clearance,
+        refusals=(NotFound,),
+        response_examples={"closed": schemas.CLEARANCE},
+    ),
+    Route(
+        address="POST /v1/clearances/{clearance_id}/fulfilment",
+        handler=fulfil,
+        operation="fulfilOrder",
+        summary="Report the fulfilment of an order, and close it",
+        scope=Scope.CLEARANCES_CREATE,
+        request=schemas.FulfilmentRequest,
+        response=schemas.FulfilmentReceipt,
+        refusals=(NotFound, ClearanceNotGranted, ClearanceClosed),
+        request_examples={"shipped": schemas.FULFIL},
+        response_examples={"closed": schemas.FULFILLED},
+    ),
+    Route(address="GET /.well-known/jwks.json", handler=get_keys, query=KeysQuery),
+)

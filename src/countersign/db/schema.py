@@ -34,13 +34,19 @@ from countersign.errors import (
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _VERSIONS: Final = Table("alembic_version", MetaData(), Column("version_num", String(32)))
 _ADVISORY_LOCK: Final = 0x636F756E746572
+_NEWER: Final = "This database belongs to a newer release of Countersign: install that release."
+_DEVELOPMENT: Final = (
+    "This database was created by a development version of Countersign, from before the first "
+    "release, and cannot be upgraded. Export what you need with that version. Then start with an "
+    "empty data directory (on PostgreSQL: an empty database) and run `countersign init`."
+)
 
 
 def upgrade(url: URL) -> bool:
     """Bring the database to this release's schema; False if it is there already.
 
     Raises:
-        SchemaMismatch: the database belongs to a newer release.
+        SchemaMismatch: the database belongs to a newer release or to a development version.
         DatabasePermissionDenied: the role of this URL does not own the tables.
         StorageUnavailable: the database cannot be reached.
     """
@@ -66,7 +72,7 @@ def check(url: URL) -> None:
 
     Raises:
         NotInitialised: it has no schema.
-        SchemaMismatch: it is older or newer than this release.
+        SchemaMismatch: it is older or newer than this release, or of a development version.
         StorageUnavailable: it cannot be reached.
     """
     if is_embedded(url) and not Path(url.database or "").exists():
@@ -114,20 +120,19 @@ def _wait_for_turn(connection: Connection) -> None:
 
 
 def _refuse_unknown(connection: Connection) -> str | None:
-    """The database's revision, or None if it has none, unless it is one from the future."""
+    """The database's revision, or None if it has none, unless this release does not know it."""
     if not inspect(connection).has_table(_VERSIONS.name):
         return None
     current = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
     if current is not None and current not in _revisions():
-        msg = "This database belongs to a newer release of Countersign: install that release."
-        raise SchemaMismatch(msg)
+        # Only revisions of development versions were bare numbers, `0001` to `0013`.
+        raise SchemaMismatch(_DEVELOPMENT if current.isdecimal() else _NEWER)
     return current
 
 
 def _revisions() -> list[str]:
-    """This release's revisions, oldest first: they are what the files' names begin with."""
-    files = (_MIGRATIONS / "versions").glob("[0-9]*_*.py")
-    return sorted(file.name.partition("_")[0] for file in files)
+    """This release's revisions, oldest first: each file is named after its own."""
+    return sorted(file.stem for file in (_MIGRATIONS / "versions").glob("[0-9]*_*.py"))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The tables, the same on SQLite and PostgreSQL. `migrations/` makes them; a test compares.
+"""The tables, the same on SQLite and PostgreSQL. `migrations/` creates them; a test compares.
 
 Times are Unix milliseconds. Every table of an act carries account and mode. PROTECTED tables take
 INSERT and SELECT only, which triggers enforce; what may be erased has a table of its own.
@@ -180,7 +180,7 @@ buyers: Final = Table(
     Column("expires_at", Instant),
     Column("simulated", Boolean, nullable=False),
     # What real verifications proved; nothing personal.
-    Column("proofs", Text, nullable=False, server_default="[]"),
+    Column("proofs", Text, nullable=False),
     # The buyer that this one turned out to be.
     Column("same_as", String(40)),
     # When to tell that it has expired; NULL: there is nothing to tell, or it was told.
@@ -641,7 +641,7 @@ clearance_settings: Final = Table(
     # In seconds.
     Column("acknowledgment_max_age", Integer, nullable=False),
     Column("lifetime", Integer, nullable=False),
-    Column("product_class_required", Boolean, nullable=False, server_default=false()),
+    Column("product_class_required", Boolean, nullable=False),
     Column("changed_at", Instant, nullable=False),
 )
 
@@ -664,29 +664,4 @@ test_faults: Final = Table(
     Column("calls_left", Integer),
     Column("delay_ms", Integer, nullable=False),
     Column("planned_at", Instant, nullable=False),
-)
-
-# Vendors' integrations that are being judged. Test mode only.
-conformance_runs: Final = Table(
-    "conformance_runs",
-    metadata,
-    Column("id", String(40), primary_key=True),
-    Column("account_id", ForeignKey("accounts.id"), nullable=False),
-    Column("started_at", Instant, nullable=False),
-    Column("ends_at", Instant, nullable=False),
-    # The command moves it ahead for as long as it lives; after that nothing is provoked any more.
-    Column("active_until", Instant, nullable=False),
-    Column("hold_ms", Integer, nullable=False),
-    Column("armed", String(30)),
-    Index("ix_conformance_runs_active_until", "active_until"),
-    Index("ix_conformance_runs_account_id_active_until", "account_id", "active_until"),
-)
-
-conformance_observations: Final = Table(
-    "conformance_observations",
-    metadata,
-    Column("run_id", ForeignKey("conformance_runs.id"), primary_key=True),
-    Column("id", String(40), primary_key=True),
-    # JSON, judged as a whole.
-    Column("seen", Text, nullable=False),
 )

@@ -6,11 +6,9 @@ absent is shown as absent, and the local clock never stands in for either.
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64encode
 from collections.abc import Awaitable, Sequence
 from datetime import datetime
-from functools import partial
 from types import ModuleType
 from typing import Final, NamedTuple
 
@@ -85,7 +83,7 @@ class AnchorLog:
 
     async def run(self) -> None:
         """Anchor until cancelled; nothing to do where neither is configured."""
-        await forever("anchoring", self.anchor, partial(asyncio.sleep, PERIOD_SECONDS))
+        await forever("anchoring", self.anchor, PERIOD_SECONDS)
 
     async def anchor(self) -> None:
         """One round. Failed requests are repeated in the next one; nothing is raised."""

@@ -11,17 +11,15 @@ from countersign.clock import Clock, Entropy
 from countersign.evidence.canonical import Json
 from countersign.evidence.disclosure import Disclosure
 from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed, make_facts
-from countersign.ids import made_at_ms, timed_id
+from countersign.ids import timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
-from countersign.ports import PlaintextStore
 from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Vault
 
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
 """Random bytes that sealing the disclosures of one record takes."""
 _ID_ENTROPY: Final = 8
-_CHUNK: Final = 500
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -163,27 +161,19 @@ def seal_disclosures(
 
     `entropy` is SEAL_ENTROPY random bytes: the row's shred key, then the nonce.
     """
-    payload = _encode([disclosure.encoded for disclosure in disclosures])
     return SealedDisclosures(
-        payload=seal_payload(key, account_id, record_id, payload, entropy),
+        payload=key.seal(
+            shred_key=entropy[:SHRED_KEY_BYTES],
+            nonce=entropy[SHRED_KEY_BYTES:],
+            table="disclosures",
+            column="payload",
+            account=account_id,
+            row_id=record_id,
+            plaintext=_encode([disclosure.encoded for disclosure in disclosures]),
+        ),
         shred_key=entropy[:SHRED_KEY_BYTES],
         session_index=session_index,
         cbid_index=cbid_index,
-    )
-
-
-def seal_payload(
-    key: DataKey, account_id: str, record_id: str, payload: bytes, entropy: bytes
-) -> bytes:
-    """The same for disclosures that are a JSON array already."""
-    return key.seal(
-        shred_key=entropy[:SHRED_KEY_BYTES],
-        nonce=entropy[SHRED_KEY_BYTES:],
-        table="disclosures",
-        column="payload",
-        account=account_id,
-        row_id=record_id,
-        plaintext=payload,
     )
 
 
@@ -205,18 +195,3 @@ async def open_disclosures(
             row_id=record_id,
         )
     )
-
-
-async def seal_plaintext(store: PlaintextStore, vault: Vault, entropy: Entropy) -> int:
-    """Encrypt what a database from before the vault holds unencrypted; gives how many rows."""
-    total = 0
-    while rows := await store.some(_CHUNK):
-        sealed = []
-        for row in rows:
-            key = await vault.data_key(row.account_id, made_at_ms(row.record_id) * 1_000_000)
-            drawn = entropy(SEAL_ENTROPY)
-            payload = seal_payload(key, row.account_id, row.record_id, row.payload, drawn)
-            sealed.append(row._replace(payload=payload, shred_key=drawn[:SHRED_KEY_BYTES]))
-        await store.replace(sealed)
-        total += len(sealed)
-    return total

@@ -67,7 +67,7 @@ class KeylessRecord(NamedTuple):
 
 
 class DisclosuresRow(NamedTuple):
-    """The disclosures of one record as they are stored; without a shred key, unencrypted."""
+    """The disclosures of one record as they are stored; unreadable without a shred key."""
 
     record_id: str
     account_id: str

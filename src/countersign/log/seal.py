@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from typing import Final, NamedTuple
 
 import structlog
@@ -285,7 +284,7 @@ class SealLog:
 
     async def run(self) -> None:
         """Seal and publish, until cancelled."""
-        await forever("sealing", self._seal, partial(asyncio.sleep, PERIOD_SECONDS))
+        await forever("sealing", self._seal, PERIOD_SECONDS)
 
     async def _seal(self) -> None:
         if self._clock.monotonic() - self._keys_read_at > _KEYS_SECONDS:

@@ -30,7 +30,7 @@ from countersign.notices.model import (
 )
 from countersign.notices.notice_file import NOTICE_BYTES_MAX, parse_notice_file
 from countersign.notices.publish import Publication
-from countersign.notices.registry import STALENESS_SECONDS
+from countersign.snapshot import STALENESS_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,7 +121,7 @@ class NoticeVersion:
     def review(self) -> NoticeEvent | None:
         """The latest review, or None while no one has compared the text with the official one.
 
-        A review of an incomplete text never counts: older releases accepted one.
+        A review of an incomplete text never counts.
         """
         if self.content.text_gaps:
             return None

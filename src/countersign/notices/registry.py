@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,9 +21,7 @@ from countersign.notices.model import (
 )
 from countersign.notices.notice_file import effective_at
 from countersign.ports import Clock, NoticeStore
-
-STALENESS_SECONDS: Final = 0.25
-"""How long after a lifecycle event a running server may still answer as before it."""
+from countersign.snapshot import Snapshot
 
 Notices: TypeAlias = Mapping[str, tuple[NoticeVersion, ...]]
 """Every version of each notice, oldest first."""
@@ -33,8 +30,7 @@ _decode: Final = msgspec.json.Decoder(NoticeContent).decode
 
 
 @dataclass(frozen=True, slots=True)
-class _Snapshot:
-    taken_at: float
+class _Known:
     revision: int
     notices: dict[str, tuple[NoticeVersion, ...]]
     in_force: dict[tuple[str, Mode], NoticeVersion] = field(default_factory=dict)
@@ -47,8 +43,8 @@ class Registry:
         self._store = store
         self._clock = clock
         self._zone = zone
-        self._snapshot = _Snapshot(float("-inf"), -1, {})
-        self._refreshing: asyncio.Task[_Snapshot] | None = None
+        self._known = _Known(-1, {})
+        self._snapshot = Snapshot(self._read, clock)
 
     async def in_force(
         self, notice_id: str, mode: Mode, by: datetime | None = None
@@ -56,29 +52,32 @@ class Registry:
         """The version that keys of this mode are served now.
 
         A refusal is given only after a fresh look: what an operator just published, reviewed or
-        completed counts at once. `by` is what the test clock of whoever asks shows; None: real time
-        is what counts.
+        completed counts at once.
+
+        Args:
+            notice_id: the notice.
+            mode: that of the key.
+            by: what the test clock of the account shows; None: real time counts.
 
         Raises:
             NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: see `version_in_force`.
         """
-        if by is not None:
-            # With the clock of one account nothing is kept: each sees another time.
-            versions = (await self.notices()).get(notice_id, ())
-            try:
-                return version_in_force(versions, mode, by)
-            except Refusal:
-                versions = (await self.notices(fresh=True)).get(notice_id, ())
-                return version_in_force(versions, mode, by)
-        snapshot = self._snapshot
-        if self._clock.monotonic() - snapshot.taken_at < STALENESS_SECONDS:
-            known = snapshot.in_force.get((notice_id, mode))
-            if known is not None:
-                return known
-        snapshot = await self._refresh()
-        versions = snapshot.notices.get(notice_id, ())
-        found = version_in_force(versions, mode, from_ns(self._clock.time_ns()))
-        snapshot.in_force[notice_id, mode] = found
+        known = await self._snapshot.get()
+        found = known.in_force.get((notice_id, mode)) if by is None else None
+        if found is not None:
+            return found
+        try:
+            return self._look_up(known, notice_id, mode, by)
+        except Refusal:
+            return self._look_up(await self._snapshot.fresh(), notice_id, mode, by)
+
+    def _look_up(
+        self, known: _Known, notice_id: str, mode: Mode, by: datetime | None
+    ) -> NoticeVersion:
+        versions = known.notices.get(notice_id, ())
+        found = version_in_force(versions, mode, by or from_ns(self._clock.time_ns()))
+        if by is None:  # each test clock shows another time
+            known.in_force[notice_id, mode] = found
         return found
 
     async def version(self, notice_id: str, version: str) -> NoticeVersion:
@@ -113,21 +112,18 @@ class Registry:
         Raises:
             NoticeNotFound: there is no such notice.
         """
-        versions = (await self._refresh()).notices.get(notice_id)
+        versions = (await self._snapshot.fresh()).notices.get(notice_id)
         if versions is None:
             raise NoticeNotFound
         return versions
 
     async def notices(self, *, fresh: bool = False) -> Notices:
         """All notices, as of at most STALENESS_SECONDS ago; `fresh`: as of now."""
-        snapshot = self._snapshot
-        if fresh or self._clock.monotonic() - snapshot.taken_at >= STALENESS_SECONDS:
-            snapshot = await self._refresh()
-        return snapshot.notices
+        return (await (self._snapshot.fresh() if fresh else self._snapshot.get())).notices
 
     async def notice_ids(self) -> Sequence[str]:
         """The ids of all notices, in alphabetical order."""
-        return sorted((await self._refresh()).notices)
+        return sorted((await self._snapshot.fresh()).notices)
 
     async def current(
         self, notice_id: str, mode: Mode, by: datetime | None = None
@@ -142,30 +138,17 @@ class Registry:
         """The time by which versions are judged."""
         return from_ns(self._clock.time_ns())
 
-    async def _refresh(self) -> _Snapshot:
-        """A snapshot read from the database after this call began; callers share one reading.
-
-        A reading that is under way may have begun too early, so its waiters start the next one.
-        """
-        running = self._refreshing
-        if running is not None and not running.done():
-            await asyncio.wait((running,))
-        if self._refreshing is running or self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self._read())
-        return await asyncio.shield(self._refreshing)
-
-    async def _read(self) -> _Snapshot:
-        began = self._clock.monotonic()
+    async def _read(self) -> _Known:
         revision = await self._store.revision()
-        notices = self._snapshot.notices
-        if revision != self._snapshot.revision:
+        notices = self._known.notices
+        if revision != self._known.revision:
             stored = await self._store.versions()
             notices = {}
             for version in (self._restore(item) for item in stored):
                 id_ = version.content.id
                 notices[id_] = (*notices.get(id_, ()), version)
-        self._snapshot = _Snapshot(began, revision, notices)
-        return self._snapshot
+        self._known = _Known(revision, notices)
+        return self._known
 
     def _restore(self, stored: PublishedVersion) -> NoticeVersion:
         content = _decode(stored.body)

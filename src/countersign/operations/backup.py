@@ -191,19 +191,21 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
             raise BackupFailed(msg)
         connection.execute("ATTACH DATABASE ? AS keys", (str(shred_keys),))
         tables = {row[0] for row in connection.execute("SELECT name FROM keys.sqlite_master")}
-        if not tables >= {"made", "shred_keys"}:
+        if not tables >= {"made", "shred_keys", "erased_buyers"}:
             msg = f"{shred_keys} is not a shred key file."
             raise BackupFailed(msg)
         (made,) = connection.execute("SELECT max(at_ns) FROM keys.made").fetchone()
         age = _age(made or 0, backup_made)
         # Only of what the backup knows, and of nothing that was erased by then.
         done = connection.execute(
-            "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"  # noqa: S608 - our own names
-            f" WHERE record_id IN ({_keyed(connection)})"
+            "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"
+            " WHERE record_id IN (SELECT record_id FROM main.disclosures"
+            " UNION SELECT record_id FROM main.verification_evidence"
+            " UNION SELECT id FROM main.pending_sessions)"
         )
         number = done.rowcount
-        if "erased_buyers" in tables and age is KeysAge.NEWER:
-            # Those that the backup does not tell of itself.
+        if age is KeysAge.NEWER:
+            # Those that were erased since the backup.
             connection.execute(
                 "INSERT OR REPLACE INTO main.deployment (name, value) SELECT name, ? FROM"
                 " (SELECT name, value FROM keys.erased_buyers"
@@ -212,24 +214,10 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
             )
         connection.commit()
         connection.execute("DETACH DATABASE keys")
-    # What a database from before the vault holds needs no key.
     (unreadable,) = connection.execute(
-        "SELECT count(*) FROM disclosures d WHERE substr(d.payload, 1, 1) = x'01'"
-        " AND NOT EXISTS (SELECT 1 FROM shred_keys k WHERE k.record_id = d.record_id)"
+        "SELECT count(*) FROM disclosures WHERE record_id NOT IN (SELECT record_id FROM shred_keys)"
     ).fetchone()
     return Restored(shred_keys=number, unreadable=unreadable, age=age)
-
-
-def _keyed(connection: Any) -> str:  # noqa: ANN401 - as above
-    """A query of the names that shred keys go by; a backup may be of an older release."""
-    tables = {row[0] for row in connection.execute("SELECT name FROM main.sqlite_master")}
-    names = {"disclosures": "record_id", "verification_evidence": "record_id"}
-    names |= {"pending_sessions": "id"}
-    return " UNION ".join(
-        f"SELECT {column} FROM main.{table}"  # noqa: S608 - as above
-        for table, column in names.items()
-        if table in tables
-    )
 
 
 def _age(keys_made: int, backup_made: int) -> KeysAge:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Final
 
 import structlog
 
 from countersign.buyers.model import ZIP_WINDOW
 from countersign.buyers.verification import MESSAGES_KEPT
-from countersign.domain.conformance import KEPT as RUNS_KEPT
 from countersign.events.model import KEPT as EVENTS_KEPT
 from countersign.instant import from_ns
 from countersign.loops import forever
@@ -21,8 +18,6 @@ from countersign.webhooks.model import LOG_KEPT as DELIVERIES_KEPT
 
 PERIOD_SECONDS: Final = 600.0
 CHUNK: Final = 1000
-_RUNS: Final = 5
-"""Each may have thousands of rows."""
 
 _log: Final = structlog.get_logger("countersign.housekeeping")
 
@@ -30,8 +25,7 @@ _log: Final = structlog.get_logger("countersign.housekeeping")
 class Housekeeping:
     """Deletes what has expired.
 
-    Kept answers, counted ZIP codes, providers' messages, events, finished deliveries, and what was
-    seen in conformance runs.
+    Kept answers, counted ZIP codes, providers' messages, events and finished deliveries.
     """
 
     def __init__(self, store: HousekeepingStore, clock: Clock) -> None:
@@ -48,10 +42,6 @@ class Housekeeping:
                 messages_before=now - MESSAGES_KEPT,
                 limit=CHUNK,
             )
-        )
-        deleted += await _in_chunks(
-            lambda: self._store.delete_runs(ended_before=now - RUNS_KEPT, limit=_RUNS),
-            _RUNS,
         )
         return deleted + await _in_chunks(
             lambda: self._store.delete_old(
@@ -76,7 +66,7 @@ class Housekeeping:
 
     async def run(self) -> None:
         """Tidy now and then, until cancelled."""
-        await forever("housekeeping", self._turn, partial(asyncio.sleep, PERIOD_SECONDS))
+        await forever("housekeeping", self._turn, PERIOD_SECONDS)
 
     async def _turn(self) -> None:
         await self.tidy()
@@ -84,10 +74,10 @@ class Housekeeping:
             _log.warning("erased_copies_remain")
 
 
-async def _in_chunks(delete: Callable[[], Awaitable[int]], chunk: int = CHUNK) -> int:
+async def _in_chunks(delete: Callable[[], Awaitable[int]]) -> int:
     deleted = 0
     while True:
         rows = await delete()
         deleted += rows
-        if rows < chunk:
+        if rows < CHUNK:
             return deleted

@@ -15,7 +15,6 @@ from countersign.db.tables import (
     zip_attempts,
 )
 from countersign.mode import Mode
-from countersign.storage.conformance import delete_runs
 from countersign.vault.data_keys_sql import COPIES_REMAIN, noted_copies
 from countersign.webhooks.deliveries_sql import delete_old
 
@@ -45,10 +44,6 @@ class Housekeeping:
         """Delete at most `limit` rows of each kind; gives the largest of the numbers."""
         item = (events_before, deliveries_before, tried_since, limit)
         return await self._database.write(delete_old, item)
-
-    async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
-        """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
-        return await self._database.write(delete_runs, (ended_before, limit))
 
     async def try_writing(self) -> None:
         """Commit a transaction that writes, and leaves everything as it was.

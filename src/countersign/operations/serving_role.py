@@ -64,8 +64,6 @@ RIGHTS: Final[Mapping[str, str]] = {
     "clearance_settings": _READ,
     "test_clocks": _ALL,
     "test_faults": _ALL,
-    "conformance_runs": "SELECT, UPDATE, DELETE",
-    "conformance_observations": _QUEUE,
 }
 """Of every table; a column in brackets narrows the right before it."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from countersign.db.database import Database
 from countersign.db.tables import buyers, deployment, disclosures, shred_keys
@@ -84,7 +84,6 @@ def _keyless(connection: Connection, item: tuple[str, int]) -> Sequence[KeylessR
         .where(
             disclosures.c.record_id > after_id,
             shred_keys.c.record_id.is_(None),
-            func.substr(disclosures.c.payload, 1, 1) == b"\x01",  # sealed by the vault
         )
         .order_by(disclosures.c.record_id)
         .limit(limit)

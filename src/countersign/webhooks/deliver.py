@@ -21,7 +21,7 @@ from countersign.errors import CountersignError, RateLimited
 from countersign.events.model import Event, EventType
 from countersign.events.read_events import EventView, ReadEvents
 from countersign.instant import from_ns
-from countersign.loops import log_failure
+from countersign.loops import forever, log_failure
 from countersign.ports import Clock, DeliveryStore, Entropy, WebhookSender
 from countersign.webhooks.backoff import Pace
 from countersign.webhooks.model import (
@@ -101,7 +101,7 @@ class DeliverWebhooks:
         self._examples: Counter[str] = Counter()
         self._catching_up = asyncio.Lock()
         self._ended = asyncio.Event()
-        self._stopping = False
+        self._begun = self._stopping = False
         self.attempts: Counter[Outcome] = Counter()
         """How many attempts this process has made, by what came of them."""
         self.waiting = 0
@@ -109,25 +109,9 @@ class DeliverWebhooks:
 
     async def run(self) -> None:
         """Deliver until cancelled; what is under way then comes to its end."""
-        begun = False
-        self._stopping = False
+        self._begun = self._stopping = False
         try:
-            while True:
-                self._ended.clear()
-                try:
-                    if not begun:
-                        await self._events.begin()
-                        begun = True
-                    await self.start_turns()
-                except CountersignError as error:
-                    _log.warning("webhooks_postponed", code=error.code)
-                except Exception as error:  # noqa: BLE001 - the next time may go better
-                    log_failure("webhooks_failed", error)
-                try:
-                    async with asyncio.timeout(IDLE_SECONDS):
-                        await self._ended.wait()
-                except TimeoutError:
-                    continue
+            await forever("webhooks", self._look, IDLE_SECONDS, self._ended)
         finally:
             self._stopping = True
             if self._turns:
@@ -135,6 +119,12 @@ class DeliverWebhooks:
             for turn in self._turns.values():
                 turn.cancel()
             await self.close()
+
+    async def _look(self) -> None:
+        if not self._begun:
+            await self._events.begin()
+            self._begun = True
+        await self.start_turns()
 
     async def close(self) -> None:
         """Close the connections to receivers."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
-from hashlib import sha256
 from typing import Final
 
 from countersign.ids import WEBHOOK_SECRET, timed_id
 from countersign.instant import from_ns
 from countersign.ports import Clock, Entropy
-from countersign.vault.vault import NONCE_BYTES, Vault
+from countersign.vault.sealed_column import SealedColumn
+from countersign.vault.vault import Vault
 from countersign.webhooks.model import WebhookEndpoint, WebhookSecret
 from countersign.webhooks.signature import (
     SECRET_BYTES,
@@ -28,7 +28,7 @@ class WebhookSecrets:
     """Makes and opens the secrets of endpoints."""
 
     def __init__(self, vault: Vault, clock: Clock, entropy: Entropy) -> None:
-        self._vault = vault
+        self._column = SealedColumn(vault, entropy, "webhook_secrets", "sealed")
         self._clock = clock
         self._entropy = entropy
         self._opened: OrderedDict[str, tuple[SigningKey, ...]] = OrderedDict()
@@ -39,16 +39,7 @@ class WebhookSecrets:
         drawn = self._entropy(SECRET_BYTES + SEED_BYTES)
         shared, private = SharedSecret(drawn[:SECRET_BYTES]), PrivateKey(drawn[SECRET_BYTES:])
         id_ = timed_id(WEBHOOK_SECRET, time_ns, self._entropy(8))
-        key = await self._vault.data_key(account_id, time_ns)
-        sealed = key.seal(
-            shred_key=_input(id_),
-            nonce=self._entropy(NONCE_BYTES),
-            table="webhook_secrets",
-            column="sealed",
-            account=account_id,
-            row_id=id_,
-            plaintext=drawn,
-        )
+        sealed = await self._column.seal(drawn, account=account_id, row_id=id_, time_ns=time_ns)
         made = WebhookSecret(
             id=id_,
             public_key=private.public_key.text,
@@ -70,21 +61,9 @@ class WebhookSecrets:
     async def _open(self, account_id: str, secret: WebhookSecret) -> tuple[SigningKey, ...]:
         known = self._opened.get(secret.id)
         if known is None:
-            drawn = await self._vault.open(
-                secret.sealed,
-                shred_key=_input(secret.id),
-                table="webhook_secrets",
-                column="sealed",
-                account=account_id,
-                row_id=secret.id,
-            )
+            drawn = await self._column.open(secret.sealed, account=account_id, row_id=secret.id)
             known = (SharedSecret(drawn[:SECRET_BYTES]), PrivateKey(drawn[SECRET_BYTES:]))
             self._opened[secret.id] = known
             if len(self._opened) > _CACHED_MAX:
                 self._opened.popitem(last=False)
         return known
-
-
-def _input(secret_id: str) -> bytes:
-    """What the row's key is derived with; these secrets are not erased by shredding."""
-    return sha256(b"countersign/v1/webhook secret\x00" + secret_id.encode()).digest()

@@ -2,8 +2,5 @@
 
 from alembic import context
 
-from countersign.db.tables import metadata
-
-connection = context.config.attributes["connection"]
-context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
 context.run_migrations()

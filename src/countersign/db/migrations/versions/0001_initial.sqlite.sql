@@ -1,0 +1,585 @@
+CREATE TABLE accounts (
+  id VARCHAR(40) NOT NULL,
+  name VARCHAR(100) NOT NULL,
+  created_at BIGINT NOT NULL,
+  CONSTRAINT pk_accounts PRIMARY KEY (id),
+  CONSTRAINT uq_accounts_name UNIQUE (name)
+);
+
+CREATE TABLE acknowledgment_uses (
+  ack_id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_acknowledgment_uses_mode CHECK (mode IN ('test', 'live')),
+  cbid VARCHAR(40),
+  cbid_index BLOB NOT NULL,
+  order_index BLOB,
+  clearance_id VARCHAR(40),
+  closed_at BIGINT,
+  CONSTRAINT pk_acknowledgment_uses PRIMARY KEY (ack_id)
+);
+
+CREATE INDEX ix_acknowledgment_uses_cbid ON acknowledgment_uses (cbid);
+
+CREATE TABLE anchors (
+  log_id INTEGER NOT NULL,
+  size BIGINT NOT NULL,
+  kind VARCHAR(20) NOT NULL,
+  name VARCHAR(300) NOT NULL,
+  body BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_anchors PRIMARY KEY (log_id, size, kind, name)
+);
+
+CREATE TABLE audit_log (
+  id VARCHAR(40) NOT NULL,
+  at BIGINT NOT NULL,
+  actor VARCHAR(100) NOT NULL,
+  action VARCHAR(40) NOT NULL,
+  subject VARCHAR(80) NOT NULL,
+  details TEXT NOT NULL,
+  CONSTRAINT pk_audit_log PRIMARY KEY (id)
+);
+
+CREATE INDEX ix_audit_log_subject ON audit_log (subject);
+
+CREATE TABLE buyer_documents (
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_buyer_documents_mode CHECK (mode IN ('test', 'live')),
+  fingerprint BLOB NOT NULL,
+  cbid VARCHAR(40) NOT NULL,
+  CONSTRAINT pk_buyer_documents PRIMARY KEY (mode, fingerprint)
+);
+
+CREATE INDEX ix_buyer_documents_cbid ON buyer_documents (cbid);
+
+CREATE TABLE checkpoints (
+  log_id INTEGER NOT NULL,
+  size BIGINT NOT NULL,
+  root BLOB NOT NULL,
+  note BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_checkpoints PRIMARY KEY (log_id, size)
+);
+
+CREATE TABLE clearance_keys (
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_clearance_keys_mode CHECK (mode IN ('test', 'live')),
+  number INTEGER NOT NULL,
+  kid VARCHAR(60) NOT NULL,
+  public_key BLOB NOT NULL,
+  seed BLOB NOT NULL,
+  created_at BIGINT NOT NULL,
+  signs_from BIGINT NOT NULL,
+  CONSTRAINT pk_clearance_keys PRIMARY KEY (mode, number),
+  CONSTRAINT uq_clearance_keys_kid UNIQUE (kid)
+);
+
+CREATE TABLE clearances (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_clearances_mode CHECK (mode IN ('test', 'live')),
+  ack_id VARCHAR(40),
+  kid VARCHAR(60),
+  expires_at BIGINT,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_clearances PRIMARY KEY (id)
+);
+
+CREATE INDEX ix_clearances_ack_id ON clearances (ack_id);
+
+CREATE TABLE data_keys (
+  id VARCHAR(40) NOT NULL,
+  scope VARCHAR(40) NOT NULL,
+  month INTEGER NOT NULL,
+  wrapped BLOB NOT NULL,
+  created_at BIGINT NOT NULL,
+  CONSTRAINT pk_data_keys PRIMARY KEY (id),
+  CONSTRAINT uq_data_keys_scope UNIQUE (scope, month)
+);
+
+CREATE TABLE deployment (
+  name VARCHAR(40) NOT NULL,
+  value BLOB NOT NULL,
+  CONSTRAINT pk_deployment PRIMARY KEY (name)
+);
+
+CREATE TABLE deployment_records (
+  id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_deployment_records_mode CHECK (mode IN ('test', 'live')),
+  type VARCHAR(20) NOT NULL,
+  at BIGINT NOT NULL,
+  digest BLOB NOT NULL,
+  body BLOB NOT NULL,
+  CONSTRAINT pk_deployment_records PRIMARY KEY (id)
+);
+
+CREATE TABLE erasures (
+  record_id VARCHAR(40) NOT NULL,
+  at BIGINT NOT NULL,
+  erasure_id VARCHAR(40) NOT NULL,
+  CONSTRAINT pk_erasures PRIMARY KEY (record_id)
+);
+
+CREATE TABLE events (
+  seq INTEGER NOT NULL,
+  tx BIGINT NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_events_mode CHECK (mode IN ('test', 'live')),
+  type VARCHAR(30) NOT NULL,
+  object_id VARCHAR(64) NOT NULL,
+  version VARCHAR(64),
+  at BIGINT NOT NULL,
+  triggered BOOLEAN DEFAULT 0 NOT NULL,
+  reasons TEXT,
+  CONSTRAINT pk_events PRIMARY KEY (seq)
+);
+
+CREATE INDEX ix_events_account_id_mode_at ON events (account_id, mode, at);
+
+CREATE INDEX ix_events_account_id_mode_tx_seq ON events (account_id, mode, tx, seq);
+
+CREATE TABLE fulfilments (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_fulfilments_mode CHECK (mode IN ('test', 'live')),
+  clearance_id VARCHAR(40) NOT NULL,
+  ack_id VARCHAR(40) NOT NULL,
+  adult_signature BOOLEAN NOT NULL,
+  closes BOOLEAN NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_fulfilments PRIMARY KEY (id)
+);
+
+CREATE INDEX ix_fulfilments_ack_id ON fulfilments (ack_id);
+
+CREATE TABLE legal_holds (
+  id VARCHAR(40) NOT NULL,
+  subject VARCHAR(80) NOT NULL,
+  reason TEXT NOT NULL,
+  placed_at BIGINT NOT NULL,
+  released_at BIGINT,
+  CONSTRAINT pk_legal_holds PRIMARY KEY (id)
+);
+
+CREATE INDEX ix_legal_holds_subject ON legal_holds (subject);
+
+CREATE TABLE log_entries (
+  log_id INTEGER NOT NULL,
+  leaf_index BIGINT NOT NULL,
+  record_id VARCHAR(40) NOT NULL,
+  digest BLOB NOT NULL,
+  CONSTRAINT pk_log_entries PRIMARY KEY (log_id, leaf_index),
+  CONSTRAINT uq_log_entries_record_id UNIQUE (record_id)
+)
+ WITHOUT ROWID;
+
+CREATE TABLE log_pending (
+  record_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_log_pending_mode CHECK (mode IN ('test', 'live')),
+  digest BLOB NOT NULL,
+  CONSTRAINT pk_log_pending PRIMARY KEY (record_id)
+)
+ WITHOUT ROWID;
+
+CREATE TABLE log_tiles (
+  log_id INTEGER NOT NULL,
+  level INTEGER NOT NULL,
+  tile_index BIGINT NOT NULL,
+  hashes BLOB NOT NULL,
+  root BLOB NOT NULL,
+  CONSTRAINT pk_log_tiles PRIMARY KEY (log_id, level, tile_index)
+);
+
+CREATE TABLE logs (
+  id INTEGER NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_logs_mode CHECK (mode IN ('test', 'live')),
+  epoch INTEGER NOT NULL,
+  origin VARCHAR(300) NOT NULL,
+  created_at BIGINT NOT NULL,
+  CONSTRAINT pk_logs PRIMARY KEY (id),
+  CONSTRAINT uq_logs_mode UNIQUE (mode, epoch),
+  CONSTRAINT uq_logs_origin UNIQUE (origin)
+);
+
+CREATE TABLE notice_versions (
+  notice_id VARCHAR(64) NOT NULL,
+  version VARCHAR(64) NOT NULL,
+  digest VARCHAR(64) NOT NULL,
+  body BLOB NOT NULL,
+  CONSTRAINT pk_notice_versions PRIMARY KEY (notice_id, version)
+);
+
+CREATE TABLE provider_sessions (
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_provider_sessions_mode CHECK (mode IN ('test', 'live')),
+  session_index BLOB NOT NULL,
+  cbid VARCHAR(40) NOT NULL,
+  reference_index BLOB,
+  verified_at BIGINT,
+  CONSTRAINT pk_provider_sessions PRIMARY KEY (mode, session_index)
+);
+
+CREATE INDEX ix_provider_sessions_cbid ON provider_sessions (cbid);
+
+CREATE TABLE shred_keys (
+  record_id VARCHAR(40) NOT NULL,
+  "key" BLOB NOT NULL,
+  CONSTRAINT pk_shred_keys PRIMARY KEY (record_id)
+)
+ WITHOUT ROWID;
+
+CREATE TABLE webhook_attempts (
+  endpoint_id VARCHAR(40) NOT NULL,
+  event_seq BIGINT NOT NULL,
+  number INTEGER NOT NULL,
+  at BIGINT NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  outcome VARCHAR(20) NOT NULL,
+  status INTEGER,
+  CONSTRAINT pk_webhook_attempts PRIMARY KEY (endpoint_id, event_seq, number)
+)
+ WITHOUT ROWID;
+
+CREATE TABLE webhook_deliveries (
+  endpoint_id VARCHAR(40) NOT NULL,
+  event_seq BIGINT NOT NULL,
+  status VARCHAR(10) NOT NULL,
+  attempts INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  created_at BIGINT NOT NULL,
+  due_at BIGINT,
+  CONSTRAINT pk_webhook_deliveries PRIMARY KEY (endpoint_id, event_seq)
+)
+ WITHOUT ROWID;
+
+CREATE INDEX ix_webhook_deliveries_endpoint_id_due_at ON webhook_deliveries (endpoint_id, due_at);
+
+CREATE TABLE api_keys (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_api_keys_mode CHECK (mode IN ('test', 'live')),
+  kind VARCHAR(2) NOT NULL,
+  digest BLOB NOT NULL,
+  hint VARCHAR(40) NOT NULL,
+  scopes TEXT,
+  created_at BIGINT NOT NULL,
+  lifetime_seconds BIGINT,
+  expires_at BIGINT,
+  revoked_at BIGINT,
+  last_used_at BIGINT,
+  replaces VARCHAR(40),
+  CONSTRAINT pk_api_keys PRIMARY KEY (id),
+  CONSTRAINT fk_api_keys_account_id FOREIGN KEY(account_id) REFERENCES accounts (id),
+  CONSTRAINT uq_api_keys_digest UNIQUE (digest),
+  CONSTRAINT fk_api_keys_replaces FOREIGN KEY(replaces) REFERENCES api_keys (id)
+);
+
+CREATE INDEX ix_api_keys_account_id ON api_keys (account_id);
+
+CREATE TABLE buyers (
+  cbid VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_buyers_mode CHECK (mode IN ('test', 'live')),
+  status VARCHAR(20) NOT NULL,
+  reasons TEXT NOT NULL,
+  verified_at BIGINT,
+  expires_at BIGINT,
+  simulated BOOLEAN NOT NULL,
+  proofs TEXT NOT NULL,
+  same_as VARCHAR(40),
+  expiry_due_at BIGINT,
+  attempted_by VARCHAR(40),
+  CONSTRAINT pk_buyers PRIMARY KEY (cbid),
+  CONSTRAINT fk_buyers_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_buyers_account_id_mode_expiry_due_at ON buyers (account_id, mode, expiry_due_at);
+
+CREATE INDEX ix_buyers_expiry_due_at ON buyers (expiry_due_at);
+
+CREATE INDEX ix_buyers_same_as ON buyers (same_as);
+
+CREATE TABLE clearance_settings (
+  account_id VARCHAR(40) NOT NULL,
+  acknowledgment_max_age INTEGER NOT NULL,
+  lifetime INTEGER NOT NULL,
+  product_class_required BOOLEAN NOT NULL,
+  changed_at BIGINT NOT NULL,
+  CONSTRAINT pk_clearance_settings PRIMARY KEY (account_id),
+  CONSTRAINT fk_clearance_settings_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE TABLE idempotency_keys (
+  slot BLOB NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_idempotency_keys_mode CHECK (mode IN ('test', 'live')),
+  fingerprint BLOB NOT NULL,
+  response BLOB NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  CONSTRAINT pk_idempotency_keys PRIMARY KEY (slot),
+  CONSTRAINT fk_idempotency_keys_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_idempotency_keys_expires_at ON idempotency_keys (expires_at);
+
+CREATE TABLE log_heads (
+  log_id INTEGER NOT NULL,
+  size BIGINT NOT NULL,
+  root BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  keys_revision INTEGER NOT NULL,
+  CONSTRAINT pk_log_heads PRIMARY KEY (log_id),
+  CONSTRAINT fk_log_heads_log_id FOREIGN KEY(log_id) REFERENCES logs (id)
+);
+
+CREATE TABLE log_keys (
+  vkey VARCHAR(400) NOT NULL,
+  log_id INTEGER NOT NULL,
+  seed BLOB NOT NULL,
+  created_at BIGINT NOT NULL,
+  retires_at BIGINT,
+  CONSTRAINT pk_log_keys PRIMARY KEY (vkey),
+  CONSTRAINT fk_log_keys_log_id FOREIGN KEY(log_id) REFERENCES logs (id)
+);
+
+CREATE INDEX ix_log_keys_log_id ON log_keys (log_id);
+
+CREATE TABLE notice_events (
+  id VARCHAR(40) NOT NULL,
+  notice_id VARCHAR(64) NOT NULL,
+  version VARCHAR(64) NOT NULL,
+  type VARCHAR(20) NOT NULL,
+  at BIGINT NOT NULL,
+  details TEXT NOT NULL,
+  CONSTRAINT pk_notice_events PRIMARY KEY (id),
+  CONSTRAINT fk_notice_events_notice_id FOREIGN KEY(notice_id, version) REFERENCES notice_versions (notice_id, version)
+);
+
+CREATE TABLE pending_sessions (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_pending_sessions_mode CHECK (mode IN ('test', 'live')),
+  session_index BLOB NOT NULL,
+  asked_index BLOB NOT NULL,
+  cbid VARCHAR(40) NOT NULL,
+  request BLOB NOT NULL,
+  polls INTEGER NOT NULL,
+  created_at BIGINT NOT NULL,
+  next_poll_at BIGINT NOT NULL,
+  CONSTRAINT pk_pending_sessions PRIMARY KEY (id),
+  CONSTRAINT uq_pending_sessions_account_id UNIQUE (account_id, mode, asked_index),
+  CONSTRAINT fk_pending_sessions_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_pending_sessions_cbid ON pending_sessions (cbid);
+
+CREATE INDEX ix_pending_sessions_next_poll_at ON pending_sessions (next_poll_at);
+
+CREATE INDEX ix_pending_sessions_session_index ON pending_sessions (session_index);
+
+CREATE TABLE provider_messages (
+  account_id VARCHAR(40) NOT NULL,
+  message_index BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_provider_messages PRIMARY KEY (account_id, message_index),
+  CONSTRAINT fk_provider_messages_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_provider_messages_at ON provider_messages (at);
+
+CREATE TABLE records (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_records_mode CHECK (mode IN ('test', 'live')),
+  type VARCHAR(20) NOT NULL,
+  notice_id VARCHAR(64),
+  at BIGINT NOT NULL,
+  digest BLOB NOT NULL,
+  body BLOB NOT NULL,
+  CONSTRAINT pk_records PRIMARY KEY (id),
+  CONSTRAINT fk_records_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_records_account_id_mode_type_id ON records (account_id, mode, type, id);
+
+CREATE TABLE test_clocks (
+  account_id VARCHAR(40) NOT NULL,
+  ahead_ms BIGINT NOT NULL,
+  changed_at BIGINT NOT NULL,
+  CONSTRAINT pk_test_clocks PRIMARY KEY (account_id),
+  CONSTRAINT fk_test_clocks_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE TABLE test_faults (
+  account_id VARCHAR(40) NOT NULL,
+  fault VARCHAR(30) NOT NULL,
+  calls_left INTEGER,
+  delay_ms INTEGER NOT NULL,
+  planned_at BIGINT NOT NULL,
+  CONSTRAINT pk_test_faults PRIMARY KEY (account_id),
+  CONSTRAINT fk_test_faults_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE TABLE verification_settings (
+  account_id VARCHAR(40) NOT NULL,
+  revision INTEGER NOT NULL,
+  provider VARCHAR(20) NOT NULL,
+  base_url TEXT,
+  rules TEXT NOT NULL,
+  credentials BLOB NOT NULL,
+  changed_at BIGINT NOT NULL,
+  CONSTRAINT pk_verification_settings PRIMARY KEY (account_id),
+  CONSTRAINT fk_verification_settings_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE TABLE webhook_endpoints (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_webhook_endpoints_mode CHECK (mode IN ('test', 'live')),
+  url TEXT NOT NULL,
+  description TEXT NOT NULL,
+  event_types TEXT,
+  created_at BIGINT NOT NULL,
+  disabled_at BIGINT,
+  disabled_reason VARCHAR(20),
+  deleted_at BIGINT,
+  cursor_tx BIGINT NOT NULL,
+  cursor_seq BIGINT NOT NULL,
+  recovered_at BIGINT,
+  CONSTRAINT pk_webhook_endpoints PRIMARY KEY (id),
+  CONSTRAINT fk_webhook_endpoints_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_webhook_endpoints_account_id_mode ON webhook_endpoints (account_id, mode);
+
+CREATE TABLE zip_attempts (
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_zip_attempts_mode CHECK (mode IN ('test', 'live')),
+  subject_index BLOB NOT NULL,
+  zip_index BLOB NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT uq_zip_attempts_account_id UNIQUE (account_id, mode, subject_index, zip_index),
+  CONSTRAINT fk_zip_attempts_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_zip_attempts_at ON zip_attempts (at);
+
+CREATE TABLE disclosures (
+  record_id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_disclosures_mode CHECK (mode IN ('test', 'live')),
+  session_index BLOB,
+  cbid_index BLOB,
+  payload BLOB NOT NULL,
+  CONSTRAINT pk_disclosures PRIMARY KEY (record_id),
+  CONSTRAINT fk_disclosures_record_id FOREIGN KEY(record_id) REFERENCES records (id)
+);
+
+CREATE INDEX ix_disclosures_cbid_index ON disclosures (cbid_index);
+
+CREATE INDEX ix_disclosures_session_index ON disclosures (session_index);
+
+CREATE TABLE verification_evidence (
+  record_id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_verification_evidence_mode CHECK (mode IN ('test', 'live')),
+  payload BLOB NOT NULL,
+  CONSTRAINT pk_verification_evidence PRIMARY KEY (record_id),
+  CONSTRAINT fk_verification_evidence_record_id FOREIGN KEY(record_id) REFERENCES records (id)
+);
+
+CREATE TABLE verifications (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_verifications_mode CHECK (mode IN ('test', 'live')),
+  cbid VARCHAR(40) NOT NULL,
+  provider VARCHAR(20) NOT NULL,
+  subject_index BLOB,
+  zip_index BLOB,
+  status VARCHAR(20) NOT NULL,
+  reasons TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  session_index BLOB,
+  CONSTRAINT pk_verifications PRIMARY KEY (id),
+  CONSTRAINT fk_verifications_account_id FOREIGN KEY(account_id) REFERENCES accounts (id),
+  CONSTRAINT fk_verifications_cbid FOREIGN KEY(cbid) REFERENCES buyers (cbid)
+);
+
+CREATE INDEX ix_verifications_cbid ON verifications (cbid);
+
+CREATE TABLE webhook_secrets (
+  id VARCHAR(40) NOT NULL,
+  endpoint_id VARCHAR(40) NOT NULL,
+  public_key VARCHAR(60) NOT NULL,
+  sealed BLOB NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT,
+  CONSTRAINT pk_webhook_secrets PRIMARY KEY (id),
+  CONSTRAINT fk_webhook_secrets_endpoint_id FOREIGN KEY(endpoint_id) REFERENCES webhook_endpoints (id)
+);
+
+CREATE INDEX ix_webhook_secrets_endpoint_id ON webhook_secrets (endpoint_id);
+
+CREATE TRIGGER records_no_update BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records is append-only'); END;
+
+CREATE TRIGGER records_no_delete BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records is append-only'); END;
+
+CREATE TRIGGER records_no_replace BEFORE INSERT ON records WHEN EXISTS (SELECT 1 FROM records WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM records WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'records is append-only'); END;
+
+CREATE TRIGGER notice_versions_no_update BEFORE UPDATE ON notice_versions BEGIN SELECT RAISE(ABORT, 'notice_versions is append-only'); END;
+
+CREATE TRIGGER notice_versions_no_delete BEFORE DELETE ON notice_versions BEGIN SELECT RAISE(ABORT, 'notice_versions is append-only'); END;
+
+CREATE TRIGGER notice_versions_no_replace BEFORE INSERT ON notice_versions WHEN EXISTS (SELECT 1 FROM notice_versions WHERE notice_id = NEW.notice_id AND version = NEW.version) OR EXISTS (SELECT 1 FROM notice_versions WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'notice_versions is append-only'); END;
+
+CREATE TRIGGER notice_events_no_update BEFORE UPDATE ON notice_events BEGIN SELECT RAISE(ABORT, 'notice_events is append-only'); END;
+
+CREATE TRIGGER notice_events_no_delete BEFORE DELETE ON notice_events BEGIN SELECT RAISE(ABORT, 'notice_events is append-only'); END;
+
+CREATE TRIGGER notice_events_no_replace BEFORE INSERT ON notice_events WHEN EXISTS (SELECT 1 FROM notice_events WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM notice_events WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'notice_events is append-only'); END;
+
+CREATE TRIGGER deployment_records_no_update BEFORE UPDATE ON deployment_records BEGIN SELECT RAISE(ABORT, 'deployment_records is append-only'); END;
+
+CREATE TRIGGER deployment_records_no_delete BEFORE DELETE ON deployment_records BEGIN SELECT RAISE(ABORT, 'deployment_records is append-only'); END;
+
+CREATE TRIGGER deployment_records_no_replace BEFORE INSERT ON deployment_records WHEN EXISTS (SELECT 1 FROM deployment_records WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM deployment_records WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'deployment_records is append-only'); END;
+
+CREATE TRIGGER logs_no_update BEFORE UPDATE ON logs BEGIN SELECT RAISE(ABORT, 'logs is append-only'); END;
+
+CREATE TRIGGER logs_no_delete BEFORE DELETE ON logs BEGIN SELECT RAISE(ABORT, 'logs is append-only'); END;
+
+CREATE TRIGGER logs_no_replace BEFORE INSERT ON logs WHEN EXISTS (SELECT 1 FROM logs WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM logs WHERE mode = NEW.mode AND epoch = NEW.epoch) OR EXISTS (SELECT 1 FROM logs WHERE origin = NEW.origin) OR EXISTS (SELECT 1 FROM logs WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'logs is append-only'); END;
+
+CREATE TRIGGER log_entries_no_update BEFORE UPDATE ON log_entries BEGIN SELECT RAISE(ABORT, 'log_entries is append-only'); END;
+
+CREATE TRIGGER log_entries_no_delete BEFORE DELETE ON log_entries BEGIN SELECT RAISE(ABORT, 'log_entries is append-only'); END;
+
+CREATE TRIGGER log_entries_no_replace BEFORE INSERT ON log_entries WHEN EXISTS (SELECT 1 FROM log_entries WHERE log_id = NEW.log_id AND leaf_index = NEW.leaf_index) OR EXISTS (SELECT 1 FROM log_entries WHERE record_id = NEW.record_id) BEGIN SELECT RAISE(ABORT, 'log_entries is append-only'); END;
+
+CREATE TRIGGER log_tiles_no_update BEFORE UPDATE ON log_tiles BEGIN SELECT RAISE(ABORT, 'log_tiles is append-only'); END;
+
+CREATE TRIGGER log_tiles_no_delete BEFORE DELETE ON log_tiles BEGIN SELECT RAISE(ABORT, 'log_tiles is append-only'); END;
+
+CREATE TRIGGER log_tiles_no_replace BEFORE INSERT ON log_tiles WHEN EXISTS (SELECT 1 FROM log_tiles WHERE log_id = NEW.log_id AND level = NEW.level AND tile_index = NEW.tile_index) OR EXISTS (SELECT 1 FROM log_tiles WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'log_tiles is append-only'); END;
+
+CREATE TRIGGER checkpoints_no_update BEFORE UPDATE ON checkpoints BEGIN SELECT RAISE(ABORT, 'checkpoints is append-only'); END;
+
+CREATE TRIGGER checkpoints_no_delete BEFORE DELETE ON checkpoints BEGIN SELECT RAISE(ABORT, 'checkpoints is append-only'); END;
+
+CREATE TRIGGER checkpoints_no_replace BEFORE INSERT ON checkpoints WHEN EXISTS (SELECT 1 FROM checkpoints WHERE log_id = NEW.log_id AND size = NEW.size) OR EXISTS (SELECT 1 FROM checkpoints WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'checkpoints is append-only'); END;
+
+CREATE TRIGGER anchors_no_update BEFORE UPDATE ON anchors BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
+
+CREATE TRIGGER anchors_no_delete BEFORE DELETE ON anchors BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
+
+CREATE TRIGGER anchors_no_replace BEFORE INSERT ON anchors WHEN EXISTS (SELECT 1 FROM anchors WHERE log_id = NEW.log_id AND size = NEW.size AND kind = NEW.kind AND name = NEW.name) OR EXISTS (SELECT 1 FROM anchors WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'anchors is append-only'); END;
+
+CREATE TRIGGER erasures_no_update BEFORE UPDATE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
+
+CREATE TRIGGER erasures_no_delete BEFORE DELETE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
+
+CREATE TRIGGER erasures_no_replace BEFORE INSERT ON erasures WHEN EXISTS (SELECT 1 FROM erasures WHERE record_id = NEW.record_id) OR EXISTS (SELECT 1 FROM erasures WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'erasures is append-only'); END;
+
+CREATE TRIGGER audit_log_no_update BEFORE UPDATE ON audit_log BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
+
+CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;
+
+CREATE TRIGGER audit_log_no_replace BEFORE INSERT ON audit_log WHEN EXISTS (SELECT 1 FROM audit_log WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM audit_log WHERE rowid = NEW.rowid) BEGIN SELECT RAISE(ABORT, 'audit_log is append-only'); END;

@@ -1,0 +1,51 @@
+"""Values that servers keep in memory, and read again once they are a quarter of a second old."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Generic, TypeVar
+
+from countersign.ports import Clock
+
+STALENESS_SECONDS: Final = 0.25
+"""How long after a change a running server may still go by the value before it."""
+
+T = TypeVar("T")
+
+
+class Snapshot(Generic[T]):
+    """A value of the database in memory. Callers share one reading; errors go to all of them."""
+
+    def __init__(self, read: Callable[[], Awaitable[T]], clock: Clock) -> None:
+        self._read = read
+        self._clock = clock
+        self._kept: tuple[float, T] | None = None
+        self._reading: asyncio.Task[T] | None = None
+
+    async def get(self) -> T:
+        """The value as of at most STALENESS_SECONDS before this call."""
+        asked = self._clock.monotonic()
+        while self._kept is None or asked - self._kept[0] >= STALENESS_SECONDS:
+            await asyncio.shield(self._under_way() or self._begin())
+        return self._kept[1]
+
+    async def fresh(self) -> T:
+        """The value as a reading finds it that began after this call."""
+        early = self._under_way()
+        if early is not None:
+            await asyncio.wait((early,))
+        return await asyncio.shield(self._under_way() or self._begin())
+
+    def _under_way(self) -> asyncio.Task[T] | None:
+        return None if self._reading is None or self._reading.done() else self._reading
+
+    def _begin(self) -> asyncio.Task[T]:
+        self._reading = asyncio.create_task(self._take())
+        return self._reading
+
+    async def _take(self) -> T:
+        began = self._clock.monotonic()
+        value = await self._read()
+        self._kept = began, value
+        return value
