@@ -31,6 +31,9 @@ FULFILMENT: Final = "ful"
 FACT: Final = "rec"
 """A record of something that has no identifier of its own."""
 
+OPAQUE_LENGTH_MAX: Final = 255
+"""In characters: an identifier that a vendor chose, such as that of a session or an order."""
+
 
 def base32(value: int) -> str:
     """26 characters for an integer of at most 128 bits; order is kept."""

@@ -28,22 +28,6 @@ from countersign.buyers.verification import (
     Resolution,
     StoredEvidence,
 )
-from countersign.clearances.fulfilment import (
-    ClearanceQuery,
-    FulfilmentReceipt,
-    NewFulfilment,
-    StoredClearance,
-)
-from countersign.clearances.key import ClearanceKey
-from countersign.clearances.model import (
-    Circumstances,
-    Clearance,
-    ClearanceRules,
-    Judgement,
-    Question,
-    SettledOrder,
-    WrittenClearance,
-)
 from countersign.clock import Clock as Clock  # noqa: PLC0414 - still imported from here
 from countersign.clock import Entropy as Entropy  # noqa: PLC0414 - as above
 from countersign.events.model import Event, EventQuery, NewEvent
@@ -467,48 +451,6 @@ class ErasureStore(Protocol):
         ...
 
 
-class HousekeepingStore(Protocol):
-    """Where rows that have served their time are deleted."""
-
-    async def delete_expired(
-        self, *, now: datetime, zips_before: datetime, messages_before: datetime, limit: int
-    ) -> int:
-        """Delete at most `limit` rows of each kind; gives the largest of the numbers."""
-        ...
-
-    async def delete_old(
-        self,
-        *,
-        events_before: datetime,
-        deliveries_before: datetime,
-        tried_since: datetime,
-        limit: int,
-    ) -> int:
-        """Delete events and finished deliveries from before these times.
-
-        What has been tried since before `tried_since` is ended. At most `limit` rows of each kind;
-        gives the largest of the numbers.
-        """
-        ...
-
-    async def try_writing(self) -> None:
-        """Commit a transaction that writes, and leaves everything as it was.
-
-        Raises:
-            StorageUnavailable: the disk is full, the database read-only or out of reach.
-            Overloaded: another process holds the lock for writing.
-        """
-        ...
-
-    async def copies_remain(self) -> bool:
-        """Whether the write-ahead log may hold what was erased."""
-        ...
-
-    async def empty_log(self) -> bool:
-        """Empty the write-ahead log; False if another process reads and so keeps it."""
-        ...
-
-
 class ExpiryStore(Protocol):
     """Where it is noted of which expired buyers was told."""
 
@@ -676,82 +618,4 @@ class WebhookSender(Protocol):
 
     async def close(self) -> None:
         """Close the connections."""
-        ...
-
-
-JudgeOrder: TypeAlias = Callable[[Question, Circumstances], Judgement | None]
-"""Decides inside the transaction; pure. None: what it knows of the notices may be too old."""
-SettleOrders: TypeAlias = Callable[[Sequence[SettledOrder[T]]], Sequence[WrittenClearance]]
-"""Gives, in their order, what to write and to tell of orders that are decided together."""
-
-
-class ClearanceStore(Protocol):
-    """Where orders are decided, and decisions kept."""
-
-    async def decide(
-        self, question: Question, act: T, judge: JudgeOrder, settle: SettleOrders[T]
-    ) -> Clearance | None:
-        """Judge an order and write the decision: all of it, or nothing.
-
-        Gives None, and writes nothing, where `judge` does.
-
-        Raises:
-            RateLimited: the account has tried too many ZIP codes for this buyer today.
-        """
-        ...
-
-    async def granted(self, ack_ids: Sequence[str]) -> Mapping[str, str]:
-        """By acknowledgment, the newest clearance that was granted with it."""
-        ...
-
-
-class FulfilmentStore(Protocol):
-    """Where clearances are read back, and what was done for their orders is kept."""
-
-    async def get(self, account_id: str, mode: Mode, clearance_id: str) -> StoredClearance | None:
-        """One clearance of this account and mode, with what was reported of its order."""
-        ...
-
-    async def find(self, query: ClearanceQuery) -> Sequence[StoredClearance]:
-        """Newest first, at most `query.limit`."""
-        ...
-
-    async def add(self, new: NewFulfilment) -> FulfilmentReceipt:
-        """Write a report on an order; with the last of it the order is closed.
-
-        Raises:
-            ClearanceClosed: all was reported already.
-        """
-        ...
-
-
-class ClearanceKeyStore(Protocol):
-    """Where the keys are kept that sign the tokens of clearances."""
-
-    async def of(self, mode: Mode) -> Sequence[ClearanceKey]:
-        """The keys of a mode, oldest first."""
-        ...
-
-    async def add(self, key: ClearanceKey, audit: AuditEntry) -> ClearanceKey:
-        """Write a key; gives the one that has its place in the row then."""
-        ...
-
-    async def remove(self, kid: str, now: datetime, audit: AuditEntry) -> ClearanceKey | None:
-        """Remove a key that is not needed to sign; gives None if there is no such key.
-
-        Raises:
-            InvalidArgument: no other key of its mode signs by now.
-        """
-        ...
-
-
-class ClearanceSettingsStore(Protocol):
-    """Where it is kept what accounts ask of their clearances."""
-
-    async def get(self, account_id: str) -> ClearanceRules | None:
-        """What an account asks; None if it has said nothing."""
-        ...
-
-    async def put(self, account_id: str, rules: ClearanceRules, audit: AuditEntry) -> None:
-        """Write what an account asks, and who changed it."""
         ...

@@ -22,8 +22,7 @@ from countersign.cli.support import log_to_standard_error
 from countersign.config import load_settings
 from countersign.log.commands import log
 from countersign.notices.commands import notices
-from countersign.operations.backup_commands import backup, restore
-from countersign.operations.database_commands import database
+from countersign.operations.commands import backup, database, restore
 from countersign.privacy.commands import erase, holds, retention
 from countersign.sandbox.commands import test_helpers
 from countersign.server.commands import dev, init, serve

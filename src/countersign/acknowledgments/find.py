@@ -19,13 +19,15 @@ from countersign.acknowledgments.model import (
     StoredAcknowledgment,
     VersionSource,
 )
+from countersign.acknowledgments.sql import granted_clearances
+from countersign.db.database import Database
 from countersign.errors import NotFound
 from countersign.evidence.disclosure import read_disclosure
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.log.append_record import open_disclosures
 from countersign.log.record import Sealed
 from countersign.mode import Mode
-from countersign.ports import AcknowledgmentStore, ClearanceStore
+from countersign.ports import AcknowledgmentStore
 from countersign.vault.vault import Vault
 
 
@@ -95,12 +97,12 @@ class FindAcknowledgments:
     def __init__(
         self,
         store: AcknowledgmentStore,
-        clearances: ClearanceStore,
+        database: Database,
         secret: DeploymentSecret,
         vault: Vault,
     ) -> None:
         self._store = store
-        self._clearances = clearances
+        self._database = database
         self._secret = secret
         self._vault = vault
 
@@ -169,7 +171,8 @@ class FindAcknowledgments:
         return stored
 
     async def _views(self, stored: Sequence[StoredAcknowledgment]) -> list[AcknowledgmentView]:
-        granted = await self._clearances.granted([item.ack_id for item in stored])
+        ack_ids = [item.ack_id for item in stored]
+        granted = await self._database.read(granted_clearances, ack_ids)
         return [await self._view(item, granted.get(item.ack_id)) for item in stored]
 
     async def _view(

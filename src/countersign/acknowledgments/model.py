@@ -12,10 +12,6 @@ from countersign.access.idempotency import IdempotencyEntry
 from countersign.log.record import NewRecord, Sealed
 from countersign.mode import Mode
 
-OPAQUE_LENGTH_MAX: Final = 255
-"""Characters in a caller's own identifier, such as `session_id`."""
-
-
 PERSONAL_FIELDS: Final = ("initials_per_line", "session_id", "cbid", "ip", "user_agent")
 """The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
 

@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Final, TypeAlias
+from ipaddress import IPv6Address, ip_address
+from typing import Final
 
 import msgspec
 
-Network: TypeAlias = IPv4Network | IPv6Network
+from countersign.host import Network
 
 USER_AGENT_LENGTH_MAX: Final = 1024
 HEADER_LENGTH_MAX: Final = 1024

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from countersign.acknowledgments.acknowledge import Acknowledge
 from countersign.acknowledgments.export import ExportAcknowledgments
 from countersign.acknowledgments.find import FindAcknowledgments
-from countersign.acknowledgments.origin import Network
 from countersign.acknowledgments.proof import ProveAcknowledgment
+from countersign.host import Network
 from countersign.notices.room import Notices
 
 

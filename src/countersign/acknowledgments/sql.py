@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
@@ -16,7 +16,15 @@ from countersign.acknowledgments.model import (
     StoredAcknowledgment,
 )
 from countersign.db.database import Database
-from countersign.db.tables import disclosures, erasures, log_entries, logs, records, shred_keys
+from countersign.db.tables import (
+    acknowledgment_uses,
+    disclosures,
+    erasures,
+    log_entries,
+    logs,
+    records,
+    shred_keys,
+)
 from countersign.errors import CountersignError
 from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import earliest_id
@@ -141,3 +149,12 @@ def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
         sealed=None if row.origin is None else Sealed(row.origin, row.leaf_index),
         erased_at=row.erased_at,
     )
+
+
+def granted_clearances(connection: Connection, ack_ids: Sequence[str]) -> Mapping[str, str]:
+    """By acknowledgment, the newest clearance that was granted with it."""
+    uses = acknowledgment_uses.c
+    query = select(uses.ack_id, uses.clearance_id).where(
+        uses.ack_id.in_(ack_ids), uses.clearance_id.is_not(None)
+    )
+    return {row.ack_id: row.clearance_id for row in connection.execute(query)}

@@ -6,7 +6,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.buyers.model import BuyerStatus
 from countersign.http.examples import CBID
-from countersign.http.schemas import Reference, Request, Timestamp, ZipCode
+from countersign.http.schemas import Reference, Request, Timestamp
+from countersign.identity.postal_code import ZipCode
 from countersign.reason import Reason
 
 

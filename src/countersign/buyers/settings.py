@@ -17,10 +17,10 @@ from countersign.access.audit import Audit, AuditAction
 from countersign.access.room import Access
 from countersign.buyers.rules import (
     ACCEPTABLE,
-    AGE_MAX,
     VerificationRules,
     VerificationSettings,
 )
+from countersign.config import AGE_MAX
 from countersign.errors import InvalidArgument
 from countersign.identity.base import IdentityProvider
 from countersign.identity.model import Outcome

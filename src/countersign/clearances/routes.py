@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Final
 
 import msgspec
-from msgspec import Meta
 
 from countersign.access.key import Scope
-from countersign.acknowledgments.routes import evidence_of
-from countersign.clearances import schemas
-from countersign.clearances.fulfil import ClearanceSearch, ClearanceView, FulfilmentView
-from countersign.clearances.fulfilment import Fulfilment, FulfilmentReceipt
-from countersign.clearances.model import Clearance, Order
-from countersign.clearances.room import ClearancesRoom
+from countersign.clearances import read, schemas
+from countersign.clearances.clear import clear_order
+from countersign.clearances.fulfil import fulfil_order
+from countersign.clearances.model import Order
+from countersign.clearances.room import Clearances
 from countersign.errors import ClearanceClosed, ClearanceNotGranted, InvalidRequest, NotFound
 from countersign.http.body import in_utc, parse_body
-from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
-from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor
+from countersign.http.paging import Page
 from countersign.http.reply import LIVE_WOULD_REFUSE, PERSONAL, Call, Header, Reply, encode
 from countersign.http.route import Route, grouped
-from countersign.http.schemas import Opaque, Request
-from countersign.ids import CLEARANCE
-from countersign.instant import to_the_second
+from countersign.http.schemas import Request
 from countersign.mode import Mode
 
 _JWK_SET: Final[tuple[Header, ...]] = (
@@ -33,30 +28,6 @@ _JWK_SET: Final[tuple[Header, ...]] = (
     (b"cache-control", b"public, max-age=300"),
     (b"access-control-allow-origin", b"*"),
 )
-
-
-class ClearancesQuery(Request, frozen=True, kw_only=True):
-    """Which clearances to list."""
-
-    ack_id: Annotated[
-        Opaque | None,
-        Meta(
-            description="Only clearances requested with this acknowledgment.",
-            examples=[ACK_ID],
-        ),
-    ] = None
-    session_id: Annotated[
-        Opaque | None,
-        Meta(description="Only items with this checkout session.", examples=[SESSION]),
-    ] = None
-    cbid: Annotated[
-        Opaque | None, Meta(description="Only items with this buyer identifier.", examples=[CBID])
-    ] = None
-    limit: Limit = LIMIT_DEFAULT
-    after: (
-        Annotated[str, cursor("the id of that page's last clearance", CLEARANCE_ID, CLEARANCE)]
-        | None
-    ) = None
 
 
 class KeysQuery(Request, frozen=True, kw_only=True):
@@ -72,12 +43,13 @@ class _Cleared(msgspec.Struct):
 _read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
 
 
-async def clear(room: ClearancesRoom, call: Call, *, input_required: bool = False) -> Reply:
+async def clear(room: Clearances, call: Call, *, input_required: bool = False) -> Reply:
     """Decide whether an order may ship. The response contains every reason against it."""
     # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
     body = parse_body(call.body, schemas.ClearanceRequest)
     address = body.shipping_address
-    decided = await room.clear(
+    cleared = await clear_order(
+        room,
         call.principal,
         Order(
             ack_id=body.ack_id,
@@ -87,13 +59,13 @@ async def clear(room: ClearancesRoom, call: Call, *, input_required: bool = Fals
             product_class=body.product_class,
             shipping_address=None if address is None else _given(address),
         ),
-        call.remembering(_render),
+        call.entry,
         input_required=input_required,
     )
-    if not decided.live_would_refuse:
-        return Reply(_render(decided))
-    reasons = ", ".join(decided.live_would_refuse).encode()
-    return Reply(_render(decided), (*PERSONAL, (LIVE_WOULD_REFUSE, reasons)))
+    if not cleared.live_would_refuse:
+        return Reply(cleared.body)
+    reasons = ", ".join(cleared.live_would_refuse).encode()
+    return Reply(cleared.body, (*PERSONAL, (LIVE_WOULD_REFUSE, reasons)))
 
 
 def is_granted(response: bytes) -> bool:
@@ -105,40 +77,37 @@ def is_granted(response: bytes) -> bool:
     return bool(_read_cleared(response).cleared)
 
 
-async def get_clearance(room: ClearancesRoom, call: Call) -> Reply:
+async def get_clearance(room: Clearances, call: Call) -> Reply:
     """One clearance of this account."""
-    return Reply(encode(_view(await room.fulfil.one(call.principal, call.parameter))))
+    return Reply(encode(await read.get_clearance(room, call.principal, call.parameter)))
 
 
-async def list_clearances(room: ClearancesRoom, call: Call) -> Reply:
+async def list_clearances(room: Clearances, call: Call) -> Reply:
     """The account's clearances, newest first."""
-    query: ClearancesQuery = call.query
-    found, next_cursor = await room.fulfil.many(
-        call.principal, ClearanceSearch(**msgspec.structs.asdict(query))
-    )
-    return Reply(encode(Page(data=[_view(item) for item in found], next_cursor=next_cursor)))
+    return Reply(encode(await read.list_clearances(room, call.principal, call.query)))
 
 
-async def fulfil(room: ClearancesRoom, call: Call) -> Reply:
+async def fulfil(room: Clearances, call: Call) -> Reply:
     """Report the fulfilment of an order. The order is closed when every obligation is reported.
 
     Several reports add up. A report cannot be changed.
     """
     body = parse_body(call.body, schemas.FulfilmentRequest)
     values = msgspec.structs.asdict(body)
-    for name, value in values.items():
-        if isinstance(value, datetime):
-            values[name] = in_utc(value, f"$.{name}")
     if all(value is None for value in values.values()):
         msg = f"At least one of these fields is required: {', '.join(values)}."
         raise InvalidRequest(msg)
-    receipt = await room.fulfil.report(
-        call.principal, call.parameter, Fulfilment(**values), call.remembering(_render_receipt)
-    )
-    return Reply(_render_receipt(receipt))
+    times = {
+        name: in_utc(value, f"$.{name}")
+        for name, value in values.items()
+        if isinstance(value, datetime)
+    }
+    reported = msgspec.structs.replace(body, **times)
+    receipt = await fulfil_order(room, call.principal, call.parameter, reported, call.entry)
+    return Reply(encode(receipt))
 
 
-async def get_keys(room: ClearancesRoom, call: Call) -> Reply:
+async def get_keys(room: Clearances, call: Call) -> Reply:
     """The public keys of both modes, or one, that clearance tokens are signed with (RFC 7517)."""
     query: KeysQuery = call.query
     modes = [Mode.LIVE, Mode.TEST] if query.mode is None else [query.mode]
@@ -150,76 +119,9 @@ def _given(address: schemas.ShippingAddress) -> Mapping[str, str]:
     return {name: value for name, value in sorted(given.items()) if value is not None}
 
 
-def _render(decided: Clearance) -> bytes:
-    return encode(
-        schemas.ClearanceDecision(
-            clearance_id=decided.clearance_id,
-            cleared=decided.cleared,
-            reasons=list(decided.reasons),
-            obligations=_tables(decided.obligations),
-            expires_at=decided.expires_at,
-            token=decided.token,
-        )
-    )
-
-
-def _render_receipt(receipt: FulfilmentReceipt) -> bytes:
-    return encode(
-        schemas.FulfilmentReceipt(
-            fulfilment_id=receipt.fulfilment_id,
-            clearance_id=receipt.clearance_id,
-            closed_at=to_the_second(receipt.closed_at),
-        )
-    )
-
-
-def _view(view: ClearanceView) -> schemas.Clearance:
-    order = view.order
-    address = order.shipping_address if order else None
-    return schemas.Clearance(
-        clearance_id=view.clearance_id,
-        livemode=view.mode is Mode.LIVE,
-        ack_id=view.ack_id,
-        cbid=order.cbid if order else None,
-        session_id=order.session_id if order else None,
-        shipping_zip=order.shipping_zip if order else None,
-        shipping_address=None if address is None else dict(address),
-        product_class=order.product_class if order else None,
-        cleared=view.cleared,
-        reasons=list(view.reasons),
-        obligations=_tables(view.obligations),
-        created_at=view.at.replace(microsecond=0),
-        expires_at=view.expires_at,
-        test_clock=to_the_second(view.test_clock) or msgspec.UNSET,
-        token=view.token,
-        fulfilments=[_report(report) for report in view.fulfilments],
-        closed_at=to_the_second(view.closed_at),
-        evidence=evidence_of(view.sealed),
-        erased_at=to_the_second(view.erased_at),
-    )
-
-
-def _report(view: FulfilmentView) -> schemas.Fulfilment:
-    reported = view.reported
-    return schemas.Fulfilment(
-        fulfilment_id=view.fulfilment_id,
-        clearance_id=view.clearance_id,
-        reported_at=view.at.replace(microsecond=0),
-        carrier=reported.carrier,
-        tracking_number=reported.tracking_number,
-        shipped_at=reported.shipped_at,
-        delivered_at=reported.delivered_at,
-        adult_signature_obtained=reported.adult_signature_obtained,
-    )
-
-
-def _tables(obligations: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - tables of any JSON
-    return [dict(table) for table in obligations]
-
-
 ROUTES: Final = grouped(
     "Clearances",
-    ClearancesRoom,
+    Clearances,
     Route(
         address="POST /v1/clearances",
         handler=clear,
@@ -243,7 +145,7 @@ ROUTES: Final = grouped(
         operation="listClearances",
         summary="Find clearances, newest first",
         scope=Scope.CLEARANCES_READ,
-        query=ClearancesQuery,
+        query=schemas.ClearancesQuery,
         response=Page[schemas.Clearance],
         response_examples={"last page": schemas.CLEARANCES},
     ),

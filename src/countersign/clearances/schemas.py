@@ -1,20 +1,23 @@
 """Bodies of clearances, with examples."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.clearances.model import ClearanceReason
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
+from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
 from countersign.http.schemas import (
     Evidence,
     Opaque,
     Reference,
     Request,
     Timestamp,
-    ZipCode,
     in_full,
 )
+from countersign.identity.postal_code import ZipCode
+from countersign.ids import CLEARANCE as CLEARANCE_PREFIX
 from countersign.reason import Reason
 
 PRODUCT_CLASS_PATTERN: Final = "^[a-z][a-z0-9_]*$"
@@ -77,19 +80,45 @@ class FulfilmentRequest(Request, frozen=True, kw_only=True):
     adult_signature_obtained: bool | None = None
 
 
+class ClearancesQuery(Request, frozen=True, kw_only=True):
+    """Which clearances to list."""
+
+    ack_id: Annotated[
+        Opaque | None,
+        Meta(
+            description="Only clearances requested with this acknowledgment.",
+            examples=[ACK_ID],
+        ),
+    ] = None
+    session_id: Annotated[
+        Opaque | None,
+        Meta(description="Only items with this checkout session.", examples=[SESSION]),
+    ] = None
+    cbid: Annotated[
+        Opaque | None, Meta(description="Only items with this buyer identifier.", examples=[CBID])
+    ] = None
+    limit: Limit = LIMIT_DEFAULT
+    after: (
+        Annotated[
+            str, cursor("the id of that page's last clearance", CLEARANCE_ID, CLEARANCE_PREFIX)
+        ]
+        | None
+    ) = None
+
+
 class ClearanceDecision(Struct, frozen=True, kw_only=True):
     """Whether an order may ship: only if `cleared` is true."""
 
     clearance_id: str
     cleared: bool
     reasons: Annotated[
-        list[Code],
+        tuple[Code, ...],
         Meta(
             description="All reasons against the order, in a stable order; empty if it is cleared."
         ),
     ]
     obligations: Annotated[
-        list[dict[str, Any]],
+        tuple[Mapping[str, Any], ...],
         Meta(description="The duties for the order, each with a `type`."),
     ]
     expires_at: Timestamp | None
@@ -133,11 +162,11 @@ class Clearance(Struct, frozen=True, kw_only=True):
     cbid: str | None
     session_id: str | None
     shipping_zip: str | None
-    shipping_address: dict[str, str] | None
+    shipping_address: Mapping[str, str] | None
     product_class: str | None
     cleared: bool
-    reasons: list[Code]
-    obligations: list[dict[str, Any]]
+    reasons: tuple[Code, ...]
+    obligations: tuple[Mapping[str, Any], ...]
     created_at: Timestamp
     expires_at: Timestamp | None
     test_clock: (

@@ -5,8 +5,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from countersign.acknowledgments.model import OPAQUE_LENGTH_MAX
-from countersign.identity.postal_code import ZIP_PATTERN
+from countersign.ids import OPAQUE_LENGTH_MAX
 
 NO_NUL: Final = r"^[^\u0000]*$"
 """Any text but U+0000, as a JSON Schema (ECMA 262) pattern."""
@@ -22,9 +21,6 @@ def in_full(pattern: str) -> str:
 
 Opaque = Annotated[str, Meta(max_length=OPAQUE_LENGTH_MAX, extra_json_schema=STORABLE)]
 Reference = Annotated[Opaque, Meta(min_length=1)]
-ZipCode = Annotated[
-    str, Meta(pattern=in_full(ZIP_PATTERN), max_length=10, examples=["94105", "94105-1234"])
-]
 Timestamp = Annotated[
     datetime,
     Meta(description="RFC 3339, UTC, to the second.", examples=["2026-11-20T21:31:00Z"], tz=True),

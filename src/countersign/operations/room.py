@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from countersign.access.room import Access
 from countersign.config import Settings
+from countersign.db.database import Database
+from countersign.log.head_files import HeadFiles
 from countersign.notices.room import Notices
-from countersign.operations.housekeeping import Housekeeping
-from countersign.operations.readiness import Readiness
+from countersign.operations.readiness import WriteCheck
 from countersign.ports import Clock
 
 
@@ -18,7 +18,18 @@ class Operations:
 
     settings: Settings
     clock: Clock
-    access: Access
+    database: Database
     notices: Notices
-    housekeeping: Housekeeping
-    readiness: Readiness
+    check_writing: WriteCheck
+
+
+def open_operations(settings: Settings, notices: Notices, heads: HeadFiles) -> Operations:
+    """The room above open notices."""
+    access = notices.log.access
+    return Operations(
+        settings=settings,
+        clock=access.clock,
+        database=access.database,
+        notices=notices,
+        check_writing=WriteCheck(access.database, heads, access.clock),
+    )

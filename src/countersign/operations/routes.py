@@ -42,7 +42,7 @@ async def readiness(room: Operations, _call: Call) -> Reply:
     try:
         async with asyncio.timeout(_READY_DEADLINE_SECONDS):
             await room.notices.registry.notice_ids()
-            keeps_heads = await room.readiness()
+            keeps_heads = await room.check_writing()
     except StorageUnavailable:
         raise
     except (CountersignError, TimeoutError):

@@ -419,3 +419,10 @@ def _erasable(row: Row[Any]) -> Erasable:
         body=row.body,
         erased_at=row.erased_at,
     )
+
+
+def delete_noted_copies(connection: Connection, noted: bytes) -> None:
+    """Note that there are no more copies of this erasure."""
+    connection.execute(
+        delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
+    )

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from granian._granian import ListenerSpec
@@ -22,6 +23,7 @@ from granian.server.embed import Server
 from countersign.bootstrap import Deployment, refuse_changed_notices
 from countersign.errors import AddressInUse, CountersignError
 from countersign.loops import restarted
+from countersign.operations.housekeeping import keep_house
 from countersign.server.app import App
 from countersign.server.extension import installed_extension
 from countersign.server.metrics import serve_metrics
@@ -92,7 +94,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     loops: dict[str, Callable[[], Awaitable[object]]] = {
-        "housekeeping": deployment.operations.housekeeping.run,
+        "housekeeping": partial(keep_house, deployment.operations),
         "sealing": deployment.log.seal.run,
         "settling": deployment.buyers.poll.run,
         "anchoring": deployment.log.anchor.run,

@@ -1,18 +1,21 @@
-"""`countersign backup` and `restore`, for the embedded database."""
+"""`countersign backup` and `restore` for the embedded database; `database` for PostgreSQL roles."""
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
 import click
 
-from countersign.bootstrap import back_up_deployment, restore_deployment
 from countersign.cli.support import command, confirm, say, show
 from countersign.config import load_settings
+from countersign.db.engine import database_url
 from countersign.lock import only_server
-from countersign.operations.backup import KeysAge, Restored
+from countersign.operations.backup import KeysAge, Restored, back_up
+from countersign.operations.backup import restore as restore_backup
+from countersign.operations.serving_role import grants as serving_role_grants
 
 _WARNINGS: Final = {
     KeysAge.SAME: (
@@ -45,7 +48,9 @@ def backup(directory: Path, *, shred_keys: Path | None, as_json: bool) -> None:
     --shred-keys file at every backup: then only the newest shred keys exist. The secret key and the
     key-encryption key are not copied: keep copies of them elsewhere.
     """
-    back_up_deployment(load_settings(), directory, shred_keys)
+    settings = load_settings()
+    url = database_url(settings.database_url, settings.data_dir)
+    back_up(url, directory, shred_keys, time.time_ns())
     say(f"Copied into {directory.resolve()}.")
     if shred_keys is None:
         say(
@@ -79,8 +84,9 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     confirm(f"Restore {directory} into {settings.data_dir}?", yes=yes)
     lock = only_server(settings.data_dir) if settings.data_dir.is_dir() else nullcontext()
     with lock:
-        restored = restore_deployment(settings, directory, shred_keys)
-    say(f"Restored, with {restored.shred_keys} shred keys. {_told(restored)}".rstrip())
+        url = database_url(settings.database_url, settings.data_dir)
+        restored = restore_backup(directory, url, shred_keys)
+    say(f"Restored, with {restored.shred_keys} shred keys. {_about(restored)}".rstrip())
     say(
         "Run `countersign init`. Sealing is suspended; `countersign log recover` explains how "
         "to continue."
@@ -93,7 +99,25 @@ def restore(directory: Path, *, shred_keys: Path | None, yes: bool, as_json: boo
     show(view, str(restored.shred_keys), as_json=as_json)
 
 
-def _told(restored: Restored) -> str:
+@click.group()
+def database() -> None:
+    """The rights of the PostgreSQL role of servers."""
+
+
+@database.command("grants")
+@click.option("--role", required=True, help="The role that servers use to connect.")
+@command
+def grants(role: str, *, as_json: bool) -> None:
+    """Print the SQL that grants a role exactly the rights that servers need.
+
+    Run the SQL as the owner of the tables after `countersign init`, and again after each upgrade:
+    countersign database grants --role ROLE | psql URL
+    """
+    statements = serving_role_grants(role)
+    show({"statements": statements}, "\n".join(f"{s};" for s in statements), as_json=as_json)
+
+
+def _about(restored: Restored) -> str:
     if restored.age is KeysAge.NEWER:
         number = restored.unreadable
         return (
