@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from countersign import ports
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.buyers import expiry_sql as expiries
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sql import Buyers
@@ -80,7 +80,7 @@ def test_only_a_verified_buyer_is_told_of_as_verified(
 
     async def scenario() -> None:
         owner = items.account()
-        await accounts_store.Accounts(database).add(owner)
+        await database.write(add_account, owner)
         service = assemble(database, owner.id, clock)
         buyers = Buyers(database, items.JOURNAL)
         begun, verified = items.identifier("cbid_test"), items.identifier("cbid_test")

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection, and_, or_, select
 
-from countersign.access.audit_entry import AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditEntry, write_audit
 from countersign.buyers.model import Buyer, BuyerStatus, after_revocation, reinstated
 from countersign.buyers.sql import buyers_by_cbid, tell_of_buyer, write_buyer
 from countersign.buyers.verification import StoredEvidence

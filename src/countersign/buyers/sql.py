@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import keep_answers
 from countersign.buyers.events_sql import write_buyer_events
 from countersign.buyers.model import Attempt, Buyer, BuyerStatus, Proof, status_at
 from countersign.buyers.rules import VerificationRules

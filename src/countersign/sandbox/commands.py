@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from countersign.access.account import Account
+from countersign.access.account import Account, find_account
 from countersign.access.sandbox_state import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
 from countersign.access.test_clocks import ClockView
 from countersign.bootstrap import Deployment
@@ -218,7 +218,7 @@ async def _clear(deployment: Deployment, account: str) -> None:
 
 
 async def _account(deployment: Deployment, account: str) -> Account:
-    return await deployment.access.accounts.get(account)
+    return await find_account(deployment.access, account)
 
 
 def _time(text: str | None) -> datetime | None:

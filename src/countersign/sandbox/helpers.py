@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.sandbox_state import NO_BUYER, NewMove, moved, reasons_for
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clock import TestClock
