@@ -14,8 +14,7 @@ import msgspec
 import uvloop
 from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
 from countersign.acknowledgments.acknowledge import Submission
 from countersign.acknowledgments.initials import check_initials

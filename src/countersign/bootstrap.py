@@ -6,10 +6,9 @@ import getpass
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Final, TypeVar
@@ -30,34 +29,14 @@ from countersign.clearances.room import Clearances, open_clearances
 from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
-from countersign.db.engine import database_url, is_embedded
-from countersign.errors import (
-    AnchoringFailed,
-    InvalidArgument,
-    InvalidConfiguration,
-)
+from countersign.db.engine import database_url
+from countersign.errors import InvalidConfiguration
 from countersign.events.model import EventIds
 from countersign.events.room import Events
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import Witness
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
-from countersign.log.anchor import AnchorLog
-from countersign.log.anchor_client import AnchorClient
-from countersign.log.append_record import Recorder
-from countersign.log.begin import BeginLog
-from countersign.log.check import CheckLog
-from countersign.log.check_records import CheckRecords
-from countersign.log.head_files import HeadFiles
-from countersign.log.integrity_sql import Integrity
-from countersign.log.journal import Journal
-from countersign.log.keys import LogKeys
-from countersign.log.policy import LogPolicy, read_witnesses
-from countersign.log.recover import RecoverLog
-from countersign.log.room import LogRoom
-from countersign.log.seal import SealLog
-from countersign.log.sequencer import Sequencer
-from countersign.log.sql import LogRecords
+from countersign.log.begin import begin_first_logs
+from countersign.log.room import LogRoom, open_log
 from countersign.notices.notice_file import NOTICE_BYTES_MAX
 from countersign.notices.publish import Publication, PublishNotices
 from countersign.notices.registry import Registry
@@ -146,7 +125,7 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
     make_first_key(settings.key_encryption_key, url, entropy)
     async with open_deployment(settings, entropy=entropy) as deployment:
         await finish_restore(deployment.privacy)
-        await deployment.log.begin.first(settings.public_url)
+        await begin_first_logs(deployment.log, settings.public_url)
         await deployment.clearances.keys.begin()
         published = [
             await deployment.notices.publish.publish(data, _SHIPPED + name)
@@ -178,38 +157,10 @@ async def open_deployment(
         access = open_access(database, secret, operator=_operator(), clock=clock, entropy=entropy)
         audit, test_clocks = access.audit, access.test_clocks
         own_file = key_file(settings.key_encryption_key)
-        vault_room = open_vault(access, encryption, own_file, clock, entropy)
+        vault_room = open_vault(access, encryption, own_file)
         vault = vault_room.vault
-        heads = HeadFiles(settings.log_head_dir)
-        sequencer = Sequencer(clock, heads)
-        journal = Journal(sequencer if is_embedded(url) else None)
-        log = LogRecords(database, journal, sequencer)
-        recorder = Recorder(vault, clock, entropy)
-        log_keys = LogKeys(log, sequencer, vault, clock, entropy)
-        await log_keys.load()
-        seal_log = SealLog(log, sequencer, heads, log_keys, clock)
-        lines, witnesses = _witnesses(settings.witness_policy_file)
-        policy = LogPolicy(log, lines, clock)
-        log_room = LogRoom(
-            access=access,
-            vault=vault_room,
-            store=log,
-            journal=journal,
-            recorder=recorder,
-            seal=seal_log,
-            begin=BeginLog(
-                store=log,
-                sequencer=sequencer,
-                heads=heads,
-                keys=log_keys,
-                recorder=recorder,
-                clock=clock,
-            ),
-            recover=RecoverLog(log, heads, recorder),
-            policy=policy,
-            check=CheckLog(log, heads, log_keys, CheckRecords(Integrity(database), vault)),
-            anchor=_anchor_log(settings, log, seal_log, witnesses, clock),
-        )
+        log_room = await open_log(vault_room, settings)
+        journal, recorder = log_room.journal, log_room.recorder
         notice_rows = NoticeRows(database, journal)
         registry = Registry(notice_rows, clock, settings.time_zone)
         notices = Notices(
@@ -259,13 +210,9 @@ async def open_deployment(
                 find=find,
                 prove=ProveAcknowledgment(
                     find=find,
-                    store=log,
+                    log=log_room,
                     notices=notice_rows,
-                    accounts=access.account_rows,
-                    seal_log=seal_log,
-                    policy=policy,
                     certificates=certificates,
-                    stamped_at=_stamped_at,
                     public_url=settings.public_url,
                 ),
                 export=ExportAcknowledgments(find),
@@ -275,7 +222,7 @@ async def open_deployment(
             clearances=open_clearances(log_room, registry, floor, settings.public_url),
             webhooks=open_webhooks(access, events, vault, settings),
             sandbox=SandboxRoom(buyers=buyers, events=events),
-            operations=open_operations(settings, notices, heads),
+            operations=open_operations(settings, notices, log_room.heads),
         )
 
 
@@ -285,61 +232,6 @@ def _operator() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return f"uid {os.getuid()}"
-
-
-def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:
-    """The lines of the operator's witness policy, and the witnesses in it."""
-    if file is None:
-        return None, ()
-    try:
-        return read_witnesses(file.read_bytes())
-    except (OSError, EvidenceError, InvalidArgument) as error:
-        msg = f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
-        raise InvalidConfiguration(msg) from error
-
-
-def _anchor_log(
-    settings: Settings,
-    log: LogRecords,
-    seal_log: SealLog,
-    witnesses: Sequence[Witness],
-    clock: Clock,
-) -> AnchorLog:
-    request: Callable[[bytes], bytes] = bytes
-    check: Callable[[bytes, bytes], str] = _no_check
-    if settings.timestamp_urls:
-        try:
-            from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
-        except ImportError as error:
-            msg = (
-                "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not "
-                "installed."
-            )
-            raise InvalidConfiguration(msg) from error
-        request, check = timestamps.timestamp_request, timestamps.check_timestamp
-    return AnchorLog(
-        store=log,
-        seal_log=seal_log,
-        post=AnchorClient().post,
-        witnesses=witnesses,
-        authorities=settings.timestamp_urls,
-        request=request,
-        check=check,
-        clock=clock,
-    )
-
-
-def _stamped_at(token: bytes) -> datetime | None:
-    """The time that a stored RFC 3161 response states; None without the package that reads it."""
-    try:
-        from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        return None
-    return timestamps.stamped_at(token)
-
-
-def _no_check(_token: bytes, _over: bytes) -> str:
-    raise AnchoringFailed
 
 
 def _reach(settings: Settings) -> Reach:

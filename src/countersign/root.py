@@ -8,8 +8,7 @@ from typing import TypeVar
 import click
 
 from countersign import __version__
-from countersign.access.account_commands import accounts
-from countersign.access.key_commands import keys
+from countersign.access.commands import accounts, keys
 from countersign.acknowledgments.commands import acknowledgments
 from countersign.acknowledgments.verify_command import verify
 from countersign.bootstrap import open_deployment

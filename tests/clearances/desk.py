@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from countersign import bootstrap
+from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.acknowledge import Submission
@@ -97,7 +98,7 @@ class Desk:
         return self._runner.run(awaited())
 
     def account(self, mode: Mode = Mode.TEST) -> Principal:
-        made = self.do(self.deployment.access.accounts.create(f"vendor {next(_numbers)}"))
+        made = self.do(create_account(self.deployment.access, f"vendor {next(_numbers)}"))
         return Principal(
             key_id="key",
             account_id=made.id,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from countersign.log import checkpoints_sql, tree_sql
 from countersign.mode import Mode
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
@@ -28,10 +29,13 @@ def erasures(own: Deployment) -> list[dict[str, Any]]:
         async with opened(own) as service:
             await service.log.seal.settle()
             log = (await service.log.seal.current())[Mode.TEST]
-            head = await service.log.store.latest(log.id)
+            head = await service.database.read(checkpoints_sql.latest, log.id)
             assert head
-            ids = [id_ for id_, _ in await service.log.store.entries(log.id, 0, head.size)]
-            bodies = await service.log.store.record_bodies(ids)
+            ids = [
+                id_
+                for id_, _ in await service.database.scan(tree_sql.entries, log.id, 0, head.size)
+            ]
+            bodies = await service.database.scan(tree_sql.record_bodies, ids)
             return [bodies[id_] for id_ in ids]
 
     found = [json.loads(body) for body in asyncio.run(read())]

@@ -1,6 +1,7 @@
 """Made-up things to store: whole, distinct, and made of plain values."""
 
 import itertools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,9 +12,10 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from countersign.access.account import Account
-from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import LIFETIME, IdempotencyEntry, keep_answers
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind
+from countersign.access.room import Access, open_access
+from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.model import AcknowledgmentQuery, NewAcknowledgment, Receipt
 from countersign.buyers.model import (
     VALIDITY,
@@ -32,6 +34,7 @@ from countersign.buyers.sql import (
     write_verification,
 )
 from countersign.buyers.zip_attempts_sql import ZipSubject, count_zip
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.errors import RateLimited
 from countersign.ids import timed_id
@@ -56,6 +59,12 @@ def identifier(prefix: str, at: datetime = NOON) -> str:
 def some_bytes(length: int = 32) -> bytes:
     """Give bytes that no other item has, with zero and non-ASCII bytes among them."""
     return (b"\x00\xff" + sha256(next(_numbers).to_bytes(8, "big")).digest() * 8)[:length]
+
+
+def access(database: Database, clock: Clock, entropy: Entropy = os.urandom) -> Access:
+    """Open the room of accounts and keys, for an operator named someone."""
+    secret = DeploymentSecret(bytes(32))
+    return open_access(database, secret, operator="someone", clock=clock, entropy=entropy)
 
 
 def account(name: str | None = None) -> Account:

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.access.accounts_sql import Accounts
-from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.access.account import add_account
+from countersign.access.idempotency import kept_entries
 from countersign.acknowledgments.model import NewAcknowledgment, StoredAcknowledgment
 from countersign.acknowledgments.sql import Acknowledgments
 from countersign.db.database import Database
@@ -34,7 +34,7 @@ def stored(new: NewAcknowledgment) -> StoredAcknowledgment:
 
 def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> None:
     owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     keep = items.idempotency_entry(owner, Mode.LIVE)
     new = items.acknowledgment(
         owner,
@@ -47,7 +47,7 @@ def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> Non
     run(store.add(new, list))
     assert run(store.get(owner.id, Mode.LIVE, new.receipt.ack_id)) == stored(new)
     assert run(store.find(items.everything(owner, Mode.LIVE))) == [stored(new)]
-    assert run(IdempotencyKeys(database).get(owner.id, Mode.LIVE, keep.slot)) == keep
+    assert run(database.read_batched(kept_entries, keep.slot)) == keep
 
 
 def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None:
@@ -57,7 +57,7 @@ def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None
         Acknowledgments(database, items.JOURNAL),
     )
     for account in (owner, stranger):
-        run(Accounts(database).add(account))
+        run(database.write(add_account, account))
     index = items.some_bytes(16)
     own = {
         (account.id, mode): items.acknowledgment(account, mode, session_index=index)
@@ -86,7 +86,7 @@ def test_an_unknown_acknowledgment_is_nothing(database: Database, run: Run) -> N
 
 def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database, run: Run) -> None:
     owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     made = [items.acknowledgment(owner, at=items.NOON + n * items.SECOND) for n in range(5)]
     for new in made:
         run(store.add(new, list))
@@ -100,7 +100,7 @@ def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database,
 
 def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database, run: Run) -> None:
     owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     session, cbid = items.some_bytes(16), items.some_bytes(16)
     made = [
         items.acknowledgment(owner, at=items.NOON),
@@ -136,7 +136,7 @@ def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
     database: Database, run: Run
 ) -> None:
     owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner)
     run(store.add(items.acknowledgment(owner, keep=entry), list))
     late = items.acknowledgment(owner, keep=entry)
@@ -147,9 +147,9 @@ def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
 
 def test_an_expired_answer_makes_place_for_a_new_one(database: Database, run: Run) -> None:
     owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     old = items.idempotency_entry(owner)
     run(store.add(items.acknowledgment(owner, keep=old), list))
     new = items.idempotency_entry(owner, slot=old.slot, at=old.expires_at)
     run(store.add(items.acknowledgment(owner, keep=new), list))
-    assert run(IdempotencyKeys(database).get(owner.id, Mode.TEST, old.slot)) == new
+    assert run(database.read_batched(kept_entries, old.slot)) == new

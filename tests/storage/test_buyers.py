@@ -6,9 +6,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import URL, Connection, func, select
 
-from countersign.access.account import Account
-from countersign.access.accounts_sql import Accounts
-from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.access.account import Account, add_account
+from countersign.access.idempotency import kept_entries
 from countersign.buyers.model import (
     ZIP_WINDOW,
     ZIPS_PER_DAY,
@@ -50,20 +49,20 @@ def test_a_buyer_is_read_back_as_it_was_decided(
     database: Database, run: Run, status: BuyerStatus
 ) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     reasons = tuple(Reason) if status is BuyerStatus.FAILED else ()
     decided = buyer(owner, status, *reasons, mode=Mode.LIVE)
     entry = items.idempotency_entry(owner, Mode.LIVE)
     new = items.verification(owner, CBID, Mode.LIVE, decide=lambda _: decided, keep=entry)
     assert run(items.verify(database, new)) == decided
     assert run(items.buyer_of(database, owner.id, Mode.LIVE, CBID)) == (decided, None)
-    assert run(IdempotencyKeys(database).get(owner.id, Mode.LIVE, entry.slot)) == entry
+    assert run(database.read_batched(kept_entries, entry.slot)) == entry
     assert run(database.read(verifications_of, CBID)) == 1
 
 
 def test_a_buyer_is_found_in_its_own_mode_only(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     run(items.verify(database, items.verification(owner, CBID, Mode.TEST)))
     assert run(items.buyer_of(database, owner.id, Mode.TEST, CBID)) is not None
     assert run(items.buyer_of(database, owner.id, Mode.LIVE, CBID)) is None
@@ -74,7 +73,7 @@ def test_a_later_verification_is_decided_from_the_stored_buyer(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     first = run(items.verify(database, items.verification(owner, CBID, status=BuyerStatus.PENDING)))
     seen: list[Buyer | None] = []
 
@@ -91,7 +90,7 @@ def test_a_later_verification_is_decided_from_the_stored_buyer(
 
 def test_a_verification_that_changes_nothing_writes_nothing(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     first = run(items.verify(database, items.verification(owner, CBID)))
     again = items.verification(owner, CBID, at=items.NOON + items.SECOND)
     assert run(items.verify(database, again)) == first
@@ -102,7 +101,7 @@ def test_a_verification_whose_answer_cannot_be_kept_is_not_stored(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner)
     run(items.verify(database, items.verification(owner, CBID, keep=entry)))
     with pytest.raises(IdempotencyInProgress):
@@ -119,7 +118,7 @@ class Guesser:
         self._database = database
         self.accounts = [items.account(), items.account()]
         for account in self.accounts:
-            run(Accounts(database).add(account))
+            run(database.write(add_account, account))
 
     def tries(
         self,
@@ -188,7 +187,7 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
     # The first ZIP code was tried at the same moment: it stops counting a day later.
     assert 0 <= refusal.value.retry_after - ZIP_WINDOW.total_seconds() <= 1
     assert run(items.buyer_of(database, entry.account_id, Mode.TEST, CBID)) is None
-    found = run(IdempotencyKeys(database).get(entry.account_id, entry.mode, entry.slot))
+    found = run(database.read_batched(kept_entries, entry.slot))
     assert found is None
 
 

@@ -22,9 +22,8 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import URL, Connection
 
-from countersign.access.account import Account
-from countersign.access.accounts_sql import Accounts
-from countersign.access.audit_entry import AuditAction, AuditEntry
+from countersign.access.account import Account, add_account
+from countersign.access.audit import AuditAction, AuditEntry
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers import person_sql
 from countersign.buyers.model import Buyer
@@ -67,7 +66,7 @@ class World:
         self.database = database
         self.accounts = [items.account(), items.account()]
         for account in self.accounts:
-            run(Accounts(database).add(account))
+            run(database.write(add_account, account))
 
     def verify(self, account: Account, cbid: str) -> str:
         """The account verifies this buyer, whom it may not have seen before."""

@@ -5,9 +5,8 @@ from datetime import datetime
 import pytest
 from sqlalchemy import Connection, func, select
 
-from countersign.access.accounts_sql import Accounts
-from countersign.access.idempotency_entry import LIFETIME
-from countersign.access.idempotency_sql import IdempotencyKeys
+from countersign.access.account import add_account
+from countersign.access.idempotency import LIFETIME, kept_entries
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.sql import Acknowledgments
 from countersign.buyers import sessions_sql
@@ -35,27 +34,22 @@ async def delete_expired(database: Database, now: datetime, limit: int = 100) ->
     return await database.write(housekeeping.delete_expired, now, limit)
 
 
-def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
-    database: Database, run: Run
-) -> None:
-    owner, stranger, store = items.account(), items.account(), IdempotencyKeys(database)
-    for account in (owner, stranger):
-        run(Accounts(database).add(account))
+def test_a_kept_answer_is_read_back_equal(database: Database, run: Run) -> None:
+    owner = items.account()
+    run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner, Mode.LIVE)
     run(
         Acknowledgments(database, items.JOURNAL).add(
             items.acknowledgment(owner, Mode.LIVE, keep=entry), list
         )
     )
-    assert run(store.get(owner.id, Mode.LIVE, entry.slot)) == entry
-    assert run(store.get(owner.id, Mode.TEST, entry.slot)) is None
-    assert run(store.get(stranger.id, Mode.LIVE, entry.slot)) is None
-    assert run(store.get(owner.id, Mode.LIVE, items.some_bytes())) is None
+    assert run(database.read_batched(kept_entries, entry.slot)) == entry
+    assert run(database.read_batched(kept_entries, items.some_bytes())) is None
 
 
 def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: Run) -> None:
     owner, now = items.account(), items.NOON + 30 * ZIP_WINDOW
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     expired = items.idempotency_entry(owner, at=now - LIFETIME)
     fresh = items.idempotency_entry(owner, at=now - LIFETIME + items.SECOND)
     for entry in (expired, fresh):
@@ -71,9 +65,8 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
         run(items.verify(database, new))
 
     assert run(delete_expired(database, now)) == 1
-    slots = IdempotencyKeys(database)
-    assert run(slots.get(owner.id, Mode.TEST, expired.slot)) is None
-    assert run(slots.get(owner.id, Mode.TEST, fresh.slot)) == fresh
+    assert run(database.read_batched(kept_entries, expired.slot)) is None
+    assert run(database.read_batched(kept_entries, fresh.slot)) == fresh
     # Acts stay for ever; only the count of ZIP codes goes.
     assert run(database.read(counts, None)) == {
         "records": 4,
@@ -87,7 +80,7 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
 
 def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     for n in range(5):
         keep = items.idempotency_entry(owner)
         new = items.verification(
@@ -103,7 +96,7 @@ def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -
 def test_a_message_of_a_provider_is_remembered_for_its_time(database: Database, run: Run) -> None:
     """Acted upon once as long as it is remembered; the table does not grow for ever."""
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
 
     def hurry(message: bytes, at: datetime) -> bool:
         return run(database.write(sessions_sql.hurry, owner.id, b"session", message, at))
@@ -122,7 +115,7 @@ def test_what_is_erased_while_the_log_is_emptied_may_still_be_in_it(
 ) -> None:
     """Another command erased after the log was empty: that its copies remain stays noted."""
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     emptied = database.empty_log
 
     async def erase() -> None:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import URL, BigInteger, Integer, LargeBinary, String, Table, Text, insert
 
-from countersign.access.accounts_sql import Accounts
+from countersign.access.account import add_account
 from countersign.acknowledgments.sql import Acknowledgments
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine, sqlite_module
@@ -49,7 +49,7 @@ def foreign_connection(url: URL) -> Iterator[Execute]:
 def execute(url: URL, database: Database, run: Run) -> Iterator[Execute]:
     """Connect to a database with two rows in every protected table."""
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     for number in ("1", "2"):
         run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner), list))
         event = items.notice_event("a-notice", number)

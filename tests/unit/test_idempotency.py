@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.access.idempotency import Idempotency, Slot
-from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
+from countersign.access.idempotency import LIFETIME, Idempotency, IdempotencyEntry, Slot
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
@@ -16,17 +15,17 @@ PATH = "/v1/notices/ab1263/acknowledge"
 
 
 class Kept:
-    """Kept answers in memory. See `ports.IdempotencyStore`."""
+    """Kept answers in memory."""
 
     def __init__(self) -> None:
-        self.entries: dict[tuple[str, Mode, bytes], IdempotencyEntry] = {}
+        self.entries: dict[bytes, IdempotencyEntry] = {}
 
-    async def get(self, account_id: str, mode: Mode, slot: bytes) -> IdempotencyEntry | None:
-        return self.entries.get((account_id, mode, slot))
+    async def get(self, slot: bytes) -> IdempotencyEntry | None:
+        return self.entries.get(slot)
 
     def write(self, entry: IdempotencyEntry) -> None:
         """What the store of the act does inside its transaction."""
-        self.entries[entry.account_id, entry.mode, entry.slot] = entry
+        self.entries[entry.slot] = entry
 
 
 def principal(account: str = "acct_a", mode: Mode = Mode.TEST) -> Principal:
@@ -46,7 +45,7 @@ class World:
         self.clock = HandClock()
         self.kept = Kept()
         self.service = Idempotency(
-            self.kept, DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
+            self.kept.get, DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
         )
 
     def slot(
@@ -113,6 +112,16 @@ def test_a_key_counts_for_its_account_mode_method_and_path_only(
     assert world.answer(world.slot(**other)) is None  # type: ignore[arg-type] # one of the keywords
     with world.service.running(world.slot()), world.service.running(world.slot(**other)):  # type: ignore[arg-type] # as above
         pass
+
+
+@pytest.mark.parametrize("other", [principal("acct_b"), principal(mode=Mode.LIVE)])
+def test_an_answer_is_never_given_to_another_account_or_mode(
+    world: World, other: Principal
+) -> None:
+    """Not even if they came to the same slot."""
+    slot = world.slot()
+    world.remember(slot, b"first")
+    assert world.answer(Slot(slot.place, slot.fingerprint, other)) is None
 
 
 def test_answers_are_kept_for_24_hours(world: World) -> None:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from countersign.access.audit_entry import AuditEntry
+from countersign.access.audit import AuditEntry
 from countersign.errors import (
     NoticeNotFound,
     NoticeNotInForce,

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import pytest
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.access.room import open_access
 from countersign.access.secrets import DeploymentSecret
@@ -21,7 +21,6 @@ from countersign.events.room import Events
 from countersign.events.sql import write_events
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.vault.data_keys_sql import DataKeys
 from countersign.vault.key_encryption import KeyRing, key_text
 from countersign.vault.vault import Vault
 from countersign.webhooks import deliveries_sql, endpoints, endpoints_sql
@@ -188,7 +187,7 @@ def assemble(
         entropy=os.urandom,
     )
     ring = KeyRing(lambda: key_text(b"k" * 32), os.urandom)
-    vault = Vault(DataKeys(opened), ring, clock, os.urandom)
+    vault = Vault(opened, ring, clock, os.urandom)
     sender = Sender(guard or AddressGuard(private=private), timeout_seconds=timeout_seconds)
     room = Webhooks(
         access=access,
@@ -225,7 +224,7 @@ def clock() -> HandClock:
 def service(database: Database, run: Run, clock: HandClock) -> Iterator[Service]:  # noqa: F811 - fixtures
     """Give the services over an empty database, which accept this machine as a receiver."""
     account = items.account()
-    run(accounts_store.Accounts(database).add(account))
+    run(database.write(add_account, account))
     assembled = assemble(database, account.id, clock)
     yield assembled
     run(assembled.deliver.close())

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.db.database import Database
 from countersign.db.engine import SQLITE_FILE, database_url
 from countersign.errors import WebhookEndpointDisabled
@@ -115,7 +115,7 @@ class Endpoints(RuleBasedStateMachine):
         self._database = Database(database_url(None, Path(self._folder.name)))
         self._run(self._database.__aenter__())
         account = items.account()
-        self._run(accounts_store.Accounts(self._database).add(account))
+        self._run(self._database.write(add_account, account))
         self._service = assemble(self._database, account.id, HandClock())
         self._receiving = running_receiver()
         self._receiver = self._run(self._receiving.__aenter__())

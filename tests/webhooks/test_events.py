@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL, Connection, Engine, text
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.buyers.events_sql import write_buyer_events
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
@@ -133,7 +133,7 @@ def test_another_account_or_mode_sees_none_of_it(
     async def scenario() -> None:
         (id_,) = await service.happen()
         other_account = items.account()
-        await accounts_store.Accounts(database).add(other_account)
+        await database.write(add_account, other_account)
         other = assemble(database, other_account.id, clock)
         assert await other.everything() == []
         for account, mode in ((other_account.id, Mode.TEST), (service.account_id, Mode.LIVE)):
@@ -210,7 +210,7 @@ def test_every_account_hears_of_a_notice_and_only_those_concerned_of_a_buyer(
     async def scenario() -> None:
         others = [items.account() for _ in range(2)]
         for other in others:
-            await accounts_store.Accounts(database).add(other)
+            await database.write(add_account, other)
 
         def act(connection: Connection, batch: Sequence[None]) -> list[None]:
             modes = (Mode.TEST, Mode.LIVE)

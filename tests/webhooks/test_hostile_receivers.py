@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.errors import RateLimited
 from countersign.events.model import EventType
 from countersign.webhooks import sender as webhook_sender
@@ -213,7 +213,7 @@ def test_examples_to_hostile_receivers_are_few_at_a_time_and_others_are_served(
 
     async def scenario() -> None:
         other = items.account()
-        await accounts_store.Accounts(service.database).add(other)
+        await service.database.write(add_account, other)
         patient = assemble(
             service.database, service.account_id, service.clock, timeout_seconds=3600
         )

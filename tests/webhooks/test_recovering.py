@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Connection, event
 
 from countersign import loops
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.db.batching import BatchAct
 from countersign.db.database import Database
 from countersign.errors import CountersignError, RateLimited, StorageUnavailable
@@ -92,7 +92,7 @@ def test_while_one_vendor_recovers_another_gets_its_events(
 
     async def scenario() -> None:
         other = items.account()
-        await accounts_store.Accounts(service.database).add(other)
+        await service.database.write(add_account, other)
         neighbour = assemble(service.database, other.id, service.clock)
         async with running_receiver() as good:
             since = service.now

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.buyers import expiry
 from countersign.buyers.model import BuyerStatus
 from countersign.db.database import Database
@@ -78,7 +78,7 @@ def test_only_a_verified_buyer_is_told_of_as_verified(
 
     async def scenario() -> None:
         owner = items.account()
-        await accounts_store.Accounts(database).add(owner)
+        await database.write(add_account, owner)
         service = assemble(database, owner.id, clock)
         begun, verified = items.identifier("cbid_test"), items.identifier("cbid_test")
         await items.verify(database, items.verification(owner, begun, status=status))

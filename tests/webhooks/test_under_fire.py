@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.mode import Mode
 from countersign.webhooks import endpoints
 from countersign.webhooks.model import (
@@ -143,7 +143,7 @@ def test_endpoints_of_another_account_and_mode_get_nothing(
 
     async def scenario() -> None:
         other = items.account()
-        await accounts_store.Accounts(service.database).add(other)
+        await service.database.write(add_account, other)
         stranger = assemble(service.database, other.id, clock)
         async with running_receiver() as own, running_receiver() as foreign:
             await service.endpoint(own.url)

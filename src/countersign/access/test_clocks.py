@@ -16,11 +16,11 @@ from sqlalchemy import Connection, select
 
 from countersign.access.key import Principal
 from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.tables import test_clocks, test_faults
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.ports import Clock
 from countersign.snapshot import STALENESS_SECONDS, Snapshot
 
 

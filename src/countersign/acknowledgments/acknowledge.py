@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clock import TestClock
@@ -30,7 +30,7 @@ from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.notices.model import NoticeVersion
 from countersign.ports import AcknowledgmentStore, Clock, Entropy
-from countersign.vault.vault import SHRED_KEY_BYTES, DataKey, Vault
+from countersign.vault.vault import DataKey, Vault
 
 SESSION_FIELD: Final = "session_id"
 CBID_FIELD: Final = "cbid"
@@ -180,10 +180,12 @@ class Acknowledge:
         ]
 
     def _seal(self, act: _Act, disclosures: Sequence[Disclosure]) -> SealedDisclosures:
-        account_id, entropy = act.principal.account_id, act.entropy[-SEAL_ENTROPY:]
-        return SealedDisclosures(
-            payload=seal_disclosures(act.key, account_id, act.receipt.ack_id, disclosures, entropy),
-            shred_key=entropy[:SHRED_KEY_BYTES],
+        return seal_disclosures(
+            act.key,
+            act.receipt.ack_id,
+            disclosures,
+            act.entropy[-SEAL_ENTROPY:],
+            account_id=act.principal.account_id,
             session_index=self._index(act.principal, SESSION_FIELD, act.submission.session_id),
             cbid_index=self._index(act.principal, CBID_FIELD, act.submission.cbid),
         )

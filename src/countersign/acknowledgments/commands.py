@@ -10,7 +10,8 @@ from typing import BinaryIO
 
 import click
 
-from countersign.access.audit_entry import AuditAction
+from countersign.access.account import find_account
+from countersign.access.audit import AuditAction
 from countersign.access.key import Principal
 from countersign.acknowledgments.export import COLUMNS, csv_lines
 from countersign.acknowledgments.sql import find_owner
@@ -121,7 +122,7 @@ async def _export(
     *,
     jsonl: bool,
 ) -> int:
-    owner = await deployment.access.accounts.get(account)
+    owner = await find_account(deployment.access, account)
     after, before = (None if time is None else rfc3339(time) for time in times)
     await deployment.access.audit.note(
         AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode.value, after=after, before=before

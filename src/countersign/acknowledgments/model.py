@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.log.record import NewRecord, Sealed
 from countersign.mode import Mode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Final
 
 from countersign import offline
+from countersign.access.account import read_account
 from countersign.access.key import Principal
 from countersign.acknowledgments.certificate import CertificateFacts, Certificates
 from countersign.acknowledgments.certificate_facts import Review
@@ -25,14 +26,17 @@ from countersign.evidence.bundle import BundleContents, write_bundle
 from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_cosignature
+from countersign.evidence.policy import Policy
 from countersign.evidence.proof import Proof, format_proof
 from countersign.evidence.verification import Verdict
+from countersign.log import checkpoints_sql, epochs_sql, tree_sql
+from countersign.log.anchor import stamped_at
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
-from countersign.log.policy import LogPolicy
-from countersign.log.seal import SealLog, cosigned
+from countersign.log.room import LogRoom
+from countersign.log.seal import with_cosignatures
 from countersign.mode import Mode
 from countersign.notices.model import LifecycleEvent, PublishedVersion
-from countersign.ports import AccountStore, LogStore, NoticeStore
+from countersign.ports import NoticeStore
 from countersign.shared_question import SharedQuestion
 
 _RETRY_SECONDS: Final = 2
@@ -68,24 +72,15 @@ class ProveAcknowledgment:
         self,
         *,
         find: FindAcknowledgments,
-        store: LogStore,
+        log: LogRoom,
         notices: NoticeStore,
-        accounts: AccountStore,
-        seal_log: SealLog,
-        policy: LogPolicy,
         certificates: Certificates,
-        stamped_at: Callable[[bytes], datetime | None],
         public_url: str,
     ) -> None:
-        """`stamped_at` reads the time in an RFC 3161 response; None if it cannot be read."""
         self._find = find
-        self._store = store
+        self._log = log
         self._notices = notices
-        self._accounts = accounts
-        self._seal_log = seal_log
-        self._policy = policy
         self._certificates = certificates
-        self._stamped_at = stamped_at
         self._verify_url = f"{public_url}/verify"
         self._waiting: Counter[str] = Counter()
         self._cosigned_soon = SharedQuestion(self._cosigned_sizes, _POLL_SECONDS)
@@ -141,7 +136,7 @@ class ProveAcknowledgment:
                 disclosures=facts.shown,
                 notice=facts.notice,
                 proof=facts.proof,
-                policy=await self._policy.behind(entry.log, entry.checkpoint.note),
+                policy=await self._log.policy.behind(entry.log, entry.checkpoint.note),
                 timestamps=entry.timestamps,
                 certificate=await self._certificates.make(facts, principal.account_id),
                 verify_py=_offline("verify.py"),
@@ -159,7 +154,7 @@ class ProveAcknowledgment:
         entry = await self._entry(principal, ack_id, found.record, wait)
         notice = await self._notice(found.notice_digest)
         check_words(entry.verdict, shown, notice.body)
-        account = await self._accounts.get(principal.account_id)
+        account = await self._log.database.read(read_account, principal.account_id)
         witnesses = [parse_cosignature(a.body) for a in entry.anchors if a.kind == WITNESS]
         facts = CertificateFacts(
             record=found.record,
@@ -177,7 +172,7 @@ class ProveAcknowledgment:
             key_fingerprint=entry.verdict.facts["key_fingerprint"],
             witnesses=tuple((w.name, cosigned_at(w.time)) for w in witnesses),
             timestamps=tuple(
-                (a.name, self._stamped_at(a.body)) for a in entry.anchors if a.kind == TIMESTAMP
+                (a.name, stamped_at(a.body)) for a in entry.anchors if a.kind == TIMESTAMP
             ),
             verify_url=self._verify_url,
         )
@@ -185,19 +180,21 @@ class ProveAcknowledgment:
 
     async def _entry(self, principal: Principal, ack_id: str, record: bytes, wait: float) -> _Entry:
         """The entry of a record, as soon as it has one, with its proof."""
+        read = self._log.database.read
         with self._place(principal.account_id, wait) as seconds:
             deadline = asyncio.get_running_loop().time() + seconds
-            log_id, sealed = await self._seal_log.sealed(ack_id, seconds)
-            log = next(log for log in await self._store.logs() if log.id == log_id)
+            log_id, sealed = await self._log.seal.sealed(ack_id, seconds)
+            log = next(log for log in await read(epochs_sql.all_logs) if log.id == log_id)
             checkpoint = await self._checkpoint(log, sealed.index, deadline)
-        anchors = await self._store.anchors(log.id, checkpoint.size)
-        note = await self._seal_log.release(log, checkpoint)
-        path = await self._store.inclusion(log_id, sealed.index, checkpoint.size)
+        anchors = await read(checkpoints_sql.anchors_of, log.id, checkpoint.size)
+        note = await self._log.seal.release(log, checkpoint)
+        database = self._log.database
+        path = await database.scan(tree_sql.inclusion, log_id, sealed.index, checkpoint.size)
         proof = Proof(
             extra=record,
             index=sealed.index,
             path=tuple(path),
-            checkpoint=cosigned(note, anchors),
+            checkpoint=with_cosignatures(note, anchors),
         )
         written = format_proof(proof)
         return _Entry(
@@ -206,7 +203,7 @@ class ProveAcknowledgment:
             checkpoint=checkpoint,
             anchors=anchors,
             proof=written,
-            verdict=check_proof(written, await self._policy.without_quorum(log.mode)),
+            verdict=check_proof(written, await self._log.policy.without_quorum(log.mode)),
         )
 
     async def _checkpoint(self, log: Log, index: int, deadline: float) -> StoredCheckpoint:
@@ -220,8 +217,8 @@ class ProveAcknowledgment:
         if found is None and await self._is_cosigned(log, index, deadline):
             found = await self._cosigned(log, index)
         for kind in (WITNESS, TIMESTAMP) if found is None else ():
-            found = found or await self._store.covering(log.id, index, frozenset({kind}), None)
-        found = found or await self._store.covering(log.id, index, frozenset(), None)
+            found = found or await self._covering(log, index, frozenset({kind}), None)
+        found = found or await self._covering(log, index, frozenset(), None)
         if found is None:
             raise EvidencePending(retry_after=_RETRY_SECONDS)
         return found
@@ -240,8 +237,8 @@ class ProveAcknowledgment:
 
     async def _is_cosigned(self, log: Log, index: int, deadline: float) -> bool:
         """Wait until a checkpoint over an entry meets the quorum, if one is asked for."""
-        while self._policy.quorum(log.mode) and asyncio.get_running_loop().time() < deadline:
-            newest = (await self._seal_log.current()).get(log.mode, log)
+        while self._log.policy.quorum(log.mode) and asyncio.get_running_loop().time() < deadline:
+            newest = (await self._log.seal.current()).get(log.mode, log)
             if newest.id != log.id:
                 break  # no witness is asked to cosign a log of the past
             if (await self._cosigned_soon((log.mode, log.id)) or 0) > index:
@@ -254,20 +251,26 @@ class ProveAcknowledgment:
         """Of each log the size of the newest checkpoint that meets the quorum."""
         sizes: dict[tuple[Mode, int], int] = {}
         for mode, log_id in logs:
-            quorum = self._policy.quorum(mode)
-            newest = quorum and await self._seal_log.cosigned(log_id, quorum)
+            quorum = self._log.policy.quorum(mode)
+            newest = quorum and await self._log.seal.cosigned(log_id, quorum)
             if newest:
                 sizes[mode, log_id] = newest.size
         return sizes
 
     async def _cosigned(self, log: Log, index: int) -> StoredCheckpoint | None:
         """The oldest checkpoint that meets the quorum; where there is none: that has a witness."""
-        quorum = self._policy.quorum(log.mode)
-        first = await self._store.covering(log.id, index, frozenset({WITNESS}), quorum)
+        quorum = self._log.policy.quorum(log.mode)
+        first = await self._covering(log, index, frozenset({WITNESS}), quorum)
         if first is None:
             return None
-        both = await self._store.covering(log.id, index, frozenset({WITNESS, TIMESTAMP}), quorum)
+        both = await self._covering(log, index, frozenset({WITNESS, TIMESTAMP}), quorum)
         return both if both is not None and both.at - first.at <= _STAMPED_WITHIN else first
+
+    async def _covering(
+        self, log: Log, index: int, kinds: frozenset[str], quorum: Policy | None
+    ) -> StoredCheckpoint | None:
+        scan = self._log.database.scan
+        return await scan(checkpoints_sql.covering, log.id, index, kinds, quorum)
 
     async def _notice(self, digest: str) -> PublishedVersion:
         for version in await self._notices.versions():

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Row, Select, bindparam, select
 
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import keep_answers
 from countersign.acknowledgments.model import (
     AcknowledgmentQuery,
     NewAcknowledgment,

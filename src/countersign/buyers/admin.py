@@ -9,8 +9,7 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.access.audit_entry import AuditAction, AuditEntry
-from countersign.access.audit_sql import find_audit, write_audit
+from countersign.access.audit import AuditAction, AuditEntry, find_audit, write_audit
 from countersign.buyers.admin_sql import (
     StoredEvidence,
     evidence_of_buyer,

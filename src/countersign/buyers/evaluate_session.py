@@ -12,7 +12,7 @@ from typing import Final
 
 from structlog.contextvars import bound_contextvars
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.decision import (
     SessionDecision,

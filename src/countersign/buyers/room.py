@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from countersign.access.audit import Audit
-from countersign.access.manage_accounts import Accounts
+from countersign.access.room import Access
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
 from countersign.buyers.providers import Providers
@@ -30,7 +30,7 @@ class Buyers:
     clock: Clock
     entropy: Entropy
     secret: DeploymentSecret
-    accounts: Accounts
+    access: Access
     audit: Audit
     test_clocks: TestClocks
     vault: Vault
@@ -61,7 +61,7 @@ def open_buyers(
         clock=access.clock,
         entropy=access.entropy,
         secret=access.secret,
-        accounts=access.accounts,
+        access=access,
         audit=access.audit,
         test_clocks=access.test_clocks,
         vault=vault,

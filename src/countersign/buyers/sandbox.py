@@ -13,8 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.test_clock import TestClock
 from countersign.buyers.model import (
     VALIDITY,

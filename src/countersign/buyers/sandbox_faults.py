@@ -14,8 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.buyers.decision import refuse_unusable
 from countersign.buyers.room import Buyers
 from countersign.db.tables import test_faults

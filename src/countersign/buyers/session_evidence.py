@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from countersign.access.audit_entry import AuditEntry
+from countersign.access.audit import AuditEntry
 from countersign.buyers.decision import SessionDecision
 from countersign.buyers.person_sql import SessionKeys
 from countersign.buyers.providers import Integration

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
-from countersign.access.audit_entry import AuditAction
+from countersign.access.account import find_account
+from countersign.access.audit import AuditAction
 from countersign.buyers.providers import (
     StoredSettings,
     credentials_row,
@@ -56,7 +57,7 @@ async def configure(
         UnknownAccount: there is no such account.
         InvalidArgument: a setting is not possible, or goes below the deployment's minimum.
     """
-    account = await room.accounts.get(id_or_name)
+    account = await find_account(room.access, id_or_name)
     _check_rules(rules, room.floor)
     if base_url is not None:
         _check_url(base_url)
@@ -94,7 +95,7 @@ async def show(room: Buyers, id_or_name: str) -> VerificationSettings | None:
     Raises:
         UnknownAccount: there is no such account.
     """
-    account = await room.accounts.get(id_or_name)
+    account = await find_account(room.access, id_or_name)
     found = await room.database.read(stored_settings, account.id)
     return found.settings if found else None
 
@@ -105,7 +106,7 @@ async def remove(room: Buyers, id_or_name: str) -> bool:
     Raises:
         UnknownAccount: there is no such account.
     """
-    account = await room.accounts.get(id_or_name)
+    account = await find_account(room.access, id_or_name)
     audit = room.audit.entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
     return await room.database.write(remove_settings, account.id, audit)
 

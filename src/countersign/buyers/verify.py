@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.buyers.evaluate_session import evaluate
 from countersign.buyers.model import BuyerStatusView, status_view

@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection, insert, select
 
-from countersign.access.audit_sql import write_audit
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.audit import write_audit
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers import sessions_sql
 from countersign.buyers.decision import OTHER_SUBJECT, SessionDecision, decide

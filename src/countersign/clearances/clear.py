@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
 from countersign.acknowledgments.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.buyers.model import BuyerStatus, best_proof, status_view

@@ -14,9 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.access.audit import Audit
-from countersign.access.audit_entry import AuditAction, AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import Audit, AuditAction, AuditEntry, write_audit
 from countersign.clearances.model import LIFETIME_MAX
 from countersign.clearances.token import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
 from countersign.db.database import Database

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from countersign.access.audit import Audit
-from countersign.access.manage_accounts import Accounts
+from countersign.access.room import Access
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
 from countersign.buyers.rules import VerificationRules
@@ -52,7 +52,7 @@ class Clearances:
     clock: Clock
     entropy: Entropy
     secret: DeploymentSecret
-    accounts: Accounts
+    access: Access
     audit: Audit
     test_clocks: TestClocks
     vault: Vault
@@ -76,7 +76,7 @@ def open_clearances(
         clock=access.clock,
         entropy=access.entropy,
         secret=access.secret,
-        accounts=access.accounts,
+        access=access,
         audit=access.audit,
         test_clocks=access.test_clocks,
         vault=vault,

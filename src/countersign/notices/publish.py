@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from countersign.access.audit import Audit
-from countersign.access.audit_entry import AuditAction
+from countersign.access.audit import Audit, AuditAction
 from countersign.errors import (
     InvalidArgument,
     InvalidNoticeFile,

@@ -9,8 +9,7 @@ import msgspec
 from sqlalchemy import Connection, Row, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from countersign.access.audit_entry import AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditEntry, write_audit
 from countersign.db.database import Database
 from countersign.db.tables import notice_events, notice_versions
 from countersign.errors import CountersignError, NoticeVersionConflict, UnknownNotice

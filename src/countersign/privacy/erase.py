@@ -7,8 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from countersign.access.audit_entry import AuditAction, AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.secrets import DeploymentSecret
 from countersign.db.database import Database
 from countersign.errors import OnHold, UnknownSubject

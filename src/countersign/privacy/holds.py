@@ -9,8 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, select, text, update
 
-from countersign.access.audit_entry import AuditAction, AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.acknowledge import CBID_FIELD
 from countersign.db.tables import (

@@ -9,8 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.test_clock import REAL_TIME, TestClock
 from countersign.access.test_clocks import sandbox_state
 from countersign.buyers.expiry import write_expired

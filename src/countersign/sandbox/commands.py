@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from countersign.access.account import find_account
 from countersign.buyers import sandbox_faults
 from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.buyers.sandbox_faults import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
@@ -217,7 +218,7 @@ async def _clear(room: SandboxRoom, account: str) -> None:
 
 
 async def _id(room: SandboxRoom, account: str) -> str:
-    return (await room.buyers.accounts.get(account)).id
+    return (await find_account(room.buyers.access, account)).id
 
 
 def _time(text: str | None) -> datetime | None:

@@ -13,8 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.buyers.model import (
     VALIDITY,
     Buyer,

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from countersign.access.idempotency_entry import KEY_LENGTH_MAX
+from countersign.access.idempotency import KEY_LENGTH_MAX
 from countersign.access.key import BRAND
 from countersign.bootstrap import Deployment
 from countersign.errors import (

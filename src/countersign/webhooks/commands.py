@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import click
 
-from countersign.access.audit_entry import AuditAction
+from countersign.access.account import find_account
+from countersign.access.audit import AuditAction
 from countersign.cli.support import Duration, command, confirm, say, show, with_room
 from countersign.errors import InvalidArgument
 from countersign.events.model import EventType
@@ -45,7 +46,7 @@ def webhooks() -> None:
 @with_room(Webhooks)
 async def list_(room: Webhooks, account: str, *, mode: str | None, as_json: bool) -> None:
     """List the endpoints of an account, oldest first."""
-    owner = await room.access.accounts.get(account)
+    owner = await find_account(room.access, account)
     found = await acts.list_endpoints(room, owner.id, None if mode is None else Mode(mode))
     show_endpoints(found, as_json=as_json)
 
@@ -85,7 +86,7 @@ async def add(
 ) -> None:
     """Add an endpoint, and print its id and its secret. The secret is shown only once."""
     changes = EndpointChanges(url=url, description=description, event_types=_wanted(types))
-    owner = await room.access.accounts.get(account)
+    owner = await find_account(room.access, account)
     view = await acts.create_endpoint(room, owner.id, Mode(mode), changes)
     await room.access.audit.note(
         AuditAction.WEBHOOK_ENDPOINT_CREATED, view.endpoint.id, account_id=owner.id, mode=mode

@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.errors import (
     CountersignError,
     InvalidRequest,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from countersign.access.account import Account
+from countersign.access.account import Account, find_account
 from countersign.bootstrap import Deployment
 from countersign.cli.support import Duration, command, say, show, with_room
 from countersign.config import load_settings
@@ -88,7 +88,7 @@ async def _conduct(
     hold: timedelta,
     linger: timedelta,
 ) -> tuple[Account, Report]:
-    found = await deployment.access.accounts.get(account)
+    found = await find_account(deployment.access, account)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
