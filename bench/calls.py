@@ -108,7 +108,8 @@ class Trace:
 
     async def of(self, work: Awaitable[object]) -> Counter[tuple[str, str]]:
         """The calls that this leads to, by file and function."""
-        self._calls = calls = Counter()
+        calls: Counter[tuple[str, str]] = Counter()
+        self._calls = calls
         await work
         self._calls = None
         return calls

@@ -9,24 +9,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from hmac import compare_digest
-from importlib import resources
 from pathlib import Path
 from typing import Final, TypeVar
 
-from countersign import notices as shipped_notices
 from countersign.access.audit_sql import AuditLog
 from countersign.access.room import Access, open_access
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
 from countersign.access.test_clocks import ManageTestClock
-from countersign.acknowledgments.acknowledge import Acknowledge
-from countersign.acknowledgments.certificate import Certificates
-from countersign.acknowledgments.export import ExportAcknowledgments
-from countersign.acknowledgments.find import FindAcknowledgments
-from countersign.acknowledgments.proof import ProveAcknowledgment
-from countersign.acknowledgments.room import Acknowledgments
-from countersign.acknowledgments.sql import Acknowledgments as AcknowledgmentRows
+from countersign.acknowledgments.room import Acknowledgments, open_acknowledgments
 from countersign.buyers.admin import OperateBuyers
 from countersign.buyers.admin_sql import OperatedBuyers
 from countersign.buyers.evaluate_session import JudgeSession
@@ -87,11 +79,8 @@ from countersign.log.room import LogRoom
 from countersign.log.seal import SealLog
 from countersign.log.sequencer import Sequencer
 from countersign.log.sql import LogRecords
-from countersign.notices.notice_file import NOTICE_BYTES_MAX
-from countersign.notices.publish import Publication, PublishNotices
-from countersign.notices.registry import Registry
-from countersign.notices.room import Notices
-from countersign.notices.sql import Notices as NoticeRows
+from countersign.notices.publish import Publication, publish_shipped
+from countersign.notices.room import Notices, open_notices
 from countersign.operations import backup as backups
 from countersign.operations import housekeeping_sql as housekeeping_store
 from countersign.operations import serving_role
@@ -132,7 +121,6 @@ R = TypeVar("R")
 
 _CHECK_VALUE: Final = "secret_check"
 _VAULT_VALUE: Final = "vault"
-_SHIPPED: Final = "shipped:"
 
 
 class SystemClock:
@@ -215,10 +203,7 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
         await deployment.privacy.finish_restore()
         await deployment.log.begin.first(settings.public_url)
         await deployment.clearances.keys.begin()
-        published = [
-            await deployment.notices.publish.publish(data, _SHIPPED + name)
-            for name, data in shipped_notice_files().items()
-        ]
+        published = await publish_shipped(deployment.notices)
     return Initialised(published=published, upgraded=upgraded)
 
 
@@ -239,10 +224,8 @@ async def open_deployment(
     secret = _read_secret(settings.secret_key_file)
     _check_secret(secret, schema.stored_value(url, _CHECK_VALUE, secret.check_value()))
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
-    certificates = Certificates()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(url))
-        stack.push_async_callback(certificates.close)
         sandbox_rows = SandboxRows(database, Journal(None))
         access = open_access(
             database, secret, sandbox_rows, operator=_operator(), clock=clock, entropy=entropy
@@ -282,21 +265,9 @@ async def open_deployment(
             check=CheckLog(log, heads, log_keys, CheckRecords(Integrity(database), vault)),
             anchor=_anchor_log(settings, log, seal_log, witnesses, clock),
         )
-        notice_rows = NoticeRows(database, journal)
-        registry = Registry(notice_rows, clock, settings.time_zone)
-        notices = Notices(
-            log=log_room,
-            rows=notice_rows,
-            registry=registry,
-            publish=PublishNotices(
-                store=notice_rows,
-                registry=registry,
-                recorder=recorder,
-                audit=audit,
-                clock=clock,
-                entropy=entropy,
-            ),
-        )
+        notices = open_notices(log_room, settings.time_zone)
+        acknowledgments = open_acknowledgments(notices, settings.public_url)
+        stack.push_async_callback(acknowledgments.certificates.close)
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
         )
@@ -310,11 +281,6 @@ async def open_deployment(
             entropy=entropy,
         )
         token = ClearanceToken(settings.public_url)
-        acknowledgment_rows, clearance_rows = (
-            AcknowledgmentRows(database, journal),
-            Clearances(database, journal),
-        )
-        find = FindAcknowledgments(acknowledgment_rows, clearance_rows, secret, vault)
         erasures = Erasures(database, journal)
         events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
         deliveries = Deliveries(database)
@@ -347,7 +313,7 @@ async def open_deployment(
                 erase=Erase(
                     store=erasures,
                     accounts=access.account_rows,
-                    notices=notice_rows,
+                    notices=notices,
                     secret=secret,
                     recorder=recorder,
                     audit=audit,
@@ -364,35 +330,12 @@ async def open_deployment(
                     entropy=entropy,
                 ),
             ),
-            acknowledgments=Acknowledgments(
-                notices=notices,
-                acknowledge=Acknowledge(
-                    store=acknowledgment_rows,
-                    secret=secret,
-                    vault=vault,
-                    clocks=test_clocks,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                find=find,
-                prove=ProveAcknowledgment(
-                    find=find,
-                    store=log,
-                    notices=notice_rows,
-                    accounts=access.account_rows,
-                    seal_log=seal_log,
-                    policy=policy,
-                    certificates=certificates,
-                    stamped_at=_stamped_at,
-                    public_url=settings.public_url,
-                ),
-                export=ExportAcknowledgments(find),
-            ),
+            acknowledgments=acknowledgments,
             clearances=ClearancesRoom(
                 notices=notices,
                 clear=ClearOrder(
-                    store=clearance_rows,
-                    registry=registry,
+                    store=Clearances(database, journal),
+                    registry=notices.registry,
                     keys=clearance_keys,
                     token=token,
                     floor=floor,
@@ -599,15 +542,6 @@ def _anchor_log(
     )
 
 
-def _stamped_at(token: bytes) -> datetime | None:
-    """The time that a stored RFC 3161 response states; None without the package that reads it."""
-    try:
-        from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        return None
-    return timestamps.stamped_at(token)
-
-
 def _no_check(_token: bytes, _over: bytes) -> str:
     raise AnchoringFailed
 
@@ -651,36 +585,6 @@ def restore_deployment(
     own = source / backups.SHRED_KEYS
     given = shred_keys or (own if own.is_file() else None)
     return backups.restore(source, Path(url.database or ""), given)
-
-
-async def refuse_changed_notices(deployment: Deployment) -> None:
-    """Refuse to go on where the file of a published notice version holds other words now.
-
-    Raises:
-        NoticeFileChanged: with every such file.
-    """
-    files = {_SHIPPED + name: data for name, data in shipped_notice_files().items()}
-    for source in await deployment.notices.publish.sources():
-        if not source.startswith(_SHIPPED):
-            files[source] = _read_if_there(source)
-    await deployment.notices.publish.refuse_changed(files)
-
-
-def _read_if_there(place: str) -> bytes:
-    """The file's bytes; none where it is gone, for what it said is in the database."""
-    try:
-        file = Path(place)
-        is_notice = file.is_file() and file.stat().st_size <= NOTICE_BYTES_MAX
-        return file.read_bytes() if is_notice else b""
-    except OSError:
-        return b""
-
-
-def shipped_notice_files() -> dict[str, bytes]:
-    """The notice files of this release by name, in order."""
-    folder = resources.files(shipped_notices)
-    files = [f for f in folder.iterdir() if f.name.endswith(".toml")]
-    return {f.name: f.read_bytes() for f in sorted(files, key=lambda f: f.name)}
 
 
 def _read_secret(path: Path) -> DeploymentSecret:

@@ -15,10 +15,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from countersign.acknowledgments.origin import Network
 from countersign.buyers.rules import AGE_MAX, AGE_MIN, VALIDITY_DAYS_MAX
 from countersign.errors import InvalidConfiguration
-from countersign.host import is_loopback, is_wildcard
+from countersign.host import Network, is_loopback, is_wildcard
 
 PREFIX: Final = "COUNTERSIGN_"
 FILE_VARIABLE: Final = "COUNTERSIGN_CONFIG"

@@ -1,10 +1,12 @@
-"""Hosts that name no place for anyone else: this machine alone, and every address of it."""
+"""Networks, and hosts that no other machine can reach: loopback and wildcard addresses."""
 
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Final
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final, TypeAlias
+
+Network: TypeAlias = IPv4Network | IPv6Network
 
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 

@@ -15,11 +15,6 @@ from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.key import ApiKey
 from countersign.access.sandbox_state import FaultPlan, NewMove, SandboxState
 from countersign.access.test_clock import TestClock
-from countersign.acknowledgments.model import (
-    AcknowledgmentQuery,
-    NewAcknowledgment,
-    StoredAcknowledgment,
-)
 from countersign.buyers.model import Attempt, Buyer
 from countersign.buyers.rules import VerificationSettings
 from countersign.buyers.verification import (
@@ -57,7 +52,6 @@ from countersign.log.integrity import NoticeRow, RecordRow
 from countersign.log.model import Anchor, Guarded, Log, LogKey, Queue, StoredCheckpoint
 from countersign.log.record import DisclosuresRow, KeylessRecord, NewRecord, Sealed
 from countersign.mode import Mode
-from countersign.notices.model import NoticeEvent, PublishedVersion
 from countersign.privacy.model import Erasable, ErasableBuyer, Hold, OldEvidence, RecordErasure
 from countersign.vault.data_key import WrappedKey
 from countersign.webhooks.model import (
@@ -172,25 +166,6 @@ class ProviderFactory(Protocol):
         Raises:
             InvalidArgument: they cannot be this provider's, or never verify a live buyer.
         """
-        ...
-
-
-class AcknowledgmentStore(Protocol):
-    """Where acknowledgments are kept."""
-
-    async def add(self, act: T, make: Callable[[Sequence[T]], Sequence[NewAcknowledgment]]) -> None:
-        """Write the record, its disclosures and the kept answer: all of them, or none.
-
-        `make` gives, in their order, what to write for acts that are stored together.
-        """
-        ...
-
-    async def get(self, account_id: str, mode: Mode, ack_id: str) -> StoredAcknowledgment | None:
-        """One acknowledgment of this account and mode."""
-        ...
-
-    async def find(self, query: AcknowledgmentQuery) -> Sequence[StoredAcknowledgment]:
-        """Newest first, at most `query.limit`."""
         ...
 
 
@@ -402,14 +377,6 @@ class AuditStore(Protocol):
         ...
 
 
-class IdempotencyStore(Protocol):
-    """Where kept answers are looked up; they are written with the act they belong to."""
-
-    async def get(self, account_id: str, mode: Mode, slot: bytes) -> IdempotencyEntry | None:
-        """The kept answer for this slot, whether or not it has expired."""
-        ...
-
-
 class AccountStore(Protocol):
     """Where accounts are kept."""
 
@@ -471,38 +438,6 @@ class KeyStore(Protocol):
 
     async def touch(self, key_id: str, at: datetime) -> None:
         """Note when a key was last used."""
-        ...
-
-
-class NoticeStore(Protocol):
-    """Where published notice versions and their lifecycle are kept."""
-
-    async def revision(self) -> int:
-        """A number that grows with every lifecycle event."""
-        ...
-
-    async def versions(self) -> Sequence[PublishedVersion]:
-        """Every published version with its events, oldest first."""
-        ...
-
-    async def publish(
-        self, body: bytes, digest: str, published: NoticeEvent, records: Sequence[NewRecord]
-    ) -> None:
-        """Write a version, its `published` event and the records of it.
-
-        Raises:
-            NoticeVersionConflict: this version is published already.
-        """
-        ...
-
-    async def add_event(
-        self, event: NoticeEvent, records: Sequence[NewRecord], audit: AuditEntry | None = None
-    ) -> None:
-        """Append a lifecycle event and the records of it.
-
-        Raises:
-            UnknownNotice: there is no such version.
-        """
         ...
 
 
@@ -1196,10 +1131,6 @@ class ClearanceStore(Protocol):
         Raises:
             RateLimited: the account has tried too many ZIP codes for this buyer today.
         """
-        ...
-
-    async def granted(self, ack_ids: Sequence[str]) -> Mapping[str, str]:
-        """By acknowledgment, the newest clearance that was granted with it."""
         ...
 
 

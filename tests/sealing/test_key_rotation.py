@@ -15,6 +15,7 @@ from countersign.evidence.note import parse_note
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import verify_file
 from countersign.mode import Mode
+from countersign.notices.publish import publish
 from countersign.ports import Clock
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of
@@ -72,7 +73,7 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
     async def newest(notice: bytes, clock: Clock | None = None) -> bytes:
         settings = load_settings(embedded.environment)
         async with open_deployment(settings, clock=clock) as opened:
-            await opened.notices.publish.publish(notice, "")
+            await publish(opened.notices, notice, "")
             await opened.log.seal.settle()
             log = (await opened.log.seal.current(anew=True))[Mode.LIVE]
             latest = await opened.log.store.latest(log.id)

@@ -7,8 +7,6 @@ import pytest
 from sqlalchemy import Connection, text
 
 from countersign.access.accounts_sql import Accounts, Keys
-from countersign.access.idempotency_sql import IdempotencyKeys
-from countersign.acknowledgments.sql import Acknowledgments
 from countersign.buyers.model import ZIPS_PER_DAY
 from countersign.buyers.sql import Buyers
 from countersign.buyers.verification import Known
@@ -35,15 +33,12 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
 def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> None:
     owner = items.account()
     accounts, keys = Accounts(database), Keys(database)
-    acknowledgments, buyers = (
-        Acknowledgments(database, items.JOURNAL),
-        Buyers(database, items.JOURNAL),
-    )
+    buyers = Buyers(database, items.JOURNAL)
     run(accounts.add(owner))
     twice = items.acknowledgment(owner)
     slot = items.idempotency_entry(owner)
-    run(acknowledgments.add(twice, list))
-    run(acknowledgments.add(items.acknowledgment(owner, keep=slot), list))
+    run(items.add(database, twice))
+    run(items.add(database, items.acknowledgment(owner, keep=slot)))
 
     good = [items.acknowledgment(owner) for _ in range(3)]
     good_account, good_key = items.account(), items.api_key(owner)
@@ -51,18 +46,16 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
         in_one_batch(
             database,
             [
-                acknowledgments.add(good[0], list),
-                acknowledgments.add(twice, list),  # its id is there already
+                items.add(database, good[0]),
+                items.add(database, twice),  # its id is there already
                 accounts.add(good_account),
                 accounts.add(items.account(owner.name)),  # its name is taken
-                acknowledgments.add(good[1], list),
-                acknowledgments.add(items.acknowledgment(items.account()), list),  # no such account
-                acknowledgments.add(
-                    items.acknowledgment(owner, keep=slot), list
-                ),  # its slot is taken
+                items.add(database, good[1]),
+                items.add(database, items.acknowledgment(items.account())),  # no such account
+                items.add(database, items.acknowledgment(owner, keep=slot)),  # its slot is taken
                 keys.add(good_key, b"digest"),
                 buyers.verify(items.verification(owner, "cbid_test_1")),
-                acknowledgments.add(good[2], list),
+                items.add(database, good[2]),
             ],
         )
     )
@@ -78,8 +71,8 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
         "Buyer",
         "NoneType",
     ]
-    stored = {found.ack_id for found in run(acknowledgments.find(items.everything(owner)))}
-    assert stored >= {new.receipt.ack_id for new in good}
+    stored = {found.ack_id for found in run(items.found(database, owner))}
+    assert stored >= {new.ack_id for new in good}
     assert len(stored) == 5
     assert run(accounts.get(good_account.id)) == good_account
     assert run(keys.get(good_key.id)) == good_key
@@ -93,16 +86,15 @@ def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
 ) -> None:
     owner = items.account()
     run(Accounts(database).add(owner))
-    acknowledgments = Acknowledgments(database, items.JOURNAL)
     ack_id = items.identifier("ack")
     outcomes = run(
         in_one_batch(
             database,
             [
-                acknowledgments.add(items.acknowledgment(owner), list),
-                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id), list),
-                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id), list),
-                acknowledgments.add(items.acknowledgment(owner), list),
+                items.add(database, items.acknowledgment(owner)),
+                items.add(database, items.acknowledgment(owner, ack_id=ack_id)),
+                items.add(database, items.acknowledgment(owner, ack_id=ack_id)),
+                items.add(database, items.acknowledgment(owner)),
             ],
         )
     )
@@ -110,7 +102,7 @@ def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
         InternalError,
         type(None),
     ]
-    assert len(run(acknowledgments.find(items.everything(owner)))) == 3
+    assert len(run(items.found(database, owner))) == 3
 
 
 def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
@@ -118,18 +110,15 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
 ) -> None:
     owner = items.account()
     run(Accounts(database).add(owner))
-    acknowledgments, buyers = (
-        Acknowledgments(database, items.JOURNAL),
-        Buyers(database, items.JOURNAL),
-    )
+    buyers = Buyers(database, items.JOURNAL)
     entry = items.idempotency_entry(owner)
     first = items.acknowledgment(owner, keep=entry)
     outcomes = run(
         in_one_batch(
             database,
             [
-                acknowledgments.add(first, list),
-                acknowledgments.add(items.acknowledgment(owner, keep=entry), list),
+                items.add(database, first),
+                items.add(database, items.acknowledgment(owner, keep=entry)),
                 buyers.verify(items.verification(owner, "cbid_test_1", keep=entry)),
             ],
         )
@@ -139,10 +128,10 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
         IdempotencyInProgress,
         IdempotencyInProgress,
     ]
-    found = run(acknowledgments.find(items.everything(owner)))
-    assert [acknowledgment.ack_id for acknowledgment in found] == [first.receipt.ack_id]
+    found = run(items.found(database, owner))
+    assert [acknowledgment.ack_id for acknowledgment in found] == [first.ack_id]
     assert run(buyers.get(owner.id, Mode.TEST, "cbid_test_1")) is None
-    assert run(IdempotencyKeys(database).get(owner.id, Mode.TEST, entry.slot)) == entry
+    assert run(items.kept(database, entry.slot)) == entry
 
 
 def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) -> None:
@@ -197,7 +186,7 @@ def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
 
 def test_reads_that_share_a_query_get_their_own_answers(database: Database, run: Run) -> None:
     owner, stranger = items.account(), items.account()
-    keys, buyers, slots = Keys(database), Buyers(database, items.JOURNAL), IdempotencyKeys(database)
+    keys, buyers = Keys(database), Buyers(database, items.JOURNAL)
     entry = items.idempotency_entry(owner)
     made = [(items.api_key(owner), items.some_bytes()) for _ in range(10)]
 
@@ -214,8 +203,8 @@ def test_reads_that_share_a_query_get_their_own_answers(database: Database, run:
             buyers.get(owner.id, Mode.TEST, "cbid_test_2"),
             buyers.get(owner.id, Mode.TEST, "cbid_test_1"),
             buyers.get(owner.id, Mode.TEST, "cbid_test_3"),
-            slots.get(owner.id, Mode.TEST, entry.slot),
-            slots.get(stranger.id, Mode.TEST, entry.slot),
+            items.kept(database, entry.slot),
+            items.kept(database, items.some_bytes()),
         )
         expected = [*(key for key, _ in made), *(key for key, _ in made), None]
         assert answers == [

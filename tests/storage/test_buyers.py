@@ -8,7 +8,6 @@ from sqlalchemy import URL, Connection, func, select
 
 from countersign.access.account import Account
 from countersign.access.accounts_sql import Accounts
-from countersign.access.idempotency_sql import IdempotencyKeys
 from countersign.buyers.model import (
     ZIP_WINDOW,
     ZIPS_PER_DAY,
@@ -60,7 +59,7 @@ def test_a_buyer_is_read_back_as_it_was_decided(
     new = items.verification(owner, CBID, Mode.LIVE, decide=lambda _: decided, keep=entry)
     assert run(store.verify(new)) == decided
     assert run(store.get(owner.id, Mode.LIVE, CBID)) == Known(buyer=decided, rules=None)
-    assert run(IdempotencyKeys(database).get(owner.id, Mode.LIVE, entry.slot)) == entry
+    assert run(items.kept(database, entry.slot)) == entry
     assert run(database.read(verifications_of, CBID)) == 1
 
 
@@ -191,7 +190,7 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
     # The first ZIP code was tried at the same moment: it stops counting a day later.
     assert 0 <= refusal.value.retry_after - ZIP_WINDOW.total_seconds() <= 1
     assert run(Buyers(database, items.JOURNAL).get(entry.account_id, Mode.TEST, CBID)) is None
-    found = run(IdempotencyKeys(database).get(entry.account_id, entry.mode, entry.slot))
+    found = run(items.kept(database, entry.slot))
     assert found is None
 
 

@@ -7,8 +7,6 @@ from sqlalchemy import Connection, func, select
 
 from countersign.access.accounts_sql import Accounts
 from countersign.access.idempotency_entry import LIFETIME
-from countersign.access.idempotency_sql import IdempotencyKeys
-from countersign.acknowledgments.sql import Acknowledgments
 from countersign.buyers.model import ZIP_WINDOW
 from countersign.buyers.sessions_sql import PendingSessions
 from countersign.buyers.sql import Buyers
@@ -42,19 +40,12 @@ async def delete_expired(database: Database, now: datetime, limit: int = 100) ->
 def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
     database: Database, run: Run
 ) -> None:
-    owner, stranger, store = items.account(), items.account(), IdempotencyKeys(database)
-    for account in (owner, stranger):
-        run(Accounts(database).add(account))
+    owner = items.account()
+    run(Accounts(database).add(owner))
     entry = items.idempotency_entry(owner, Mode.LIVE)
-    run(
-        Acknowledgments(database, items.JOURNAL).add(
-            items.acknowledgment(owner, Mode.LIVE, keep=entry), list
-        )
-    )
-    assert run(store.get(owner.id, Mode.LIVE, entry.slot)) == entry
-    assert run(store.get(owner.id, Mode.TEST, entry.slot)) is None
-    assert run(store.get(stranger.id, Mode.LIVE, entry.slot)) is None
-    assert run(store.get(owner.id, Mode.LIVE, items.some_bytes())) is None
+    run(items.add(database, items.acknowledgment(owner, Mode.LIVE, keep=entry)))
+    assert run(items.kept(database, entry.slot)) == entry
+    assert run(items.kept(database, items.some_bytes())) is None
 
 
 def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: Run) -> None:
@@ -63,11 +54,7 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
     expired = items.idempotency_entry(owner, at=now - LIFETIME)
     fresh = items.idempotency_entry(owner, at=now - LIFETIME + items.SECOND)
     for entry in (expired, fresh):
-        run(
-            Acknowledgments(database, items.JOURNAL).add(
-                items.acknowledgment(owner, keep=entry), list
-            )
-        )
+        run(items.add(database, items.acknowledgment(owner, keep=entry)))
     for n, at in enumerate((now - ZIP_WINDOW, now - ZIP_WINDOW + items.SECOND)):
         new = items.verification(
             owner, f"cbid_test_{n}", at=at, subject_index=b"subject", zip_index=b"zip %d" % n
@@ -75,9 +62,8 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
         run(Buyers(database, items.JOURNAL).verify(new))
 
     assert run(delete_expired(database, now)) == 1
-    slots = IdempotencyKeys(database)
-    assert run(slots.get(owner.id, Mode.TEST, expired.slot)) is None
-    assert run(slots.get(owner.id, Mode.TEST, fresh.slot)) == fresh
+    assert run(items.kept(database, expired.slot)) is None
+    assert run(items.kept(database, fresh.slot)) == fresh
     # Acts stay for ever; only the count of ZIP codes goes.
     assert run(database.read(counts, None)) == {
         "records": 4,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from countersign.access.idempotency import Idempotency, Slot
 from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
+from countersign.db.database import Database
 from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
 from countersign.mode import Mode
 from tests.unit.support import CountedEntropy, HandClock, run
@@ -16,17 +19,13 @@ PATH = "/v1/notices/ab1263/acknowledge"
 
 
 class Kept:
-    """Kept answers in memory. See `ports.IdempotencyStore`."""
+    """Kept responses in memory, in the place of a database."""
 
     def __init__(self) -> None:
-        self.entries: dict[tuple[str, Mode, bytes], IdempotencyEntry] = {}
+        self.entries: dict[bytes, IdempotencyEntry] = {}
 
-    async def get(self, account_id: str, mode: Mode, slot: bytes) -> IdempotencyEntry | None:
-        return self.entries.get((account_id, mode, slot))
-
-    def write(self, entry: IdempotencyEntry) -> None:
-        """What the store of the act does inside its transaction."""
-        self.entries[entry.account_id, entry.mode, entry.slot] = entry
+    async def read_batched(self, _: object, slot: bytes) -> IdempotencyEntry | None:
+        return self.entries.get(slot)
 
 
 def principal(account: str = "acct_a", mode: Mode = Mode.TEST) -> Principal:
@@ -46,7 +45,7 @@ class World:
         self.clock = HandClock()
         self.kept = Kept()
         self.service = Idempotency(
-            self.kept, DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
+            cast("Database", self.kept), DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
         )
 
     def slot(
@@ -61,7 +60,7 @@ class World:
         return self.service.slot(of or principal(), method, path, key, body)
 
     def remember(self, slot: Slot, answer: bytes) -> None:
-        self.kept.write(self.service.entry(slot, answer))
+        self.kept.entries[slot.place] = self.service.entry(slot, answer)
 
     def answer(self, slot: Slot) -> bytes | None:
         return run(self.service.kept(slot))

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from countersign.acknowledgments.origin import (
     HEADER_LENGTH_MAX,
     USER_AGENT_LENGTH_MAX,
-    Network,
     Origin,
     Source,
     forwarding_elements,
     normalised_ip,
     resolve_origin,
 )
+from countersign.host import Network
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("2001:db8:ffff::/48"))
 IPV4 = st.one_of(

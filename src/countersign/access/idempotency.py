@@ -9,11 +9,14 @@ from hmac import compare_digest
 from typing import Final
 
 from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
+from countersign.access.idempotency_sql import entries
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
+from countersign.db.database import Database
 from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
 from countersign.instant import from_ns
-from countersign.ports import Clock, Entropy, IdempotencyStore
+from countersign.mode import Mode
+from countersign.ports import Clock, Entropy
 
 _NS_PER_DAY: Final = 86_400 * 10**9
 _NONCE_BYTES: Final = 12
@@ -25,7 +28,7 @@ class Slot:
 
     place: bytes
     fingerprint: bytes
-    principal: Principal
+    owner: tuple[str, Mode]
 
 
 class Idempotency:
@@ -36,9 +39,9 @@ class Idempotency:
     """
 
     def __init__(
-        self, store: IdempotencyStore, secret: DeploymentSecret, clock: Clock, entropy: Entropy
+        self, database: Database, secret: DeploymentSecret, clock: Clock, entropy: Entropy
     ) -> None:
-        self._store = store
+        self._database = database
         self._secret = secret
         self._clock = clock
         self._entropy = entropy
@@ -49,7 +52,8 @@ class Idempotency:
         place = self._secret.idempotency_slot(
             principal.account_id, principal.mode, method, path, key
         )
-        return Slot(place, self._secret.fingerprint(body), principal)
+        owner = principal.account_id, principal.mode
+        return Slot(place, self._secret.fingerprint(body), owner)
 
     @contextmanager
     def running(self, slot: Slot) -> Iterator[None]:
@@ -71,14 +75,15 @@ class Idempotency:
             del self._running[slot.place]
 
     async def kept(self, slot: Slot) -> bytes | None:
-        """The body of the first 2xx answer, if there was one within 24 hours.
+        """The body of the first 2xx response, if there was one within 24 hours.
 
         Raises:
-            IdempotencyKeyReused: it was the answer to a different body.
+            IdempotencyKeyReused: it was the response to a different body.
         """
-        principal = slot.principal
-        entry = await self._store.get(principal.account_id, principal.mode, slot.place)
-        if entry is None or entry.expires_at <= from_ns(self._clock.time_ns()):
+        entry = await self._database.read_batched(entries, slot.place)
+        if entry is None or (entry.account_id, entry.mode) != slot.owner:
+            return None
+        if entry.expires_at <= from_ns(self._clock.time_ns()):
             return None
         if not compare_digest(entry.fingerprint, slot.fingerprint):
             raise IdempotencyKeyReused
@@ -90,8 +95,8 @@ class Idempotency:
         now = from_ns(time_ns)
         return IdempotencyEntry(
             slot=slot.place,
-            account_id=slot.principal.account_id,
-            mode=slot.principal.mode,
+            account_id=slot.owner[0],
+            mode=slot.owner[1],
             fingerprint=slot.fingerprint,
             response=self._secret.seal_answer(
                 answer, slot.place, time_ns // _NS_PER_DAY, self._entropy(_NONCE_BYTES)

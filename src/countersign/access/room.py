@@ -10,7 +10,6 @@ from countersign.access.audit import Audit
 from countersign.access.audit_sql import AuditLog
 from countersign.access.authenticate import Authenticate
 from countersign.access.idempotency import Idempotency
-from countersign.access.idempotency_sql import IdempotencyKeys
 from countersign.access.manage_accounts import Accounts, Keys
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
@@ -54,7 +53,7 @@ def open_access(
         entropy=entropy,
         account_rows=rows,
         authenticate=Authenticate(keys, secret, clock, entropy),
-        idempotency=Idempotency(IdempotencyKeys(database), secret, clock, entropy),
+        idempotency=Idempotency(database, secret, clock, entropy),
         audit=audit,
         accounts=Accounts(rows, audit, clock, entropy),
         keys=Keys(keys, audit, secret, clock, entropy),

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Final
 
 from countersign import offline
+from countersign.acknowledgments import proof
 from countersign.bootstrap import Deployment
 from countersign.http.reply import NO_STORE, Call, Header, Reply
 from countersign.mode import Mode
@@ -27,16 +28,20 @@ async def get_proof(deployment: Deployment, call: Call) -> Reply:
     A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
     file changes only when a witness or a time-stamp authority signs a later checkpoint.
     """
-    proof = await deployment.acknowledgments.prove.proof(
-        call.principal, call.parameter, _wait(call)
+    file = await proof.proof(
+        deployment.acknowledgments, call.principal, call.parameter, _wait(call)
     )
-    return _file(proof, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
+    return _file(file, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
 
 
 async def get_certificate(deployment: Deployment, call: Call) -> Reply:
     """A certificate that people can read, with the machine-readable evidence attached."""
-    pdf = await deployment.acknowledgments.prove.certificate(
-        call.principal, call.parameter, call.query.get("disclose"), _wait(call)
+    pdf = await proof.certificate(
+        deployment.acknowledgments,
+        call.principal,
+        call.parameter,
+        call.query.get("disclose"),
+        _wait(call),
     )
     return _file(pdf, b"application/pdf", f"{call.parameter}.pdf")
 
@@ -49,8 +54,12 @@ async def get_bundle(deployment: Deployment, call: Call) -> Reply:
     are erased, when the operator changes the account's name or the witnesses, and with another
     release of the service.
     """
-    bundle = await deployment.acknowledgments.prove.bundle(
-        call.principal, call.parameter, call.query.get("disclose"), _wait(call)
+    bundle = await proof.bundle(
+        deployment.acknowledgments,
+        call.principal,
+        call.parameter,
+        call.query.get("disclose"),
+        _wait(call),
     )
     return _file(bundle, b"application/zip", f"{call.parameter}.zip")
 

@@ -12,11 +12,9 @@ import msgspec
 
 from countersign.access.account import Account
 from countersign.access.key import Principal
-from countersign.acknowledgments.find import (
-    AcknowledgmentView,
-    FindAcknowledgments,
-    Search,
-)
+from countersign.acknowledgments.find import find_many
+from countersign.acknowledgments.model import AcknowledgmentView, Search
+from countersign.acknowledgments.room import Acknowledgments
 from countersign.instant import rfc3339_ms
 from countersign.mode import Mode
 
@@ -53,42 +51,39 @@ The last four are the full-width forms of the first: with some languages they co
 """
 
 
-class ExportAcknowledgments:
-    """Goes through an account's acknowledgments, newest first."""
-
-    def __init__(self, find: FindAcknowledgments) -> None:
-        self._find = find
-
-    async def __call__(
-        self,
-        account: Account,
-        mode: Mode,
-        accepted_after: datetime | None,
-        accepted_before: datetime | None,
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Each acknowledgment in this range of times, as a row with the COLUMNS as its names."""
-        principal = Principal(
-            key_id="operator",
-            account_id=account.id,
-            mode=mode,
-            scopes=frozenset(),
-            credential="operator",
+async def export(
+    room: Acknowledgments,
+    account: Account,
+    mode: Mode,
+    accepted_after: datetime | None,
+    accepted_before: datetime | None,
+) -> AsyncIterator[dict[str, Any]]:
+    """Each acknowledgment in this range of times, newest first, as a row with the COLUMNS."""
+    who = operator_of(account.id, mode)
+    after: str | None = None
+    while True:
+        search = Search(
+            accepted_after=accepted_after,
+            accepted_before=accepted_before,
+            after=after,
+            limit=_PAGE,
         )
-        after: str | None = None
-        while True:
-            page, after = await self._find.many(
-                principal,
-                Search(
-                    accepted_after=accepted_after,
-                    accepted_before=accepted_before,
-                    after=after,
-                    limit=_PAGE,
-                ),
-            )
-            for view in page:
-                yield _row(view)
-            if after is None:
-                return
+        page, after = await find_many(room, who, search)
+        for view in page:
+            yield _row(view)
+        if after is None:
+            return
+
+
+def operator_of(account_id: str, mode: Mode) -> Principal:
+    """The operator, reading what this account could read."""
+    return Principal(
+        key_id="operator",
+        account_id=account_id,
+        mode=mode,
+        scopes=frozenset(),
+        credential="operator",
+    )
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:

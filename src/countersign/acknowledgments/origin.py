@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Final, TypeAlias
+from ipaddress import IPv6Address, ip_address
+from typing import Final
 
 import msgspec
 
-Network: TypeAlias = IPv4Network | IPv6Network
+from countersign.host import Network
 
 USER_AGENT_LENGTH_MAX: Final = 1024
 HEADER_LENGTH_MAX: Final = 1024
@@ -85,7 +85,9 @@ def resolve_origin(
         trusted_proxies: this deployment's own proxies, removed from the right.
     """
     peer_ip = _address(peer) if peer is not None else None
-    claimed = body_ip or _left_most(forwarded_addresses, trusted_proxies)
+    claimed = body_ip
+    if claimed is None and forwarded_addresses:
+        claimed = _left_most(forwarded_addresses, trusted_proxies)
     source = Source.BODY if body_ip else Source.HEADER if claimed else None
     if claimed is None and peer_ip is not None:
         claimed, source = peer_ip, Source.CONNECTION

@@ -6,9 +6,14 @@ from datetime import datetime
 
 import msgspec
 
-from countersign.acknowledgments.acknowledge import Submission
-from countersign.acknowledgments.find import AcknowledgmentView, Search
-from countersign.acknowledgments.model import OPAQUE_LENGTH_MAX, Receipt
+from countersign.acknowledgments import acknowledge as acknowledging
+from countersign.acknowledgments.find import find_many, find_one
+from countersign.acknowledgments.model import (
+    OPAQUE_LENGTH_MAX,
+    AcknowledgmentView,
+    Search,
+    Submission,
+)
 from countersign.acknowledgments.origin import (
     Origin,
     forwarding_elements,
@@ -30,29 +35,27 @@ from countersign.mode import Mode
 
 async def acknowledge(deployment: Deployment, call: Call) -> Reply:
     """Store the initials of a buyer for every line of the notice in force."""
-    by = await deployment.access.test_clocks.shown(call.principal)
-    notice = await deployment.notices.registry.in_force(call.parameter, call.principal.mode, by)
+    who, room = call.principal, deployment.acknowledgments
+    clock = await deployment.access.test_clocks.of(who.account_id, who.mode)
+    notice = await deployment.notices.registry.in_force(call.parameter, who.mode, clock)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
-    receipt = await deployment.acknowledgments.acknowledge(
-        call.principal,
-        notice,
-        Submission(
-            initials_per_line=body.initials_per_line,
-            session_id=body.session_id,
-            cbid=body.cbid,
-            notice_version=body.notice_version,
-            origin=_origin(deployment, call, body),
-        ),
-        call.remembering(_render),
+    submission = Submission(
+        initials_per_line=body.initials_per_line,
+        session_id=body.session_id,
+        cbid=body.cbid,
+        notice_version=body.notice_version,
+        origin=_origin(deployment, call, body),
     )
-    return Reply(_render(receipt))
+    receipt = await acknowledging.acknowledge(
+        room, who, notice, submission, clock=clock, entry=call.entry
+    )
+    return Reply(receipt.body)
 
 
 async def get_acknowledgment(deployment: Deployment, call: Call) -> Reply:
     """One acknowledgment of this account."""
-    return Reply(
-        encode(_view(await deployment.acknowledgments.find.one(call.principal, call.parameter)))
-    )
+    found = await find_one(deployment.acknowledgments, call.principal, call.parameter)
+    return Reply(encode(_view(found)))
 
 
 async def list_acknowledgments(deployment: Deployment, call: Call) -> Reply:
@@ -78,18 +81,8 @@ async def list_acknowledgments(deployment: Deployment, call: Call) -> Reply:
     if search.notice_id not in {None, *await deployment.notices.registry.notice_ids()}:
         # Nothing can be found, and looking for it would walk through all that the account has.
         return Reply(encode(schemas.Page(data=[], next_cursor=None)))
-    found, cursor = await deployment.acknowledgments.find.many(call.principal, search)
+    found, cursor = await find_many(deployment.acknowledgments, call.principal, search)
     return Reply(encode(schemas.Page(data=[_view(item) for item in found], next_cursor=cursor)))
-
-
-def _render(receipt: Receipt) -> bytes:
-    return encode(
-        schemas.AcknowledgmentReceipt(
-            ack_id=receipt.ack_id,
-            notice_id=receipt.notice_id,
-            notice_version=receipt.notice_version,
-        )
-    )
 
 
 def _origin(deployment: Deployment, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:

@@ -109,7 +109,7 @@ def _compared(verdict: Verdict, data: bytes) -> Verdict:
     """The verdict with what came of making the certificate again."""
     if not verdict.ok or not verdict.notice:
         return verdict
-    from countersign.acknowledgments.compare_certificate import (  # noqa: PLC0415 - it is slow to load
+    from countersign.acknowledgments.certificate import (  # noqa: PLC0415 - it is slow to load
         compare_certificate,
     )
 

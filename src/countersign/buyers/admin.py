@@ -13,12 +13,12 @@ from countersign.access.audit import Audit
 from countersign.access.audit_entry import AuditAction, AuditEntry
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
-from countersign.acknowledgments.acknowledge import CBID_FIELD
 from countersign.buyers.evaluate_session import EVIDENCE_TABLE, JudgeSession, SessionRequest
 from countersign.buyers.model import Buyer, BuyerStatus, status_at
 from countersign.buyers.settings import ManageVerification
 from countersign.buyers.verification import Override, StoredEvidence
 from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.evidence.record import CBID_FIELD
 from countersign.identity.model import (
     Address,
     Check,

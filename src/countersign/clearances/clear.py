@@ -14,7 +14,6 @@ from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clock import TestClock
 from countersign.access.test_clocks import TestClocks
-from countersign.acknowledgments.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.buyers.evaluate_session import proved_zip_index
 from countersign.buyers.model import BuyerStatus, best_proof, standing
 from countersign.buyers.rules import AbsentCountry, VerificationRules
@@ -38,6 +37,7 @@ from countersign.clearances.record import DECISION_ENTROPY, DecisionDraft, decis
 from countersign.clearances.token import ClearanceToken
 from countersign.errors import InvalidRequest
 from countersign.evidence.canonical import canonical_json
+from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.identity.postal_code import zip5
 from countersign.ids import CLEARANCE, timed_id
 from countersign.instant import from_ns
@@ -51,7 +51,7 @@ from countersign.notices.obligations import (
     Following,
     following,
 )
-from countersign.notices.registry import Notices, Registry
+from countersign.notices.registry import AllVersions, Registry
 from countersign.ports import ClearanceStore, Clock, Entropy
 from countersign.vault.vault import DataKey, Vault
 
@@ -95,7 +95,7 @@ class ClearOrder:
         self._clock = clock
         self._entropy = entropy
         self._following: dict[str, Following] = {}
-        self._classes: tuple[Notices, frozenset[str]] = ({}, KNOWN_CLASSES)
+        self._classes: tuple[AllVersions, frozenset[str]] = ({}, KNOWN_CLASSES)
 
     async def __call__(
         self,
@@ -151,7 +151,7 @@ class ClearOrder:
             msg = f"Expected one of {', '.join(sorted(known))} - at `$.product_class`."
             raise InvalidRequest(msg)
 
-    def _known_classes(self, notices: Notices) -> frozenset[str]:
+    def _known_classes(self, notices: AllVersions) -> frozenset[str]:
         if self._classes[0] is not notices:
             versions = [version for own in notices.values() for version in own]
             named = KNOWN_CLASSES.union(*(self._follows(v).classes for v in versions))
@@ -189,7 +189,7 @@ class ClearOrder:
     def _judge(
         self,
         signers: Signers,
-        notices: Notices,
+        notices: AllVersions,
         question: Question,
         known: Circumstances,
         *,
@@ -221,7 +221,7 @@ class ClearOrder:
             live_would_refuse=live_would_refuse(case),
         )
 
-    def _case(self, notices: Notices, question: Question, known: Circumstances) -> Case:
+    def _case(self, notices: AllVersions, question: Question, known: Circumstances) -> Case:
         rules = known.buyer_rules.at_least(self._floor) if known.buyer_rules else self._floor
         in_force, follows = self._notice(notices, question, known)
         told = None
@@ -244,7 +244,7 @@ class ClearOrder:
         )
 
     def _notice(
-        self, notices: Notices, question: Question, known: Circumstances
+        self, notices: AllVersions, question: Question, known: Circumstances
     ) -> tuple[bool, Following]:
         """Whether the version that was acknowledged is in force, and what follows from it."""
         if known.acknowledgment is None:

@@ -13,7 +13,6 @@ from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
-from countersign.acknowledgments.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.clearances.fulfilment import (
     ClearanceQuery,
     Fulfilment,
@@ -28,6 +27,7 @@ from countersign.clearances.record import SHIPPING_FIELD
 from countersign.clearances.token import ClearanceToken
 from countersign.errors import ClearanceNotGranted, NotFound
 from countersign.evidence.disclosure import read_disclosure
+from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.ids import CLEARANCE, FULFILMENT, is_id, timed_id
 from countersign.instant import from_ns, rfc3339
 from countersign.log.append_record import Recorder, open_disclosures

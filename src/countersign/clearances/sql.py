@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, update
 
 from countersign.access.idempotency_sql import keep_answers
 from countersign.buyers.model import Buyer
@@ -99,10 +99,6 @@ class Clearances:
             RateLimited: the account has tried too many ZIP codes for this buyer today.
         """
         return await self._database.write_batched(self._decide, _Item(question, act, judge, settle))
-
-    async def granted(self, ack_ids: Sequence[str]) -> Mapping[str, str]:
-        """By acknowledgment, the newest clearance that was granted with it."""
-        return await self._database.read(_granted, tuple(ack_ids))
 
     def _decide(
         self, connection: Connection, items: Sequence[_Item]
@@ -296,10 +292,3 @@ def _write_clearances(
         )
     if rows:
         _insert_clearances(connection, rows)
-
-
-def _granted(connection: Connection, ack_ids: tuple[str, ...]) -> Mapping[str, str]:
-    query = select(acknowledgment_uses.c.ack_id, acknowledgment_uses.c.clearance_id).where(
-        acknowledgment_uses.c.ack_id.in_(ack_ids), acknowledgment_uses.c.clearance_id.is_not(None)
-    )
-    return {row.ack_id: row.clearance_id for row in connection.execute(query)}

@@ -2,9 +2,8 @@
 
 from typing import Any, Final
 
-from countersign.bootstrap import shipped_notice_files
 from countersign.notices.model import notice_digest, published_bytes
-from countersign.notices.notice_file import parse_notice_file
+from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
 
 CLEARANCE_ID: Final = "clr_01km9x4zq2e6t9m0r5c7v3w8xa"
 FULFILMENT_ID: Final = "ful_01kmcg2a7ke4d1p8z6h0s5n9ry"

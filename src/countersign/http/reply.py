@@ -38,10 +38,7 @@ class Reply(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """A request that has passed authentication, limits and size, on its way to a handler.
-
-    `principal` is None on the routes that need no key.
-    """
+    """A request that has passed authentication, limits and size, on its way to a handler."""
 
     method: str
     path: str
@@ -50,19 +47,14 @@ class Call:
     headers: dict[bytes, bytes]
     raw_headers: list[Header]
     peer: str | None
-    principal_: Principal | None = None
+    principal: Principal = field(init=False)
+    """Who is asking; only on a route that needs a key."""
     body: bytes = b""
     read_body: Callable[[], Awaitable[bytes]] | None = None
     """Reads a body that is not read before the handler, which first checks whom it is for."""
     entry: Callable[[bytes], IdempotencyEntry] | None = None
     """Makes the kept answer from the body of the answer; None without an Idempotency-Key."""
     query: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def principal(self) -> Principal:
-        """Who is asking, on a route that needs a key."""
-        assert self.principal_ is not None  # noqa: S101 - the route table says so
-        return self.principal_
 
     def remembering(self, render: Callable[[T], bytes]) -> Callable[[T], IdempotencyEntry] | None:
         """What a service calls inside its transaction to keep the answer it leads to."""

@@ -6,8 +6,12 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from countersign.acknowledgments.initials import INITIALS_LENGTH_MAX
-from countersign.acknowledgments.model import OPAQUE_LENGTH_MAX, Capture, VersionSource
+from countersign.acknowledgments.model import (
+    INITIALS_LENGTH_MAX,
+    OPAQUE_LENGTH_MAX,
+    Capture,
+    VersionSource,
+)
 from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
 from countersign.buyers.model import BuyerStatus
 from countersign.clearances.model import ClearanceReason

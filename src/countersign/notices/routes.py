@@ -23,16 +23,12 @@ _rendered: dict[str, tuple[bytes, bytes]] = {}
 async def get_notice(deployment: Deployment, call: Call) -> Reply:
     """The notice in force for the key's mode, or the requested version."""
     version = call.query.get("version") if call.query_string else None
-    mode = call.principal.mode
+    registry, mode = deployment.notices.registry, call.principal.mode
     if version is None:
-        by = await deployment.access.test_clocks.shown(call.principal)
-        notice, caching = (
-            await deployment.notices.registry.in_force(call.parameter, mode, by),
-            _FRESH,
-        )
+        clock = await deployment.access.test_clocks.of(call.principal.account_id, mode)
+        notice, caching = await registry.in_force(call.parameter, mode, clock), _FRESH
     else:
-        notice = await deployment.notices.registry.version_for(call.parameter, version, mode)
-        caching = _IMMUTABLE
+        notice, caching = await registry.version_for(call.parameter, version, mode), _IMMUTABLE
     body, etag = _render(notice)
     return tagged(call, body, etag, JSON, caching)
 
@@ -41,11 +37,11 @@ async def list_notices(deployment: Deployment, call: Call) -> Reply:
     """The notices of the registry, by id."""
     registry, mode = deployment.notices.registry, call.principal.mode
     ids = await registry.notice_ids()
-    by = await deployment.access.test_clocks.shown(call.principal)
+    clock = await deployment.access.test_clocks.of(call.principal.account_id, mode)
     rows = []
     for notice_id in ids:
         versions = await registry.versions(notice_id)
-        current = await registry.current(notice_id, mode, by)
+        current = await registry.current(notice_id, mode, clock)
         words = (current or versions[-1]).content
         rows.append(
             schemas.NoticeSummary(
@@ -65,14 +61,12 @@ async def list_notices(deployment: Deployment, call: Call) -> Reply:
 async def list_versions(deployment: Deployment, call: Call) -> Reply:
     """The published versions of a notice, newest first."""
     limit, after = read_limit(call), call.query.get("after")
-    versions = list(await deployment.notices.registry.versions(call.parameter))
-    now = (
-        await deployment.access.test_clocks.shown(call.principal)
-        or deployment.notices.registry.now()
-    )
+    registry, mode = deployment.notices.registry, call.principal.mode
+    versions = list(await registry.versions(call.parameter))
+    clock = await deployment.access.test_clocks.of(call.principal.account_id, mode)
+    now = clock.at(registry.now())
     rows = [
-        _version(version, status_of(version, versions, call.principal.mode, now))
-        for version in reversed(versions)
+        _version(version, status_of(version, versions, mode, now)) for version in reversed(versions)
     ]
     if after is not None:
         places = [place for place, row in enumerate(rows) if row.version == after]

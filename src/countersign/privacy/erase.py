@@ -12,8 +12,8 @@ import msgspec
 from countersign.access.audit import Audit
 from countersign.access.audit_entry import AuditAction
 from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments.acknowledge import CBID_FIELD
 from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.evidence.record import CBID_FIELD
 from countersign.ids import (
     ACKNOWLEDGMENT,
     BUYER,
@@ -27,7 +27,9 @@ from countersign.instant import from_ns
 from countersign.log.append_record import Recorder
 from countersign.log.record import RecordType
 from countersign.mode import Mode
-from countersign.ports import AccountStore, Clock, Entropy, ErasureStore, NoticeStore
+from countersign.notices import sql as notices_sql
+from countersign.notices.room import Notices
+from countersign.ports import AccountStore, Clock, Entropy, ErasureStore
 from countersign.privacy.model import (
     Erasable,
     ErasureReason,
@@ -95,7 +97,7 @@ class Erase:
         *,
         store: ErasureStore,
         accounts: AccountStore,
-        notices: NoticeStore,
+        notices: Notices,
         secret: DeploymentSecret,
         recorder: Recorder,
         audit: Audit,
@@ -298,7 +300,8 @@ class Erase:
 
     async def _retention(self) -> dict[str, int]:
         """The years that acknowledgments are to be kept, by the digest of the notice."""
-        found = {v.digest: _read_retention(v.body) for v in await self._notices.versions()}
+        versions = await self._notices.database.read(notices_sql.versions)
+        found = {v.digest: _read_retention(v.body) for v in versions}
         return {d: r.retention_years for d, r in found.items() if r.retention_years is not None}
 
 

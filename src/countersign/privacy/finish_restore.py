@@ -9,8 +9,8 @@ from typing import Final
 import structlog
 
 from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments.acknowledge import CBID_FIELD
 from countersign.errors import OnHold
+from countersign.evidence.record import CBID_FIELD
 from countersign.ids import FACT, timed_id
 from countersign.log.append_record import Recorder
 from countersign.log.record import RecordType

@@ -15,7 +15,6 @@ from countersign.bootstrap import (
     initialise,
     loose_key_files,
     open_deployment,
-    shipped_notice_files,
 )
 from countersign.cli.support import command, say, say_if_local, show
 from countersign.config import Settings, load_settings, unknown_variables
@@ -25,7 +24,7 @@ from countersign.host import is_loopback
 from countersign.lock import only_server
 from countersign.log.commands import log_states
 from countersign.mode import Mode
-from countersign.notices.notice_file import parse_notice_file
+from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
 
 _DEMO_ACCOUNT = "demo"
 
