@@ -38,7 +38,7 @@ Ask: TypeAlias = Callable[[int], Awaitable[object]]
 
 _SOURCE: Final = str(Path(countersign.__file__).parent)
 _WARM_UP: Final = 20
-_MEASURED: Final = 5
+_MEASURED: Final = 20
 _PAUSE_SECONDS: Final = 0.02
 """For whatever the request before left to do."""
 _VERIFY: Final = "/v1/buyers/verify"

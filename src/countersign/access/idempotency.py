@@ -1,4 +1,4 @@
-"""Idempotency: one effect per key, and the first answer again, byte for byte."""
+"""Idempotency: one effect per key, and the first response again, byte for byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NONCE_BYTES: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where the answer to one key is kept: account, mode, method, path and key, and the body."""
+    """Where the response to one key is kept: account, mode, method, path and key, and the body."""
 
     place: bytes
     fingerprint: bytes
@@ -32,7 +32,7 @@ class Slot:
 
 
 class Idempotency:
-    """Keeps answers, and notices what is still running in this process.
+    """Keeps responses, and notices what is still running in this process.
 
     Between processes the database decides: the second of two concurrent acts finds the slot
     taken, and its transaction is undone.
@@ -90,7 +90,7 @@ class Idempotency:
         return self._secret.open_answer(entry.response, slot.place)
 
     def entry(self, slot: Slot, answer: bytes) -> IdempotencyEntry:
-        """What is written, with the act, to keep this answer."""
+        """What is written, with the act, to keep this response."""
         time_ns = self._clock.time_ns()
         now = from_ns(time_ns)
         return IdempotencyEntry(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typst import Compiler
 
 WAITING_MAX: Final = 32
-"""How many of one account may wait while one of its own is being made."""
+"""How many of one account may wait while one of its certificates is being made."""
 _RETRY_SECONDS: Final = 5
 _STANDARDS: Final = ("a-3b", "ua-1")
 """For archives, and for screen readers."""
@@ -70,7 +70,7 @@ class _Queue:
 
 
 class Certificates:
-    """Makes certificates in a thread of their own, for each account in turn.
+    """Makes certificates in a separate thread, for each account in turn.
 
     No process is needed: the compiler lets go of the interpreter (measured with typst 0.15: a
     thread that counts meanwhile keeps 94 % of its pace).

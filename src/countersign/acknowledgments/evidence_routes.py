@@ -67,8 +67,8 @@ async def get_bundle(deployment: Deployment, call: Call) -> Reply:
 async def get_verify_page(deployment: Deployment, _call: Call) -> Reply:
     """The page on which a bundle or a proof is checked: in the browser, uploading nothing.
 
-    It judges by the policies of this deployment, which stand in it as data. No script is changed,
-    so the digests in its content security policy hold.
+    It checks against the policies of this deployment, which it contains as data. No script is
+    changed, so the digests in its content security policy hold.
     """
     before, after, policy = _verify_page()
     policies = {

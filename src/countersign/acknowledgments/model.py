@@ -113,6 +113,11 @@ class AcknowledgmentView:
     erased_at: datetime | None
     clearance_id: str | None
 
+    def field(self, name: str, member: str | None = None) -> Any:  # noqa: ANN401 - any JSON
+        """A personal field, or a member of one; None where it is missing or erased."""
+        value = (self.personal or {}).get(name)
+        return value if member is None or value is None else value.get(member)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:

@@ -82,7 +82,7 @@ def resolve_origin(
         forwarded_addresses: its elements, left (client) to right (nearest).
         user_agent: the `User-Agent` header.
         peer: the address of the connection.
-        trusted_proxies: this deployment's own proxies, removed from the right.
+        trusted_proxies: this deployment's proxies, removed from the right.
     """
     peer_ip = _address(peer) if peer is not None else None
     claimed = body_ip

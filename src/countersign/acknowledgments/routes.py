@@ -133,8 +133,6 @@ def _time(call: Call, name: str) -> datetime | None:
 
 
 def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
-    personal = view.personal or {}
-    ip, agent = personal.get("ip", {}), personal.get("user_agent", {})
     return schemas.Acknowledgment(
         ack_id=view.ack_id,
         livemode=view.mode is Mode.LIVE,
@@ -142,15 +140,15 @@ def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
         notice_version=view.record.notice_version,
         notice_version_source=view.record.notice_version_source,
         notice_digest=view.record.notice_digest,
-        initials_per_line=personal.get("initials_per_line"),
-        session_id=personal.get("session_id"),
-        cbid=personal.get("cbid"),
-        ip=ip.get("ip"),
-        ip_source=ip.get("source"),
-        peer_ip=ip.get("peer_ip"),
-        user_agent=agent.get("user_agent"),
-        user_agent_source=agent.get("source"),
-        user_agent_truncated=agent.get("truncated"),
+        initials_per_line=view.field("initials_per_line"),
+        session_id=view.field("session_id"),
+        cbid=view.field("cbid"),
+        ip=view.field("ip", "ip"),
+        ip_source=view.field("ip", "source"),
+        peer_ip=view.field("ip", "peer_ip"),
+        user_agent=view.field("user_agent", "user_agent"),
+        user_agent_source=view.field("user_agent", "source"),
+        user_agent_truncated=view.field("user_agent", "truncated"),
         capture=view.record.capture,
         accepted_at=view.accepted_at.replace(microsecond=0),
         test_clock=to_the_second(view.record.test_clock) or msgspec.UNSET,
