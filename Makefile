@@ -4,15 +4,16 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test lint bench openapi schema docs lock clean
+.PHONY: help setup run test test-all lint bench openapi schema docs lock clean
 MAKEFLAGS += --no-builtin-rules
 
 # Another interpreter: make setup PYTHON=python3.13
 PYTHON ?= python3
 # More for pytest: make test PYTEST_ARGS="-k acknowledge -x"
 PYTEST_ARGS ?=
-# Processes that share the tests, a file at a time; each runs servers of its own.
-PYTEST_JOBS ?= 3
+# Processes that share the tests, a file at a time; each runs servers of its own. Tests wait for
+# much of their time, so there are more processes than processors.
+PYTEST_JOBS ?= 4
 # More for the benchmark: make bench BENCH_ARGS=--help
 BENCH_ARGS ?=
 EVIDENCE_ARGS ?=
@@ -20,9 +21,12 @@ CLEARANCE_ARGS ?=
 WEBHOOK_ARGS ?=
 
 VENV := .venv
+# The tools that are installed next to the service.
+PACKAGES := packages/simulators packages/conformance
 JAVASCRIPT := tests/webhooks/javascript
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+PYTEST = $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadfile --no-loadscope-reorder
 INSTALL := $(PIP) install --quiet --require-hashes
 
 help: ## List what can be made
@@ -33,8 +37,11 @@ setup: $(VENV)/.runtime ## Create .venv with the countersign command in it
 run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8080 with a database under ./var and a test key
 	$(BIN)/countersign dev
 
-test: $(VENV)/.dev $(JAVASCRIPT)/node_modules/.package-lock.json ## Run every test that can run without root; name those left out
-	$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadfile $(PYTEST_ARGS)
+test: $(VENV)/.dev $(JAVASCRIPT)/node_modules/.package-lock.json ## Run every promise, on both engines where that matters; name what is left out
+	$(PYTEST) $(PYTEST_ARGS)
+
+test-all: $(VENV)/.dev $(JAVASCRIPT)/node_modules/.package-lock.json ## Run every test on both engines, as CI does
+	$(PYTEST) --all-engines $(PYTEST_ARGS)
 
 # The benchmark's own libraries are installed too: its code is type-checked.
 lint: $(VENV)/.dev $(VENV)/.bench ## Check formatting, lint rules and types
@@ -48,8 +55,8 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench.clearance $(CLEARANCE_ARGS)
 	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
 
-openapi: $(VENV)/.runtime ## Write spec/openapi.json anew from the route table
-	$(BIN)/python -m countersign.http.openapi > spec/openapi.json.new
+openapi: $(VENV)/.runtime ## Write spec/openapi.json from the route table
+	$(BIN)/python -m countersign.server.routes > spec/openapi.json.new
 	mv spec/openapi.json.new spec/openapi.json
 
 # Only until the first release: after that, a change of the tables is a migration that follows.
@@ -94,9 +101,10 @@ $(BIN)/python:
 		exit 1; } >&2
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runtime: $(BIN)/python requirements.txt requirements-build.txt pyproject.toml
+$(VENV)/.runtime: $(BIN)/python requirements.txt requirements-build.txt pyproject.toml \
+		$(PACKAGES:=/pyproject.toml)
 	$(INSTALL) -r requirements.txt -r requirements-build.txt
-	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable . $(PACKAGES:%=--editable ./%)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt

@@ -36,7 +36,7 @@ from countersign.server.app import App
 Ask: TypeAlias = Callable[[int], Awaitable[object]]
 """Sends a request; the number makes it another one each time."""
 
-_SOURCE: Final = str(Path(countersign.__file__).parent)
+_SOURCE: Final = f"{Path(countersign.__file__).parent}/"
 _WARM_UP: Final = 20
 _MEASURED: Final = 20
 _PAUSE_SECONDS: Final = 0.02
@@ -117,9 +117,7 @@ class Trace:
     def _count(self, frame: FrameType, event: str, _: object) -> None:
         code, calls = frame.f_code, self._calls
         if calls is not None and event == "call" and code.co_filename.startswith(_SOURCE):
-            file = code.co_filename[len(_SOURCE) + 1 :]
-            if not file.startswith("simulators"):
-                calls[file, code.co_qualname] += 1
+            calls[code.co_filename[len(_SOURCE) :], code.co_qualname] += 1
 
 
 async def follow(trace: Trace, operation: str, ask: Ask) -> Journey:
@@ -160,7 +158,7 @@ async def measure(installed: Installation) -> list[Journey]:
         }
         if stripe is not None:
             live = Server(app, await asyncio.to_thread(_live_key, installed, stripe))
-            session = next(s for s in stripe.simulator.sessions if s.plays == "verified")
+            session = next(s for s in stripe.simulator.sessions if s.scenario == "verified")
             body = {
                 "provider_identity_session_id": session.session_id,
                 "shipping_zip": session.shipping_zip,
@@ -180,17 +178,15 @@ class _Served:
 @asynccontextmanager
 async def _stripe() -> AsyncIterator[_Served | None]:
     """Stripe Identity, simulated; None where the simulators are not installed."""
-    for package in ("countersign_simulators", "countersign.simulators"):
-        try:
-            registry = import_module(f"{package}.registry")
-            server = import_module(f"{package}.server")
-        except ImportError:
-            continue
-        simulator = registry.SIMULATORS["stripe"](time.time)
-        async with server.serve(simulator) as served:
-            yield _Served(simulator, served.url)
+    try:
+        registry = import_module("countersign_simulators.registry")
+        server = import_module("countersign_simulators.server")
+    except ImportError:
+        yield None
         return
-    yield None
+    simulator = registry.SIMULATORS["stripe"](time.time)
+    async with server.serve(simulator) as served:
+        yield _Served(simulator, served.url)
 
 
 def _live_key(installed: Installation, stripe: _Served) -> str:

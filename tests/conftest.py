@@ -10,14 +10,16 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 
 import httpx2
 import pytest
 from hypothesis import Phase, settings
 
-from tests.http.backstage import Operator
-from tests.support import postgres, privacy
+from tests.http.backstage import Operator, another_deployment
+from tests.support import depth, engines, postgres, privacy
 from tests.support.service import Deployment, Server, running_server
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
@@ -82,9 +84,28 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--all-engines`."""
+    engines.add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Look at everything that is emitted for people who must not be in it."""
+    """Choose the engines, and look at everything that is emitted for personal data."""
     config.pluginmanager.register(privacy.Privacy(), "countersign-privacy")
+    run_all = REQUIRE_ALL or bool(config.getoption(engines.OPTION))
+    config.pluginmanager.register(engines.Engines(run_all=run_all), "countersign-engines")
+    if run_all:
+        depth.go_deep()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long: no worker is left with one when the others have ended.
+
+    The workers take the files in this order, see `--no-loadscope-reorder` in the Makefile.
+    """
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -145,37 +166,38 @@ def postgres_url(postgres_server: postgres.PostgresServer) -> str:
     return postgres.fresh_database(postgres_server)
 
 
-@pytest.fixture(
-    scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
+@pytest.fixture(scope="session")
+def once() -> Iterator[engines.Once]:
+    """Give what keeps the shared servers of each engine until the session ends."""
+    with ExitStack() as stack:
+        yield engines.Once(stack)
+
+
+@pytest.fixture(scope="session", params=engines.ENGINES)
 def deployment(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, once: engines.Once, tmp_path_factory: pytest.TempPathFactory
 ) -> Deployment:
-    """Give an initialised deployment, shared by the session: once on each engine.
+    """Give an initialised deployment, shared by the session: one on each engine.
 
     Tests that change what others may see (notices, restarts) make one of their own.
     """
-    settings = {}
-    if request.param == "postgres":
-        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
-        settings["DATABASE_URL"] = postgres.fresh_database(server)
-    made = Deployment(data_dir=tmp_path_factory.mktemp(request.param) / "data", settings=settings)
-    made.run("init")
-    return made
+    place = tmp_path_factory.getbasetemp() / f"shared-{request.param}" / "data"
+    return once(
+        place,
+        lambda: nullcontext(another_deployment(place, engines.engine_server(request))),
+    )
 
 
 @pytest.fixture(scope="session")
-def server(deployment: Deployment) -> Iterator[Server]:
+def server(deployment: Deployment, once: engines.Once) -> Server:
     """Run one server for the session on each engine; the rate limit is off."""
-    with running_server(deployment) as running:
-        yield running
+    return once(("server", deployment.data_dir), partial(running_server, deployment))
 
 
 @pytest.fixture(scope="session")
-def operator(deployment: Deployment) -> Iterator[Operator]:
+def operator(deployment: Deployment, once: engines.Once) -> Operator:
     """Give the operator of the shared deployment, who starts no process for each act."""
-    with Operator(deployment) as made:
-        yield made
+    return once(("operator", deployment.data_dir), partial(Operator, deployment))
 
 
 @pytest.fixture

@@ -1,6 +1,9 @@
 """The shortest walk through the service."""
 
 import httpx2
+import pytest
+
+pytestmark = pytest.mark.both_engines
 
 
 def test_a_notice_can_be_fetched_and_acknowledged(client: httpx2.Client) -> None:

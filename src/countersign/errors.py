@@ -6,18 +6,21 @@
     │   └── InternalError
     └── OperatorError           the person at the command line has to fix something
 
-An error has a stable `code`, a message for people, and the remedy that the error page shows. It has
-no HTTP status: `http/errors.py` has the one table that maps codes to statuses.
+An error has a stable `code` and a message for people. A refusal also has its HTTP status and the
+remedy that the page of errors shows.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class CountersignError(Exception):
     """The root. `code` is stable; the first line of the docstring is the default message."""
 
     code: ClassVar[str] = "internal_error"
-    remedy: ClassVar[str] = ""
+
+    def __init_subclass__(cls, code: str = "") -> None:
+        if code:
+            cls.code = code
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").partition("\n")[0])
@@ -30,6 +33,14 @@ class CountersignError(Exception):
 
 class Refusal(CountersignError):
     """The request was refused."""
+
+    status: ClassVar[int] = 500
+    remedy: ClassVar[str] = ""
+
+    def __init_subclass__(cls, code: str = "", status: int = 0) -> None:
+        super().__init_subclass__(code)
+        if status:
+            cls.status = status
 
 
 class Retryable(Refusal):
@@ -46,10 +57,9 @@ class Retryable(Refusal):
 # --- the request itself -------------------------------------------------------------------------
 
 
-class InvalidRequest(Refusal):
+class InvalidRequest(Refusal, code="invalid_request", status=400):
     """The request is not well formed."""
 
-    code = "invalid_request"
     remedy = (
         "The message names the field, for example `$.initials_per_line[2]`. Correct it and send "
         "the request again. Unknown and repeated fields are refused so that a typo cannot "
@@ -57,34 +67,30 @@ class InvalidRequest(Refusal):
     )
 
 
-class PayloadTooLarge(Refusal):
+class PayloadTooLarge(Refusal, code="payload_too_large", status=413):
     """The request body is larger than this path accepts."""
 
-    code = "payload_too_large"
     remedy = (
         "Send a body of at most 64 KiB. Only messages from identity providers may have up to "
         "256 KiB."
     )
 
 
-class UnsupportedMediaType(Refusal):
+class UnsupportedMediaType(Refusal, code="unsupported_media_type", status=415):
     """The request body must be sent with Content-Type: application/json."""
 
-    code = "unsupported_media_type"
     remedy = "Send `Content-Type: application/json` with the JSON body."
 
 
-class MethodNotAllowed(Refusal):
+class MethodNotAllowed(Refusal, code="method_not_allowed", status=405):
     """This path does not support that method."""
 
-    code = "method_not_allowed"
     remedy = "Use one of the methods in the `Allow` header of the response."
 
 
-class NotFound(Refusal):
+class NotFound(Refusal, code="not_found", status=404):
     """The path or object was not found: it does not exist, or this key may not see it."""
 
-    code = "not_found"
     remedy = (
         "Check the path and the identifier. Objects of another account or of the other mode "
         "(test, live) get the same response as objects that do not exist."
@@ -94,27 +100,24 @@ class NotFound(Refusal):
 # --- authentication -----------------------------------------------------------------------------
 
 
-class Unauthorized(Refusal):
+class Unauthorized(Refusal, code="unauthorized", status=401):
     """No API key was sent."""
 
-    code = "unauthorized"
     remedy = "Send `Authorization: Bearer <API_KEY>`."
 
 
-class InvalidApiKey(Refusal):
+class InvalidApiKey(Refusal, code="invalid_api_key", status=401):
     """The API key is not valid."""
 
-    code = "invalid_api_key"
     remedy = (
         "The key is mistyped, unknown, expired or revoked. Ask the operator for a new one: "
         "`countersign keys create --account ACCOUNT --mode test|live`."
     )
 
 
-class Forbidden(Refusal):
+class Forbidden(Refusal, code="forbidden", status=403):
     """The API key lacks the scope that this operation needs."""
 
-    code = "forbidden"
     remedy = (
         "The `WWW-Authenticate` header names the missing scope. Use a key that has it, or make "
         "one: `countersign keys create --account ACCOUNT --mode MODE --scope SCOPE`."
@@ -125,57 +128,51 @@ class Forbidden(Refusal):
         self.scope = scope
 
 
-class ModeMismatch(Refusal):
+class ModeMismatch(Refusal, code="mode_mismatch", status=403):
     """The field test_mode does not match the mode of the API key."""
 
-    code = "mode_mismatch"
     remedy = (
         "Send `test_mode: true` with a test key, and leave it out (or false) with a live key. "
         "This keeps a checkout from mistaking a sandbox result for a real one."
     )
 
 
-class RateLimited(Retryable):
+class RateLimited(Retryable, code="rate_limited", status=429):
     """Too many requests."""
 
-    code = "rate_limited"
     remedy = "Wait for the number of seconds in `Retry-After`, then send the request again."
 
 
 # --- retrying -----------------------------------------------------------------------------------
 
 
-class IdempotencyKeyReused(Refusal):
+class IdempotencyKeyReused(Refusal, code="idempotency_key_reused", status=422):
     """This Idempotency-Key was used with a different request body."""
 
-    code = "idempotency_key_reused"
     remedy = (
         "Use a new key for every new request; send a key again only with exactly the same body. "
         "Make the key of a verification from its identity session, not from the order."
     )
 
 
-class IdempotencyInProgress(Retryable):
+class IdempotencyInProgress(Retryable, code="idempotency_in_progress", status=409):
     """A request with this Idempotency-Key is still running."""
 
-    code = "idempotency_in_progress"
     remedy = "Wait for the number of seconds in `Retry-After`, then send the same request again."
 
 
 # --- notices and acknowledgments ----------------------------------------------------------------
 
 
-class NoticeNotFound(Refusal):
+class NoticeNotFound(Refusal, code="notice_not_found", status=404):
     """The notice was not found."""
 
-    code = "notice_not_found"
     remedy = "`GET /v1/notices` lists the notices, `GET /v1/notices/{notice_id}/versions` versions."
 
 
-class NoticeNotReviewed(Refusal):
+class NoticeNotReviewed(Refusal, code="notice_not_reviewed", status=409):
     """The text of this notice has not been reviewed against the official text."""
 
-    code = "notice_not_reviewed"
     remedy = (
         "Live keys only get reviewed texts. The operator completes the text, publishes it and "
         "marks it as reviewed: `countersign notices review ID --version V --by WHO --against "
@@ -183,10 +180,9 @@ class NoticeNotReviewed(Refusal):
     )
 
 
-class NoticeNotInForce(Refusal):
+class NoticeNotInForce(Refusal, code="notice_not_in_force", status=409):
     """No version of this notice is in force now."""
 
-    code = "notice_not_in_force"
     remedy = (
         "Every version is withdrawn or not yet in effect, or an injunction stops the notice: "
         "`GET /v1/notices/{notice_id}/versions` shows which. Stop selling the products that "
@@ -195,27 +191,24 @@ class NoticeNotInForce(Refusal):
     )
 
 
-class NoticeVersionMismatch(Refusal):
+class NoticeVersionMismatch(Refusal, code="notice_version_mismatch", status=409):
     """The notice_version sent is not the version in force."""
 
-    code = "notice_version_mismatch"
     remedy = (
         "The text changed after you showed it. Fetch the notice again, show the new text, and "
         "collect the initials again."
     )
 
 
-class InitialsCountMismatch(Refusal):
+class InitialsCountMismatch(Refusal, code="initials_count_mismatch", status=422):
     """The number of initials differs from the number of lines of the notice."""
 
-    code = "initials_count_mismatch"
     remedy = "Send one element per element of the notice's `bullets`, in the same order."
 
 
-class EmptyInitials(Refusal):
+class EmptyInitials(Refusal, code="empty_initials", status=422):
     """One or more initials are blank."""
 
-    code = "empty_initials"
     remedy = (
         "The message names the lines (counted from 1). Ask the buyer for initials on each of "
         "them. Spaces, invisible characters and lone combining marks count as blank."
@@ -225,10 +218,9 @@ class EmptyInitials(Refusal):
 # --- evidence -----------------------------------------------------------------------------------
 
 
-class EvidencePending(Retryable):
+class EvidencePending(Retryable, code="evidence_pending", status=409):
     """The evidence is not sealed in the log yet."""
 
-    code = "evidence_pending"
     remedy = (
         "Sealing takes about a second. Send the request again after `Retry-After` seconds, or "
         "send `Prefer: wait=5` to wait for up to 5 seconds. If the evidence stays pending, the "
@@ -236,10 +228,9 @@ class EvidencePending(Retryable):
     )
 
 
-class EvidenceDamaged(Refusal):
+class EvidenceDamaged(Refusal, code="evidence_damaged", status=409):
     """The stored data of this acknowledgment fails verification and is not returned."""
 
-    code = "evidence_damaged"
     remedy = (
         "Send the value of `X-Request-Id` to the operator. The log entry with that id says what "
         "is damaged; `countersign log check` checks everything. Proofs and bundles that you "
@@ -247,10 +238,9 @@ class EvidenceDamaged(Refusal):
     )
 
 
-class Erased(Refusal):
+class Erased(Refusal, code="erased", status=410):
     """The requested personal data was erased."""
 
-    code = "erased"
     remedy = (
         "The record and its proof remain: request them without `disclose`. Erased data cannot "
         "be restored."
@@ -260,37 +250,33 @@ class Erased(Refusal):
 # --- buyers -------------------------------------------------------------------------------------
 
 
-class ProviderSessionNotFound(Refusal):
+class ProviderSessionNotFound(Refusal, code="provider_session_not_found", status=422):
     """The identity provider has no such session."""
 
-    code = "provider_session_not_found"
     remedy = (
         "Send the identifier of a session at the provider that this account is configured for. "
         "Nothing was written."
     )
 
 
-class ProviderUnavailable(Retryable):
+class ProviderUnavailable(Retryable, code="provider_unavailable", status=503):
     """The identity provider returned no usable response."""
 
-    code = "provider_unavailable"
     remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
 
 
-class ProviderSessionNotBound(Refusal):
+class ProviderSessionNotBound(Refusal, code="provider_session_not_bound", status=422):
     """The session belongs to someone else, to another integration, or to the test mode."""
 
-    code = "provider_session_not_bound"
     remedy = (
         "Send the `subject_reference` that your server used to create the session at the "
         "identity provider. Create sessions with the provider's live credentials."
     )
 
 
-class VerificationMisconfigured(Refusal):
+class VerificationMisconfigured(Refusal, code="verification_misconfigured", status=409):
     """The identity provider refuses the credentials of this account."""
 
-    code = "verification_misconfigured"
     remedy = (
         "The operator has to check the credentials and their permissions, and set corrected "
         "ones: `countersign accounts verification set ACCOUNT --provider NAME "
@@ -298,20 +284,18 @@ class VerificationMisconfigured(Refusal):
     )
 
 
-class WebhookRefused(Refusal):
+class WebhookRefused(Refusal, code="invalid_webhook", status=400):
     """The identity provider's message could not be authenticated."""
 
-    code = "invalid_webhook"
     remedy = (
         "Only the identity provider sends messages to this path, and it signs them. Compare the "
         "webhook secret in the account's credentials with the one at the provider."
     )
 
 
-class VerificationNotConfigured(Refusal):
+class VerificationNotConfigured(Refusal, code="verification_not_configured", status=409):
     """This account has no identity provider configured for live verification."""
 
-    code = "verification_not_configured"
     remedy = (
         "Live verification needs an identity provider. The operator sets it up: `countersign "
         "accounts verification set ACCOUNT --provider NAME --credentials-file FILE --check`. A "
@@ -319,20 +303,18 @@ class VerificationNotConfigured(Refusal):
     )
 
 
-class ClearanceNotGranted(Refusal):
+class ClearanceNotGranted(Refusal, code="clearance_not_granted", status=409):
     """This order was not cleared, so no fulfilment can be reported for it."""
 
-    code = "clearance_not_granted"
     remedy = (
         "`GET /v1/clearances/{clearance_id}` returns the reasons. Request a new clearance when "
         "they no longer apply, and report the fulfilment with its identifier."
     )
 
 
-class ClearanceClosed(Refusal):
+class ClearanceClosed(Refusal, code="clearance_closed", status=409):
     """Everything that this order requires was already reported."""
 
-    code = "clearance_closed"
     remedy = (
         "`GET /v1/clearances/{clearance_id}` shows what was reported, and when the clearance "
         "was closed."
@@ -342,27 +324,24 @@ class ClearanceClosed(Refusal):
 # --- events and webhooks ------------------------------------------------------------------------
 
 
-class CursorExpired(Refusal):
+class CursorExpired(Refusal, code="cursor_expired", status=410):
     """Events as old as this cursor are no longer kept: some events after it may be deleted."""
 
-    code = "cursor_expired"
     remedy = (
         "Start again without `after`, and compare with the events that you have: events are "
         "kept for 90 days."
     )
 
 
-class TooManyWebhookEndpoints(Refusal):
+class TooManyWebhookEndpoints(Refusal, code="too_many_webhook_endpoints", status=409):
     """This account has the maximum number of webhook endpoints."""
 
-    code = "too_many_webhook_endpoints"
     remedy = "At most 16 are allowed per account and mode: delete one that is no longer needed."
 
 
-class WebhookEndpointDisabled(Refusal):
+class WebhookEndpointDisabled(Refusal, code="webhook_endpoint_disabled", status=409):
     """The webhook endpoint is disabled, so nothing is sent to it."""
 
-    code = "webhook_endpoint_disabled"
     remedy = (
         'Enable it first: `PATCH /v1/webhook_endpoints/{endpoint_id}` with `"disabled": false`.'
     )
@@ -371,205 +350,156 @@ class WebhookEndpointDisabled(Refusal):
 # --- the service --------------------------------------------------------------------------------
 
 
-class Overloaded(Retryable):
+class Overloaded(Retryable, code="overloaded", status=503):
     """The service is overloaded at the moment."""
 
-    code = "overloaded"
     remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
 
 
-class StorageUnavailable(Retryable):
+class StorageUnavailable(Retryable, code="storage_unavailable", status=503):
     """The database did not respond."""
 
-    code = "storage_unavailable"
     remedy = (
         "Send the same request again after `Retry-After` seconds, with the same "
         "`Idempotency-Key`: the first one may have been stored."
     )
 
 
-class InternalError(Refusal):
+class InternalError(Refusal, code="internal_error", status=500):
     """Something went wrong inside the service."""
 
-    code = "internal_error"
     remedy = (
         "Send the value of `X-Request-Id` to the operator, who finds the details in the log "
         "with it. A retry with the same `Idempotency-Key` is safe."
     )
 
 
+REFUSALS: Final = tuple(
+    kind
+    for kind in (*Refusal.__subclasses__(), *Retryable.__subclasses__())
+    if kind is not Retryable
+)
+"""Every refusal there is: the catalogue of error codes."""
+
+
 # --- the command line ---------------------------------------------------------------------------
 
 
-class OperatorError(CountersignError):
+class OperatorError(CountersignError, code="operator_error"):
     """The command failed."""
 
-    code = "operator_error"
 
-
-class InvalidConfiguration(OperatorError):
+class InvalidConfiguration(OperatorError, code="invalid_configuration"):
     """The configuration is not valid."""
 
-    code = "invalid_configuration"
 
-
-class NotInitialised(OperatorError):
+class NotInitialised(OperatorError, code="not_initialised"):
     """This deployment is not initialised: run `countersign init` first."""
 
-    code = "not_initialised"
 
-
-class WrongSecretKey(OperatorError):
+class WrongSecretKey(OperatorError, code="wrong_secret_key"):
     """The secret key file is not the one this database was initialised with."""
 
-    code = "wrong_secret_key"
 
-
-class WrongKeyEncryptionKey(OperatorError):
+class WrongKeyEncryptionKey(OperatorError, code="wrong_key_encryption_key"):
     """The key-encryption key is not the one that encrypted the stored data."""
 
-    code = "wrong_key_encryption_key"
 
-
-class DamagedValue(WrongKeyEncryptionKey):
+class DamagedValue(WrongKeyEncryptionKey, code="damaged_value"):
     """A stored value cannot be decrypted, although the key-encryption key is available."""
 
-    code = "damaged_value"
 
-
-class KeyRotationFailed(OperatorError):
+class KeyRotationFailed(OperatorError, code="key_rotation_failed"):
     """The key-encryption key was not replaced."""
 
-    code = "key_rotation_failed"
 
-
-class SchemaMismatch(OperatorError):
+class SchemaMismatch(OperatorError, code="schema_mismatch"):
     """The database schema does not fit this release: run `countersign init` to upgrade it."""
 
-    code = "schema_mismatch"
 
-
-class DatabasePermissionDenied(OperatorError):
+class DatabasePermissionDenied(OperatorError, code="database_permission_denied"):
     """The role of COUNTERSIGN_DATABASE_URL may not do this."""
 
-    code = "database_permission_denied"
 
-
-class SealingSuspended(OperatorError):
+class SealingSuspended(OperatorError, code="sealing_suspended"):
     """Records are not sealed at the moment."""
 
-    code = "sealing_suspended"
 
-
-class EvidenceRefused(OperatorError):
+class EvidenceRefused(OperatorError, code="evidence_refused"):
     """This operation is not allowed on the evidence."""
 
-    code = "evidence_refused"
 
-
-class AnchoringFailed(OperatorError):
+class AnchoringFailed(OperatorError, code="anchoring_failed"):
     """A witness or time-stamp authority did not sign the checkpoint."""
 
-    code = "anchoring_failed"
 
-
-class BackupFailed(OperatorError):
+class BackupFailed(OperatorError, code="backup_failed"):
     """The backup could not be made or restored."""
 
-    code = "backup_failed"
 
-
-class UnknownSubject(OperatorError):
+class UnknownSubject(OperatorError, code="unknown_subject"):
     """The acknowledgment, buyer, account or hold does not exist."""
 
-    code = "unknown_subject"
 
-
-class OnHold(OperatorError):
+class OnHold(OperatorError, code="on_hold"):
     """A legal hold prevents the erasure."""
 
-    code = "on_hold"
 
-
-class HeadUnavailable(OperatorError):
+class HeadUnavailable(OperatorError, code="head_unavailable"):
     """The file of the last published checkpoint cannot be used."""
 
-    code = "head_unavailable"
 
-
-class DataDirectoryLocked(OperatorError):
+class DataDirectoryLocked(OperatorError, code="data_directory_locked"):
     """Another Countersign server is running on this data directory."""
 
-    code = "data_directory_locked"
+
+class PackageNotInstalled(OperatorError, code="package_not_installed"):
+    """The command is part of a package that is not installed."""
 
 
-class AddressInUse(OperatorError):
+class AddressInUse(OperatorError, code="address_in_use"):
     """The address to listen on is already in use."""
 
-    code = "address_in_use"
 
-
-class UnsupportedSqlite(OperatorError):
+class UnsupportedSqlite(OperatorError, code="unsupported_sqlite"):
     """The SQLite version is too old."""
 
-    code = "unsupported_sqlite"
 
-
-class InvalidNoticeFile(OperatorError):
+class InvalidNoticeFile(OperatorError, code="invalid_notice_file"):
     """The notice file is not valid."""
 
-    code = "invalid_notice_file"
 
-
-class NoticeVersionConflict(OperatorError):
+class NoticeVersionConflict(OperatorError, code="notice_version_conflict"):
     """This version is already published with a different text."""
 
-    code = "notice_version_conflict"
 
-
-class NoticeIncomplete(OperatorError):
+class NoticeIncomplete(OperatorError, code="notice_incomplete"):
     """The text of this version is incomplete."""
 
-    code = "notice_incomplete"
 
-
-class NoticeFileChanged(OperatorError):
+class NoticeFileChanged(OperatorError, code="notice_file_changed"):
     """The file of a published notice version has changed."""
 
-    code = "notice_file_changed"
 
-
-class UnknownNotice(OperatorError):
+class UnknownNotice(OperatorError, code="notice_not_found"):
     """The notice version does not exist."""
 
-    code = "notice_not_found"
 
-
-class UnknownAccount(OperatorError):
+class UnknownAccount(OperatorError, code="account_not_found"):
     """The account does not exist."""
 
-    code = "account_not_found"
 
-
-class AccountExists(OperatorError):
+class AccountExists(OperatorError, code="account_exists"):
     """An account with this name exists already."""
 
-    code = "account_exists"
 
-
-class UnknownKey(OperatorError):
+class UnknownKey(OperatorError, code="key_not_found"):
     """The key does not exist."""
 
-    code = "key_not_found"
 
-
-class KeyNotUsable(OperatorError):
+class KeyNotUsable(OperatorError, code="key_not_usable"):
     """The key is revoked or expired."""
 
-    code = "key_not_usable"
 
-
-class InvalidArgument(OperatorError):
+class InvalidArgument(OperatorError, code="invalid_argument"):
     """An argument is not valid."""
-
-    code = "invalid_argument"

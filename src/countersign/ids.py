@@ -28,10 +28,11 @@ WEBHOOK_ENDPOINT: Final = "whe"
 WEBHOOK_SECRET: Final = "whs"  # noqa: S105 - the kind of an identifier
 CLEARANCE: Final = "clr"
 FULFILMENT: Final = "ful"
-CONFORMANCE_RUN: Final = "cfr"
-OBSERVATION: Final = "obs"
 FACT: Final = "rec"
 """A record of something that has no identifier of its own."""
+
+OPAQUE_LENGTH_MAX: Final = 255
+"""In characters: an identifier that a vendor chose, such as that of a session or an order."""
 
 
 def base32(value: int) -> str:

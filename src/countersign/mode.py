@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """Which half of the deployment a key belongs to."""
+    """Test or live: the API key decides."""
 
     TEST = "test"
     LIVE = "live"

@@ -26,28 +26,10 @@ from countersign.buyers.verification import (
     Resolution,
     StoredEvidence,
 )
-from countersign.clearances.fulfilment import (
-    ClearanceQuery,
-    FulfilmentReceipt,
-    NewFulfilment,
-    StoredClearance,
-)
-from countersign.clearances.key import ClearanceKey
-from countersign.clearances.model import (
-    Circumstances,
-    Clearance,
-    ClearanceRules,
-    Judgement,
-    Question,
-    SettledOrder,
-    WrittenClearance,
-)
-from countersign.domain.conformance import Observation, Provocation, Run
 from countersign.events.model import Event, EventQuery, NewEvent
 from countersign.evidence.note import Signer
 from countersign.evidence.tiles import TileId
 from countersign.evidence.trust import Policy
-from countersign.identity.model import ProviderResult, WebhookHint
 from countersign.log.integrity import NoticeRow, RecordRow
 from countersign.log.model import Anchor, Guarded, Log, LogKey, Queue, StoredCheckpoint
 from countersign.log.record import DisclosuresRow, KeylessRecord, NewRecord, Sealed
@@ -104,68 +86,6 @@ class Sandbox(Protocol):
 
     def cbid(self, account_id: str, session_id: str | None, shipping_zip: str | None) -> str:
         """The buyer identifier, a function of the three."""
-        ...
-
-
-class IdentityProvider(Protocol):
-    """An identity provider, with the credentials of one account."""
-
-    @property
-    def name(self) -> str:
-        """`stripe`, `persona`, `veriff`, `plaid`, `didit` or `onfido`."""
-        ...
-
-    @property
-    def probe_session_id(self) -> str:
-        """A well-formed identifier that no session has: asking for it tries the credentials."""
-        ...
-
-    async def retrieve(self, session_id: str) -> ProviderResult:
-        """What the provider says of a session now; remote faults are outcomes, not exceptions.
-
-        Raises:
-            ValueError: this cannot be a session id of the provider; nothing was sent.
-        """
-        ...
-
-    async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
-        """What an authentic webhook hints at; None if it is about nothing that concerns us.
-
-        `headers` has names in small letters. The signature is checked before the body is parsed.
-
-        Raises:
-            WebhookRefused: it is not authentic, too old, or unreadable.
-            ProviderUnavailable: whether it is authentic cannot be told now (Plaid's keys).
-        """
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
-class ProviderFactory(Protocol):
-    """Makes identity providers from an account's credentials."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The providers that there are."""
-        ...
-
-    def __call__(self, name: str, credentials: bytes, base_url: str | None) -> IdentityProvider:
-        """A provider, from the content of a credentials file.
-
-        Raises:
-            InvalidArgument: there is no such provider, or the credentials cannot be its.
-        """
-        ...
-
-    def review(self, name: str, credentials: bytes) -> Sequence[str]:
-        """What an operator should know about these credentials, one sentence or more for each.
-
-        Raises:
-            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
-        """
         ...
 
 
@@ -864,84 +784,6 @@ class ErasureStore(Protocol):
         ...
 
 
-class HousekeepingStore(Protocol):
-    """Where rows that have served their time are deleted."""
-
-    async def delete_expired(
-        self, *, now: datetime, zips_before: datetime, messages_before: datetime, limit: int
-    ) -> int:
-        """Delete at most `limit` rows of each kind; gives the largest of the numbers."""
-        ...
-
-    async def delete_old(
-        self,
-        *,
-        events_before: datetime,
-        deliveries_before: datetime,
-        tried_since: datetime,
-        limit: int,
-    ) -> int:
-        """Delete events and finished deliveries from before these times.
-
-        What has been tried since before `tried_since` is ended. At most `limit` rows of each kind;
-        gives the largest of the numbers.
-        """
-        ...
-
-    async def delete_runs(self, *, ended_before: datetime, limit: int) -> int:
-        """Delete at most `limit` conformance runs, with what was seen in them; gives how many."""
-        ...
-
-    async def try_writing(self) -> None:
-        """Commit a transaction that writes, and leaves everything as it was.
-
-        Raises:
-            StorageUnavailable: the disk is full, the database read-only or out of reach.
-            Overloaded: another process holds the lock for writing.
-        """
-        ...
-
-    async def copies_remain(self) -> bool:
-        """Whether the write-ahead log may hold what was erased."""
-        ...
-
-    async def empty_log(self) -> bool:
-        """Empty the write-ahead log; False if another process reads and so keeps it."""
-        ...
-
-
-class ConformanceStore(Protocol):
-    """Where the runs are kept in which vendors' integrations are judged."""
-
-    async def active(self, now: datetime) -> Sequence[Run]:
-        """The runs of all accounts that have not ended."""
-        ...
-
-    async def begin(self, run: Run) -> bool:
-        """Begin a run; False: there is one under way for its account."""
-        ...
-
-    async def prolong(self, run_id: str, until: datetime, now: datetime) -> bool:
-        """Let a run go on until then; `now` ends it. False: it had ended before."""
-        ...
-
-    async def arm(self, run_id: str, provocation: Provocation | None, now: datetime) -> None:
-        """Let the next request that meets it be provoked so, instead of any before."""
-        ...
-
-    async def take(self, run_id: str, provocation: Provocation, now: datetime) -> bool:
-        """Whether this request is the one to be provoked; only one ever is."""
-        ...
-
-    async def observe(self, run_id: str, observation_id: str, observation: Observation) -> None:
-        """Write down what was seen."""
-        ...
-
-    async def observed(self, run_id: str, since_id: str) -> Mapping[str, Observation]:
-        """What was seen, by identifiers not before this one, in their order."""
-        ...
-
-
 class ExpiryStore(Protocol):
     """Where it is noted of which expired buyers was told."""
 
@@ -1109,78 +951,4 @@ class WebhookSender(Protocol):
 
     async def close(self) -> None:
         """Close the connections."""
-        ...
-
-
-JudgeOrder: TypeAlias = Callable[[Question, Circumstances], Judgement | None]
-"""Decides inside the transaction; pure. None: what it knows of the notices may be too old."""
-SettleOrders: TypeAlias = Callable[[Sequence[SettledOrder[T]]], Sequence[WrittenClearance]]
-"""Gives, in their order, what to write and to tell of orders that are decided together."""
-
-
-class ClearanceStore(Protocol):
-    """Where orders are decided, and decisions kept."""
-
-    async def decide(
-        self, question: Question, act: T, judge: JudgeOrder, settle: SettleOrders[T]
-    ) -> Clearance | None:
-        """Judge an order and write the decision: all of it, or nothing.
-
-        Gives None, and writes nothing, where `judge` does.
-
-        Raises:
-            RateLimited: the account has tried too many ZIP codes for this buyer today.
-        """
-        ...
-
-
-class FulfilmentStore(Protocol):
-    """Where clearances are read back, and what was done for their orders is kept."""
-
-    async def get(self, account_id: str, mode: Mode, clearance_id: str) -> StoredClearance | None:
-        """One clearance of this account and mode, with what was reported of its order."""
-        ...
-
-    async def find(self, query: ClearanceQuery) -> Sequence[StoredClearance]:
-        """Newest first, at most `query.limit`."""
-        ...
-
-    async def add(self, new: NewFulfilment) -> FulfilmentReceipt:
-        """Write a report on an order; with the last of it the order is closed.
-
-        Raises:
-            ClearanceClosed: all was reported already.
-        """
-        ...
-
-
-class ClearanceKeyStore(Protocol):
-    """Where the keys are kept that sign the tokens of clearances."""
-
-    async def of(self, mode: Mode) -> Sequence[ClearanceKey]:
-        """The keys of a mode, oldest first."""
-        ...
-
-    async def add(self, key: ClearanceKey, audit: AuditEntry) -> ClearanceKey:
-        """Write a key; gives the one that has its place in the row then."""
-        ...
-
-    async def remove(self, kid: str, now: datetime, audit: AuditEntry) -> ClearanceKey | None:
-        """Remove a key that is not needed to sign; gives None if there is no such key.
-
-        Raises:
-            InvalidArgument: no other key of its mode signs by now.
-        """
-        ...
-
-
-class ClearanceSettingsStore(Protocol):
-    """Where it is kept what accounts ask of their clearances."""
-
-    async def get(self, account_id: str) -> ClearanceRules | None:
-        """What an account asks; None if it has said nothing."""
-        ...
-
-    async def put(self, account_id: str, rules: ClearanceRules, audit: AuditEntry) -> None:
-        """Write what an account asks, and who changed it."""
         ...

@@ -17,14 +17,12 @@ from countersign.bootstrap import open_deployment
 from countersign.buyers.commands import buyers
 from countersign.clearances.commands import clearances
 from countersign.cli.arguments import explain
-from countersign.cli.conformance import conformance
-from countersign.cli.simulate import simulate_provider
+from countersign.cli.packaged import PACKAGED, packaged_command
 from countersign.cli.support import log_to_standard_error
 from countersign.config import load_settings
 from countersign.log.commands import log
 from countersign.notices.commands import notices
-from countersign.operations.backup_commands import backup, restore
-from countersign.operations.database_commands import database
+from countersign.operations.commands import backup, database, restore
 from countersign.privacy.commands import erase, holds, retention
 from countersign.sandbox.commands import test_helpers
 from countersign.server.commands import dev, init, serve
@@ -75,10 +73,9 @@ for part in (
     audit,
     backup,
     restore,
-    simulate_provider,
     test_helpers,
-    conformance,
     webhooks,
+    *map(packaged_command, PACKAGED),
 ):
     main.add_command(part)
 explain(main)

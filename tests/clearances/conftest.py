@@ -9,24 +9,17 @@ import pytest
 from tests.clearances.checkout import Checkout
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.http.backstage import Operator
-from tests.support import postgres
+from tests.support.engines import ENGINES, Once, engine_settings
 from tests.support.service import Server
 
 
-@pytest.fixture(
-    scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
+@pytest.fixture(scope="session", params=ENGINES)
 def desk(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Desk]:
+    request: pytest.FixtureRequest, once: Once, tmp_path_factory: pytest.TempPathFactory
+) -> Desk:
     """Give a deployment in this process whose clock the tests move forward, on each engine."""
-    settings = {}
-    if request.param == "postgres":
-        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
-        settings["DATABASE_URL"] = postgres.fresh_database(server)
-    data_dir = tmp_path_factory.mktemp(f"desk-{request.param}") / "data"
-    with open_desk(data_dir, MovingClock(), settings) as made:
-        yield made
+    place = tmp_path_factory.getbasetemp() / f"desk-{request.param}" / "data"
+    return once(place, lambda: open_desk(place, MovingClock(), engine_settings(request)))
 
 
 @pytest.fixture

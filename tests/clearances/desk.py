@@ -26,8 +26,15 @@ from countersign.buyers.model import Buyer, BuyerStatus, Proof
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.sql import write_buyer
 from countersign.buyers.verify import VerificationRequest
-from countersign.clearances.fulfilment import Fulfilment, FulfilmentReceipt
-from countersign.clearances.model import Clearance, ClearanceRules, Order
+from countersign.clearances.clear import clear_order
+from countersign.clearances.fulfil import fulfil_order
+from countersign.clearances.model import ClearanceRules, Order
+from countersign.clearances.schemas import (
+    ClearanceDecision,
+    FulfilmentReceipt,
+    FulfilmentRequest,
+)
+from countersign.clearances.settings import set_rules
 from countersign.config import load_settings
 from countersign.identity.model import Source, Tri
 from countersign.ids import BUYER, base32
@@ -171,15 +178,15 @@ class Desk:
     def write(self, buyer: Buyer) -> None:
         self.do(self.deployment.database.write(_write, buyer))
 
-    def clear(self, who: Principal, order: Order) -> Clearance:
-        return self.do(self.deployment.clearances.clear(who, order))
+    def clear(self, who: Principal, order: Order) -> ClearanceDecision:
+        return self.do(clear_order(self.deployment.clearances, who, order)).decision
 
     def fulfil(self, who: Principal, clearance_id: str, **told: Any) -> FulfilmentReceipt:  # noqa: ANN401 - fields of a report
-        fulfilment = Fulfilment(**(dict.fromkeys(Fulfilment.__struct_fields__) | told))
-        return self.do(self.deployment.clearances.fulfil.report(who, clearance_id, fulfilment))
+        reported = FulfilmentRequest(**told)
+        return self.do(fulfil_order(self.deployment.clearances, who, clearance_id, reported))
 
     def rules(self, who: Principal, rules: ClearanceRules) -> None:
-        self.do(self.deployment.clearances.settings.set(who.account_id, rules))
+        self.do(set_rules(self.deployment.clearances, who.account_id, rules))
 
     def verification_rules(self, who: Principal, **rules: Any) -> None:  # noqa: ANN401 - fields of the rules
         """Set how an account verifies live buyers; no provider is ever asked here."""

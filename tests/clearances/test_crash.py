@@ -13,20 +13,17 @@ import pytest
 from tests.clearances.checkout import Checkout
 from tests.clearances.victim import SESSION, ZIP
 from tests.http.backstage import Operator
-from tests.support import forked, postgres
+from tests.support import forked
+from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, running_server
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=ENGINES)
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkout]:
     """Give a checkout on a deployment of this test alone, with a server beside the victims."""
-    settings = {}
-    if request.param == "postgres":
-        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
-        settings["DATABASE_URL"] = postgres.fresh_database(server)
-    own = Deployment(data_dir=tmp_path / "data", settings=settings)
+    own = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
     own.run("init")
     with (
         running_server(own) as started,

@@ -11,7 +11,7 @@ from cryptography.exceptions import InvalidSignature
 
 from countersign.access.key import Principal
 from countersign.clearances.model import ClearanceReason, ClearanceRules
-from countersign.http.schemas import ClearanceRequest, FulfilmentRequest
+from countersign.clearances.schemas import ClearanceRequest, FulfilmentRequest
 from countersign.mode import Mode
 from tests.clearances.checkout import SESSION, ZIP, Checkout
 from tests.clearances.desk import Desk, order

@@ -20,6 +20,8 @@ from tests.clearances.checkout import CLEARANCES, SESSION, ZIP, Checkout
 from tests.http.calls import refusal
 from tests.support.service import Server, running_server
 
+pytestmark = pytest.mark.both_engines
+
 ROUNDS = 12
 CALLERS = 6
 

@@ -31,6 +31,9 @@ from countersign.mode import Mode
 from tests.clearances.desk import Desk, order
 from tests.clearances.restated import Asked, Initialed, Person, Shop, Text, World
 from tests.http.backstage import notice_file
+from tests.support.depth import drawn
+
+pytestmark = pytest.mark.long
 
 _numbers = itertools.count(1)
 LONG_AGO = datetime(2020, 1, 1, 8, tzinfo=UTC)
@@ -411,7 +414,7 @@ def test_an_order_is_cleared_if_and_only_if_the_rules_stated_once_more_agree(des
     run_state_machine_as_test(
         OnThisDesk,
         settings=settings(
-            max_examples=80,
+            max_examples=drawn(80),
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=[*HealthCheck],

@@ -18,7 +18,9 @@ from sqlalchemy.engine import Engine
 
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.bootstrap import open_deployment
-from countersign.clearances.fulfilment import Fulfilment
+from countersign.clearances.clear import clear_order
+from countersign.clearances.fulfil import fulfil_order
+from countersign.clearances.schemas import FulfilmentRequest
 from countersign.config import load_settings
 from countersign.mode import Mode
 from tests.clearances.desk import order
@@ -47,19 +49,14 @@ async def _work(last: int, account: str, ack_id: str, cbid: str) -> None:
         scopes=VENDOR_SCOPES,
         credential="secret_key",
     )
-    done = Fulfilment(
-        carrier="UPS",
-        tracking_number=None,
-        shipped_at=None,
-        delivered_at=None,
-        adult_signature_obtained=True,
-    )
+    done = FulfilmentRequest(carrier="UPS", adult_signature_obtained=True)
     async with open_deployment(load_settings()) as deployment:
         await deployment.notices.registry.notices()
         _last = last
-        told = await deployment.clearances.clear(principal, order(ack_id, cbid, SESSION, ZIP))
-        print(f"cleared {told.clearance_id} {told.cleared}", flush=True)  # noqa: T201 - for the test
-        receipt = await deployment.clearances.fulfil.report(principal, told.clearance_id, done)
+        room, asked = deployment.clearances, order(ack_id, cbid, SESSION, ZIP)
+        decision = (await clear_order(room, principal, asked)).decision
+        print(f"cleared {decision.clearance_id} {decision.cleared}", flush=True)  # noqa: T201 - for the test
+        receipt = await fulfil_order(room, principal, decision.clearance_id, done)
         print(f"closed {receipt.fulfilment_id}", flush=True)  # noqa: T201 - as above
         _last = None
     print(f"points {_points}", flush=True)  # noqa: T201 - as above

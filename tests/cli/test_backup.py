@@ -13,6 +13,8 @@ from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence
 from tests.support.service import running_server
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def vendor(initialised: Bench) -> str:
@@ -25,7 +27,7 @@ def elsewhere(bench: Bench, place: Path) -> Bench:
     place.mkdir(mode=0o700)
     for name in ("secret.key", "key-encryption.key"):
         shutil.copy(bench.data_dir / name, place / name)
-    return Bench(data_dir=place, warm=bench.warm)
+    return Bench(data_dir=place)
 
 
 def exported(bench: Bench, account: str) -> dict[str, dict[str, Any]]:

@@ -10,6 +10,8 @@ from tests.cli.conftest import Bench
 from tests.cli.notice_files import write_notice
 from tests.support.service import Server
 
+pytestmark = pytest.mark.long
+
 NOTICES = "/v1/notices"
 
 

@@ -12,7 +12,9 @@ from sqlalchemy import text
 
 from countersign.db.engine import Purpose, database_url, open_engine
 from tests.cli.conftest import Bench
-from tests.cli.warm import Warm
+from tests.support import forked
+
+pytestmark = pytest.mark.both_engines
 
 
 def mode_of(path: Path) -> int:
@@ -53,8 +55,9 @@ def test_init_twice_is_harmless(either: Bench) -> None:
     assert key.startswith("csign_sk_test_")
 
 
-def test_several_inits_at_once_end_well(either: Bench, warm: Warm) -> None:
-    done = warm.run(*(either.command("init") for _ in range(4)))
+def test_several_inits_at_once_end_well(either: Bench) -> None:
+    under_way = [forked.Running(["countersign", "init"], either.environment) for _ in range(4)]
+    done = [command.end() for command in under_way]
     assert [(d.returncode, d.stderr if d.returncode else "") for d in done] == [(0, "")] * 4
     assert either.key(either.account("vendor"))
     assert len(either.read("notices", "list")) == 1

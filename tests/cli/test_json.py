@@ -1,6 +1,7 @@
 """`--json` on every command: JSON on standard output, errors as JSON on standard error."""
 
 import json
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -14,11 +15,13 @@ from countersign.buyers.rules import PROOFS
 from countersign.identity.model import Source
 from countersign.instant import rfc3339
 from countersign.root import main
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_sandbox_buyer
 from tests.cli.notice_files import write_notice
 from tests.verification.inside import staged
+
+pytestmark = pytest.mark.long
 
 # What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -120,32 +123,46 @@ def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]
             yield " ".join((*path, name)), command
 
 
-@pytest.fixture
-def ready(initialised: Bench, tmp_path: Path) -> tuple[Bench, dict[str, str]]:
-    """Give a deployment with one of everything, and what there is."""
-    account_id = initialised.account("vendor")
-    ack_id, proof, policy = make_evidence(initialised, account_id, tmp_path)
-    hold = initialised.read("holds", "place", account_id, "--reason", "case 1")
-    initialised.run("holds", "release", hold["hold_id"])
-    initialised.run("backup", str(tmp_path / "backup"))
-    key = initialised.read("keys", "create", "--account", "vendor", "--mode", "test")
-    (notice,) = initialised.read("notices", "list")
-    return initialised, {
+@pytest.fixture(scope="module")
+def ready_once(
+    initialised_once: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, str]]:
+    """Make a deployment with one of everything, to be copied; gives its folder too."""
+    folder = tmp_path_factory.mktemp("ready")
+    bench = Bench(data_dir=folder / "data")
+    shutil.copytree(initialised_once, bench.data_dir)
+    account_id = bench.account("vendor")
+    ack_id, proof, policy = make_evidence(bench, account_id, folder)
+    hold = bench.read("holds", "place", account_id, "--reason", "case 1")
+    bench.run("holds", "release", hold["hold_id"])
+    bench.run("backup", str(folder / "backup"))
+    key = bench.read("keys", "create", "--account", "vendor", "--mode", "test")
+    (notice,) = bench.read("notices", "list")
+    return folder, {
         "key_id": key["key_id"],
         "notice_id": notice["notice_id"],
         "version": notice["version"],
-        "file": str(write_notice(tmp_path / "notice.toml")),
+        "file": str(write_notice(folder / "notice.toml")),
         "url": "https://example.com/law",
         "account_id": account_id,
         "ack_id": ack_id,
-        "cbid": make_sandbox_buyer(initialised, account_id),
+        "cbid": make_sandbox_buyer(bench, account_id),
         "proof": str(proof),
         "policy": str(policy),
-        "bundle": str(tmp_path / "bundle.zip"),
+        "bundle": str(folder / "bundle.zip"),
         "hold_id": hold["hold_id"],
-        "new": str(tmp_path / "new"),
-        "backup": str(tmp_path / "backup"),
+        "new": str(folder / "new"),
+        "backup": str(folder / "backup"),
     }
+
+
+@pytest.fixture
+def ready(ready_once: tuple[Path, dict[str, str]], tmp_path: Path) -> tuple[Bench, dict[str, str]]:
+    """Give a copy of it, and what there is in the copy."""
+    folder, there_is = ready_once
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    here = {k: v.replace(str(folder), str(tmp_path)) for k, v in there_is.items()}
+    return Bench(data_dir=tmp_path / "data"), here
 
 
 def verifying(bench: Bench, there_is: Mapping[str, str]) -> str:

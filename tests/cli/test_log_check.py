@@ -15,7 +15,6 @@ from countersign.log.append_record import seal_disclosures
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence, make_many
 from tests.cli.tampering import tamper
-from tests.cli.warm import Warm
 
 ATTACKS = {
     "a record changed": (
@@ -110,10 +109,10 @@ ATTACKS = {
 
 
 @pytest.fixture(scope="module")
-def honest(warm: Warm, initialised_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def honest(initialised_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a data directory with acknowledgments, the second of which was erased, and a tile."""
     folder = tmp_path_factory.mktemp("honest")
-    bench = Bench(data_dir=folder / "data", warm=warm)
+    bench = Bench(data_dir=folder / "data")
     shutil.copytree(initialised_once, bench.data_dir)
     vendor = bench.account("vendor")
     bench.account("somebody else")
@@ -124,9 +123,9 @@ def honest(warm: Warm, initialised_once: Path, tmp_path_factory: pytest.TempPath
     return bench.data_dir
 
 
-def test_an_honest_database_has_nothing_to_find(honest: Path, warm: Warm) -> None:
+def test_an_honest_database_has_nothing_to_find(honest: Path) -> None:
     """Else what follows would prove nothing."""
-    assert Bench(data_dir=honest, warm=warm).read("log", "check")["findings"] == []
+    assert Bench(data_dir=honest).read("log", "check")["findings"] == []
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -14,14 +14,18 @@ import pytest
 
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import verify_file
+from countersign.log.seal import PERIOD_SECONDS
 from tests.cli.conftest import Bench
 from tests.cli.evidence import make_evidence
+from tests.cli.serving import wait_until
 from tests.cli.tampering import tamper
 from tests.support.service import Server, running_server
 
+pytestmark = pytest.mark.long
+
 RECOVER = ("log", "recover", "--mode", "test", "--yes")
-ROUNDS_SECONDS = 1.0
-"""A server looks at sealing and publishing four times in it."""
+ROUNDS_SECONDS = 3 * PERIOD_SECONDS
+"""In it a server looks at sealing and publishing more than once."""
 
 
 def state(bench: Bench) -> dict[str, Any]:
@@ -178,13 +182,11 @@ def test_without_its_head_file_a_log_does_not_go_on(initialised: Bench, vendor: 
         assert acknowledge(server, key) == ("sealed", 200)
         head(initialised).rename(away)
         assert acknowledge(server, key)[1] == 409, "nothing leaves that is not kept outside"
-        time.sleep(ROUNDS_SECONDS)
-        assert sealing(server) == "suspended"
+        wait_until(lambda: sealing(server) == "suspended", "suspended")
         assert acknowledge(server, key) == ("pending", 409)
         assert not head(initialised).exists()
         away.rename(head(initialised))
-        time.sleep(ROUNDS_SECONDS)
-        assert sealing(server) == "ok"
+        wait_until(lambda: sealing(server) == "ok", "ok")
         assert acknowledge(server, key) == ("sealed", 200)
     assert initialised.read("log", "check")["findings"] == []
 

@@ -33,7 +33,7 @@ def restored(initialised: Bench, tmp_path: Path) -> Bench:
     """
     make_evidence(initialised, initialised.account("vendor"), tmp_path)
     initialised.run("backup", str(tmp_path / "backup"))
-    other = Bench(data_dir=tmp_path / "other", warm=initialised.warm)
+    other = Bench(data_dir=tmp_path / "other")
     other.data_dir.mkdir(mode=0o700)
     for name in ("secret.key", "key-encryption.key"):
         shutil.copy(initialised.data_dir / name, other.data_dir / name)

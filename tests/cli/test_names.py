@@ -71,7 +71,7 @@ def test_after_a_restore_init_does_not_say_that_the_names_stay(
 ) -> None:
     """The next step is as a rule a new epoch."""
     initialised.run("backup", str(tmp_path / "backup"))
-    other = Bench(data_dir=tmp_path / "other", warm=initialised.warm)
+    other = Bench(data_dir=tmp_path / "other")
     other.data_dir.mkdir(mode=0o700)
     for name in ("secret.key", "key-encryption.key"):
         shutil.copy(initialised.data_dir / name, other.data_dir / name)

@@ -19,6 +19,8 @@ from tests.cli.serving import running, wait_for
 from tests.storage.busy import other_writer
 from tests.support.service import free_port, running_server, start_server
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def taken_port() -> Iterator[int]:
@@ -62,7 +64,11 @@ def test_on_postgresql_several_servers_share_one_database(bench: Bench, postgres
         again = two.post(path, json=body, headers=repeat)
         assert again.content == made.content
         assert again.headers["Idempotent-Replayed"] == "true"
-        found = [c.get(f"/v1/acknowledgments/{made.json()['ack_id']}") for c in (one, two)]
+        address = f"/v1/acknowledgments/{made.json()['ack_id']}"
+        # It is sealed soon, and then nothing in it changes between two requests.
+        sealed = {"Prefer": "wait=10"}
+        assert one.get(f"{address}/proof", headers=sealed).status_code == 200
+        found = [client.get(address) for client in (one, two)]
         assert found[0].status_code == 200
         assert found[0].json() == found[1].json()
 

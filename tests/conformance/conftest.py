@@ -11,13 +11,14 @@ from datetime import timedelta
 import pytest
 
 from countersign import bootstrap
-from countersign.domain.conformance import Finding, Report, Verdict
 from countersign.events.model import EventType
 from countersign.mode import Mode
 from countersign.webhooks.model import EndpointChanges
+from countersign_conformance.kit import run_conformance
+from countersign_conformance.model import Finding, Report, Verdict
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving
 from tests.http.backstage import Operator
-from tests.support import postgres
+from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment, Server, running_server
 
 SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "20"}
@@ -40,17 +41,12 @@ class Judged:
         return {check.id for check, f in self.report.findings if f.verdict is verdict}
 
 
-@pytest.fixture(
-    scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
+@pytest.fixture(scope="session", params=ENGINES)
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Deployment:
     """Give a deployment that sends webhooks to this machine too, on each engine."""
-    settings = dict(SETTINGS)
-    if request.param == "postgres":
-        running: postgres.PostgresServer = request.getfixturevalue("postgres_server")
-        settings["DATABASE_URL"] = postgres.fresh_database(running)
+    settings = SETTINGS | engine_settings(request)
     made = Deployment(data_dir=tmp_path_factory.mktemp(request.param) / "data", settings=settings)
     made.run("init")
     return made
@@ -93,14 +89,14 @@ async def judge(
     stop: asyncio.Event | None = None,
 ) -> Report:
     """Run the kit on an account."""
-    return await opened.run_conformance(
+    return await run_conformance(opened)(
         account_id,
         duration=timedelta(seconds=100),
         step_limit=timedelta(seconds=step_seconds),
         hold=timedelta(seconds=HOLD_SECONDS),
         linger=timedelta(seconds=linger_seconds),
         stop=stop or asyncio.Event(),
-        tell=told.append,
+        say=told.append,
     )
 
 

@@ -19,6 +19,8 @@ from tests.http.calls import acknowledge
 from tests.sandbox.calls import ok
 from tests.support.service import Deployment, Server
 
+pytestmark = pytest.mark.long
+
 GONE = "SELECT 1 AS there FROM conformance_runs WHERE account_id = :account AND active_until > :now"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from countersign.domain.conformance import RETRY_AFTER_SECONDS, STEPS
-from countersign.domain.conformance_catalogue import JUDGED
 from countersign.server.guides import read_guides
+from countersign_conformance.catalogue import CATALOGUE
+from countersign_conformance.model import RETRY_AFTER_SECONDS, STEPS
 from tests.docs.markdown import ROOT, read
 
 PAGE = read(ROOT / "docs" / "conformance.md")
-CHECKS = [check for check, _ in JUDGED]
+CHECKS = [check for check, _ in CATALOGUE]
 
 
 def test_the_page_lists_every_check_in_its_order() -> None:

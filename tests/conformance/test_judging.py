@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from countersign.domain import conformance_checks as checks
-from countersign.domain import conformance_webhooks as webhooks
-from countersign.domain.conformance import (
+from countersign_conformance import checks
+from countersign_conformance import webhook_checks as webhooks
+from countersign_conformance.catalogue import CATALOGUE
+from countersign_conformance.history import History
+from countersign_conformance.model import (
     ACKNOWLEDGE,
     CLEAR,
     FULFIL,
@@ -26,9 +28,9 @@ from countersign.domain.conformance import (
     Run,
     Verdict,
 )
-from countersign.domain.conformance_catalogue import JUDGED
-from countersign.domain.conformance_history import History
-from countersign.domain.conformance_webhooks import SENT
+from countersign_conformance.webhook_checks import SENT
+
+pytestmark = pytest.mark.long
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 Judge = Callable[[History], Finding]
@@ -266,7 +268,7 @@ def test_what_must_not_happen_is_watched_for_before_it_is_passed(
     assert verdict(judge, *seen, later=30) is Verdict.PASSED
 
 
-@pytest.mark.parametrize("check", JUDGED, ids=lambda one: one[0].id)
+@pytest.mark.parametrize("check", CATALOGUE, ids=lambda one: one[0].id)
 def test_a_run_in_which_nothing_was_seen_passes_nothing(check: tuple[Check, Judge]) -> None:
     """Nor does it fail anything."""
     assert verdict(check[1]) is Verdict.NOT_SEEN
@@ -351,7 +353,7 @@ def test_a_run_passes_if_something_was_judged_and_all_of_that_passed(
     verdicts: Sequence[Verdict], passed: bool
 ) -> None:
     """That is what the exit status of the command says."""
-    check, _ = JUDGED[0]
+    check, _ = CATALOGUE[0]
     run = Run(
         id="cfr",
         account_id="acct",

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
-import pytest
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, text
 
 from countersign.access import accounts_sql as accounts
 from countersign.db.database import Database
-from countersign.db.tables import conformance_observations, conformance_runs
-from countersign.domain.conformance import KEPT, Observation, Run
-from countersign.ids import CONFORMANCE_RUN, OBSERVATION, timed_id
+from countersign.ids import timed_id
 from countersign.instant import from_ns
-from countersign.operations import housekeeping_sql as housekeeping
-from countersign.operations.housekeeping import Housekeeping
-from countersign.storage.conformance import ConformanceRuns
+from countersign_conformance.kit import delete_old_runs
+from countersign_conformance.model import KEPT, OBSERVATION, RUN, Observation, Run
+from countersign_conformance.store import RunStore
 from tests.storage import items
 from tests.storage.conftest import (
     Run as RunLoop,
@@ -30,13 +27,11 @@ from tests.storage.conftest import (  # noqa: F401 - fixtures
 )
 from tests.unit.support import HandClock
 
-pytestmark = pytest.mark.contract
-
 
 def new_run(account_id: str, clock: HandClock) -> Run:
     now = from_ns(clock.time_ns())
     return Run(
-        id=timed_id(CONFORMANCE_RUN, clock.time_ns(), items.some_bytes()[:8]),
+        id=timed_id(RUN, clock.time_ns(), items.some_bytes()[:8]),
         account_id=account_id,
         started_at=now,
         ends_at=now + timedelta(minutes=10),
@@ -45,17 +40,24 @@ def new_run(account_id: str, clock: HandClock) -> Run:
     )
 
 
+def empty_store(database: Database, run: RunLoop) -> RunStore:  # noqa: F811 - fixtures
+    """Give a store without runs: the fixtures of storage know nothing of its tables."""
+    store = RunStore(database)
+    run(store.delete(datetime(9999, 1, 1, tzinfo=UTC), 1000))
+    return store
+
+
 def numbers(connection: Connection, _: None) -> tuple[int, int]:
     runs, seen = (
-        connection.execute(select(func.count()).select_from(table)).scalar_one()
-        for table in (conformance_runs, conformance_observations)
+        connection.execute(text(f"SELECT count(*) FROM conformance_{table}")).scalar_one()  # noqa: S608 - our names
+        for table in ("runs", "observations")
     )
     return runs, seen
 
 
 def test_an_account_has_one_run_at_a_time(database: Database, run: RunLoop) -> None:  # noqa: F811 - fixtures
     """Another account has its own; when one has ended, the next can begin."""
-    store, clock = ConformanceRuns(database), HandClock()
+    store, clock = empty_store(database, run), HandClock()
     owner, other = items.account(), items.account()
     for account in (owner, other):
         run(accounts.Accounts(database).add(account))
@@ -75,7 +77,7 @@ def test_a_run_and_what_was_seen_in_it_are_deleted_after_a_week(
     run: RunLoop,  # noqa: F811 - a fixture
 ) -> None:
     """All of it, and nothing of a younger one."""
-    store, clock, account = ConformanceRuns(database), HandClock(), items.account()
+    store, clock, account = empty_store(database, run), HandClock(), items.account()
     run(accounts.Accounts(database).add(account))
     for _ in range(7):
         old = new_run(account.id, clock)
@@ -85,10 +87,9 @@ def test_a_run_and_what_was_seen_in_it_are_deleted_after_a_week(
             one = Observation(operation="getNotice", at=old.started_at, status=200)
             run(store.observe(old.id, id_, one))
         clock.advance(3600)
-    tidy = Housekeeping(housekeeping.Housekeeping(database), clock)
-    run(tidy.tidy())
+    run(delete_old_runs(store, clock))
     assert run(database.scan(numbers, None)) == (7, 21)
     # The youngest, of which the last was heard an hour ago but a minute, is kept for an hour more.
     clock.advance(KEPT.total_seconds() - 2 * 3600 + 61)
-    run(tidy.tidy())
+    run(delete_old_runs(store, clock))
     assert run(database.scan(numbers, None)) == (1, 3)

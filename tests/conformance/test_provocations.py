@@ -14,15 +14,18 @@ import httpx2
 import pytest
 
 from countersign import bootstrap
-from countersign.domain.conformance import Observation, Provocation, Run
-from countersign.ids import CONFORMANCE_RUN, timed_id
-from countersign.services import conformance_watch
-from countersign.services.conformance_watch import STALENESS_SECONDS, WatchVendors
-from countersign.storage.conformance import ConformanceRuns
+from countersign.ids import timed_id
+from countersign_conformance import watch as conformance_watch
+from countersign_conformance.kit import watch_vendors
+from countersign_conformance.model import RUN, Observation, Provocation, Run
+from countersign_conformance.store import RunStore
+from countersign_conformance.watch import STALENESS_SECONDS
 from tests.http.backstage import Operator, Vendor, make_client, notice_file
 from tests.http.calls import acknowledge, refusal, verify
 from tests.sandbox.calls import ZIP, buyer, clear, events, ok, order, status
 from tests.support.service import Deployment, Server, running_server
+
+pytestmark = pytest.mark.long
 
 HOLD = timedelta(seconds=1)
 A_WHILE = timedelta(minutes=5)
@@ -54,7 +57,7 @@ def under_a_run(
 
     async def begin(opened: bootstrap.Deployment) -> Run:
         run = Run(
-            id=timed_id(CONFORMANCE_RUN, opened.clock.time_ns(), opened.entropy(8)),
+            id=timed_id(RUN, opened.clock.time_ns(), opened.entropy(8)),
             account_id=account_id,
             started_at=now,
             ends_at=now + lasts,
@@ -62,11 +65,11 @@ def under_a_run(
             hold=HOLD,
             armed=armed,
         )
-        assert await ConformanceRuns(opened.database).begin(run)
+        assert await RunStore(opened.database).begin(run)
         return run
 
     async def end(opened: bootstrap.Deployment) -> None:
-        await ConformanceRuns(opened.database).prolong(run.id, now, datetime.now(UTC))
+        await RunStore(opened.database).prolong(run.id, now, datetime.now(UTC))
 
     run = operator.act(begin)
     wait(operator)
@@ -292,7 +295,7 @@ def test_a_run_has_room_for_so_much_and_no_more(
     with under_a_run(operator, vendor.account_id) as run:
 
         async def work(opened: bootstrap.Deployment) -> None:
-            watch: WatchVendors = opened.watch_vendors
+            watch = watch_vendors(opened)
             one = Observation(operation="getNotice", at=watch.now(), status=200)
             for _ in range(10):
                 await watch.note(run, one)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from countersign.domain.conformance import KEPT, Provocation
+from countersign_conformance.model import KEPT, Provocation
 from tests.conformance.test_provocations import armed, seen, under_a_run
 from tests.docs.test_serving_role import (
     as_app,

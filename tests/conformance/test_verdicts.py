@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from countersign.domain.conformance import Verdict
+from countersign_conformance.model import Verdict
 from tests.conformance.conftest import GOOD, Judged, judge_all
 from tests.conformance.shop import Manners
 from tests.http.backstage import Operator
 from tests.support.service import Server
+
+pytestmark = pytest.mark.long
 
 BAD = {
     "acknowledges without saying which text": ("version_sent", Manners(sends_version=False)),

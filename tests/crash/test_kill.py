@@ -15,17 +15,17 @@ from tests.crash.inspection import inspect
 from tests.crash.load import Load, Request
 from tests.crash.victim import Victim, start
 from tests.support import postgres
+from tests.support.depth import drawn
+from tests.support.engines import ENGINES
 from tests.support.service import Deployment
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
-ROUNDS = 20
+ROUNDS = drawn(20)
 EARLIER_ONES = 50
 
 
-@pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
+@pytest.fixture(scope="module", params=ENGINES)
 def victim(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Victim]:

@@ -16,6 +16,8 @@ from tests.docs.markdown import ROOT, Block, Page, read
 from tests.docs.shell import check_answers, run_blocks
 from tests.support.service import PREFIX, Deployment, running_server
 
+pytestmark = pytest.mark.long
+
 README = read(ROOT / "README.md")
 QUICKSTART = read(ROOT / "docs" / "quickstart.md")
 OPERATE = read(ROOT / "docs" / "operate.md")

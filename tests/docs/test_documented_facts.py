@@ -9,14 +9,13 @@ import httpx2
 import pytest
 
 from countersign.buyers.sandbox_provider import SCRIPT
-from countersign.errors import CountersignError, Refusal
-from countersign.http.errors import STATUS
+from countersign.errors import REFUSALS, CountersignError, Refusal
 from countersign.reason import Reason
 from tests.docs.markdown import ROOT, every_page, read
 
 INTEGRATE = read(ROOT / "docs" / "integrate.md")
 OPERATE = read(ROOT / "docs" / "operate.md")
-STATUS_OF = {error.code: status for error, status in STATUS.items()}
+STATUS_OF = {error.code: error.status for error in REFUSALS}
 _STATUS_AND_CODE = re.compile(r"\b([45]\d\d)\s+`([a-z_]+)`")
 _CODE_IN_BRACKETS = re.compile(r"\(`([a-z]+_[a-z_]*[a-z])`\)")
 _ERROR_BODY = re.compile(r'"code": "([a-z_]+)"')

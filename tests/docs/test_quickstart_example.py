@@ -92,7 +92,7 @@ def impostor(request: pytest.FixtureRequest) -> Iterator[str]:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever)
+        thread = threading.Thread(target=httpd.serve_forever, args=(0.02,))
         thread.start()
         yield f"http://127.0.0.1:{httpd.server_port}"
         httpd.shutdown()

@@ -16,7 +16,7 @@ import pytest
 from countersign.db.tables import PROTECTED, metadata
 from countersign.instant import rfc3339
 from countersign.operations.serving_role import RIGHTS
-from countersign.simulators.protocol import Session
+from countersign_simulators.base import Session
 from tests.cli.serving import running, wait_for
 from tests.docs.markdown import ROOT, read
 from tests.sandbox import calls
@@ -24,7 +24,7 @@ from tests.support import postgres
 from tests.support.providers import playing
 from tests.support.service import Deployment, free_port, running_server
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 DATABASE = "countersign"
 OWNER, APP = "countersign_owner", "countersign_app"
 

@@ -7,6 +7,7 @@ configured and notices in every state of their life.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from tests.http.backstage import Operator, Vendor, another_deployment, notice_file
 from tests.support import postgres
+from tests.support.engines import Once
 from tests.support.service import Deployment, Server, free_port, running_server
 
 PUBLIC_URL = "https://countersign.example.com"
@@ -66,13 +68,21 @@ def client(vendor: Vendor) -> httpx2.Client:
 def configured(
     request: pytest.FixtureRequest,
     deployment: Deployment,
+    once: Once,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Configured]:
-    """Run a server with everything configured, on the engine of the shared deployment."""
+) -> Configured:
+    """Give a server with everything configured, on the engine of the shared deployment."""
     engine: postgres.PostgresServer | None = None
     if "DATABASE_URL" in deployment.settings:
         engine = request.getfixturevalue("postgres_server")
-    place = tmp_path_factory.mktemp("configured")
+    return once(
+        ("configured", deployment.data_dir),
+        lambda: _run_configured(tmp_path_factory.mktemp("configured"), engine),
+    )
+
+
+@contextmanager
+def _run_configured(place: Path, engine: postgres.PostgresServer | None) -> Iterator[Configured]:
     metrics_port = free_port()
     own = another_deployment(
         place / "data",

@@ -10,8 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from countersign.access.key import Scope
-from countersign.errors import Forbidden, InvalidApiKey, Retryable, Unauthorized
-from countersign.http.errors import STATUS
+from countersign.errors import REFUSALS, Forbidden, InvalidApiKey, Retryable, Unauthorized
 from tests.http import wire
 from tests.http.backstage import Operator
 
@@ -21,7 +20,7 @@ VERIFY = "/v1/buyers/verify"
 JSON = b"application/json"
 INITIALED = b'{"initials_per_line":["A","B","C","D"]}'
 
-ERRORS = {error.code: error for error in STATUS}
+ERRORS = {error.code: error for error in REFUSALS}
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def faults(failure: Failure, anchors: set[str]) -> Iterator[str]:
     answer, headers = failure.answer, failure.answer.headers
     error = ERRORS[failure.code]
     expected = {
-        "Status": STATUS[error],
+        "Status": error.status,
         "Content-Type": "application/json; charset=utf-8",
         "Link": f'<{failure.help_base}#{failure.code}>; rel="help"',
         "Cache-Control": "no-store",

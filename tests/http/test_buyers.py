@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from datetime import UTC, datetime, timedelta
 
 import httpx2
@@ -11,6 +10,7 @@ import pytest
 
 from tests.http.backstage import Operator, Vendor
 from tests.http.calls import message, refusal, verify
+from tests.sandbox.calls import advance
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 CBID = re.compile(r"cbid_test_[0-9a-hjkmnp-tv-z]{26}")
@@ -123,12 +123,12 @@ def test_no_field_but_test_mode_is_required_in_the_sandbox(client: httpx2.Client
 
 
 def test_the_sandbox_gives_the_same_bytes_again(client: httpx2.Client) -> None:
-    """The first call fixes the times: a second later nothing has moved."""
+    """The first call fixes the times: when the clock has moved on, they have not."""
     cases = [{"provider_identity_session_id": s, "shipping_zip": "94111"} for s in PLAYED]
     first = [verify(client, **case).content for case in cases]
     cbids = [httpx2.Response(200, content=content).json()["cbid"] for content in first]
     told = [status(client, cbid).content for cbid in cbids]
-    time.sleep(1.1)
+    advance(client, seconds=1)
     assert [verify(client, **case).content for case in cases] == first
     assert [status(client, cbid).content for cbid in cbids] == told
 

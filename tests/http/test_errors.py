@@ -7,8 +7,7 @@ from itertools import chain
 
 import pytest
 
-from countersign.errors import Refusal, Retryable
-from countersign.http.errors import STATUS
+from countersign.errors import REFUSALS, Refusal, Retryable
 from tests.http import wire
 from tests.http.backstage import Operator, another_deployment, make_client
 from tests.http.conftest import PUBLIC_URL, Configured
@@ -67,7 +66,7 @@ def failures(
     )
 
 
-@pytest.mark.parametrize("error", STATUS, ids=lambda error: error.code)
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: error.code)
 def test_every_code_of_the_catalogue_can_be_met(
     failures: list[Failure], error: type[Refusal]
 ) -> None:
@@ -106,10 +105,10 @@ def test_every_refusal_has_a_status_and_advice() -> None:
             yield one
             yield from below(one)
 
-    assert set(below(Refusal)) - {Retryable} == set(STATUS)
-    codes = [error.code for error in STATUS]
+    assert set(below(Refusal)) - {Retryable} == set(REFUSALS)
+    codes = [error.code for error in REFUSALS]
     assert len(set(codes)) == len(codes)
-    assert all(error.remedy for error in STATUS)
+    assert all(error.remedy for error in REFUSALS)
 
 
 def test_an_overloaded_service_still_reads(overloaded: Trouble) -> None:

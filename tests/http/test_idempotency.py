@@ -98,6 +98,7 @@ def test_the_other_body_has_no_effect_and_spoils_nothing(client: httpx2.Client) 
     assert again.content == first.content
 
 
+@pytest.mark.both_engines
 def test_a_request_that_is_still_running_is_in_progress(
     client: httpx2.Client, operator: Operator, act: Act
 ) -> None:

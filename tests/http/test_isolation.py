@@ -111,6 +111,7 @@ def _verified_live(configured: Configured, account_id: str) -> str:
                 "mode": "live",
                 "status": "verified",
                 "reasons": "[]",
+                "proofs": "[]",
                 "verified_at": datetime(2020, 1, 1, tzinfo=UTC),
                 "expires_at": datetime(2999, 1, 1, tzinfo=UTC),
                 "simulated": False,

@@ -7,14 +7,15 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import httpx2
 import pytest
 
 from countersign.access.key import ENTROPY_BYTES, KeyKind, Scope, compose_key
+from countersign.http.route import Route
 from countersign.mode import Mode
 from countersign.server.app import route_table
-from countersign.server.routes import Route
 from tests.http import wire
 from tests.http.backstage import Operator, Vendor, make_client
 from tests.http.calls import SHIPPED_NOTICE, message, refusal
@@ -30,7 +31,7 @@ def get(server: Server, authorization: str | None) -> httpx2.Response:
         return client.get(PATH, headers=headers)
 
 
-def ask(client: httpx2.Client, route: Route) -> httpx2.Response:
+def ask(client: httpx2.Client, route: Route[Any]) -> httpx2.Response:
     """Call the route in a way that is refused late, if at all."""
     path = re.sub(r"\{.*\}", "unknown", route.path)
     return client.request(route.method, path, json={} if route.request else None)

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import httpx2
 import pytest
 
-from countersign.http.errors import STATUS
+from countersign.errors import REFUSALS
 from countersign.server.app import route_table
 from tests.http.backstage import make_client
 from tests.http.calls import refusal
@@ -123,7 +123,7 @@ def test_every_error_code_has_an_anchor_with_what_it_means_and_what_to_do(
 ) -> None:
     text = visitor.get("/docs/errors").text
     sections = {Page(part).ids[0]: part for part in text.split("<section")[1:] if Page(part).ids}
-    codes = {error.code: status for error, status in STATUS.items()}
+    codes = {error.code: error.status for error in REFUSALS}
     assert set(sections) == set(codes)
     for code, status in codes.items():
         assert str(status) in sections[code]

@@ -1,17 +1,21 @@
-"""What the tests of Stripe and Persona ask with: a fixed clock, a fingerprint, a reply."""
+"""What the tests of the adapters use: a fixed clock, a fingerprint, a reply, a response."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
+from countersign.identity.base import Credentials, Response, evidence_of
 from countersign.identity.fingerprint import fingerprints
-from countersign.identity.transport import ProviderHttp, ProviderReply, Reach
+from countersign.identity.transport import ProviderHttp, Reach
+from countersign.identity.types import ProviderReply
+
+C = TypeVar("C", bound=Credentials)
 
 NOW: Final = 1_794_949_200.0
 """2026-11-17T17:00:00Z."""
@@ -52,6 +56,26 @@ def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:
     return ProviderReply(status=status, headers=named, body=raw, target="GET /")
 
 
+def response(
+    provider: str,
+    answer: ProviderReply,
+    credentials: C,
+    session_id: str,
+    *,
+    response_signature: str | None = None,
+) -> Response[C]:
+    """What a translator reads: this reply to the question about a session."""
+    evidence = evidence_of(answer, FixedClock(), "v1", None)
+    return Response(
+        provider=provider,
+        session_id=session_id,
+        reply=answer,
+        evidence=replace(evidence, response_signature=response_signature),
+        credentials=credentials,
+        fingerprint=fingerprint,
+    )
+
+
 def single(
     url: str,
     clock: FixedClock,
@@ -81,7 +105,7 @@ JUNK: Final = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
-    | st.floats(allow_nan=False)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=12)
     | st.sampled_from(["verified", "passed", "approved", "2026-13-01", "[redacted]", "\ud800"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),

@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.errors import WebhookRefused
-from countersign.identity.didit import Credentials, Didit
-from countersign.identity.didit_webhook import (
+from countersign.identity.didit import (
     CANONICAL_BYTES_MAX,
     CANONICAL_MEMBERS_MAX,
+    Didit,
+    DiditCredentials,
 )
 from countersign.identity.model import WebhookHint
-from countersign.simulators import didit as simulated
+from countersign_simulators import didit as simulated
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint
 
 NEW, OLD = "new-destination-secret", "old-destination-secret"
@@ -56,7 +57,7 @@ def read(
     headers: dict[str, str], body: bytes, secrets: tuple[str, ...] = (NEW, OLD)
 ) -> WebhookHint | None:
     provider = Didit(
-        Credentials(api_key="application-key", webhook_secrets=secrets),
+        DiditCredentials(api_key="application-key", webhook_secrets=secrets),
         base_url="http://127.0.0.1:9",
         fingerprint=fingerprint,
         clock=FixedClock(),
@@ -293,7 +294,7 @@ def test_no_signed_content_escapes_as_another_error(one: Any, two: Any, three: A
 
 def test_the_simulator_signs_as_the_adapter_expects() -> None:
     """Both sides are written from Didit's recipe, and agree on either signature."""
-    simulator = simulated.make(FixedClock().now)
+    simulator = simulated.Didit(FixedClock().now)
     for session in simulator.sessions:
         webhook = simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in webhook.headers}

@@ -20,12 +20,11 @@ from countersign.buyers.decision import decide
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import onfido
 from countersign.identity.model import Outcome, ProviderResult, Source, Tri
-from countersign.identity.onfido_output import Mapped, Output
+from countersign.identity.onfido import MappedMember, OnfidoOutput
 from countersign.instant import from_ns
-from countersign.simulators import onfido as simulated
-from countersign.simulators.document_people import merged
-from countersign.simulators.protocol import Reply, Request, Session
-from countersign.simulators.server import Served, serve
+from countersign_simulators import onfido as simulated
+from countersign_simulators.base import Reply, Request, Session, merged
+from countersign_simulators.server import Served, serve
 from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, single
 
 SESSION: Final = "6f5e4d3c-2222-4333-8444-555566667777"
@@ -90,13 +89,13 @@ REPORT: Final[dict[str, Any]] = {
         "image_integrity": {"result": "Jane Doe"},
     },
 }
-CREDENTIALS: Final = onfido.Credentials(
+CREDENTIALS: Final = onfido.OnfidoCredentials(
     api_token=simulated.TOKENS["live"], environment="live", region="us"
 )
-DECLARED: Final = Output(
-    date_of_birth=Mapped(member="dob", source="database"),
-    postal_code=Mapped(member="doc.postcode", source="proof_of_address"),
-    expires_on=Mapped(member="expiry", source="document"),
+DECLARED: Final = OnfidoOutput(
+    date_of_birth=MappedMember(member="dob", source="database"),
+    postal_code=MappedMember(member="doc.postcode", source="proof_of_address"),
+    expires_on=MappedMember(member="expiry", source="document"),
 )
 
 
@@ -153,7 +152,7 @@ def _desk() -> Iterator[None]:
 
 def ask_scripted(
     answers: Mapping[str, object],
-    credentials: onfido.Credentials,
+    credentials: onfido.OnfidoCredentials,
     *,
     total_seconds: float | None = None,
 ) -> tuple[ProviderResult, list[str]]:
@@ -162,7 +161,7 @@ def ask_scripted(
     clock = FixedClock()
     desk.scripted.answers = answers
     desk.served.requests.clear()
-    provider = onfido.Provider(
+    provider = onfido.Onfido(
         credentials, base_url=desk.served.url, fingerprint=fingerprint, clock=clock
     )
     provider._http = single(desk.served.url, clock, read_seconds=0.5, total_seconds=total_seconds)
@@ -177,7 +176,7 @@ def read(
     *,
     tasks: object = TASKS,
     report: object = ...,
-    output: Output | None = None,
+    output: OnfidoOutput | None = None,
 ) -> ProviderResult:
     """The result of these answers; `shown` is that to the task of the document report."""
     answers = {
@@ -186,7 +185,7 @@ def read(
         f"{RUN_PATH}/tasks/{TASK_ID}": task() if shown is ... else shown,
         f"/v3.6/reports/{REPORT_ID}": report,
     }
-    credentials = msgspec.structs.replace(CREDENTIALS, output=output or Output())
+    credentials = msgspec.structs.replace(CREDENTIALS, output=output or OnfidoOutput())
     return ask_scripted(answers, credentials)[0]
 
 
@@ -479,9 +478,9 @@ def test_a_later_change_of_the_run_does_not_make_its_decision_younger() -> None:
 def test_what_is_declared_adds_to_the_report_and_replaces_nothing_in_it() -> None:
     """The document's birth is believed before the output's."""
     run = changed(output={"dob": "1990-01-01"})
-    output = Output(
-        date_of_birth=Mapped(member="dob", source="database"),
-        postal_code=Mapped(member="doc.postcode", source="database"),
+    output = OnfidoOutput(
+        date_of_birth=MappedMember(member="dob", source="database"),
+        postal_code=MappedMember(member="doc.postcode", source="database"),
     )
     result = read(run, output=output)
     assert (result.date_of_birth, result.date_of_birth_source) == (
@@ -616,19 +615,19 @@ OUTCOMES: Final = {
 HOPELESS: Final = {"server_error", "bad_gateway", "slow", "cut", "report_server_error"}
 """What no second attempt mends: asked with less patience, for the sake of the test's time."""
 SIMULATED: Final = msgspec.convert(
-    simulated.Onfido(FixedClock().now).credentials, onfido.Credentials
+    simulated.Onfido(FixedClock().now).credentials, onfido.OnfidoCredentials
 )
 LIMITED: Final = "0f1d0000-0000-4000-8000-000000000013"
 LIMITED_LONGER: Final = "0f1d0000-0000-4000-8000-000000000055"
 
 
 async def ask(
-    *session_ids: str, credentials: onfido.Credentials = SIMULATED, patient: bool = True
+    *session_ids: str, credentials: onfido.OnfidoCredentials = SIMULATED, patient: bool = True
 ) -> tuple[list[ProviderResult], list[Request]]:
     """The results, and the requests that arrived."""
     clock = FixedClock()
     async with serve(simulated.Onfido(clock.now)) as served:
-        provider = onfido.Provider(
+        provider = onfido.Onfido(
             credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
         )
         if not patient:
@@ -645,13 +644,13 @@ def listed() -> list[Session]:
 def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
     """`verified` is decided for exactly those that play it."""
     sessions = [s for s in listed() if s.session_id != LIMITED]
-    hopeless = [s for s in sessions if s.plays in HOPELESS]
-    others = [s for s in sessions if s.plays not in HOPELESS]
+    hopeless = [s for s in sessions if s.scenario in HOPELESS]
+    others = [s for s in sessions if s.scenario not in HOPELESS]
     results, _ = asyncio.run(ask(*(s.session_id for s in others)))
     failures, _ = asyncio.run(ask(*(s.session_id for s in hopeless), patient=False))
     rules = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
     for session, result in zip([*others, *hopeless], [*results, *failures], strict=True):
-        assert result.outcome is OUTCOMES.get(session.plays, Outcome.VERIFIED), session.plays
+        assert result.outcome is OUTCOMES.get(session.scenario, Outcome.VERIFIED), session.scenario
         decision = decide(
             result,
             rules,
@@ -659,7 +658,7 @@ def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
             subject_reference=session.subject_reference,
             now=datetime.fromtimestamp(FixedClock().seconds, UTC),
         )
-        assert (decision.status == "verified") == (session.plays == "verified"), session.plays
+        assert (decision.status == "verified") == (session.scenario == "verified"), session.scenario
 
 
 def test_a_passing_trouble_is_outlived_by_a_second_attempt() -> None:
@@ -679,8 +678,8 @@ def test_a_long_wait_is_told_to_the_caller() -> None:
 def test_a_wrong_token_is_rejected_and_the_probe_is_not_found() -> None:
     """Asking for the probe tells working credentials from others."""
     wrong = msgspec.structs.replace(SIMULATED, api_token="api_live_us.of.somebody-else")
-    (rejected,), _ = asyncio.run(ask(onfido.Provider.probe_session_id, credentials=wrong))
-    (absent,), _ = asyncio.run(ask(onfido.Provider.probe_session_id))
+    (rejected,), _ = asyncio.run(ask(onfido.Onfido.probe_session_id, credentials=wrong))
+    (absent,), _ = asyncio.run(ask(onfido.Onfido.probe_session_id))
     assert rejected.outcome is Outcome.PROVIDER_REJECTED
     assert absent.outcome is Outcome.NOT_FOUND
 
@@ -705,7 +704,7 @@ def test_the_request_is_what_onfido_documents() -> None:
     assert evidence is not None
     assert evidence.request_id is not None
     assert evidence.api_version == "v3.6"
-    assert onfido.host(SIMULATED) == "https://api.us.onfido.com"
+    assert SIMULATED.origin == "https://api.us.onfido.com"
 
 
 def test_the_same_document_has_one_fingerprint() -> None:
@@ -726,10 +725,10 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 
     async def refused() -> int:
         async with serve(simulated.Onfido(FixedClock().now)) as served:
-            provider = onfido.Provider(
+            provider = onfido.Onfido(
                 SIMULATED, base_url=served.url, fingerprint=fingerprint, clock=FixedClock()
             )
-            with pytest.raises(ValueError, match="workflow run"):
+            with pytest.raises(ValueError, match="not a session id"):
                 await provider.retrieve(malformed)
             return len(served.requests)
 
@@ -750,9 +749,18 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
         ({"region": "eu"}, "region"),
         ({"webhook_secrets": ("",)}, "webhook_secrets"),
         ({"webhook_secrets": ("S1mulat",)}, "webhook_secrets"),
-        ({"output": Output(postal_code=Mapped(member="", source="document"))}, "output"),
-        ({"output": Output(country=Mapped(member="a..b", source="document"))}, "output"),
-        ({"output": Output(country=Mapped(member="country", source="document"))}, "output"),
+        (
+            {"output": OnfidoOutput(postal_code=MappedMember(member="", source="document"))},
+            "output",
+        ),
+        (
+            {"output": OnfidoOutput(country=MappedMember(member="a..b", source="document"))},
+            "output",
+        ),
+        (
+            {"output": OnfidoOutput(country=MappedMember(member="country", source="document"))},
+            "output",
+        ),
     ],
 )
 def test_credentials_that_cannot_work_are_refused_without_naming_them(
@@ -760,20 +768,20 @@ def test_credentials_that_cannot_work_are_refused_without_naming_them(
 ) -> None:
     """The text says which member it is, and holds nothing of the secret."""
     with pytest.raises(ValueError, match=f"`{named}") as refused:
-        onfido.check(msgspec.structs.replace(CREDENTIALS, **flaw))
+        msgspec.structs.replace(CREDENTIALS, **flaw).check()
     assert "S1mulat" not in str(refused.value)
 
 
 def test_the_simulators_credentials_are_accepted_and_hidden() -> None:
     """What `--credentials` prints is a credentials file; its repr shows nothing."""
     content = dict(simulated.Onfido(FixedClock().now).credentials)
-    credentials = msgspec.json.decode(json.dumps(content), type=onfido.Credentials)
-    onfido.check(credentials)
+    credentials = msgspec.json.decode(json.dumps(content), type=onfido.OnfidoCredentials)
+    credentials.check()
     assert "S1mulat" not in repr(credentials)
     typed = {"date_of_birth": {"member": "dob", "source": "user_entered"}}
     for wrong in ({"key": 1}, {"region": "mars"}, {"output": typed}, {"output": {"name": None}}):
         with pytest.raises(msgspec.ValidationError):
-            msgspec.json.decode(json.dumps(content | wrong), type=onfido.Credentials)
+            msgspec.json.decode(json.dumps(content | wrong), type=onfido.OnfidoCredentials)
 
 
 def test_a_result_shows_nothing_of_a_person() -> None:

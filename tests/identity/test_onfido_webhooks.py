@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from countersign.errors import WebhookRefused
 from countersign.identity import onfido
 from countersign.identity.model import WebhookHint
-from countersign.simulators import onfido as simulated
+from countersign_simulators import onfido as simulated
 from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put
 
 SECRET: Final = "WebhookTokenOfThisTest"
@@ -50,8 +50,8 @@ def hint(
     secrets: tuple[str, ...] = (OLD_SECRET, SECRET),
     header: str = "x-sha2-signature",
 ) -> WebhookHint | None:
-    provider = onfido.Provider(
-        onfido.Credentials(
+    provider = onfido.Onfido(
+        onfido.OnfidoCredentials(
             api_token="api_live_us.none",
             environment="live",
             region="us",
@@ -181,7 +181,7 @@ def test_no_signed_event_raises_anything_else(place: tuple[str | int, ...], junk
 def test_every_message_of_the_simulator_is_authentic() -> None:
     """With the secret of the credentials that it prints."""
     simulator = simulated.Onfido(FixedClock().now)
-    secrets = msgspec.convert(simulator.credentials, onfido.Credentials).webhook_secrets
+    secrets = msgspec.convert(simulator.credentials, onfido.OnfidoCredentials).webhook_secrets
     for session in simulator.sessions:
         sent = simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in sent.headers}

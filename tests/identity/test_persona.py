@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -17,16 +16,14 @@ from countersign.buyers.decision import decide
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import persona
 from countersign.identity.model import Outcome, ProviderResult, Source, Tri
-from countersign.identity.persona_translate import Asked, translate
-from countersign.identity.reading import evidence_of
-from countersign.identity.transport import ProviderReply
+from countersign.identity.types import ProviderReply
 from countersign.instant import from_ns
 from countersign.reason import Reason
-from countersign.simulators import persona as simulated
-from countersign.simulators.persona_parts import DECIDED_AFTER_SECONDS
-from countersign.simulators.persona_sketch import session_id
-from countersign.simulators.protocol import Request, Session
-from countersign.simulators.server import serve
+from countersign_simulators import persona as simulated
+from countersign_simulators.base import Request, Session
+from countersign_simulators.persona import DECIDED_AFTER_SECONDS
+from countersign_simulators.persona_sessions import session_id
+from countersign_simulators.server import serve
 from tests.identity.asking import (
     JUNK,
     FixedClock,
@@ -35,13 +32,14 @@ from tests.identity.asking import (
     places,
     put,
     reply,
+    response,
     single,
 )
 
 INQUIRY: Final = "inq_Example1234567890AbCdEfGhIjK"
 PRODUCTION: Final = "env_Production000000"
-ASKED: Final = Asked(
-    session_id=INQUIRY, environment_id=PRODUCTION, production=True, accept_completed=False
+OURS: Final = persona.PersonaCredentials(
+    api_key="persona_production_of_this_test", environment="live", environment_id=PRODUCTION
 )
 GOVERNMENT_ID: Final[dict[str, Any]] = {
     "type": "verification/government-id",
@@ -92,11 +90,13 @@ APPROVED: Final[dict[str, Any]] = {
 }
 
 
-def read(answer: ProviderReply, asked: Asked = ASKED) -> ProviderResult:
-    return translate(answer, asked, evidence_of(answer, FixedClock()), fingerprint)
+def read(answer: ProviderReply, credentials: persona.PersonaCredentials = OURS) -> ProviderResult:
+    return persona.translate(response("persona", answer, credentials, INQUIRY))
 
 
-def told(body: object, asked: Asked = ASKED, environment: str = PRODUCTION) -> ProviderResult:
+def told(
+    body: object, asked: persona.PersonaCredentials = OURS, environment: str = PRODUCTION
+) -> ProviderResult:
     return read(reply(body, persona_environment_id=environment), asked)
 
 
@@ -555,7 +555,7 @@ def test_a_licence_is_one_by_its_document_and_by_the_register() -> None:
 
 def test_completed_counts_only_where_the_account_says_so_and_a_verification_passed() -> None:
     """There is no decision in `completed`; some templates never have one."""
-    accepting = replace(ASKED, accept_completed=True)
+    accepting = msgspec.structs.replace(OURS, accept_completed=True)
     assert told(inquiry(status="completed"), accepting).outcome is Outcome.VERIFIED
     unproved = proved_by(licence(status="failed"), status="completed")
     assert told(unproved, accepting).outcome is Outcome.PENDING
@@ -563,23 +563,23 @@ def test_completed_counts_only_where_the_account_says_so_and_a_verification_pass
 
 
 @pytest.mark.parametrize(
-    ("environment", "production", "live"),
+    ("environment", "kind", "live"),
     [
-        (PRODUCTION, True, True),
-        ("env_Sandbox0000000", True, False),
-        (PRODUCTION, False, False),
-        (None, True, None),
-        (None, False, None),
+        (PRODUCTION, "live", True),
+        ("env_Sandbox0000000", "live", False),
+        (PRODUCTION, "sandbox", False),
+        (None, "live", None),
+        (None, "sandbox", None),
     ],
 )
 def test_the_environment_decides_what_is_live(
-    environment: str | None, production: bool, live: bool | None
+    environment: str | None, kind: str, live: bool | None
 ) -> None:
     """Only an answer from the environment that the account declared live is live."""
     answer = reply(APPROVED)
     if environment is not None:
         answer = reply(APPROVED, persona_environment_id=environment)
-    result = read(answer, replace(ASKED, production=production))
+    result = read(answer, msgspec.structs.replace(OURS, environment=kind))
     assert result.live is live
 
 
@@ -680,21 +680,21 @@ OUTCOMES: Final = {
     "slow": Outcome.PROVIDER_UNAVAILABLE,
     "cut": Outcome.PROVIDER_UNAVAILABLE,
 }
-CREDENTIALS: Final = persona.Credentials(
+CREDENTIALS: Final = persona.PersonaCredentials(
     api_key=simulated.API_KEY, environment="live", environment_id=simulated.ENVIRONMENT_ID
 )
 
 
 async def ask(
     *session_ids: str,
-    credentials: persona.Credentials = CREDENTIALS,
+    credentials: persona.PersonaCredentials = CREDENTIALS,
     once_within: float | None = None,
     clock: FixedClock | None = None,
 ) -> tuple[list[ProviderResult], list[Request]]:
     """The results, and the requests that arrived; between two asked the clock goes on."""
     clock = clock or FixedClock()
     async with serve(simulated.Persona(clock.now)) as served:
-        provider = persona.Provider(
+        provider = persona.Persona(
             credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
         )
         if once_within is not None:
@@ -717,7 +717,7 @@ def test_every_simulated_session_comes_to_its_outcome() -> None:
     sessions = [session for session in listed() if session.session_id not in apart]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions), once_within=10.0))
     found = {s.session_id: r.outcome for s, r in zip(sessions, results, strict=True)}
-    assert found == {s.session_id: OUTCOMES.get(s.plays, Outcome.VERIFIED) for s in sessions}
+    assert found == {s.session_id: OUTCOMES.get(s.scenario, Outcome.VERIFIED) for s in sessions}
 
 
 def test_a_provider_that_hangs_is_given_up() -> None:
@@ -780,7 +780,7 @@ def test_a_wrong_key_is_rejected_and_the_probe_is_not_found() -> None:
     """Asking for the probe tells working credentials from others, and the environment too."""
     wrong = msgspec.structs.replace(CREDENTIALS, api_key="persona_production_of_somebody")
     elsewhere = msgspec.structs.replace(CREDENTIALS, environment_id="env_Elsewhere000")
-    probe = persona.Provider.probe_session_id
+    probe = persona.Persona.probe_session_id
     (rejected,), _ = asyncio.run(ask(probe, credentials=wrong))
     (mismatched,), _ = asyncio.run(ask(probe, credentials=elsewhere))
     (absent,), _ = asyncio.run(ask(probe))
@@ -815,10 +815,10 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 
     async def refused() -> int:
         async with serve(simulated.Persona(FixedClock().now)) as served:
-            provider = persona.Provider(
+            provider = persona.Persona(
                 CREDENTIALS, base_url=served.url, fingerprint=fingerprint, clock=FixedClock()
             )
-            with pytest.raises(ValueError, match="inquiry"):
+            with pytest.raises(ValueError, match="not a session id"):
                 await provider.retrieve(malformed)
             return len(served.requests)
 
@@ -828,7 +828,7 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 def test_the_parts_that_play_verified_are_those_that_verify() -> None:
     """By the default rules, with the ZIP code and the reference that are listed beside them."""
     now = FixedClock().seconds
-    sessions = [s for s in listed() if OUTCOMES.get(s.plays) is not Outcome.PROVIDER_UNAVAILABLE]
+    sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Outcome.PROVIDER_UNAVAILABLE]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions)))
     decided = {
         session.session_id: decide(
@@ -840,7 +840,7 @@ def test_the_parts_that_play_verified_are_those_that_verify() -> None:
         ).status
         for session, result in zip(sessions, results, strict=True)
     }
-    playing = {s.session_id for s in sessions if s.plays == "verified"}
+    playing = {s.session_id for s in sessions if s.scenario == "verified"}
     assert {found for found, status in decided.items() if status == "verified"} == playing
 
 
@@ -865,19 +865,19 @@ def test_credentials_that_cannot_work_are_refused_without_naming_them(
     """The text says what to do, and holds nothing of the secret."""
     credentials = msgspec.structs.replace(CREDENTIALS, **flaw)
     with pytest.raises(ValueError, match=named) as refused:
-        persona.check(credentials)
+        credentials.check()
     assert "simulated" not in str(refused.value)
 
 
 def test_the_simulators_credentials_are_accepted_and_hidden() -> None:
     """What `--credentials` prints is a credentials file; its repr shows nothing."""
     content = simulated.Persona(FixedClock().now).credentials
-    credentials = msgspec.json.decode(json.dumps(content), type=persona.Credentials)
-    persona.check(credentials)
+    credentials = msgspec.json.decode(json.dumps(content), type=persona.PersonaCredentials)
+    credentials.check()
     assert "simulated" not in repr(credentials)
     for wrong in ({"key": 1}, {"environment": "production"}):
         with pytest.raises(msgspec.ValidationError):
-            msgspec.json.decode(json.dumps({**content, **wrong}), type=persona.Credentials)
+            msgspec.json.decode(json.dumps({**content, **wrong}), type=persona.PersonaCredentials)
 
 
 def test_the_results_of_persona_show_nothing_of_a_person() -> None:

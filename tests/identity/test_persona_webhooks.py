@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from countersign.errors import WebhookRefused
 from countersign.identity import persona
 from countersign.identity.model import WebhookHint
-from countersign.simulators import persona as simulated
-from countersign.simulators.persona_sketch import session_id
-from countersign.simulators.protocol import Webhook
+from countersign_simulators import persona as simulated
+from countersign_simulators.base import Webhook
+from countersign_simulators.persona_sessions import session_id
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put
 
 SECRET: Final = "wbhsec_of_this_test"
@@ -49,14 +49,14 @@ def header(body: bytes = BODY, *, secret: str = SECRET, time: str = TIME) -> str
     return f"t={time},v1={signature(body, secret=secret, time=time)}"
 
 
-def provider(*secrets: str) -> persona.Provider:
-    credentials = persona.Credentials(
+def provider(*secrets: str) -> persona.Persona:
+    credentials = persona.PersonaCredentials(
         api_key="persona_production_none",
         environment="live",
         environment_id="env_Production000000",
         webhook_secrets=secrets,
     )
-    return persona.Provider(credentials, base_url=None, fingerprint=fingerprint, clock=FixedClock())
+    return persona.Persona(credentials, base_url=None, fingerprint=fingerprint, clock=FixedClock())
 
 
 def read(sent: str | None, body: bytes = BODY) -> WebhookHint | None:
@@ -217,7 +217,9 @@ def test_the_simulators_events_are_taken(part: str, name: str) -> None:
     assert json.loads(message.body)["data"]["attributes"]["name"] == name
     content = dict(simulator.credentials)
     for secrets in ([simulated.WEBHOOK_SECRET], [simulated.OLD_WEBHOOK_SECRET]):
-        credentials = msgspec.convert(content | {"webhook_secrets": secrets}, persona.Credentials)
+        credentials = msgspec.convert(
+            content | {"webhook_secrets": secrets}, persona.PersonaCredentials
+        )
         hint = asyncio.run(_hint(credentials, message, clock))
         assert hint is not None
         assert hint.session_id == session_id(part)
@@ -227,7 +229,7 @@ def test_events_of_one_delivery_share_a_key_and_different_events_do_not() -> Non
     """A duplicate is known by its key; a late delivery is refused by its time."""
     clock = FixedClock()
     simulator = simulated.Persona(clock.now)
-    credentials = msgspec.convert(simulator.credentials, persona.Credentials)
+    credentials = msgspec.convert(simulator.credentials, persona.PersonaCredentials)
     first, second = (simulator.webhook(session_id("Verified")) for _ in range(2))
 
     def key(message: Webhook) -> str:
@@ -245,8 +247,8 @@ def test_events_of_one_delivery_share_a_key_and_different_events_do_not() -> Non
 
 
 async def _hint(
-    credentials: persona.Credentials, message: Webhook, clock: FixedClock
+    credentials: persona.PersonaCredentials, message: Webhook, clock: FixedClock
 ) -> WebhookHint | None:
-    asked = persona.Provider(credentials, base_url=None, fingerprint=fingerprint, clock=clock)
+    asked = persona.Persona(credentials, base_url=None, fingerprint=fingerprint, clock=clock)
     sent = {name.lower(): value for name, value in message.headers}
     return await asked.read_webhook(sent, message.body)

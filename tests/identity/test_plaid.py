@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
@@ -17,16 +16,23 @@ from countersign.buyers.decision import decide
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import plaid
 from countersign.identity.model import Outcome, ProviderResult, Source, Tri
-from countersign.identity.plaid_translate import Asked, translate
-from countersign.identity.reading import evidence_of
-from countersign.identity.transport import ProviderReply
+from countersign.identity.types import ProviderReply
 from countersign.instant import from_ns
 from countersign.reason import Reason
-from countersign.simulators import plaid as simulated
-from countersign.simulators.document_people import merged
-from countersign.simulators.protocol import Session
-from countersign.simulators.server import serve
-from tests.identity.asking import JUNK, FixedClock, day, fingerprint, places, put, reply, single
+from countersign_simulators import plaid as simulated
+from countersign_simulators.base import Session, merged
+from countersign_simulators.server import serve
+from tests.identity.asking import (
+    JUNK,
+    FixedClock,
+    day,
+    fingerprint,
+    places,
+    put,
+    reply,
+    response,
+    single,
+)
 
 SESSION: Final = "idv_ExampleAbC123"
 DOCUMENT: Final[dict[str, Any]] = {
@@ -96,12 +102,14 @@ SUCCESS: Final[dict[str, Any]] = {
     "redacted_at": None,
     "request_id": "req-1",
 }
-ASKED: Final = Asked(session_id=SESSION, live=True, accept_kyc=False)
-KYC_ACCEPTED: Final = replace(ASKED, accept_kyc=True)
+CREDENTIALS: Final = plaid.PlaidCredentials(
+    client_id=simulated.CLIENT_ID, secret=simulated.SECRETS["live"], environment="live"
+)
+KYC_ACCEPTED: Final = msgspec.structs.replace(CREDENTIALS, accept_kyc=True)
 
 
-def read(answer: ProviderReply, asked: Asked = ASKED) -> ProviderResult:
-    return translate(answer, asked, evidence_of(answer, FixedClock()), fingerprint)
+def read(answer: ProviderReply, asked: plaid.PlaidCredentials = CREDENTIALS) -> ProviderResult:
+    return plaid.translate(response("plaid", answer, asked, SESSION))
 
 
 def changed(**members: object) -> dict[str, Any]:
@@ -534,9 +542,6 @@ def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
 
 # --- over HTTP ----------------------------------------------------------------------------------
 
-CREDENTIALS: Final = plaid.Credentials(
-    client_id=simulated.CLIENT_ID, secret=simulated.SECRETS["live"], environment="live"
-)
 OUTCOMES: Final = {
     "requires_input": Outcome.REQUIRES_INPUT,
     "pending": Outcome.PENDING,
@@ -564,12 +569,12 @@ HOPELESS: Final = {"server_error", "bad_gateway", "slow", "cut"}
 
 
 async def ask(
-    *session_ids: str, credentials: plaid.Credentials = CREDENTIALS, patient: bool = True
+    *session_ids: str, credentials: plaid.PlaidCredentials = CREDENTIALS, patient: bool = True
 ) -> tuple[list[ProviderResult], int]:
     """The results, and how many requests arrived."""
     clock = FixedClock()
     async with serve(simulated.Plaid(clock.now)) as served:
-        provider = plaid.Provider(
+        provider = plaid.Plaid(
             credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
         )
         if not patient:
@@ -586,13 +591,15 @@ def listed() -> list[Session]:
 def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
     """Through a real socket; `verified` is decided for exactly those that play it."""
     sessions = [s for s in listed() if s.session_id != "idv_RateLimitedOnce"]
-    hopeless = [s for s in sessions if s.plays in HOPELESS]
-    others = [s for s in sessions if s.plays not in HOPELESS]
+    hopeless = [s for s in sessions if s.scenario in HOPELESS]
+    others = [s for s in sessions if s.scenario not in HOPELESS]
     results, _ = asyncio.run(ask(*(s.session_id for s in others)))
     failures, _ = asyncio.run(ask(*(s.session_id for s in hopeless), patient=False))
     rules = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
     for session, result in zip([*others, *hopeless], [*results, *failures], strict=True):
-        assert result.outcome is OUTCOMES.get(session.plays, Outcome.VERIFIED), session.session_id
+        assert result.outcome is OUTCOMES.get(session.scenario, Outcome.VERIFIED), (
+            session.session_id
+        )
         decision = decide(
             result,
             rules,
@@ -600,7 +607,9 @@ def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
             subject_reference=session.subject_reference,
             now=datetime.fromtimestamp(FixedClock().seconds, UTC),
         )
-        assert (decision.status == "verified") == (session.plays == "verified"), session.session_id
+        assert (decision.status == "verified") == (session.scenario == "verified"), (
+            session.session_id
+        )
 
 
 def test_a_passing_trouble_is_outlived_by_a_second_attempt() -> None:
@@ -619,8 +628,8 @@ def test_a_long_wait_is_told_to_the_caller() -> None:
 def test_a_wrong_secret_is_rejected_and_the_probe_is_not_found() -> None:
     """Asking for the probe tells working credentials from others."""
     wrong = msgspec.structs.replace(CREDENTIALS, secret="of-somebody-else-altogether")
-    (rejected,), _ = asyncio.run(ask(plaid.Provider.probe_session_id, credentials=wrong))
-    (absent,), _ = asyncio.run(ask(plaid.Provider.probe_session_id))
+    (rejected,), _ = asyncio.run(ask(plaid.Plaid.probe_session_id, credentials=wrong))
+    (absent,), _ = asyncio.run(ask(plaid.Plaid.probe_session_id))
     assert (rejected.outcome, rejected.reason_code) == (
         Outcome.PROVIDER_REJECTED,
         "INVALID_API_KEYS",
@@ -635,8 +644,8 @@ def test_a_session_of_the_sandbox_is_not_live() -> None:
     )
     (result,), _ = asyncio.run(ask("idv_SandboxEnvironment", credentials=sandbox))
     assert (result.outcome, result.live) == (Outcome.VERIFIED, False)
-    assert plaid.host(sandbox) == "https://sandbox.plaid.com"
-    assert plaid.host(CREDENTIALS) == "https://production.plaid.com"
+    assert sandbox.origin == "https://sandbox.plaid.com"
+    assert CREDENTIALS.origin == "https://production.plaid.com"
 
 
 def test_the_request_is_what_plaid_documents() -> None:
@@ -645,7 +654,7 @@ def test_the_request_is_what_plaid_documents() -> None:
     async def asked() -> tuple[ProviderResult, dict[str, str], bytes]:
         clock = FixedClock()
         async with serve(simulated.Plaid(clock.now)) as served:
-            provider = plaid.Provider(
+            provider = plaid.Plaid(
                 CREDENTIALS, base_url=served.url, fingerprint=fingerprint, clock=clock
             )
             result = await provider.retrieve("idv_VerifiedLicense")
@@ -681,10 +690,10 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 
     async def refused() -> int:
         async with serve(simulated.Plaid(FixedClock().now)) as served:
-            provider = plaid.Provider(
+            provider = plaid.Plaid(
                 CREDENTIALS, base_url=served.url, fingerprint=fingerprint, clock=FixedClock()
             )
-            with pytest.raises(ValueError, match="identity verification"):
+            with pytest.raises(ValueError, match="not a session id"):
                 await provider.retrieve(malformed)
             return len(served.requests)
 
@@ -710,20 +719,20 @@ def test_credentials_that_cannot_work_are_refused_without_naming_them(
 ) -> None:
     """The text says which member it is, and holds nothing of the secret."""
     with pytest.raises(ValueError, match=f"`{next(iter(flaw))}`") as refused:
-        plaid.check(msgspec.structs.replace(CREDENTIALS, **flaw))
+        msgspec.structs.replace(CREDENTIALS, **flaw).check()
     assert simulated.CLIENT_ID not in str(refused.value)
 
 
 def test_the_simulators_credentials_are_accepted_and_hidden() -> None:
     """What `--credentials` prints is a credentials file; its repr shows nothing."""
     content = simulated.Plaid(FixedClock().now).credentials
-    credentials = msgspec.json.decode(json.dumps(content), type=plaid.Credentials)
-    plaid.check(credentials)
+    credentials = msgspec.json.decode(json.dumps(content), type=plaid.PlaidCredentials)
+    credentials.check()
     assert credentials == CREDENTIALS
     assert simulated.SECRETS["live"] not in repr(credentials)
     for wrong in ({"key": 1}, {"environment": "production"}):
         with pytest.raises(msgspec.ValidationError):
-            msgspec.json.decode(json.dumps({**content, **wrong}), type=plaid.Credentials)
+            msgspec.json.decode(json.dumps({**content, **wrong}), type=plaid.PlaidCredentials)
 
 
 def test_a_result_shows_nothing_of_a_person() -> None:

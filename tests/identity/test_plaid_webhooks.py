@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import urlsafe_b64encode
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -21,18 +22,18 @@ from hypothesis import strategies as st
 from countersign.errors import ProviderUnavailable, WebhookRefused
 from countersign.identity import plaid
 from countersign.identity.model import Outcome, WebhookHint
-from countersign.identity.plaid_webhook import (
-    ASKS_MAX,
-    ASKS_SECONDS,
+from countersign.identity.types import TransportFailure
+from countersign.identity.webhook_jwt import (
+    FETCHES_MAX,
+    FETCHES_SECONDS,
     KEY_SECONDS,
     KEYS_MAX,
     NO_KEY_SECONDS,
+    PublicKey,
     WebhookKeys,
-    read,
 )
-from countersign.identity.transport import ProviderReply, TransportFailure
-from countersign.simulators import plaid as simulated
-from countersign.simulators.server import serve
+from countersign_simulators import plaid as simulated
+from countersign_simulators.server import serve
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put, reply
 
 SESSION: Final = "idv_ExampleAbC123"
@@ -98,31 +99,31 @@ class Keys:
     down: bool = False
 
     def __post_init__(self) -> None:
-        self.kept = WebhookKeys(self.ask, self.clock)
+        self.kept = WebhookKeys(self.fetch, self.clock)
 
-    async def ask(self, kid: str) -> ProviderReply:
+    async def fetch(self, kid: str) -> PublicKey:
         self.asked.append(kid)
         await asyncio.sleep(0)
         if self.down:
             raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "timeout")
         if kid not in self.known:
-            return reply({"error_code": "INVALID_WEBHOOK_VERIFICATION_KEY_ID"}, 400)
-        return reply({"key": self.known[kid], "request_id": "r"}, self.status)
+            return plaid.key_of(
+                reply({"error_code": "INVALID_WEBHOOK_VERIFICATION_KEY_ID"}, 400), kid
+            )
+        return plaid.key_of(reply({"key": self.known[kid], "request_id": "r"}, self.status), kid)
 
 
 async def reading(
     sent: str | None, body: bytes, keys: Keys, asked_about: tuple[str, ...] = ()
 ) -> WebhookHint | None:
     headers = {} if sent is None else {"plaid-verification": sent}
-    now = keys.clock.time_ns() // 10**9
-    return await read(
-        headers,
-        body,
-        keys=keys.kept,
-        now=now,
-        session_id=plaid.SESSION_ID,
-        asked_about=asked_about,
+    credentials = plaid.PlaidCredentials(
+        client_id="client-of-this-test", secret="secret-of-this-test", environment="live"
     )
+    provider = plaid.Plaid(credentials, base_url=None, fingerprint=fingerprint, clock=keys.clock)
+    provider._keys = keys.kept
+    provider._retrieved = OrderedDict.fromkeys(asked_about)
+    return await provider.read_webhook(headers, body)
 
 
 def hint(sent: str | None, body: bytes = BODY, keys: Keys | None = None) -> WebhookHint | None:
@@ -406,11 +407,11 @@ def test_made_up_keys_are_asked_about_a_few_times_a_minute() -> None:
     keys = Keys()
     flood = [at(keys, 1, kid=f"made-up-{n}") for n in range(40)]
     assert all(in_turn(keys, *flood))
-    assert len(keys.asked) == ASKS_MAX
+    assert len(keys.asked) == FETCHES_MAX
     # A key that is kept is not concerned; a new one has to wait.
     keys = Keys(known={KID: jwk(), "next": jwk(kid="next")})
     flood = [at(keys, 1, kid=f"made-up-{n}") for n in range(40)]
-    later = [at(keys, 2), at(keys, 3, kid="next"), at(keys, 1 + ASKS_SECONDS, kid="next")]
+    later = [at(keys, 2), at(keys, 3, kid="next"), at(keys, 1 + FETCHES_SECONDS, kid="next")]
     assert in_turn(keys, at(keys, 0), *flood, *later)[-3:] == [False, True, False]
 
 
@@ -437,7 +438,7 @@ def test_no_more_than_a_few_keys_are_kept() -> None:
 def test_what_cannot_be_told_now_is_503_and_not_a_refusal() -> None:
     """Plaid sends a message again after a 503; it may give up on an address that answers 400."""
     keys = Keys(known={KID: jwk(), "next": jwk(kid="next")})
-    in_turn(keys, *[at(keys, 1, kid=f"made-up-{n}") for n in range(ASKS_MAX)])
+    in_turn(keys, *[at(keys, 1, kid=f"made-up-{n}") for n in range(FETCHES_MAX)])
     with pytest.raises(ProviderUnavailable) as refusal:
         hint(at(keys, 2, kid="next")(), BODY, keys)
     assert refusal.value.retry_after >= 1
@@ -462,11 +463,11 @@ def test_a_known_key_waits_for_no_other() -> None:
     async def run() -> None:
         asked, answered = asyncio.Event(), asyncio.Event()
 
-        async def slow(kid: str) -> ProviderReply:
+        async def slow(kid: str) -> PublicKey:
             if kid == "made-up":
                 asked.set()
                 await answered.wait()
-            return await keys.ask(kid)
+            return await keys.fetch(kid)
 
         keys.kept = WebhookKeys(slow, keys.clock)
         await reading(GOOD, BODY, keys)
@@ -504,10 +505,10 @@ def test_the_simulators_messages_are_authentic_through_a_rotation_of_its_key() -
         clock = FixedClock()
         simulator = simulated.Plaid(clock.now)
         content = simulator.credentials
-        credentials = msgspec.convert(content, plaid.Credentials)
+        credentials = msgspec.convert(content, plaid.PlaidCredentials)
         found = []
         async with serve(simulator) as served:
-            provider = plaid.Provider(
+            provider = plaid.Plaid(
                 credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
             )
             for _ in range(2):

@@ -13,14 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.identity.transport import (
-    ProviderHttp,
-    ProviderRequest,
-    Reach,
-    TransportFailure,
-)
-from countersign.simulators.protocol import Reply
-from countersign.simulators.server import serve
+from countersign.identity.transport import ProviderHttp, Reach
+from countersign.identity.types import ProviderRequest, TransportFailure
+from countersign_simulators.base import Reply
+from countersign_simulators.server import serve
 from tests.http.backstage import another_deployment
 from tests.identity.asking import FixedClock
 from tests.identity.test_transport import Told

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -17,16 +16,22 @@ from countersign.buyers.decision import decide
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import stripe
 from countersign.identity.model import Outcome, ProviderResult, Source, Tri
-from countersign.identity.reading import evidence_of
-from countersign.identity.stripe_translate import Asked, translate
-from countersign.identity.transport import ProviderReply
+from countersign.identity.types import ProviderReply
 from countersign.instant import from_ns
-from countersign.simulators import stripe as simulated
-from countersign.simulators.protocol import Session
-from countersign.simulators.server import serve
-from countersign.simulators.stripe_parts import ERROR_CODES
-from countersign.simulators.stripe_sketch import session_id
-from tests.identity.asking import JUNK, FixedClock, fingerprint, places, put, reply, single
+from countersign_simulators import stripe as simulated
+from countersign_simulators.base import Session
+from countersign_simulators.server import serve
+from countersign_simulators.stripe_sessions import ERROR_CODES, session_id
+from tests.identity.asking import (
+    JUNK,
+    FixedClock,
+    fingerprint,
+    places,
+    put,
+    reply,
+    response,
+    single,
+)
 
 SESSION: Final = "vs_1ExampleAbCdEfGhIjKlMnOp"
 ADDRESS: Final = {
@@ -68,15 +73,15 @@ VERIFIED: Final[dict[str, Any]] = {
         "selfie": {"status": "unverified"},
     },
 }
-ASKED: Final = Asked(
-    session_id=SESSION,
-    failing_errors=("selfie_manipulated", "under_supported_age"),
-    subject_metadata_key=None,
+CREDENTIALS: Final = stripe.StripeCredentials(
+    api_key=simulated.SENSITIVE_KEY, webhook_secrets=(simulated.WEBHOOK_SECRET,)
 )
 
 
-def read(answer: ProviderReply, asked: Asked = ASKED) -> ProviderResult:
-    return translate(answer, asked, evidence_of(answer, FixedClock()), fingerprint)
+def read(
+    answer: ProviderReply, credentials: stripe.StripeCredentials = CREDENTIALS
+) -> ProviderResult:
+    return stripe.translate(response("stripe", answer, credentials, SESSION))
 
 
 def changed(**members: object) -> dict[str, Any]:
@@ -261,9 +266,9 @@ def test_no_fingerprint_without_number_or_issuer(missing: str) -> None:
 
 def test_the_reference_can_stand_in_the_metadata() -> None:
     """An account that keeps its reference in a metadata key says which."""
-    asked = replace(ASKED, subject_metadata_key="order")
-    assert read(reply(VERIFIED), asked).subject_reference == "buyer-2"
-    assert read(reply(changed(metadata={})), asked).subject_reference is None
+    credentials = msgspec.structs.replace(CREDENTIALS, subject_metadata_key="order")
+    assert read(reply(VERIFIED), credentials).subject_reference == "buyer-2"
+    assert read(reply(changed(metadata={})), credentials).subject_reference is None
 
 
 @pytest.mark.parametrize(
@@ -319,9 +324,6 @@ def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
 
 # --- over HTTP ----------------------------------------------------------------------------------
 
-CREDENTIALS: Final = stripe.Credentials(
-    api_key=simulated.SENSITIVE_KEY, webhook_secrets=(simulated.WEBHOOK_SECRET,)
-)
 OUTCOMES: Final = {
     "pending": Outcome.PENDING,
     "requires_input": Outcome.REQUIRES_INPUT,
@@ -355,14 +357,14 @@ def outcome_of(plays: str) -> Outcome:
 
 async def ask(
     *session_ids: str,
-    credentials: stripe.Credentials = CREDENTIALS,
+    credentials: stripe.StripeCredentials = CREDENTIALS,
     once_within: float | None = None,
     simulator: simulated.Stripe | None = None,
 ) -> tuple[list[ProviderResult], list[str]]:
     """The results, and the targets of the requests that arrived."""
     clock = FixedClock()
     async with serve(simulator or simulated.Stripe(clock.now)) as served:
-        provider = stripe.Provider(
+        provider = stripe.Stripe(
             credentials, base_url=served.url, fingerprint=fingerprint, clock=clock
         )
         if once_within is not None:
@@ -382,7 +384,7 @@ def test_every_simulated_session_comes_to_its_outcome() -> None:
     sessions = [session for session in listed() if session.session_id not in apart]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions), once_within=10.0))
     found = {s.session_id: r.outcome for s, r in zip(sessions, results, strict=True)}
-    assert found == {s.session_id: outcome_of(s.plays) for s in sessions}
+    assert found == {s.session_id: outcome_of(s.scenario) for s in sessions}
 
 
 def test_a_provider_that_hangs_is_given_up() -> None:
@@ -441,8 +443,8 @@ def test_results_that_are_too_old_for_the_key_are_said_to_be_incomplete() -> Non
 def test_a_wrong_key_is_rejected_and_the_probe_is_not_found() -> None:
     """Asking for the probe tells working credentials from others."""
     wrong = msgspec.structs.replace(CREDENTIALS, api_key="rk_live_of_somebody_else")
-    (rejected,), _ = asyncio.run(ask(stripe.Provider.probe_session_id, credentials=wrong))
-    (absent,), _ = asyncio.run(ask(stripe.Provider.probe_session_id))
+    (rejected,), _ = asyncio.run(ask(stripe.Stripe.probe_session_id, credentials=wrong))
+    (absent,), _ = asyncio.run(ask(stripe.Stripe.probe_session_id))
     assert rejected.outcome is Outcome.PROVIDER_REJECTED
     assert absent.outcome is Outcome.NOT_FOUND
 
@@ -453,7 +455,7 @@ def test_the_request_is_what_stripe_documents() -> None:
     async def asked() -> tuple[ProviderResult, dict[str, str], tuple[tuple[str, str], ...]]:
         clock = FixedClock()
         async with serve(simulated.Stripe(clock.now)) as served:
-            provider = stripe.Provider(
+            provider = stripe.Stripe(
                 CREDENTIALS, base_url=served.url, fingerprint=fingerprint, clock=clock
             )
             result = await provider.retrieve(session_id("Verified"))
@@ -493,10 +495,10 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 
     async def refused() -> int:
         async with serve(simulated.Stripe(FixedClock().now)) as served:
-            provider = stripe.Provider(
+            provider = stripe.Stripe(
                 CREDENTIALS, base_url=served.url, fingerprint=fingerprint, clock=FixedClock()
             )
-            with pytest.raises(ValueError, match="VerificationSession"):
+            with pytest.raises(ValueError, match="not a session id"):
                 await provider.retrieve(malformed)
             return len(served.requests)
 
@@ -506,7 +508,7 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 def test_the_parts_that_play_verified_are_those_that_verify() -> None:
     """By the default rules, with the ZIP code and the reference that are listed beside them."""
     now = FixedClock().seconds
-    sessions = [s for s in listed() if OUTCOMES.get(s.plays) is not Outcome.PROVIDER_UNAVAILABLE]
+    sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Outcome.PROVIDER_UNAVAILABLE]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions)))
     decided = {
         session.session_id: decide(
@@ -518,7 +520,7 @@ def test_the_parts_that_play_verified_are_those_that_verify() -> None:
         ).status
         for session, result in zip(sessions, results, strict=True)
     }
-    playing = {s.session_id for s in sessions if s.plays == "verified"}
+    playing = {s.session_id for s in sessions if s.scenario == "verified"}
     assert {found for found, status in decided.items() if status == "verified"} == playing
 
 
@@ -544,18 +546,18 @@ def test_credentials_that_cannot_work_are_refused_without_naming_them(
     """The text says what to do, and holds nothing of the secret."""
     credentials = msgspec.structs.replace(CREDENTIALS, **flaw)
     with pytest.raises(ValueError, match=next(iter(flaw))) as refused:
-        stripe.check(credentials)
+        credentials.check()
     assert "simulated" not in str(refused.value)
 
 
 def test_the_simulators_credentials_are_accepted_and_hidden() -> None:
     """What `--credentials` prints is a credentials file; its repr shows nothing."""
     content = simulated.Stripe(FixedClock().now).credentials
-    credentials = msgspec.json.decode(json.dumps(content), type=stripe.Credentials)
-    stripe.check(credentials)
+    credentials = msgspec.json.decode(json.dumps(content), type=stripe.StripeCredentials)
+    credentials.check()
     assert "simulated" not in repr(credentials)
     with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(json.dumps({**content, "key": 1}), type=stripe.Credentials)
+        msgspec.json.decode(json.dumps({**content, "key": 1}), type=stripe.StripeCredentials)
 
 
 def test_the_results_of_stripe_show_nothing_of_a_person() -> None:

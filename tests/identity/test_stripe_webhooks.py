@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from countersign.errors import WebhookRefused
 from countersign.identity import stripe
 from countersign.identity.model import WebhookHint
-from countersign.simulators import stripe as simulated
-from countersign.simulators.stripe_sketch import session_id
+from countersign_simulators import stripe as simulated
+from countersign_simulators.stripe_sessions import session_id
 from tests.identity.asking import JUNK, NOW, FixedClock, fingerprint, places, put
 
 SECRET: Final = "whsec_of_this_test"
@@ -44,8 +44,8 @@ def header(body: bytes = BODY, *, secret: str = SECRET, time: str = TIME) -> str
 
 
 def read(sent: str | None, body: bytes = BODY) -> WebhookHint | None:
-    provider = stripe.Provider(
-        stripe.Credentials(api_key="rk_live_none", webhook_secrets=(OLD_SECRET, SECRET)),
+    provider = stripe.Stripe(
+        stripe.StripeCredentials(api_key="rk_live_none", webhook_secrets=(OLD_SECRET, SECRET)),
         base_url=None,
         fingerprint=fingerprint,
         clock=FixedClock(),
@@ -168,8 +168,8 @@ def test_no_signed_event_whatever_raises_anything_else(
 def test_without_a_secret_every_webhook_is_refused() -> None:
     """An account that has configured none does not take the empty string for one."""
     for secrets in ((), ("",)):
-        provider = stripe.Provider(
-            stripe.Credentials(api_key="rk_live_none", webhook_secrets=secrets),
+        provider = stripe.Stripe(
+            stripe.StripeCredentials(api_key="rk_live_none", webhook_secrets=secrets),
             base_url=None,
             fingerprint=fingerprint,
             clock=FixedClock(),
@@ -197,8 +197,8 @@ def test_the_simulators_events_are_taken_by_us_and_by_stripes_sdk(change: str) -
     simulator = simulated.Stripe(clock.now)
     message = simulator.webhook(session_id(names[change]))
     sent = dict(message.headers)["Stripe-Signature"]
-    credentials = msgspec.convert(simulator.credentials, stripe.Credentials)
-    provider = stripe.Provider(credentials, base_url=None, fingerprint=fingerprint, clock=clock)
+    credentials = msgspec.convert(simulator.credentials, stripe.StripeCredentials)
+    provider = stripe.Stripe(credentials, base_url=None, fingerprint=fingerprint, clock=clock)
     hint = asyncio.run(provider.read_webhook({"stripe-signature": sent}, message.body))
     assert hint is not None
     assert hint.session_id == session_id(names[change])
@@ -213,8 +213,8 @@ def test_events_of_one_delivery_share_a_key_and_different_events_do_not() -> Non
     clock = FixedClock()
     simulator = simulated.Stripe(clock.now)
     first, second = (simulator.webhook(session_id("Verified")) for _ in range(2))
-    credentials = msgspec.convert(simulator.credentials, stripe.Credentials)
-    provider = stripe.Provider(credentials, base_url=None, fingerprint=fingerprint, clock=clock)
+    credentials = msgspec.convert(simulator.credentials, stripe.StripeCredentials)
+    provider = stripe.Stripe(credentials, base_url=None, fingerprint=fingerprint, clock=clock)
 
     def key(message: Any) -> str:  # noqa: ANN401 - a simulator's message
         sent = {name.lower(): value for name, value in message.headers}

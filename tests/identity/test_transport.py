@@ -14,17 +14,13 @@ import pytest
 
 from countersign.identity import stripe, transport
 from countersign.identity.breaker import FAILURES
+from countersign.identity.instrumented import reason_word
 from countersign.identity.model import Outcome
-from countersign.identity.reported import reason_word
-from countersign.identity.transport import (
-    ProviderHttp,
-    ProviderReply,
-    ProviderRequest,
-    TransportFailure,
-)
-from countersign.simulators.protocol import Reply, Request
-from countersign.simulators.server import serve
-from countersign.simulators.stripe import Stripe
+from countersign.identity.transport import ProviderHttp
+from countersign.identity.types import ProviderReply, ProviderRequest, TransportFailure
+from countersign_simulators.base import Reply, Request
+from countersign_simulators.server import serve
+from countersign_simulators.stripe import Stripe
 from tests.identity.asking import NOW, FixedClock, fingerprint, single
 
 CONCURRENT: Final = 16
@@ -115,8 +111,8 @@ def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
 
     async def work(url: str) -> None:
         clock = FixedClock()
-        provider = stripe.Provider(
-            stripe.Credentials(api_key="rk_live_00000000"),
+        provider = stripe.Stripe(
+            stripe.StripeCredentials(api_key="rk_live_00000000"),
             base_url=url,
             fingerprint=fingerprint,
             clock=clock,

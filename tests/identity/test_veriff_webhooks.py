@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from countersign.errors import WebhookRefused
 from countersign.identity.model import WebhookHint
-from countersign.identity.veriff import Credentials, Veriff
-from countersign.simulators import veriff as simulated
-from countersign.simulators import veriff_sessions
+from countersign.identity.veriff import Veriff, VeriffCredentials
+from countersign_simulators import veriff as simulated
 from tests.identity.asking import JUNK, FixedClock, fingerprint
 
 KEY: Final = "5f0c7a1e-aaaa-4bbb-8ccc-0123456789ab"
@@ -42,7 +41,7 @@ def signed(body: bytes, secret: str = NEW) -> dict[str, str]:
 
 def read(headers: dict[str, str], body: bytes) -> WebhookHint | None:
     provider = Veriff(
-        Credentials(
+        VeriffCredentials(
             api_key=KEY,
             shared_secrets=(NEW, OLD),
             integration_id="5f0c7a1e-0000-4000-8000-000000000000",
@@ -175,12 +174,12 @@ def test_no_signed_content_escapes_as_another_error(one: Any, two: Any, three: A
 
 def test_the_simulator_signs_as_the_adapter_expects() -> None:
     """Both sides are written from Veriff's recipe, and agree."""
-    simulator = simulated.make(FixedClock().now)
+    simulator = simulated.Veriff(FixedClock().now)
     provider = Veriff(
-        Credentials(
+        VeriffCredentials(
             api_key=simulated.API_KEY,
             shared_secrets=(simulated.SHARED_SECRET,),
-            integration_id=veriff_sessions.INTEGRATION,
+            integration_id=simulated.INTEGRATION,
             environment="live",
         ),
         base_url="http://127.0.0.1:9",
@@ -188,7 +187,7 @@ def test_the_simulator_signs_as_the_adapter_expects() -> None:
         clock=FixedClock(),
     )
     for session in simulator.sessions:
-        if session.plays in {"unknown_status", "other_session"}:
+        if session.scenario in {"unknown_status", "other_session"}:
             continue
         webhook = simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in webhook.headers}

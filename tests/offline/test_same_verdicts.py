@@ -23,6 +23,8 @@ from tests.offline import builder
 from tests.offline.odd import BUNDLES, NOT_CHECKABLE, NOT_CHECKABLE_OFFLINE
 from tests.offline.odd_words import WORDS
 
+pytestmark = pytest.mark.long
+
 ODD: Mapping[str, tuple[bytes, str | None]] = {
     **{name: (material.bundle(), step) for name, (material, step) in WORDS.items()},
     **BUNDLES,

@@ -16,6 +16,8 @@ from countersign.evidence.verification import verify_file
 from tests.conftest import find_chromium
 from tests.offline import builder
 
+pytestmark = pytest.mark.long
+
 GOOD = builder.good()
 BROKEN = builder.broken()
 FLAGS = [

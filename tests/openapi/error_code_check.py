@@ -18,8 +18,8 @@ def only_listed_error_codes(_context: CheckContext, response: Response, case: Ca
     body = response.json()
     assert set(body) == {"error"}, f"not the one shape of a failure: {body}"
     assert set(body["error"]) == {"code", "message"}, f"not the one shape of a failure: {body}"
-    answers = case.operation.definition.raw["responses"]
-    answer = answers.get(str(response.status_code), {})
-    listed = answer.get("content", {}).get("application/json", {}).get("examples", {})
+    found = case.operation.responses.get(str(response.status_code))
+    listed = {} if found is None else found.definition
+    listed = listed.get("content", {}).get("application/json", {}).get("examples", {})
     code = body["error"]["code"]
     assert code in listed, f"{code} is not among {', '.join(listed) or 'no codes'}"

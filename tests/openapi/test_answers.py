@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
+import pytest
 
 from countersign.webhooks.model import ENDPOINTS_MAX
 from tests.support.document import Document, Operation, committed_document
 from tests.support.service import Deployment, Server, running_server
+
+pytestmark = pytest.mark.both_engines
 
 NOTICE = "/v1/notices/ab1263"
 ACKNOWLEDGE = f"{NOTICE}/acknowledge"

@@ -10,11 +10,19 @@ import jsonschema_rs
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
-from countersign.errors import Refusal, Retryable
-from countersign.http.errors import STATUS
-from countersign.http.openapi import openapi_text
+from countersign.errors import REFUSALS, Refusal, Retryable
+from countersign.http.openapi import openapi_document, openapi_text
+from countersign.http.openapi_references import with_references
 from countersign.server.app import route_table
-from tests.support.document import COMMITTED, JSON, Document, Operation, committed_document
+from countersign.server.routes import ROUTES
+from tests.support.document import (
+    COMMITTED,
+    JSON,
+    Document,
+    Operation,
+    committed_document,
+    resolved,
+)
 
 DOCUMENT = committed_document()
 OPERATIONS = list(Document(DOCUMENT).operations())
@@ -22,7 +30,7 @@ each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: 
 
 
 def test_the_committed_document_is_the_one_that_the_route_table_makes() -> None:
-    assert COMMITTED.read_text(encoding="utf-8") == openapi_text(), "run `make openapi`"
+    assert COMMITTED.read_text(encoding="utf-8") == openapi_text(ROUTES), "run `make openapi`"
 
 
 @pytest.mark.parametrize("deployment", ["sqlite"], indirect=True)
@@ -36,7 +44,7 @@ def test_the_document_is_valid_openapi_3_1() -> None:
 
 
 def test_every_schema_in_the_document_is_valid_json_schema() -> None:
-    schemas = [*DOCUMENT["components"]["schemas"].values(), *_members(DOCUMENT["paths"], "schema")]
+    schemas = [*DOCUMENT["components"]["schemas"].values(), *_members(DOCUMENT, "schema")]
     assert len(schemas) > 100
     for schema in schemas:
         jsonschema_rs.meta.validate({"$schema": DIALECT, **schema})
@@ -51,9 +59,20 @@ def test_every_reference_in_the_document_leads_somewhere() -> None:
             place = place[step]
 
 
-def test_every_component_schema_is_used() -> None:
-    used = {reference.rpartition("/")[2] for reference in _members(DOCUMENT, "$ref")}
-    assert used == set(DOCUMENT["components"]["schemas"])
+def test_what_operations_share_means_the_same_as_in_each_of_them() -> None:
+    whole = openapi_document(ROUTES)
+    assert resolved(with_references(whole)["paths"], DOCUMENT) == whole["paths"]
+
+
+def test_every_component_is_used() -> None:
+    used = set(_members(DOCUMENT, "$ref"))
+    there = {
+        f"#/components/{section}/{name}"
+        for section, components in DOCUMENT["components"].items()
+        for name in components
+        if section != "securitySchemes"
+    }
+    assert used == there
 
 
 def test_operation_names_are_unique_and_links_lead_to_them() -> None:
@@ -130,17 +149,17 @@ def test_every_error_code_of_the_catalogue_is_listed_under_its_status() -> None:
         if int(status) >= 400
         for code in answer["content"][JSON]["examples"]
     }
-    assert listed | BESIDE_THE_API == {(error.code, status) for error, status in STATUS.items()}
+    assert listed | BESIDE_THE_API == {(error.code, error.status) for error in REFUSALS}
     assert not listed & BESIDE_THE_API
 
 
 def test_the_catalogue_has_every_refusal_there_is() -> None:
-    assert set(STATUS) == set(_leaves(Refusal))
+    assert set(REFUSALS) == set(_leaves(Refusal))
 
 
 @each_operation
 def test_answers_that_may_be_retried_say_when(operation: Operation) -> None:
-    retryable = {error.code for error in STATUS if issubclass(error, Retryable)}
+    retryable = {error.code for error in REFUSALS if issubclass(error, Retryable)}
     for status, answer in operation.definition["responses"].items():
         if int(status) < 400:
             continue

@@ -13,10 +13,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.document import COMMITTED, JSON, Document, committed_document
+from tests.support.depth import drawn
+from tests.support.document import COMMITTED, JSON, Document, committed_document, resolved
 from tests.support.service import Deployment, Server
 
-EXAMPLES_PER_OPERATION = 20
+pytestmark = pytest.mark.long
+
+EXAMPLES_PER_OPERATION = drawn(20)
 SEED = 1263
 OWN_CHECK = Path(__file__).with_name("error_code_check.py")
 
@@ -223,7 +226,7 @@ def test_the_generated_requests_do_notice_a_document_that_is_wrong(
 ) -> None:
     """So that a run without failures means something: each lie is found by its own check."""
     document = committed_document()
-    paths = document["paths"]
+    paths = document["paths"] = resolved(document["paths"], document)
     paths["/healthz"]["get"]["security"] = [{"key": []}]
     codes = paths["/v1/notices/{notice_id}/versions"]["get"]["responses"]["400"]["content"][JSON]
     codes["examples"] = {}
@@ -349,11 +352,9 @@ def _beyond() -> dict[str, set[int]]:
     found = {operation: set(statuses) for operation, statuses in ALSO.items()}
     for beyond in BEYOND_JSON_SCHEMA:
         found.setdefault(beyond.operation, set()).add(beyond.status)
-    for operations in committed_document()["paths"].values():
-        for operation in operations.values():
-            named = {p.get("name") for p in operation.get("parameters", ())}
-            if "Idempotency-Key" in named:
-                found.setdefault(operation["operationId"], set()).add(REUSED)
+    for operation in Document(committed_document()).operations():
+        if "Idempotency-Key" in {p["name"] for p in operation.definition["parameters"]}:
+            found.setdefault(operation.id, set()).add(REUSED)
     return found
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.engines import JSON_TYPE, Engines
+from tests.support.depth import drawn
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 ACKNOWLEDGE = "/v1/notices/ab1263/acknowledge"
 VERIFY = "/v1/buyers/verify"
 PATHS = (ACKNOWLEDGE, VERIFY)
@@ -129,7 +130,7 @@ def bodies(draw: st.DrawFn, path: str) -> bytes:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(data=st.data())
 def test_any_bytes_as_a_body_get_one_verdict_and_never_an_internal_error(
     engines: Engines, path: str, data: st.DataObject
@@ -172,7 +173,7 @@ def test_the_largest_body_is_judged_and_one_byte_more_is_refused(
             assert answer.status == status
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(content_type=st.binary(max_size=40) | st.sampled_from([b"application/json; charset=\xff"]))
 def test_any_content_type_gets_one_verdict_and_never_an_internal_error(
     engines: Engines, content_type: bytes

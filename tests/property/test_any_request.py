@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.property.engines import JSON_TYPE, Engines, Header
+from tests.support.depth import drawn
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 METHODS = st.sampled_from(
     b"GET GET GET POST HEAD PUT DELETE PATCH OPTIONS TRACE get BREW M-SEARCH".split()
 )
@@ -157,7 +158,7 @@ FAR = st.builds(
 REQUESTS = near() | FAR
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=drawn(600), deadline=None)
 @given(request=REQUESTS)
 @example(request=Request(b"*"))
 @example(request=Request(b"//v1/notices"))
@@ -183,7 +184,7 @@ def test_any_request_gets_one_verdict_and_never_an_internal_error(
         assert help_page.endswith(f'/docs/errors#{answer.code}>; rel="help"')
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(headers=HEADERS)
 def test_no_header_fails_an_acknowledgment(engines: Engines, headers: list[Header]) -> None:
     """But those of which it is the point: the type of the body, and the idempotency key."""

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from tests.property.engines import Engines
 from tests.property.initials import HIDING, LINES, LISTS, as_json, as_read, expected_of
+from tests.support.depth import drawn
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 ACKNOWLEDGE = "/v1/notices/ab1263/acknowledge"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 @given(initials=LISTS, escaped=st.lists(st.booleans(), min_size=1, max_size=8))
 @example(initials=["JD"] * LINES, escaped=[False])
 @example(initials=["\U0001f600"] * LINES, escaped=[True])

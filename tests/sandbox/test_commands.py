@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from countersign.instant import rfc3339
-from tests.cli.conftest import Bench, served, warm  # noqa: F401 - fixtures
+from tests.cli.conftest import Bench, served  # noqa: F401 - fixtures
 from tests.http.calls import refusal, verify
 from tests.sandbox.calls import ZIP, buyer, clock, events, ok, status, time
 from tests.support.service import Server

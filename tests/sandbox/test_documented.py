@@ -11,11 +11,13 @@ from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox_provider import SCRIPT
 from countersign.events.model import EventType
 from countersign.sandbox.commands import test_helpers as group
-from countersign.server.routes import API_ROUTES
+from countersign.server.routes import ROUTES
 from tests.docs.generated import every_command
 from tests.docs.markdown import ROOT, read
 from tests.docs.shell import check_answers, run_blocks
 from tests.support.service import Deployment, running_server
+
+pytestmark = pytest.mark.long
 
 PAGE = read(ROOT / "docs" / "testing.md")
 BASH = [block for block in PAGE.blocks if block.language == "bash"]
@@ -48,7 +50,7 @@ def test_the_tables_list_everything_there_is() -> None:
     assert faults == [fault.value for fault in Fault]
     rows = PAGE.rows("## All operations")
     operations = {row[0].strip("`") for row in rows}
-    helpers = [route for route in API_ROUTES if route.path.startswith("/v1/test/")]
+    helpers = [route for route in ROUTES if route.path.startswith("/v1/test/")]
     assert operations == {f"{route.method} {route.path}" for route in helpers}
     leaves = {
         " ".join(words)

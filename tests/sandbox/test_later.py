@@ -17,10 +17,13 @@ from countersign.buyers.model import BuyerStatus, Standing
 from countersign.buyers.sandbox_provider import SCRIPT
 from countersign.buyers.verify import VerificationRequest
 from countersign.clearances.model import Order
+from countersign.clearances.read import get_clearance
 from countersign.errors import Refusal
 from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
-from tests.support import postgres
+from tests.support.engines import ENGINES, engine_settings
+
+pytestmark = pytest.mark.long
 
 NOTICE = "yearly"
 ZIP = "94105"
@@ -54,19 +57,13 @@ STEPS = st.lists(
 )
 
 
-@pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
+@pytest.fixture(scope="module", params=ENGINES)
 def desk(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Desk]:
     """Give a deployment in this process whose real clock the test moves, on each engine."""
-    configured = {}
-    if request.param == "postgres":
-        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
-        configured["DATABASE_URL"] = postgres.fresh_database(server)
     data_dir = tmp_path_factory.mktemp(f"later-{request.param}") / "data"
-    with open_desk(data_dir, MovingClock(), configured) as made:
+    with open_desk(data_dir, MovingClock(), engine_settings(request)) as made:
         for year in range(2026, 2056):
             file = notice_file(NOTICE, str(year), lines=2, effective_from=f"{year}-04-01")
             made.publish(file, reviewed=False)
@@ -139,7 +136,9 @@ class Shop:
         return found.cleared, found.reasons, found.expires_at, found.token is None, same
 
     def _read(self, _: str) -> object:
-        view = self.desk.do(self.desk.deployment.clearances.fulfil.one(self.who, self.clearance_id))
+        view = self.desk.do(
+            get_clearance(self.desk.deployment.clearances, self.who, self.clearance_id)
+        )
         return view.cleared, view.reasons, view.expires_at, view.token is None
 
     def _move(self, status: str) -> Standing:

@@ -7,20 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import postgres
+from tests.support.engines import ENGINES, engine_settings
 from tests.support.service import Deployment
 
-POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
 
-
-@pytest.fixture(params=["sqlite", POSTGRES])
+@pytest.fixture(params=ENGINES)
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Deployment:
     """Give an initialised deployment of this test alone, on each engine."""
-    settings = {}
-    if request.param == "postgres":
-        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
-        settings["DATABASE_URL"] = postgres.fresh_database(server)
-    made = Deployment(data_dir=tmp_path / "data", settings=settings)
+    made = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
     made.run("init")
     return made
 

@@ -32,15 +32,17 @@ def test_a_witness_cosigns_and_a_quorum_can_ask_for_it(
 ) -> None:
     """The cosignature is in the proof; a policy that asks for another witness is not satisfied."""
     client, live = open_for_live(embedded, tmp_path)
+    # A server asks its witnesses at its start, then every ten seconds.
+    with running_server(live) as server, server.client(client) as vendor:
+        first = acknowledge_live(vendor)
+        get(vendor, first, "proof")
     witness = Witness(lambda: list(policy_of(embedded, "live").logs))
     with served(witness) as url:
         policy_file = tmp_path / "witnesses.policy"
         policy_file.write_text(f"witness W {witness.verifier.vkey} {url}\nquorum W\n")
         with running_server(live, WITNESS_POLICY_FILE=str(policy_file)) as server:
             with server.client(client) as vendor:
-                first = acknowledge_live(vendor)
                 wait_for(lambda: bool(witness.seen))
-                proof = get(vendor, first, "proof")
                 wait_for(lambda: NAME.encode() in get(vendor, first, "proof"))
                 proof = get(vendor, first, "proof")
                 certificate = get(vendor, first, "certificate")

@@ -10,7 +10,7 @@ from tests.sealing.acts import check
 from tests.support import forked
 from tests.support.service import Deployment, running_server
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 
 def run_victim(deployment: Deployment, point: int, account: str) -> list[str]:

@@ -16,6 +16,8 @@ from tests.cli.serving import wait_until
 from tests.sealing.acts import acknowledge, check, get, policy_of
 from tests.support.service import Deployment, running_server
 
+pytestmark = pytest.mark.long
+
 PLANTED = {
     "session_id": "planted-session-4711",
     "cbid": "cbid_planted_0815",

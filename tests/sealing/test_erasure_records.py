@@ -6,11 +6,15 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from countersign.mode import Mode
 from countersign.privacy.model import ErasureReason
 from tests.sealing.acts import acknowledge, check
 from tests.sealing.inside import opened
 from tests.support.service import Deployment, running_server
+
+pytestmark = pytest.mark.long
 
 BUYER = {"test_mode": True, "provider_identity_session_id": "vs_1", "shipping_zip": "94111"}
 PURCHASES = 6

@@ -22,6 +22,8 @@ from tests.sealing.acts import check, get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
 from tests.support.service import Deployment, running_server
 
+pytestmark = pytest.mark.both_engines
+
 
 def signatures(proof: bytes) -> int:
     return len(parse_note(parse_proof(proof).checkpoint).signatures)

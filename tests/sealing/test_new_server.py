@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from countersign.evidence.verification import verify_file
 from tests.sealing.acts import acknowledge, get, policy_of
+from tests.sealing.witness import wait_for
 from tests.support.service import Deployment, running_server
 
 
@@ -29,12 +29,11 @@ def test_a_new_server_adopts_the_head_of_the_database_and_says_so(
     second = Deployment(
         data_dir=tmp_path / "second", settings={"DATABASE_URL": postgres_url} | keys
     )
-    head = second.data_dir / "heads" / "test.checkpoint"
+    heads = [second.data_dir / "heads" / f"{mode}.checkpoint" for mode in ("test", "live")]
     for told in (True, False):
         with running_server(second) as server, server.client(key) as client:
             proof = get(client, acknowledge(client), "proof")
             assert verify_file(proof, policy_of(second)).ok
-            time.sleep(1)
-            assert head.is_file()
+            wait_for(lambda: all(head.is_file() for head in heads))
             assert ("head_adopted" in server.log.read_text()) == told
     assert first.read("log", "check")["findings"] == []

@@ -26,6 +26,8 @@ from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.sealing.witness import Witness, served
 from tests.support.service import Deployment, running_server
 
+pytestmark = pytest.mark.long
+
 NOTICE = "storage-law"
 FAR = 2**62
 
@@ -124,7 +126,7 @@ async def public(service: Opened, path: str = "live/1/checkpoint") -> bytes:
         method="GET", path=f"/v1/log/{path}", parameter=path, query_string=b"", headers={},
         raw_headers=[], peer=None,
     )  # fmt: skip
-    return (await get_resource(service, call)).body
+    return (await get_resource(service.log, call)).body
 
 
 def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None:

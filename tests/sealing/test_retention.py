@@ -13,6 +13,8 @@ from tests.sealing.acts import acknowledge, check, get
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.support.service import Deployment, running_server
 
+pytestmark = pytest.mark.long
+
 NOTICE = "short-lived"
 TWO_YEARS = 2 * 366 * 86_400.0
 BUYER = {"test_mode": True, "provider_identity_session_id": "vs_1", "shipping_zip": "94111"}

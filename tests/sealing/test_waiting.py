@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from countersign.acknowledgments.checkpoints import WAITING_MAX
 from countersign.acknowledgments.proof import proof
 from countersign.errors import EvidencePending
@@ -11,6 +13,8 @@ from countersign.mode import Mode
 from tests.sealing.acts import NOTICE
 from tests.sealing.inside import acknowledge_inside, opened
 from tests.support.service import Deployment
+
+pytestmark = pytest.mark.both_engines
 
 MORE = 20
 

@@ -83,7 +83,7 @@ def served(answer: Callable[[bytes], tuple[int, str, bytes]]) -> Iterator[str]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
@@ -96,4 +96,4 @@ def served(answer: Callable[[bytes], tuple[int, str, bytes]]) -> Iterator[str]:
 def wait_for(what: Callable[[], bool]) -> None:
     """Until it is so; the test's own time-out bounds it."""
     while not what():
-        time.sleep(0.2)
+        time.sleep(0.02)

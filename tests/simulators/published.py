@@ -9,6 +9,8 @@ from typing import Any
 
 import jsonschema_rs
 
+from countersign.identity.fields import Fields
+
 
 def load(path: Path) -> dict[str, Any]:
     """A description."""
@@ -52,24 +54,16 @@ def _leaves(schemas: Mapping[str, Any], node: Mapping[str, Any], path: str) -> I
     yield from found or [path]
 
 
-def unsorted(described: set[str], table: Mapping[str, object]) -> set[str]:
-    """What is described and not in the table, neither itself nor by a wildcard above it."""
-    return {field for field in described if not _covered(field, table)}
+def unsorted(described: set[str], fields: Fields) -> set[str]:
+    """What is described and not known to the adapter."""
+    return {field for field in described if field.replace("[]", "") not in fields}
 
 
-def undescribed(described: set[str], table: Mapping[str, object]) -> set[str]:
-    """What is in the table and not described: a misspelt path is a field that nobody reads."""
+def undescribed(described: set[str], fields: Fields) -> set[str]:
+    """What is known to the adapter and not described: a misspelt path is never read."""
+    known = [f"{field}.".replace("[]", "") for field in described]
     return {
-        field
-        for field in table
-        if not any(
-            known == field or known.startswith(field.removesuffix("*"))
-            for known in described
-            if field.endswith(".*") or known == field
-        )
+        path
+        for path in fields.paths()
+        if not any(field.startswith(f"{path.removesuffix('.*')}.") for field in known)
     }
-
-
-def _covered(field: str, table: Mapping[str, object]) -> bool:
-    above = [field[:at] for at, char in enumerate(field) if char == "."]
-    return field in table or any(f"{parent}.*" in table for parent in above)

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.simulators import didit
-from countersign.simulators.protocol import Reply, Request
+from countersign_simulators import didit
+from countersign_simulators.base import Reply, Request
 
 NOW: Final = 1_794_949_200.0
-SIMULATOR: Final = didit.make(lambda: NOW)
+SIMULATOR: Final = didit.Didit(lambda: NOW)
 _KEY: Final = MappingProxyType({"x-api-key": str(SIMULATOR.credentials["api_key"])})
 
 
@@ -32,7 +32,7 @@ def decision(session_id: str) -> Reply:
 
 def test_it_knows_enough_parts_and_each_by_one_word() -> None:
     """At least fourteen parts; no word but `verified` is played twice; identifiers are unique."""
-    played = Counter(session.plays for session in SIMULATOR.sessions)
+    played = Counter(session.scenario for session in SIMULATOR.sessions)
     assert len(played) >= 14
     assert {word for word, times in played.items() if times > 1} == {"verified"}
     assert len({session.session_id for session in SIMULATOR.sessions}) == played.total()
@@ -40,14 +40,14 @@ def test_it_knows_enough_parts_and_each_by_one_word() -> None:
 
 def test_the_sessions_are_the_same_at_every_start() -> None:
     """Identifiers and people do not change from one run to the next."""
-    assert didit.make(lambda: NOW).sessions == SIMULATOR.sessions
+    assert didit.Didit(lambda: NOW).sessions == SIMULATOR.sessions
 
 
 def test_every_personal_string_of_a_session_is_told() -> None:
     """Whatever an answer tells of a person is in `personal`."""
     names = ("first_name", "last_name", "date_of_birth", "document_number")
     for session in SIMULATOR.sessions:
-        if session.plays in {"huge", "truncated", "rate_limited", "slow", "cut"}:
+        if session.scenario in {"huge", "truncated", "rate_limited", "slow", "cut"}:
             continue
         reply = decision(session.session_id)
         reply = decision(session.session_id) if reply.status == 429 else reply
@@ -107,7 +107,7 @@ def test_what_there_is_not_is_an_error_of_didits_shape(path: str, method: str, s
 
 def test_a_deleted_session_is_gone() -> None:
     """Deletion is how Didit redacts: afterwards there is no such session."""
-    simulator = didit.make(lambda: NOW)
+    simulator = didit.Didit(lambda: NOW)
     path = f"/v3/session/{simulator.sessions[0].session_id}"
     request = Request(method="DELETE", path=f"{path}/delete/", query=(), headers=_KEY, body=b"")
     assert simulator.answer(request).status == 204

@@ -12,9 +12,9 @@ from typing import Any, Final
 import pytest
 
 from countersign.identity.plaid import FIELDS, SESSION_ID
-from countersign.simulators import plaid as simulated
-from countersign.simulators.protocol import Reply, Request, Session
-from countersign.simulators.server import serve
+from countersign_simulators import plaid as simulated
+from countersign_simulators.base import Reply, Request, Session
+from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock
 from tests.simulators import published
 
@@ -63,10 +63,10 @@ def test_every_answer_is_what_plaid_describes(shared_vectors: Path) -> None:
     for session in simulator.sessions:
         asked.validate({"identity_verification_id": session.session_id})
         reply = verification(simulator, session)
-        if session.plays in UNREADABLE or reply.status != 200:
+        if session.scenario in UNREADABLE or reply.status != 200:
             continue
         body = json.loads(reply.body)
-        assert answered.is_valid(body) is (session.plays != "unknown_status"), session.session_id
+        assert answered.is_valid(body) is (session.scenario != "unknown_status"), session.session_id
         answered.validate(body | {"status": "active"})
 
 
@@ -102,7 +102,7 @@ def test_plaids_sdk_reads_every_session() -> None:
         with sdk.ApiClient(sdk.Configuration(host=url, api_key=keys)) as client:
             api = PlaidApi(client)
             for session in simulator.sessions:
-                if session.plays in failing:
+                if session.scenario in failing:
                     continue
                 request = IdentityVerificationGetRequest(
                     identity_verification_id=session.session_id
@@ -136,7 +136,7 @@ def test_plaids_sdk_reads_every_session() -> None:
         "idv_ServerError": "500",
         "idv_BadGatewayPage": "502",
     }
-    told = {s.session_id for s in simulator.sessions if s.plays not in failing}
+    told = {s.session_id for s in simulator.sessions if s.scenario not in failing}
     assert {k: v for k, v in found.items() if k != "key"} == dict.fromkeys(told, "success") | odd
 
 
@@ -198,7 +198,7 @@ def test_the_list_of_sessions_holds_what_it_promises() -> None:
     """Well-formed identifiers, one part each but for `verified`, and all personal strings."""
     simulator = plaid()
     sessions = simulator.sessions
-    plays = Counter(session.plays for session in sessions)
+    plays = Counter(session.scenario for session in sessions)
     assert len({session.session_id for session in sessions}) == len(sessions)
     assert plays.pop("verified") > 5
     assert len(plays) > 20
@@ -206,7 +206,7 @@ def test_the_list_of_sessions_holds_what_it_promises() -> None:
     assert all(SESSION_ID.fullmatch(session.session_id) for session in sessions)
     told = {"given_name", "family_name", "date_of_birth", "street", "email_address", "id_number"}
     for session in sessions:
-        if session.plays in UNREADABLE or verification(simulator, session).status != 200:
+        if session.scenario in UNREADABLE or verification(simulator, session).status != 200:
             continue
         body = json.loads(verification(simulator, session).body)
         for text in _personal(body, told):

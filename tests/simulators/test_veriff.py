@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.simulators import veriff
-from countersign.simulators.protocol import Reply, Request
+from countersign_simulators import veriff
+from countersign_simulators.base import Reply, Request
 
 NOW: Final = 1_794_949_200.0
 _NONE: Final[Mapping[str, str | None]] = MappingProxyType({})
-SIMULATOR: Final = veriff.make(lambda: NOW)
+SIMULATOR: Final = veriff.Veriff(lambda: NOW)
 
 
 def sign(message: bytes) -> str:
@@ -42,7 +42,7 @@ def decision(session_id: str) -> Reply:
 
 def test_it_knows_enough_parts_and_each_by_one_word() -> None:
     """At least fourteen parts; no word but `verified` is played twice; identifiers are unique."""
-    played = Counter(session.plays for session in SIMULATOR.sessions)
+    played = Counter(session.scenario for session in SIMULATOR.sessions)
     assert len(played) >= 14
     assert {word for word, times in played.items() if times > 1} == {"verified"}
     assert len({session.session_id for session in SIMULATOR.sessions}) == played.total()
@@ -50,13 +50,13 @@ def test_it_knows_enough_parts_and_each_by_one_word() -> None:
 
 def test_the_sessions_are_the_same_at_every_start() -> None:
     """Identifiers and people do not change from one run to the next."""
-    assert veriff.make(lambda: NOW).sessions == SIMULATOR.sessions
+    assert veriff.Veriff(lambda: NOW).sessions == SIMULATOR.sessions
 
 
 def test_every_personal_string_of_a_session_is_told() -> None:
     """Whatever an answer tells of a person is in `personal`, and nothing is there in vain."""
     for session in SIMULATOR.sessions:
-        if session.plays in {"huge", "truncated", "rate_limited", "slow", "cut"}:
+        if session.scenario in {"huge", "truncated", "rate_limited", "slow", "cut"}:
             continue
         reply = decision(session.session_id)
         reply = decision(session.session_id) if reply.status == 429 else reply
@@ -93,7 +93,7 @@ def test_one_session_has_the_headers_that_older_pages_show() -> None:
 
 def test_an_undecided_session_has_a_null_verification() -> None:
     """No decision is a success without a verification, not an error."""
-    pending = next(each for each in SIMULATOR.sessions if each.plays == "pending")
+    pending = next(each for each in SIMULATOR.sessions if each.scenario == "pending")
     reply = decision(pending.session_id)
     assert reply.status == 200
     assert json.loads(reply.body)["verification"] is None
@@ -139,7 +139,7 @@ def test_what_there_is_not_is_an_error_of_veriffs_shape(
 
 def test_both_kinds_of_webhook_are_signed_over_their_bytes() -> None:
     """A decided session sends its decision, an undecided one an event, each with its HMAC."""
-    by_part = {each.plays: each for each in SIMULATOR.sessions}
+    by_part = {each.scenario: each for each in SIMULATOR.sessions}
     for plays, member in (("failed", "verification"), ("pending", "action")):
         webhook = SIMULATOR.webhook(by_part[plays].session_id)
         headers = dict(webhook.headers)

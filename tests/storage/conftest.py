@@ -16,6 +16,7 @@ from countersign.db.database import Database
 from countersign.db.engine import SQLITE_FILE, database_url
 from countersign.db.tables import metadata
 from tests.support import postgres
+from tests.support.engines import POSTGRES
 
 T = TypeVar("T")
 
@@ -25,8 +26,6 @@ class Run(Protocol):
 
     def __call__(self, work: Coroutine[Any, Any, T], /) -> T: ...
 
-
-POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
 
 # For what only one engine can do; where nothing is said, a test runs on both.
 on_sqlite = pytest.mark.parametrize("engine_name", ["sqlite"], indirect=True)

@@ -10,8 +10,6 @@ from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run
 
-pytestmark = pytest.mark.contract
-
 
 def test_an_account_is_found_by_its_id_and_by_its_name(database: Database, run: Run) -> None:
     store, account, other = Accounts(database), items.account("Ärger & Söhne"), items.account()

@@ -14,8 +14,6 @@ from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run
 
-pytestmark = pytest.mark.contract
-
 
 def stored(new: items.NewAcknowledgment) -> StoredAcknowledgment:
     record = new.record

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import pytest
 from sqlalchemy import Connection, text
 
 from countersign.access.accounts_sql import Accounts, Keys
@@ -16,8 +15,6 @@ from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.busy import in_one_batch
 from tests.storage.conftest import Run
-
-pytestmark = pytest.mark.contract
 
 
 def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(

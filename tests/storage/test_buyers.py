@@ -24,7 +24,6 @@ from countersign.reason import Reason
 from tests.storage import items
 from tests.storage.conftest import Run
 
-pytestmark = pytest.mark.contract
 CBID = "cbid_test_1"
 
 

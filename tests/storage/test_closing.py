@@ -6,8 +6,6 @@ import asyncio
 import shutil
 from pathlib import Path
 
-import pytest
-
 from countersign.access.account import Account
 from countersign.access.accounts_sql import Accounts
 from countersign.db import schema
@@ -16,7 +14,6 @@ from countersign.db.engine import database_url
 from countersign.instant import from_ms
 
 
-@pytest.mark.contract
 def test_after_a_clean_end_the_database_file_alone_holds_everything(tmp_path: Path) -> None:
     """Whoever stops a server and copies the file has all that was answered."""
     url = database_url(None, tmp_path)

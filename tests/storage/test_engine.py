@@ -35,8 +35,6 @@ from tests.storage import items
 from tests.storage.busy import other_writer
 from tests.storage.conftest import Run, on_postgres, on_sqlite
 
-pytestmark = pytest.mark.contract
-
 
 def pragmas(connection: Connection, names: Sequence[str]) -> dict[str, object]:
     return {

@@ -14,13 +14,13 @@ from countersign.buyers.verification import MESSAGES_KEPT
 from countersign.db.database import Database
 from countersign.db.tables import buyers, disclosures, records, verifications, zip_attempts
 from countersign.mode import Mode
-from countersign.operations.housekeeping_sql import Housekeeping
+from countersign.operations import housekeeping
+from countersign.privacy.erase import destroy_copies
 from countersign.privacy.model import RecordErasure
 from countersign.privacy.sql import Erasures
+from countersign.vault.data_keys_sql import noted_copies
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
-
-pytestmark = pytest.mark.contract
 
 
 def counts(connection: Connection, _: None) -> dict[str, int]:
@@ -32,9 +32,7 @@ def counts(connection: Connection, _: None) -> dict[str, int]:
 
 
 async def delete_expired(database: Database, now: datetime, limit: int = 100) -> int:
-    return await Housekeeping(database).delete_expired(
-        now=now, zips_before=now - ZIP_WINDOW, messages_before=now - MESSAGES_KEPT, limit=limit
-    )
+    return await database.write(housekeeping.delete_expired, now, limit)
 
 
 def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
@@ -111,7 +109,7 @@ def test_what_is_erased_while_the_log_is_emptied_may_still_be_in_it(
     database: Database, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another command erased after the log was empty: that its copies remain stays noted."""
-    owner, store = items.account(), Housekeeping(database)
+    owner = items.account()
     run(Accounts(database).add(owner))
     emptied = database.empty_log
 
@@ -127,7 +125,7 @@ def test_what_is_erased_while_the_log_is_emptied_may_still_be_in_it(
     run(erase())
     with monkeypatch.context() as patch:
         patch.setattr(database, "empty_log", then_erased)
-        assert run(store.empty_log())
-    assert run(store.copies_remain())
-    assert run(store.empty_log())
-    assert not run(store.copies_remain())
+        assert run(destroy_copies(database))
+    assert run(database.read(noted_copies)) is not None
+    assert run(destroy_copies(database))
+    assert run(database.read(noted_copies)) is None

@@ -17,8 +17,6 @@ from countersign.db.engine import Purpose, open_engine
 from countersign.db.tables import metadata
 from countersign.errors import NotInitialised, SchemaMismatch
 
-pytestmark = pytest.mark.contract
-
 NEXT_REVISION = """
 from alembic import op
 

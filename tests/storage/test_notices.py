@@ -1,14 +1,11 @@
 """Notice versions and their lifecycle in the database."""
 
-import pytest
-
 from countersign.db.database import Database
 from countersign.notices import sql
 from countersign.notices.model import LifecycleEvent, PublishedVersion
 from tests.storage import items
 from tests.storage.conftest import Run
 
-pytestmark = pytest.mark.contract
 BODY = b'{"text":"\xc3\x84\\u0000"}'
 
 

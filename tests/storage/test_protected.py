@@ -19,8 +19,6 @@ from countersign.notices.sql import add_version
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres, on_sqlite
 
-pytestmark = pytest.mark.contract
-
 # In the others the rowid is the key, or there is none.
 WITH_HIDDEN_ROWID = [name for name in PROTECTED if name not in {"logs", "log_entries"}]
 
@@ -172,7 +170,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     # What they say is evidence stands in records; here it is looked up.
     changing |= {"clearances", "acknowledgment_uses", "fulfilments", "clearance_keys"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}
-    passing |= {"test_clocks", "test_faults", "conformance_runs", "conformance_observations"}
+    passing |= {"test_clocks", "test_faults"}
     own = {"accounts", "api_keys", "deployment", "verification_settings", "clearance_settings"}
     own |= {name for name in metadata.tables if name.startswith("webhook_")}
     assert set(PROTECTED) == set(metadata.tables) - erasable - changing - passing - own

@@ -53,7 +53,7 @@ class Document:
         """Every operation."""
         for path, item in self._document["paths"].items():
             for method in sorted(_METHODS & set(item)):
-                yield Operation(method.upper(), path, item[method])
+                yield Operation(method.upper(), path, resolved(item[method], self._document))
 
     def operation(self, method: str, url: str) -> Operation:
         """The operation that a request is for; a literal path wins over a parameter."""
@@ -110,6 +110,19 @@ class Document:
         return faults
 
 
+def resolved(value: Any, document: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    """A part of a document, complete: with what its references lead to, except schemas."""
+    if isinstance(value, list):
+        return [resolved(item, document) for item in value]
+    if not isinstance(value, dict):
+        return value
+    reference = value.get("$ref", "#/components/schemas/")
+    if reference.startswith("#/components/schemas/"):
+        return {key: resolved(item, document) for key, item in value.items()}
+    _, _, section, name = reference.split("/")
+    return resolved(document["components"][section][name], document)
+
+
 def codes_of(answer: Mapping[str, Any]) -> set[str]:
     """The error codes of a listed answer: those of its examples."""
     examples = answer.get("content", {}).get(JSON, {}).get("examples", {}).values()
@@ -123,4 +136,4 @@ def _matches(template: str, path: str) -> bool:
 
 def _read(text: str, schema: Mapping[str, Any]) -> object:
     """A parameter's or header's text as its schema types it."""
-    return int(text) if schema["type"] == "integer" and text.isdecimal() else text
+    return int(text) if schema.get("type") == "integer" and text.isdecimal() else text

@@ -12,6 +12,7 @@ Run as a program, this is that process. It ends when whoever started it has ende
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -43,6 +44,8 @@ _PRELOADED: Final = (
 )
 _NUMBER: Final = struct.Struct("!i")
 _STREAMS: Final = 3
+_SET_PARENT_DEATH_SIGNAL: Final = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
 
 
 class _Order(TypedDict):
@@ -304,6 +307,12 @@ def _tell_ends(running: dict[int, int]) -> None:
             os.close(tells)
 
 
+def _end_with_parent() -> None:
+    """Leave no server behind when the tests are interrupted; Linux alone can do that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
 def main() -> None:
     """Be the parent of others; in each of those, become what was ordered."""
     for name in _PRELOADED:
@@ -313,6 +322,7 @@ def main() -> None:
     with socket.socket(fileno=int(sys.argv[1])) as control:
         order = _serve(control)
     if order is not None:
+        _end_with_parent()
         os.chdir(order["directory"])
         os.environ.clear()
         os.environ.update(order["environment"])

@@ -29,7 +29,7 @@ _COMMANDS_THAT_SHOW: Final = ({"buyers", "evidence"}, {"simulate-provider"})
 @cache
 def personal_words() -> frozenset[str]:
     """Every personal string of every session that a simulator knows."""
-    from countersign.simulators.registry import SIMULATORS  # noqa: PLC0415 - only if it is needed
+    from countersign_simulators.registry import SIMULATORS  # noqa: PLC0415 - only if it is needed
 
     return frozenset(
         word

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ssl import SSLContext
 
-from countersign.simulators.protocol import Reply, Request, Session, Simulator, Webhook
-from countersign.simulators.registry import SIMULATORS
-from countersign.simulators.server import Served, serve
+from countersign_simulators.base import Reply, Request, Session, Simulator, Webhook
+from countersign_simulators.registry import SIMULATORS
+from countersign_simulators.server import Served, serve
 
 UNANSWERED = frozenset({"slow"})
 """Parts that take longer than anybody waits."""
@@ -71,7 +71,7 @@ class Playing:
 
     def part(self, plays: str, number: int = 0) -> Session:
         """The session that plays this; of `verified` there are several."""
-        return [s for s in self.simulator.sessions if s.plays == plays][number]
+        return [s for s in self.simulator.sessions if s.scenario == plays][number]
 
     def asked(self, session: Session) -> int:
         """How many requests have named this session, in the path or in the body."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx2
 
-from tests.support import forked, privacy
+from tests.support import command, forked, privacy
 
 PREFIX = "COUNTERSIGN_"
 START_SECONDS_MAX = 30.0
@@ -47,9 +47,11 @@ class Deployment:
         own = {"DATA_DIR": str(self.data_dir)} | dict(self.settings)
         return inherited | {PREFIX + name: value for name, value in own.items()}
 
-    def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run `countersign ARGUMENTS` to its end."""
-        done = forked.run("countersign", *arguments, environment=self.environment)
+    def run(
+        self, *arguments: str, check: bool = True, typed: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `countersign ARGUMENTS` to its end, with this typed in."""
+        done = command.run(arguments, self.environment, typed=typed, directory=self.data_dir.parent)
         privacy.watch_command(arguments, done.stdout + done.stderr)
         if check and done.returncode != 0:
             raise AssertionError(f"countersign {' '.join(arguments)}: {done.stderr}")

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from countersign.acknowledgments.schemas import AcknowledgmentRequest
+from countersign.buyers.schemas import BuyerVerificationRequest
 from countersign.errors import InvalidRequest
 from countersign.http.body import parse_body
 from countersign.http.mistakes import path_to
-from countersign.http.schemas import AcknowledgmentRequest, BuyerVerificationRequest, Request
+from countersign.http.schemas import Request
 from countersign.sandbox.schemas import ClockAdvance, EventTrigger
 
 SCHEMAS = [AcknowledgmentRequest, BuyerVerificationRequest]

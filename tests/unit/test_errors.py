@@ -1,4 +1,4 @@
-"""Errors: one tree, a stable code and a remedy for each, and one table of statuses."""
+"""Errors: one tree, a stable code and a status and a remedy for each."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from countersign.errors import (
     Unauthorized,
 )
 from countersign.evidence.errors import EvidenceError
-from countersign.http.errors import STATUS, error_reply
-from countersign.server.routes import API_ROUTES
+from countersign.http.errors import error_reply
+from countersign.server.routes import ROUTES
 
 E = TypeVar("E", bound=BaseException)
 HELP = "https://c.example.com/docs/errors"
@@ -65,7 +65,6 @@ def test_there_is_one_tree() -> None:
         "countersign.offline.",
         "countersign.identity.",
         "countersign.webhooks.address_guard",
-        "countersign.simulators.",
     )
     own = {kind for kind in own if not kind.__module__.startswith(rooms)}
     outside = {kind for kind in own if not issubclass(kind, CountersignError | EvidenceError)}
@@ -84,13 +83,14 @@ def test_every_refusal_has_a_code_a_message_and_a_remedy(kind: type[Refusal]) ->
 
 @refusals
 def test_every_refusal_has_a_status(kind: type[Refusal]) -> None:
-    """What the table lacks would be answered as our own fault."""
-    assert 400 <= STATUS[kind] <= 599
+    """Only an internal error is our own fault."""
+    assert 400 <= kind.status <= 599
+    assert (kind.status == 500) == (kind is InternalError)
 
 
-def test_the_table_of_statuses_has_refusals_only() -> None:
-    """No leftovers."""
-    assert set(STATUS) == set(REFUSALS)
+def test_the_catalogue_has_every_refusal() -> None:
+    """What it lacks would be missing on the page of errors."""
+    assert set(errors.REFUSALS) == set(REFUSALS)
 
 
 def test_codes_are_unique() -> None:
@@ -136,8 +136,8 @@ def test_a_refusal_that_passes_says_when_to_try_again(kind: type[Refusal]) -> No
 
 def test_statuses_that_ask_for_a_later_retry_are_retryable() -> None:
     """429 and 503 without Retry-After leave a client guessing."""
-    for kind, status in STATUS.items():
-        assert status not in {429, 503} or issubclass(kind, Retryable)
+    for kind in REFUSALS:
+        assert kind.status not in {429, 503} or issubclass(kind, Retryable)
 
 
 @refusals
@@ -182,7 +182,7 @@ def test_every_refusal_can_be_met_on_some_route() -> None:
 
     The address for identity providers' messages is theirs, and no operation of the interface.
     """
-    documented = {kind for route in API_ROUTES for kind in route.errors}
+    documented = {kind for route in ROUTES for kind in route.errors}
     assert {kind for kind in REFUSALS if kind not in documented} == {errors.WebhookRefused}
 
 

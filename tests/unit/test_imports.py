@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 
 import pytest
 
 import countersign
+import countersign_simulators
 from tests.unit.imports import wrong_imports
 
 SOURCE = Path(countersign.__file__).parent
@@ -49,6 +51,7 @@ def test_the_source_that_is_read_is_the_whole_of_it() -> None:
         ("errors.py", "from countersign.instant import x", "must not import instant"),
         ("offline/a.py", "from countersign.evidence.tree import x", "must not import evidence"),
         ("__init__.py", "from countersign.errors import x", "must not import errors"),
+        ("http/a.py", "from countersign_conformance.kit import x", "must not import countersign_"),
         ("new/a.py", "", "has no place"),
         ("log/a.py", "from .key import Scope", "relative"),
         ("log/a.py", "from . import key", "relative"),
@@ -62,6 +65,18 @@ def test_an_import_against_the_direction_is_found(
     (found,) = wrong_in(tmp_path, place, source)
     assert what in found
     assert found.startswith(f"{place}:1: ")
+
+
+def test_simulators_share_no_code_with_the_service() -> None:
+    """Only their command uses any, so that adapter and simulator cannot share a mistake."""
+    package = Path(countersign_simulators.__file__).parent
+    found = {
+        path.name: set(re.findall(r"(?:from|import) (countersign\.[\w.]+)", path.read_text()))
+        for path in package.glob("*.py")
+    }
+    assert len(found) > 10
+    assert found.pop("command.py") == {"countersign.cli.support", "countersign.errors"}
+    assert not set().union(*found.values())
 
 
 @pytest.mark.parametrize(

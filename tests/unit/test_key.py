@@ -25,7 +25,7 @@ from countersign.access.key import (
 )
 from countersign.errors import InvalidArgument
 from countersign.mode import Mode
-from countersign.server.routes import API_ROUTES
+from countersign.server.routes import ROUTES
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 KEYS = st.builds(
@@ -155,7 +155,7 @@ def test_a_vendors_key_may_do_all_but_manage_keys_and_erase() -> None:
 
 def test_the_reserved_scopes_are_those_that_no_operation_needs() -> None:
     """So that nobody makes a key with one of them and wonders."""
-    needed = {route.scope for route in API_ROUTES}
+    needed = {route.scope for route in ROUTES}
     assert frozenset(Scope) - needed == RESERVED_SCOPES
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime
 from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign.acknowledgments.routes import AcknowledgmentsQuery
 from countersign.errors import InvalidRequest
-from countersign.http.reply import parse_query
+from countersign.events.model import EventType
+from countersign.events.routes import EventsQuery
+from countersign.http.query import parse_query, read_query
+from countersign.ids import ACKNOWLEDGMENT, timed_id
 
 NAMES = ("limit", "after", "session_id")
 TEXT = st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1), max_size=20)
@@ -78,3 +83,66 @@ def test_where_there_are_no_parameters_the_refusal_says_so() -> None:
     """Instead of an empty list."""
     with pytest.raises(InvalidRequest, match="Allowed: none"):
         parse_query(b"limit=1", ())
+
+
+def test_a_query_has_the_types_that_are_documented() -> None:
+    """A time is in UTC, to the microsecond; what is left out has its default."""
+    after = timed_id(ACKNOWLEDGMENT, 0, bytes(8))
+    sent = f"after={after}&accepted_after=2026-11-20t01:00:00.5%2B01:00&session_id=5&limit=007"
+    assert read_query(sent.encode(), AcknowledgmentsQuery) == AcknowledgmentsQuery(
+        session_id="5",
+        accepted_after=datetime(2026, 11, 20, microsecond=500_000, tzinfo=UTC),
+        after=after,
+        limit=7,
+    )
+    found = read_query(b"type=buyer.verified", EventsQuery)
+    assert found == EventsQuery(type=EventType.BUYER_VERIFIED, limit=20)
+
+
+def test_a_route_without_parameters_takes_none() -> None:
+    """Whatever their names are."""
+    assert read_query(b"", None) is None
+    with pytest.raises(InvalidRequest):
+        read_query(b"limit=1", None)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("limit=0", "at least 1"),
+        ("limit=101", "at most 100"),
+        ("limit=1000000000", "an integer"),
+        ("limit=%D9%A1", "an integer"),
+        ("limit=%2B5", "an integer"),
+        ("limit=5.0", "an integer"),
+        ("limit=", "an integer"),
+        ("limit=null", "an integer"),
+        ("accepted_after=null", "such as 2026-11-20T21:31:00Z"),
+        ("accepted_after=1700000000", "such as 2026-11-20T21:31:00Z"),
+        ("accepted_after=2026-11-20", "such as 2026-11-20T21:31:00Z"),
+        ("accepted_after=2026-11-20+00:00:00Z", "such as 2026-11-20T21:31:00Z"),
+        ("accepted_after=2026-11-20T00:00:00", "such as 2026-11-20T21:31:00Z"),
+        ("accepted_after=9999-12-31T23:59:59-23:59", "such as 2026-11-20T21:31:00Z"),
+        ("accepted_after=2026-11-20T00:00:00Z%0A", "such as 2026-11-20T21:31:00Z"),
+        (f"session_id={'x' * 256}", "at most 255 characters"),
+        ("after=ack_1", "a value such as ack_"),
+        (f"after=ack_{'0' * 26}%0A", "a value such as ack_"),
+        (f"after=x%0Aack_{'0' * 26}", "a value such as ack_"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused(query: str, message: str) -> None:
+    """In one printable sentence that says what is expected, and where."""
+    with pytest.raises(InvalidRequest) as caught:
+        read_query(query.encode(), AcknowledgmentsQuery)
+    name = query.partition("=")[0]
+    assert message in caught.value.message
+    assert caught.value.message.endswith(f" - at the query parameter {name}.")
+    assert caught.value.message.isprintable()
+
+
+def test_a_word_that_is_not_in_a_list_is_refused_with_the_list() -> None:
+    """So that the developer need not look it up."""
+    with pytest.raises(InvalidRequest) as caught:
+        read_query(b"type=buyer.known", EventsQuery)
+    for type_ in EventType:
+        assert type_ in caught.value.message

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from countersign.bootstrap import Deployment
 from countersign.errors import MethodNotAllowed, NotFound
 from countersign.http.reply import Call, Reply
+from countersign.http.route import Route
 from countersign.http.router import Router
 from countersign.server.app import route_table
-from countersign.server.routes import Route
 
 ROUTES = route_table()
 ROUTER = Router(ROUTES)
@@ -26,26 +26,22 @@ async def handler(_: Deployment, __: Call) -> Reply:
     return Reply(b"{}")
 
 
-def routes(*lines: str) -> list[Route]:
+def routes(*lines: str) -> list[Route[Deployment]]:
     """Routes from lines such as `GET /v1/things/{id}`."""
-    made = []
-    for line in lines:
-        method, path = line.split()
-        made.append(Route(method=method, path=path, handler=handler))
-    return made
+    return [Route(address=line, handler=handler) for line in lines]
 
 
-def expected(method: str, path: str) -> tuple[Route, str] | None:
+def expected(method: str, path: str) -> tuple[Route[Deployment], str] | None:
     """By comparing segment by segment with each route, literal ones first."""
     matches = [m for r in ROUTES if (m := _matches(r, path)) is not None and _takes(r, method)]
     return min(matches, key=lambda match: "{" in match[0].path, default=None)
 
 
-def _takes(route: Route, method: str) -> bool:
+def _takes(route: Route[Deployment], method: str) -> bool:
     return method == route.method or (method == "HEAD" and route.method == "GET")
 
 
-def _matches(route: Route, path: str) -> tuple[Route, str] | None:
+def _matches(route: Route[Deployment], path: str) -> tuple[Route[Deployment], str] | None:
     if route.path.endswith("{path*}"):
         before = route.path.removesuffix("{path*}")
         return (route, path.removeprefix(before)) if path.startswith(before) else None
@@ -61,7 +57,7 @@ def _matches(route: Route, path: str) -> tuple[Route, str] | None:
     return route, parameter
 
 
-def _paths() -> Iterator[tuple[Route, str]]:
+def _paths() -> Iterator[tuple[Route[Deployment], str]]:
     for route in ROUTES:
         before, brace, rest = route.path.partition("{")
         yield route, f"{before}a b.é{rest.partition('}')[2]}" if brace else route.path
@@ -84,7 +80,9 @@ every_route = pytest.mark.parametrize(
 
 
 @every_route
-def test_every_route_of_the_table_is_found_with_its_parameter(route: Route, path: str) -> None:
+def test_every_route_of_the_table_is_found_with_its_parameter(
+    route: Route[Deployment], path: str
+) -> None:
     """The one table is what is served."""
     found, parameter = ROUTER.match(route.method, path)
     assert found is route
@@ -126,7 +124,7 @@ def test_any_text_is_a_path_or_not_found(path: str) -> None:
 
 
 @every_route
-def test_another_method_is_told_those_that_there_are(route: Route, path: str) -> None:
+def test_another_method_is_told_those_that_there_are(route: Route[Deployment], path: str) -> None:
     """405 with Allow, not 404."""
     with pytest.raises(MethodNotAllowed):
         ROUTER.match("BREW", path)

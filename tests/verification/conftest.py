@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.http.backstage import Operator, another_deployment
+from tests.support.engines import ENGINES, engine_server
 from tests.support.providers import Playing, playing
 from tests.support.service import Server
 from tests.verification.inside import Stage, staged
@@ -40,16 +41,12 @@ def vendor(vendor_with: MakeVendor) -> LiveVendor:
     return vendor_with("stripe")
 
 
-each_engine = pytest.mark.parametrize(
-    "stage", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
-)
+each_engine = pytest.mark.parametrize("stage", ENGINES, indirect=True)
 """For tests of what the database has to do with it; the others run on SQLite alone."""
 
 
 @pytest.fixture
 def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
     """Open a new deployment in this process, with a clock that the test moves."""
-    on_postgres = getattr(request, "param", "sqlite") == "postgres"
-    engine = request.getfixturevalue("postgres_server") if on_postgres else None
-    with staged(another_deployment(tmp_path / "data", engine)) as made:
+    with staged(another_deployment(tmp_path / "data", engine_server(request))) as made:
         yield made

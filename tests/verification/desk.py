@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.conftest import Bench
-from tests.cli.warm import Warm
 from tests.http.backstage import another_deployment
 from tests.support import postgres
 from tests.verification.inside import Stage, staged
@@ -31,10 +30,10 @@ class Desk:
 
 @contextmanager
 def desk_at(
-    place: Path, warm: Warm, engine: postgres.PostgresServer | None = None, **settings: str
+    place: Path, engine: postgres.PostgresServer | None = None, **settings: str
 ) -> Iterator[Desk]:
     """Open a new deployment: on SQLite, or on a fresh database of this PostgreSQL."""
     made = another_deployment(place, engine, **settings)
-    bench = Bench(data_dir=made.data_dir, settings=dict(made.settings), warm=warm)
+    bench = Bench(data_dir=made.data_dir, settings=dict(made.settings))
     with staged(made) as stage:
         yield Desk(stage, bench)

@@ -25,7 +25,7 @@ from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.errors import ProviderUnavailable
 from countersign.instant import to_ms
 from countersign.mode import Mode
-from countersign.simulators.protocol import Session
+from countersign_simulators.base import Session
 from tests.support.providers import Playing, playing
 from tests.support.service import PREFIX, Deployment
 

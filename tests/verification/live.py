@@ -13,7 +13,7 @@ import httpx2
 from countersign import bootstrap
 from countersign.buyers.model import Buyer
 from countersign.buyers.rules import VerificationRules
-from countersign.simulators.protocol import Session
+from countersign_simulators.base import Session
 from tests.http.backstage import Operator
 from tests.support.providers import Playing
 from tests.support.service import Server

@@ -16,6 +16,8 @@ from tests.support.service import Server, running_server
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import VERIFY, LiveVendor, live_vendor
 
+pytestmark = pytest.mark.both_engines
+
 AT_ONCE = 20
 
 
@@ -50,7 +52,7 @@ def test_two_accounts_at_once_lead_one_session_to_one_buyer(vendor_with: MakeVen
 def test_two_sessions_of_one_document_at_once_lead_to_one_buyer(vendor_with: MakeVendor) -> None:
     """Neither was here before; the document is the same."""
     vendor = vendor_with("onfido")
-    sessions = [s for s in vendor.playing.simulator.sessions if s.plays == "verified"]
+    sessions = [s for s in vendor.playing.simulator.sessions if s.scenario == "verified"]
     by_person: dict[tuple[str, ...], list[int]] = {}
     for number, session in enumerate(sessions):
         by_person.setdefault(session.personal, []).append(number)

@@ -17,26 +17,24 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.simulators.protocol import Session
+from countersign_simulators.base import Session
 from tests.http.backstage import Operator, another_deployment
-from tests.support import postgres, privacy
+from tests.support import privacy
+from tests.support.engines import ENGINES, engine_server
 from tests.support.providers import playing
 from tests.support.service import Deployment, Server, free_port
 from tests.verification.live import LiveVendor, live_vendor
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 PARTS = {"sqlite": ("verified", "pending"), "postgresql": ("verified",)}
 """The last step differs: proved facts, or a session to follow; the steps to it are the same."""
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=ENGINES)
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Deployment:
     """Give a deployment of its own, whose servers listen on one port."""
-    engine: postgres.PostgresServer | None = None
-    if request.param == "postgres":
-        engine = request.getfixturevalue("postgres_server")
-    made = another_deployment(tmp_path / "data", engine)
+    made = another_deployment(tmp_path / "data", engine_server(request))
     port = str(free_port())
     return Deployment(
         data_dir=made.data_dir,

@@ -11,7 +11,7 @@ import pytest
 from countersign import bootstrap
 from countersign.errors import OnHold
 from countersign.privacy.model import ErasureReason
-from countersign.simulators.protocol import Reply, Request, Session
+from countersign_simulators.base import Reply, Request, Session
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import LiveVendor, reinstate, revoke
 
@@ -158,5 +158,5 @@ def joined(vendor: LiveVendor) -> tuple[str, str]:
 
 def same_document(sessions: Sequence[Session]) -> tuple[Session, Session]:
     """Two sessions of one person."""
-    verified = [session for session in sessions if session.plays == "verified"]
+    verified = [session for session in sessions if session.scenario == "verified"]
     return next((a, b) for a, b in combinations(verified, 2) if a.personal == b.personal)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.registry import SIMULATORS
 from tests.http.test_pages import Page
 from tests.support.providers import UNANSWERED
 from tests.verification.conftest import MakeVendor
@@ -57,8 +57,8 @@ def test_a_session_verifies_only_if_it_may_and_its_answer_is_not_personal(
 ) -> None:
     """All parts: the verdict, the body and the headers, and that every row is whole."""
     vendor = vendor_with(provider)
-    sessions = [s for s in vendor.playing.simulator.sessions if s.plays not in UNANSWERED]
-    assert len({s.plays for s in sessions}) >= 12
+    sessions = [s for s in vendor.playing.simulator.sessions if s.scenario not in UNANSWERED]
+    assert len({s.scenario for s in sessions}) >= 12
     # Some sessions are of one person: those that verify go first, for a first verify each.
     with ThreadPoolExecutor(AT_ONCE) as threads:
         answers = list(threads.map(vendor.verify, sessions))
@@ -66,13 +66,13 @@ def test_a_session_verifies_only_if_it_may_and_its_answer_is_not_personal(
     for session, answer in zip(sessions, answers, strict=True):
         verdict = told(answer)
         verified = verdict == (200, "verified", None)
-        if verified != (session.plays == "verified"):
-            wrong.append((session.plays, verdict))
+        if verified != (session.scenario == "verified"):
+            wrong.append((session.scenario, verdict))
         # Why the provider decided so may come after the reason of ours.
         status, word, reasons = verdict
         ours = (status, word, reasons[:1] if reasons else reasons)
-        if ANSWERS.get(session.plays, ours) != ours:
-            wrong.append((session.plays, verdict))
+        if ANSWERS.get(session.scenario, ours) != ours:
+            wrong.append((session.scenario, verdict))
         shown = answer.text + str(answer.headers.raw)
         leaked += [f"{word} in the answer" for word in session.personal if word in shown]
         if verdict[:2] == (503, "provider_unavailable"):

@@ -15,7 +15,7 @@ from countersign.errors import OnHold
 from countersign.instant import rfc3339
 from countersign.privacy.erase import Due
 from countersign.privacy.model import ErasureReason
-from tests.cli.warm import Warm
+from tests.support.engines import ENGINES, engine_server
 from tests.verification.conftest import each_engine
 from tests.verification.desk import Desk, desk_at
 from tests.verification.inside import Insider, Stage
@@ -170,17 +170,10 @@ def test_simulated_verifications_are_never_due(tidy: Stage) -> None:
 # --- the command -------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def warm_here() -> Warm:
-    """Give what runs commands."""
-    return Warm()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def desk(request: pytest.FixtureRequest, warm_here: Warm, tmp_path: Path) -> Iterator[Desk]:
+@pytest.fixture(params=ENGINES)
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
     """Give an operator's desk, on each engine."""
-    engine = request.getfixturevalue("postgres_server") if request.param == "postgres" else None
-    with desk_at(tmp_path / "data", warm_here, engine, **SETTINGS) as made:
+    with desk_at(tmp_path / "data", engine_server(request), **SETTINGS) as made:
         yield made
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from countersign.identity.breaker import FAILURES, OPEN_SECONDS
 from countersign.identity.transport import ATTEMPTS
-from countersign.simulators.protocol import Reply
+from countersign_simulators.base import Reply
 from tests.http.backstage import Operator, another_deployment
 from tests.support.providers import Mood, playing
 from tests.support.service import Server, free_port, running_server

@@ -16,10 +16,10 @@ import pytest
 
 from countersign.buyers.model import BuyerStatus
 from countersign.instant import rfc3339
-from countersign.simulators.protocol import Reply, Request
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.base import Reply, Request
+from countersign_simulators.registry import SIMULATORS
 from tests.cli.evidence import make_sandbox_buyer
-from tests.cli.warm import Warm
+from tests.support.engines import ENGINES, engine_server
 from tests.support.privacy import personal
 from tests.verification.desk import Desk, desk_at
 from tests.verification.inside import Insider
@@ -30,23 +30,13 @@ UNKNOWN: Final = f"cbid_{'0' * 26}"
 REQUEST_IDS: Final = {"stripe": "req_", "persona": "", "plaid": "", "onfido": ""}
 """The providers that name their requests, and how the names begin."""
 
-each_desk = pytest.mark.parametrize(
-    "desk", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
-)
-
-
-@pytest.fixture(scope="module")
-def warm_here() -> Warm:
-    """Give what runs commands."""
-    return Warm()
+each_desk = pytest.mark.parametrize("desk", ENGINES, indirect=True)
 
 
 @pytest.fixture
-def desk(request: pytest.FixtureRequest, warm_here: Warm, tmp_path: Path) -> Iterator[Desk]:
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
     """Give an operator's desk, on SQLite unless the test says otherwise."""
-    on_postgres = getattr(request, "param", "sqlite") == "postgres"
-    engine = request.getfixturevalue("postgres_server") if on_postgres else None
-    with desk_at(tmp_path / "data", warm_here, engine) as made:
+    with desk_at(tmp_path / "data", engine_server(request)) as made:
         yield made
 
 

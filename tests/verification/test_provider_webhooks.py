@@ -11,7 +11,7 @@ from typing import Final
 import httpx2
 import pytest
 
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.registry import SIMULATORS
 from tests.http import wire
 from tests.support.service import Server
 from tests.verification.conftest import MakeVendor

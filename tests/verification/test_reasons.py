@@ -9,7 +9,7 @@ from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
 from countersign.privacy.model import ErasureReason
 from countersign.reason import Reason
-from countersign.simulators.protocol import Reply
+from countersign_simulators.base import Reply
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_settling import playing_another, undecided

@@ -12,7 +12,7 @@ import pytest
 from countersign.buyers.model import BuyerStatus
 from countersign.errors import ProviderSessionNotBound
 from countersign.reason import Reason
-from countersign.simulators.protocol import Reply, Request, Session
+from countersign_simulators.base import Reply, Request, Session
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_standing import same_person, verified

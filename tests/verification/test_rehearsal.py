@@ -14,29 +14,24 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.registry import SIMULATORS
 from tests.cli.conftest import Bench
-from tests.cli.warm import Warm
 from tests.docs.markdown import ROOT, Block, read
 from tests.docs.shell import check_answers, run_blocks
 from tests.http.backstage import another_deployment, make_client
 from tests.support.service import PREFIX, Server, free_port, running_server
+
+pytestmark = pytest.mark.long
 
 PAGE: Final = read(ROOT / "docs" / "verification.md")
 SECTION: Final = "Rehearse it"
 
 
 @pytest.fixture(scope="module")
-def warm_here() -> Warm:
-    """Give what runs commands."""
-    return Warm()
-
-
-@pytest.fixture(scope="module")
-def bench(warm_here: Warm, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """Give a deployment; each test makes accounts of its own."""
     made = another_deployment(tmp_path_factory.mktemp("rehearsal") / "data")
-    return Bench(data_dir=made.data_dir, settings=dict(made.settings), warm=warm_here)
+    return Bench(data_dir=made.data_dir, settings=dict(made.settings))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Bench
-from tests.cli.warm import Warm
 from tests.http.backstage import another_deployment
 from tests.support.providers import Playing, playing
 
@@ -33,26 +32,20 @@ CREDENTIALS_WRONG = {
 }
 
 
-@pytest.fixture(scope="module")
-def warm_here() -> Warm:
-    """Give what runs commands."""
-    return Warm()
-
-
 @pytest.fixture
-def bench(warm_here: Warm, tmp_path: Path) -> Bench:
+def bench(tmp_path: Path) -> Bench:
     """Give a deployment with one account."""
     made = another_deployment(tmp_path / "data")
-    own = Bench(data_dir=made.data_dir, settings=dict(made.settings), warm=warm_here)
+    own = Bench(data_dir=made.data_dir, settings=dict(made.settings))
     own.account("Alpine Outfitters")
     return own
 
 
 @pytest.fixture(scope="module")
-def untouched(warm_here: Warm, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """Give a deployment with one account, for commands that must not change anything."""
     made = another_deployment(tmp_path_factory.mktemp("untouched") / "data")
-    own = Bench(data_dir=made.data_dir, settings=dict(made.settings), warm=warm_here)
+    own = Bench(data_dir=made.data_dir, settings=dict(made.settings))
     own.account("Alpine Outfitters")
     return own
 

@@ -16,12 +16,14 @@ from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
 from countersign.errors import ProviderSessionNotFound, WebhookRefused
 from countersign.reason import Reason
-from countersign.simulators.protocol import Reply, Request, Session
-from countersign.simulators.registry import SIMULATORS
-from countersign.simulators.veriff import SHARED_SECRET
+from countersign_simulators.base import Reply, Request, Session
+from countersign_simulators.registry import SIMULATORS
+from countersign_simulators.veriff import SHARED_SECRET
 from tests.support.providers import Mood
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
+
+pytestmark = pytest.mark.long
 
 S = BuyerStatus
 DAY = timedelta(days=1)

@@ -14,6 +14,7 @@ import pytest
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import DocumentExpiry
 from countersign.buyers.verify import VerificationRequest
+from countersign.clearances.clear import clear_order
 from countersign.errors import (
     InvalidArgument,
     InvalidRequest,
@@ -26,7 +27,7 @@ from countersign.errors import (
 from countersign.ids import BUYER
 from countersign.mode import Mode
 from countersign.reason import Reason
-from countersign.simulators.protocol import Reply, Request, Session
+from countersign_simulators.base import Reply, Request, Session
 from tests.clearances.desk import order
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Insider, Stage
@@ -65,7 +66,8 @@ def document_ending(vendor: Insider, last: date) -> AbstractContextManager[None]
 def cleared(vendor: Insider, cbid: str) -> tuple[str, ...]:
     """What is held against an order of this buyer, which has no acknowledgment either."""
     asked = order("ack_unknown", cbid, "cs_1", vendor.part("verified").shipping_zip)
-    return vendor.stage.do(vendor.stage.opened.clearances.clear(vendor.principal, asked)).reasons
+    cleared = clear_order(vendor.stage.opened.clearances, vendor.principal, asked)
+    return vendor.stage.do(cleared).decision.reasons
 
 
 @each_engine

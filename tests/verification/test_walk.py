@@ -15,12 +15,14 @@ import pytest
 from countersign import bootstrap
 from countersign.instant import rfc3339
 from countersign.server.app import route_table
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.registry import SIMULATORS
 from tests.http.backstage import make_client
 from tests.support.privacy import personal, personal_words
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import LiveVendor
 from tests.verification.test_nothing_personal import Search
+
+pytestmark = pytest.mark.long
 
 ENDPOINTS: Final = "/v1/webhook_endpoints"
 ENDPOINT: Final = f"{ENDPOINTS}/{{endpoint_id}}"
@@ -165,7 +167,14 @@ def walk(walker: Walker, known: Known, vendor: LiveVendor) -> None:
             assert walker.ask("GET", path).status_code in {401, 404}, path
 
 
-@pytest.mark.parametrize("provider", SIMULATORS)
+@pytest.mark.parametrize(
+    "provider",
+    [
+        # One provider is enough for what an engine can change.
+        pytest.param(name, marks=[pytest.mark.both_engines] if name == "stripe" else [])
+        for name in SIMULATORS
+    ],
+)
 def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: str) -> None:
     """Not to the account itself, nor to another, a test key or somebody without a key."""
     vendor = vendor_with(provider)

@@ -15,7 +15,7 @@ from countersign.errors import (
     WebhookRefused,
 )
 from countersign.server.app import App
-from countersign.simulators.stripe import PLAIN_RESTRICTED_KEY
+from countersign_simulators.stripe import PLAIN_RESTRICTED_KEY
 from tests.verification.inside import Insider, Stage
 from tests.verification.test_settling import playing_another, undecided
 
@@ -65,6 +65,7 @@ def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:
         'countersign_verifications_total{provider="stripe",reason="",status="verified"} 1.0',
         'countersign_verifications_total{provider="stripe",reason="zip_mismatch",status="failed"}',
         'countersign_provider_seconds_count{provider="stripe"} 3.0',
+        'countersign_provider_unknown_fields_total{provider="stripe"} 0.0',
         "countersign_verifications_pending 1.0",
         "countersign_verifications_pending_oldest_seconds 0.0",
     ):

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from countersign.simulators.protocol import Session
-from countersign.simulators.registry import SIMULATORS
+from countersign_simulators.base import Session
+from countersign_simulators.registry import SIMULATORS
 from tests.support.providers import UNANSWERED
 from tests.verification.conftest import MakeVendor
 from tests.verification.live import VERIFY
@@ -30,18 +30,18 @@ def test_a_part_verifies_without_a_reference_if_and_only_if_it_plays_verified(
         }
         return vendor.live.post(VERIFY, json=body)
 
-    sessions = [s for s in vendor.playing.simulator.sessions if s.plays not in UNANSWERED]
+    sessions = [s for s in vendor.playing.simulator.sessions if s.scenario not in UNANSWERED]
     with ThreadPoolExecutor(AT_ONCE) as threads:
         answers = list(threads.map(verify, sessions))
     wrong = [
-        (session.plays, session.session_id, answer.text)
+        (session.scenario, session.session_id, answer.text)
         for session, answer in zip(sessions, answers, strict=True)
-        if (answer.json().get("status") == "verified") != (session.plays == "verified")
+        if (answer.json().get("status") == "verified") != (session.scenario == "verified")
     ]
     assert wrong == []
     (other,) = [
         answer.json()
         for session, answer in zip(sessions, answers, strict=True)
-        if session.plays == "other_subject"
+        if session.scenario == "other_subject"
     ]
     assert (other["status"], other["reasons"]) == ("failed", ["zip_mismatch"])

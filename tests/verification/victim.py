@@ -19,7 +19,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from countersign.identity.model import ProviderResult
-from countersign.identity.stripe import Provider
+from countersign.identity.stripe import Stripe
 
 _points = 0
 _last: int | None = None
@@ -36,15 +36,15 @@ def _point(*_: object, **__: object) -> None:
 
 def _become_server(last: int) -> None:
     """Be a server from here on, to the POINTth point."""
-    plain = Provider.retrieve
+    plain = Stripe.retrieve
 
-    async def retrieve(self: Provider, session_id: str) -> ProviderResult:
+    async def retrieve(self: Stripe, session_id: str) -> ProviderResult:
         global _last  # noqa: PLW0603 - from here on it counts
         result = await plain(self, session_id)
         _last = last
         return result
 
-    changed: Any = Provider
+    changed: Any = Stripe
     changed.retrieve = retrieve
     event.listen(Engine, "before_cursor_execute", _point)
     event.listen(Engine, "commit", _point)

@@ -41,12 +41,12 @@ from tests.storage import items
 from tests.storage.conftest import (  # noqa: F401 - fixtures
     Run,
     database,
-    engine_name,
     postgres_shared,
     run,
     sqlite_template,
     url,
 )
+from tests.support.engines import ENGINES
 from tests.unit.support import HandClock
 from tests.webhooks.telling import desk  # noqa: F401 - a fixture
 
@@ -206,6 +206,13 @@ def assemble(
             entropy=os.urandom,
         ),
     )
+
+
+@pytest.fixture(params=ENGINES)
+def engine_name(request: pytest.FixtureRequest) -> str:
+    """Give each engine in turn."""
+    name: str = request.param
+    return name
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 from countersign.access.key import Principal
 from countersign.mode import Mode
 from tests.clearances.desk import Desk, MovingClock, open_desk
-from tests.support import postgres
+from tests.support.engines import ENGINES, engine_settings
 
 ZIP = "94105"
 NOTICE = "ab1263"
@@ -37,21 +37,15 @@ bullets = [{{ id = "a", text = "The only line." }}]
 Told = tuple[str, dict[str, Any]]
 
 
-@pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
+@pytest.fixture(scope="module", params=ENGINES)
 def desk(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Desk]:
     """Give a deployment in this process whose clock the tests move forward, on each engine."""
-    settings = {}
-    if request.param == "postgres":
-        server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
-        settings["DATABASE_URL"] = postgres.fresh_database(server)
     data_dir = tmp_path_factory.mktemp(f"told-{request.param}") / "data"
     # Not before the beginning of the logs, which is made by the machine's clock.
     clock = MovingClock(datetime.now(tz=UTC).replace(microsecond=0) + timedelta(days=1))
-    with open_desk(data_dir, clock, settings) as made:
+    with open_desk(data_dir, clock, engine_settings(request)) as made:
         yield made
 
 

@@ -28,7 +28,6 @@ from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver
 
-pytestmark = pytest.mark.contract
 T = TypeVar("T")
 NOWHERE, ELSEWHERE = "http://127.0.0.1:9/hook", "http://127.0.0.1:9/other"
 TYPES = (EventType.ACKNOWLEDGMENT_CREATED, EventType.BUYER_VERIFIED)

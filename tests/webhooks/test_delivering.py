@@ -21,7 +21,7 @@ from tests.storage.conftest import Run
 from tests.webhooks.conftest import Service
 from tests.webhooks.receiver import Answer, running_receiver
 
-pytestmark = pytest.mark.contract
+pytestmark = pytest.mark.both_engines
 
 
 def test_each_event_is_delivered_once_and_verifies_in_both_ways(service: Service, run: Run) -> None:

@@ -23,9 +23,9 @@ from countersign.errors import (
 )
 from countersign.events.model import EventType
 from countersign.mode import Mode
-from countersign.operations.housekeeping_sql import Housekeeping
 from countersign.webhooks import deliveries_sql as deliveries_store
 from countersign.webhooks.deliver import CONCURRENT
+from countersign.webhooks.deliveries_sql import delete_old
 from countersign.webhooks.model import (
     AGE_MAX,
     ENDPOINTS_MAX,
@@ -41,7 +41,6 @@ from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver, until
 
-pytestmark = pytest.mark.contract
 NOWHERE = "http://127.0.0.1:9/hook"
 
 
@@ -307,11 +306,9 @@ def _rows(connection: Connection, _: None) -> dict[str, int]:
 
 async def tidy(service: Service, database: Database) -> None:
     """Delete what a running server would have deleted by now."""
-    await Housekeeping(database).delete_old(
-        events_before=service.now - timedelta(days=90),
-        deliveries_before=service.now - LOG_KEPT,
-        tried_since=service.now - AGE_MAX,
-        limit=100,
+    await database.write(
+        delete_old,
+        (service.now - timedelta(days=90), service.now - LOG_KEPT, service.now - AGE_MAX, 100),
     )
 
 

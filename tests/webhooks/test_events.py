@@ -28,14 +28,14 @@ from countersign.events.sql import (
     write_notice_events,
 )
 from countersign.mode import Mode
-from countersign.operations.housekeeping_sql import Housekeeping
+from countersign.webhooks.deliveries_sql import delete_old
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres
 from tests.storage.items import NOON
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 
-pytestmark = pytest.mark.contract
+pytestmark = pytest.mark.both_engines
 
 
 def test_events_are_read_in_the_order_in_which_they_were_written(
@@ -166,11 +166,8 @@ def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
         old = await service.happen(3)
         service.clock.advance(KEPT.total_seconds() + 1)
         kept = await service.happen(2)
-        deleted = await Housekeeping(database).delete_old(
-            events_before=service.now - KEPT,
-            deliveries_before=service.now,
-            tried_since=service.now,
-            limit=100,
+        deleted = await database.write(
+            delete_old, (service.now - KEPT, service.now, service.now, 100)
         )
         assert deleted == 3
         assert [view.id for view in await service.everything()] == kept
@@ -191,12 +188,7 @@ def test_numbers_go_on_after_all_events_were_deleted(
         (first,) = await service.happen()
         service.clock.advance(KEPT.total_seconds() + 1)
         for _ in range(3):
-            await Housekeeping(database).delete_old(
-                events_before=service.now,
-                deliveries_before=service.now,
-                tried_since=service.now,
-                limit=100,
-            )
+            await database.write(delete_old, (service.now, service.now, service.now, 100))
         (second,) = await service.happen()
         views = await service.everything()
         assert [view.id for view in views] == [first, second]

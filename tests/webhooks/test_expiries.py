@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import msgspec
-import pytest
 from sqlalchemy import Connection, text
 
 from countersign.bootstrap import open_deployment
@@ -17,8 +16,6 @@ from countersign.buyers.sql import buyers_by_cbid, tell_of_buyer, write_buyer
 from countersign.mode import Mode
 from tests.clearances.desk import Desk
 from tests.webhooks.telling import ZIP, of_buyers, sweep, told, verified_by
-
-pytestmark = pytest.mark.contract
 
 
 def test_who_knows_a_person_by_another_identifier_is_told_by_that_one(desk: Desk) -> None:

@@ -19,6 +19,8 @@ from tests.support.service import Deployment, Server, free_port, running_server
 from tests.webhooks.happenings import happen
 from tests.webhooks.receiver import running_receiver, until
 
+pytestmark = pytest.mark.long
+
 URL = "https://hook.example.com/countersign"
 
 

@@ -13,7 +13,7 @@ from tests.support.service import Deployment, Server, start_server
 from tests.webhooks.happenings import happen
 from tests.webhooks.receiver import Answer, Receiver, running_receiver
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.long]
 EVENTS = 40
 # Those that are killed have short leases; the last one must not give up on a busy machine, since
 # the attempt after that is made minutes later.

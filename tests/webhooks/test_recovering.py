@@ -23,7 +23,8 @@ from tests.storage.conftest import Run, on_sqlite
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, running_receiver, until
 
-pytestmark = pytest.mark.contract
+pytestmark = pytest.mark.both_engines
+
 NOWHERE = "http://127.0.0.1:9/hook"
 
 

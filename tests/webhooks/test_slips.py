@@ -37,6 +37,8 @@ from tests.storage.conftest import Run
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble, write
 
+pytestmark = pytest.mark.both_engines
+
 NOW = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
 SECRET = SharedSecret(bytes(range(32)))
 
@@ -70,7 +72,6 @@ def test_the_time_of_an_event_is_utc_wherever_the_server_stands(zone: str) -> No
     assert shown.stdout.strip() == "2026-11-20T21:31:00Z" == rfc3339(NOW)
 
 
-@pytest.mark.contract
 def test_an_event_without_a_time_zone_is_not_written(
     service: Service, database: Database, run: Run
 ) -> None:
@@ -82,7 +83,6 @@ def test_an_event_without_a_time_zone_is_not_written(
     assert run(service.everything()) == []
 
 
-@pytest.mark.contract
 @pytest.mark.parametrize(
     "status", [s for s in BuyerStatus if s not in {BuyerStatus.VERIFIED, BuyerStatus.EXPIRED}]
 )

@@ -28,8 +28,6 @@ from tests.webhooks.telling import (
     verified_by,
 )
 
-pytestmark = pytest.mark.contract
-
 
 @pytest.mark.parametrize(
     ("session", "type_", "reason"),

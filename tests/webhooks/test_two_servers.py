@@ -13,7 +13,7 @@ from tests.support.service import Deployment, Server, running_server, start_serv
 from tests.webhooks.happenings import happen
 from tests.webhooks.receiver import Answer, Receiver, running_receiver, until
 
-pytestmark = [pytest.mark.postgres, pytest.mark.crash]
+pytestmark = [pytest.mark.postgres, pytest.mark.crash, pytest.mark.long]
 EVENTS = 400
 # On a busy machine a receiver may take a while that is to be no failure.
 SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true", "WEBHOOK_TIMEOUT_SECONDS": "30"}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
-import pytest
-
 from countersign.access import accounts_sql as accounts_store
 from countersign.mode import Mode
 from countersign.webhooks.model import (
@@ -21,8 +19,6 @@ from tests.storage.conftest import Run
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver, until
-
-pytestmark = pytest.mark.contract
 
 BAD = {
     "refusing": Answer(status=500),

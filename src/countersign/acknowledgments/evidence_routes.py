@@ -8,45 +8,64 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib import resources
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from countersign import offline
+from countersign.access.key import Scope
 from countersign.acknowledgments import proof
-from countersign.bootstrap import Deployment
+from countersign.acknowledgments.model import NO_FIELD, PERSONAL_FIELDS
+from countersign.acknowledgments.room import Acknowledgments
+from countersign.errors import Erased, EvidenceDamaged, EvidencePending, NotFound
 from countersign.http.reply import NO_STORE, Call, Header, Reply
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import Request
 from countersign.mode import Mode
 
 WAIT_SECONDS_MAX: Final = 10
 _WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,6})(?:$|[,;\s])")
 _NO_POLICIES: Final = b'id="policies">{}'
 _CSP: Final = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"]+)"')
+_FIELD: Final = f"({'|'.join(PERSONAL_FIELDS)})"
 
 
-async def get_proof(deployment: Deployment, call: Call) -> Reply:
+class DisclosureQuery(Request, frozen=True, kw_only=True):
+    """What a certificate or a bundle discloses."""
+
+    disclose: (
+        Annotated[
+            str,
+            Meta(
+                description="The personal fields to show, separated by commas: "
+                + ", ".join(f"`{name}`" for name in PERSONAL_FIELDS)
+                + ", or `none`. Left out: all of them.",
+                examples=["initials_per_line,session_id"],
+                extra_json_schema={"pattern": f"^({NO_FIELD}|{_FIELD}(,{_FIELD})*)$"},
+            ),
+        ]
+        | None
+    ) = None
+
+
+async def get_proof(room: Acknowledgments, call: Call) -> Reply:
     """The proof that the log contains the record of an acknowledgment.
 
     A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
     file changes only when a witness or a time-stamp authority signs a later checkpoint.
     """
-    file = await proof.proof(
-        deployment.acknowledgments, call.principal, call.parameter, _wait(call)
-    )
+    file = await proof.proof(room, call.principal, call.parameter, _wait(call))
     return _file(file, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
 
 
-async def get_certificate(deployment: Deployment, call: Call) -> Reply:
+async def get_certificate(room: Acknowledgments, call: Call) -> Reply:
     """A certificate that people can read, with the machine-readable evidence attached."""
-    pdf = await proof.certificate(
-        deployment.acknowledgments,
-        call.principal,
-        call.parameter,
-        call.query.get("disclose"),
-        _wait(call),
-    )
+    query: DisclosureQuery = call.query
+    pdf = await proof.certificate(room, call.principal, call.parameter, query.disclose, _wait(call))
     return _file(pdf, b"application/pdf", f"{call.parameter}.pdf")
 
 
-async def get_bundle(deployment: Deployment, call: Call) -> Reply:
+async def get_bundle(room: Acknowledgments, call: Call) -> Reply:
     """Record, disclosures, notice, proof, policy, certificate and verifiers in one ZIP file.
 
     The same request returns the same bytes, even after the log has grown or has another key. The
@@ -54,17 +73,12 @@ async def get_bundle(deployment: Deployment, call: Call) -> Reply:
     are erased, when the operator changes the account's name or the witnesses, and with another
     release of the service.
     """
-    bundle = await proof.bundle(
-        deployment.acknowledgments,
-        call.principal,
-        call.parameter,
-        call.query.get("disclose"),
-        _wait(call),
-    )
+    query: DisclosureQuery = call.query
+    bundle = await proof.bundle(room, call.principal, call.parameter, query.disclose, _wait(call))
     return _file(bundle, b"application/zip", f"{call.parameter}.zip")
 
 
-async def get_verify_page(deployment: Deployment, _call: Call) -> Reply:
+async def get_verify_page(room: Acknowledgments, _call: Call) -> Reply:
     """The page on which a bundle or a proof is checked: in the browser, uploading nothing.
 
     It checks against the policies of this deployment, which it contains as data. No script is
@@ -72,7 +86,7 @@ async def get_verify_page(deployment: Deployment, _call: Call) -> Reply:
     """
     before, after, policy = _verify_page()
     policies = {
-        mode.value: b64encode(await deployment.log.policy.text(mode)).decode() for mode in Mode
+        mode.value: b64encode(await room.notices.log.policy.text(mode)).decode() for mode in Mode
     }
     return Reply(
         before + json.dumps(policies).encode() + after,
@@ -110,3 +124,64 @@ def _wait(call: Call) -> float:
     """How long the caller would wait (RFC 7240 §4.3); a preference is never an error."""
     found = _WAIT.search(call.headers.get(b"prefer", b"").decode("latin-1").lower())
     return float(min(int(found[1]), WAIT_SECONDS_MAX)) if found else 0.0
+
+
+_PROOF: Final = """\
+c2sp.org/tlog-proof@v1
+extra eyJfc2QiOlsi…
+index 812
+wLUEo/sPK9jOB705DFJ+9w6XvQzodvrVdmAocIyWW3c=
+
+evidence.example.com/v1/log/test/1
+815
+cF1PqiisCigZpguJ8gu1oSE3FMFDDzWqMo1Fr0xILvc=
+
+— evidence.example.com/v1/log/test/1 G0vEBk7Bej1zBbURuczWTG8sE7FssgwZe3Dk…
+"""
+
+_PREFER: Final = {
+    "Prefer": f"`wait=N` waits up to N seconds (at most {WAIT_SECONDS_MAX}) for sealing (RFC 7240)."
+}
+_DIGEST: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
+
+ROUTES: Final = grouped(
+    "Evidence",
+    Acknowledgments,
+    Route(
+        address="GET /v1/acknowledgments/{ack_id}/proof",
+        handler=get_proof,
+        operation="getAcknowledgmentProof",
+        summary="Get the proof that the log contains the record",
+        scope=Scope.EVIDENCE_READ,
+        request_headers=_PREFER,
+        response_headers=_DIGEST,
+        media_type="text/plain; charset=utf-8",
+        response_examples={"a proof": _PROOF},
+        refusals=(NotFound, EvidencePending, EvidenceDamaged),
+    ),
+    Route(
+        address="GET /v1/acknowledgments/{ack_id}/certificate",
+        handler=get_certificate,
+        operation="getAcknowledgmentCertificate",
+        summary="Get a certificate for people, as a PDF",
+        scope=Scope.EVIDENCE_READ,
+        request_headers=_PREFER,
+        response_headers=_DIGEST,
+        query=DisclosureQuery,
+        media_type="application/pdf",
+        refusals=(NotFound, EvidencePending, EvidenceDamaged, Erased),
+    ),
+    Route(
+        address="GET /v1/acknowledgments/{ack_id}/bundle",
+        handler=get_bundle,
+        operation="getAcknowledgmentBundle",
+        summary="Get everything needed to verify an acknowledgment, as a ZIP file",
+        scope=Scope.EVIDENCE_READ,
+        request_headers=_PREFER,
+        response_headers=_DIGEST,
+        query=DisclosureQuery,
+        media_type="application/zip",
+        refusals=(NotFound, EvidencePending, EvidenceDamaged, Erased),
+    ),
+    Route(address="GET /verify", handler=get_verify_page),
+)

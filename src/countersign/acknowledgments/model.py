@@ -13,9 +13,6 @@ from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.log.record import Sealed
 from countersign.mode import Mode
 
-OPAQUE_LENGTH_MAX: Final = 255
-"""Characters in a caller's identifier, such as `session_id`."""
-
 INITIALS_LENGTH_MAX: Final = 32
 """Characters (Unicode code points) in the initials of one line."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -9,7 +10,9 @@ import msgspec
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.certificate import Certificates
 from countersign.acknowledgments.checkpoints import Checkpoints
+from countersign.config import Settings
 from countersign.db.database import Database
+from countersign.host import Network
 from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
 from countersign.notices.room import Notices
@@ -32,11 +35,13 @@ class Acknowledgments:
     certificates: Certificates
     checkpoints: Checkpoints
     verify_url: str
+    client_ip_header: str
+    trusted_proxies: Sequence[Network]
     bullet_digests: dict[str, msgspec.Raw] = field(default_factory=dict)
     """The `bullets` member of records, by the digest of the notice version."""
 
 
-def open_acknowledgments(notices: Notices, public_url: str) -> Acknowledgments:
+def open_acknowledgments(settings: Settings, notices: Notices) -> Acknowledgments:
     """The room over that of notices; `certificates` is to be closed."""
     log = notices.log
     return Acknowledgments(
@@ -50,5 +55,7 @@ def open_acknowledgments(notices: Notices, public_url: str) -> Acknowledgments:
         entropy=log.access.entropy,
         certificates=Certificates(),
         checkpoints=Checkpoints(log),
-        verify_url=f"{public_url}/verify",
+        verify_url=f"{settings.public_url}/verify",
+        client_ip_header=settings.client_ip_header,
+        trusted_proxies=settings.trusted_proxies,
     )

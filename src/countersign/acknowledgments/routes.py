@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
+from countersign.access.key import Scope
 from countersign.acknowledgments import acknowledge as acknowledging
+from countersign.acknowledgments import schemas
 from countersign.acknowledgments.find import find_many, find_one
-from countersign.acknowledgments.model import (
-    OPAQUE_LENGTH_MAX,
-    AcknowledgmentView,
-    Search,
-    Submission,
-)
+from countersign.acknowledgments.model import AcknowledgmentView, Search, Submission
 from countersign.acknowledgments.origin import (
     Origin,
     forwarding_elements,
@@ -21,30 +19,68 @@ from countersign.acknowledgments.origin import (
     readable_part,
     resolve_origin,
 )
-from countersign.bootstrap import Deployment
-from countersign.errors import InvalidRequest
-from countersign.http import schemas
+from countersign.acknowledgments.room import Acknowledgments
+from countersign.errors import (
+    EmptyInitials,
+    EvidenceDamaged,
+    InitialsCountMismatch,
+    InvalidRequest,
+    NotFound,
+    NoticeNotFound,
+    NoticeNotInForce,
+    NoticeNotReviewed,
+    NoticeVersionMismatch,
+)
 from countersign.http.body import parse_body
-from countersign.http.paging import read_limit
+from countersign.http.examples import ACK_ID, CBID, SESSION
+from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor
 from countersign.http.reply import Call, Reply, encode
-from countersign.ids import ACKNOWLEDGMENT, is_id
-from countersign.instant import parse_rfc3339, to_the_second
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import Evidence, Opaque, Request, Timestamp
+from countersign.ids import ACKNOWLEDGMENT
+from countersign.instant import to_the_second
 from countersign.log.record import Sealed
 from countersign.mode import Mode
 
 
-async def acknowledge(deployment: Deployment, call: Call) -> Reply:
+class AcknowledgmentsQuery(Request, frozen=True, kw_only=True):
+    """Which acknowledgments to list."""
+
+    session_id: Annotated[
+        Opaque | None,
+        Meta(description="Only items with this checkout session.", examples=[SESSION]),
+    ] = None
+    cbid: Annotated[
+        Opaque | None, Meta(description="Only items with this buyer identifier.", examples=[CBID])
+    ] = None
+    notice_id: Annotated[
+        Opaque | None, Meta(description="Only acknowledgments of this notice.", examples=["ab1263"])
+    ] = None
+    accepted_after: Annotated[
+        Timestamp | None, Meta(description="Only acknowledgments accepted at or after this time.")
+    ] = None
+    accepted_before: Annotated[
+        Timestamp | None, Meta(description="Only acknowledgments accepted before this time.")
+    ] = None
+    limit: Limit = LIMIT_DEFAULT
+    after: (
+        Annotated[str, cursor("the id of that page's last acknowledgment", ACK_ID, ACKNOWLEDGMENT)]
+        | None
+    ) = None
+
+
+async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     """Store the initials of a buyer for every line of the notice in force."""
-    who, room = call.principal, deployment.acknowledgments
-    clock = await deployment.access.test_clocks.of(who.account_id, who.mode)
-    notice = await deployment.notices.registry.in_force(call.parameter, who.mode, clock)
+    who = call.principal
+    clock = await room.notices.log.access.test_clocks.of(who.account_id, who.mode)
+    notice = await room.notices.registry.in_force(call.parameter, who.mode, clock)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
     submission = Submission(
         initials_per_line=body.initials_per_line,
         session_id=body.session_id,
         cbid=body.cbid,
         notice_version=body.notice_version,
-        origin=_origin(deployment, call, body),
+        origin=_origin(room, call, body),
     )
     receipt = await acknowledging.acknowledge(
         room, who, notice, submission, clock=clock, entry=call.entry
@@ -52,41 +88,23 @@ async def acknowledge(deployment: Deployment, call: Call) -> Reply:
     return Reply(receipt.body)
 
 
-async def get_acknowledgment(deployment: Deployment, call: Call) -> Reply:
+async def get_acknowledgment(room: Acknowledgments, call: Call) -> Reply:
     """One acknowledgment of this account."""
-    found = await find_one(deployment.acknowledgments, call.principal, call.parameter)
-    return Reply(encode(_view(found)))
+    return Reply(encode(_view(await find_one(room, call.principal, call.parameter))))
 
 
-async def list_acknowledgments(deployment: Deployment, call: Call) -> Reply:
+async def list_acknowledgments(room: Acknowledgments, call: Call) -> Reply:
     """The account's acknowledgments, newest first."""
-    query = call.query
-    after = query.get("after")
-    if after is not None and not is_id(ACKNOWLEDGMENT, after):
-        msg = "The query parameter after must be a next_cursor returned by this list."
-        raise InvalidRequest(msg)
-    for name in ("session_id", "cbid", "notice_id"):
-        if len(query.get(name, "")) > OPAQUE_LENGTH_MAX:
-            msg = f"The query parameter {name} can have at most {OPAQUE_LENGTH_MAX} characters."
-            raise InvalidRequest(msg)
-    search = Search(
-        session_id=query.get("session_id"),
-        cbid=query.get("cbid"),
-        notice_id=query.get("notice_id"),
-        accepted_after=_time(call, "accepted_after"),
-        accepted_before=_time(call, "accepted_before"),
-        after=after,
-        limit=read_limit(call),
-    )
-    if search.notice_id not in {None, *await deployment.notices.registry.notice_ids()}:
+    query: AcknowledgmentsQuery = call.query
+    search = Search(**msgspec.structs.asdict(query))
+    if search.notice_id not in {None, *await room.notices.registry.notice_ids()}:
         # Nothing can be found, and looking for it would walk through all that the account has.
-        return Reply(encode(schemas.Page(data=[], next_cursor=None)))
-    found, cursor = await find_many(deployment.acknowledgments, call.principal, search)
-    return Reply(encode(schemas.Page(data=[_view(item) for item in found], next_cursor=cursor)))
+        return Reply(encode(Page(data=[], next_cursor=None)))
+    found, cursor = await find_many(room, call.principal, search)
+    return Reply(encode(Page(data=[_view(item) for item in found], next_cursor=cursor)))
 
 
-def _origin(deployment: Deployment, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:
-    settings = deployment.settings
+def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:
     ip = None
     if body.ip is not None:
         try:
@@ -96,11 +114,11 @@ def _origin(deployment: Deployment, call: Call, body: schemas.AcknowledgmentRequ
             raise InvalidRequest(msg) from None
     forwarded, elements = None, []
     if ip is None:
-        name = settings.client_ip_header.encode()
+        name = room.client_ip_header.encode()
         lines = [value.decode("latin-1") for key, value in call.raw_headers if key == name]
         if lines:
             forwarded = ", ".join(lines)
-            elements = forwarding_elements(settings.client_ip_header, readable_part(forwarded))
+            elements = forwarding_elements(room.client_ip_header, readable_part(forwarded))
     agent = call.headers.get(b"user-agent") if body.user_agent is None else None
     return resolve_origin(
         body_ip=ip,
@@ -109,7 +127,7 @@ def _origin(deployment: Deployment, call: Call, body: schemas.AcknowledgmentRequ
         forwarded_addresses=elements,
         user_agent=_header_text(agent) if agent is not None else None,
         peer=call.peer,
-        trusted_proxies=settings.trusted_proxies,
+        trusted_proxies=room.trusted_proxies,
     )
 
 
@@ -119,17 +137,6 @@ def _header_text(value: bytes) -> str:
         return value.decode("utf-8")
     except UnicodeDecodeError:
         return value.decode("latin-1")
-
-
-def _time(call: Call, name: str) -> datetime | None:
-    text = call.query.get(name)
-    if text is None:
-        return None
-    try:
-        return parse_rfc3339(text)
-    except ValueError:
-        msg = f"The query parameter {name} must be a time such as 2026-11-20T21:31:00Z."
-        raise InvalidRequest(msg) from None
 
 
 def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
@@ -158,7 +165,54 @@ def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
     )
 
 
-def evidence_of(sealed: Sealed | None) -> schemas.Evidence:
+def evidence_of(sealed: Sealed | None) -> Evidence:
     if sealed is None:
-        return schemas.Evidence(status="pending", log=None, index=None)
-    return schemas.Evidence(status="sealed", log=sealed.origin, index=sealed.index)
+        return Evidence(status="pending", log=None, index=None)
+    return Evidence(status="sealed", log=sealed.origin, index=sealed.index)
+
+
+ROUTES: Final = grouped(
+    "Acknowledgments",
+    Acknowledgments,
+    Route(
+        address="POST /v1/notices/{notice_id}/acknowledge",
+        handler=acknowledge,
+        operation="acknowledgeNotice",
+        summary="Store a buyer's initials on every line",
+        scope=Scope.ACKS_CREATE,
+        request=schemas.AcknowledgmentRequest,
+        response=schemas.AcknowledgmentReceipt,
+        refusals=(
+            NoticeNotFound,
+            NoticeNotReviewed,
+            NoticeNotInForce,
+            NoticeVersionMismatch,
+            InitialsCountMismatch,
+            EmptyInitials,
+        ),
+        request_examples={"all fields": schemas.ACKNOWLEDGE, "shortest": schemas.ACKNOWLEDGE_MIN},
+        response_examples={"stored": schemas.RECEIPT},
+        links={"getAcknowledgment": {"ack_id": "/ack_id"}},
+    ),
+    Route(
+        address="GET /v1/acknowledgments",
+        handler=list_acknowledgments,
+        operation="listAcknowledgments",
+        summary="Find acknowledgments, newest first",
+        scope=Scope.ACKS_READ,
+        query=AcknowledgmentsQuery,
+        response=Page[schemas.Acknowledgment],
+        refusals=(EvidenceDamaged,),
+        response_examples={"last page": schemas.ACKNOWLEDGMENTS},
+    ),
+    Route(
+        address="GET /v1/acknowledgments/{ack_id}",
+        handler=get_acknowledgment,
+        operation="getAcknowledgment",
+        summary="Get one acknowledgment",
+        scope=Scope.ACKS_READ,
+        response=schemas.Acknowledgment,
+        refusals=(NotFound, EvidenceDamaged),
+        response_examples={"stored": schemas.ACKNOWLEDGMENT},
+    ),
+)

@@ -243,7 +243,8 @@ class JudgeSession:
                 result = await ready.provider.retrieve(session_id)
         except ValueError:
             raise ProviderSessionNotFound from None
-        self.watch.asked(ready.settings.provider, self._clock.monotonic() - began)
+        seconds = self._clock.monotonic() - began
+        self.watch.asked(ready.settings.provider, seconds, result.unknown_fields)
         return result
 
     def session_index(self, ready: Ready, session_id: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Verifying buyers, and telling their status."""
+"""Verifying buyers, and their status."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ from typing import Final
 
 import msgspec
 
-from countersign.bootstrap import Deployment
+from countersign.access.key import Scope
+from countersign.buyers import schemas
 from countersign.buyers.evaluate_session import Outcome
-from countersign.buyers.model import BuyerStatus
+from countersign.buyers.model import BuyerStatus, Standing
+from countersign.buyers.room import Buyers
 from countersign.buyers.verify import VerificationRequest
-from countersign.errors import InvalidRequest
-from countersign.http import schemas
+from countersign.errors import (
+    ModeMismatch,
+    NotFound,
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    ProviderUnavailable,
+    VerificationMisconfigured,
+    VerificationNotConfigured,
+)
 from countersign.http.body import parse_body
 from countersign.http.reply import Call, Reply, encode
-from countersign.identity.postal_code import is_zip
+from countersign.http.route import Route, grouped
 from countersign.instant import to_the_second
 
 _MESSAGES: Final = {
@@ -28,14 +37,10 @@ _MESSAGES: Final = {
 }
 
 
-async def verify(deployment: Deployment, call: Call) -> Reply:
+async def verify(room: Buyers, call: Call) -> Reply:
     """Check a session at the identity provider, and issue or refresh a cbid."""
     body = parse_body(call.body, schemas.BuyerVerificationRequest)
-    if body.shipping_zip is not None and not is_zip(body.shipping_zip):
-        # The schema's pattern lets a final line break through.
-        msg = "Expected five digits or ZIP+4 - at `$.shipping_zip`."
-        raise InvalidRequest(msg)
-    outcome = await deployment.buyers.verify(
+    outcome = await room.verify(
         call.principal,
         VerificationRequest(
             provider_identity_session_id=body.provider_identity_session_id,
@@ -48,23 +53,26 @@ async def verify(deployment: Deployment, call: Call) -> Reply:
     return Reply(_render(outcome))
 
 
-async def get_status(deployment: Deployment, call: Call) -> Reply:
+async def get_status(room: Buyers, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
-    standing = await deployment.buyers.status(call.principal, call.parameter)
-    return Reply(
-        encode(
-            schemas.BuyerStatusAnswer(
-                cbid=call.parameter,
-                status=standing.status,
-                verified_at=to_the_second(standing.verified_at),
-                expires_at=to_the_second(standing.expires_at),
-                reasons=list(standing.reasons) or msgspec.UNSET,
-            )
+    standing = await room.status(call.principal, call.parameter)
+    return Reply(status_body(call.parameter, standing))
+
+
+def status_body(cbid: str, standing: Standing) -> bytes:
+    """The status of a buyer as the API shows it."""
+    return encode(
+        schemas.BuyerStatusAnswer(
+            cbid=cbid,
+            status=standing.status,
+            verified_at=to_the_second(standing.verified_at),
+            expires_at=to_the_second(standing.expires_at),
+            reasons=list(standing.reasons) or msgspec.UNSET,
         )
     )
 
 
-async def provider_webhook(deployment: Deployment, call: Call) -> Reply:
+async def provider_webhook(room: Buyers, call: Call) -> Reply:
     """Take a message of an identity provider: `PROVIDER/ACCOUNT_ID` is whose and for whom."""
     provider, _, account_id = call.parameter.partition("/")
     headers: dict[str, str] = {}
@@ -72,7 +80,7 @@ async def provider_webhook(deployment: Deployment, call: Call) -> Reply:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         # RFC 9110 §5.3; no signature is one any more then.
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    settle = deployment.buyers.poll
+    settle = room.poll
     await settle.receiver(provider, account_id)
     assert call.read_body is not None  # noqa: S101 - the route table says so
     await settle.hint(provider, account_id, headers, await call.read_body())
@@ -90,3 +98,45 @@ def _render(outcome: Outcome) -> bytes:
             reasons=list(standing.reasons) or msgspec.UNSET,
         )
     )
+
+
+ROUTES: Final = grouped(
+    "Buyers",
+    Buyers,
+    Route(
+        address="POST /v1/buyers/verify",
+        handler=verify,
+        operation="verifyBuyer",
+        summary="Check an identity session, and issue or refresh a cbid",
+        scope=Scope.BUYERS_VERIFY,
+        request=schemas.BuyerVerificationRequest,
+        response=schemas.BuyerVerification,
+        refusals=(
+            ModeMismatch,
+            VerificationNotConfigured,
+            VerificationMisconfigured,
+            ProviderSessionNotFound,
+            ProviderSessionNotBound,
+            ProviderUnavailable,
+        ),
+        request_examples={"sandbox": schemas.VERIFY},
+        response_examples={"verified": schemas.VERIFIED, "too young": schemas.UNDERAGE},
+        links={"getBuyerStatus": {"cbid": "/cbid"}},
+    ),
+    Route(
+        address="GET /v1/buyers/{cbid}/status",
+        handler=get_status,
+        operation="getBuyerStatus",
+        summary="Get the status of a buyer",
+        scope=Scope.BUYERS_READ,
+        response=schemas.BuyerStatusAnswer,
+        refusals=(NotFound,),
+        response_examples={"verified": schemas.STATUS},
+    ),
+    Route(
+        address="POST /v1/provider_webhooks/{path*}",
+        handler=provider_webhook,
+        # Persona sends the whole inquiry with all that belongs to it; the others a few KiB.
+        raw_body_max=256 * 1024,
+    ),
+)

@@ -10,12 +10,9 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 from msgspec.structs import replace
 
+from countersign.config import AGE_MIN, VALIDITY_DAYS_MAX
 from countersign.identity.model import Source
 
-AGE_MIN: Final = 18
-AGE_MAX: Final = 99
-VALIDITY_DAYS_MAX: Final = 365
-"""No statute was found to set it; at most 12 months, by choice."""
 PROOFS: Final = (Source.DOCUMENT, Source.DATABASE, Source.PROOF_OF_ADDRESS)
 """The sources that can prove an address; what a person typed cannot."""
 

@@ -17,18 +17,18 @@ from countersign.access.audit_entry import AuditAction
 from countersign.access.manage_accounts import Accounts
 from countersign.buyers.rules import (
     ACCEPTABLE,
-    AGE_MAX,
     VerificationRules,
     VerificationSettings,
 )
+from countersign.config import AGE_MAX
 from countersign.errors import InvalidArgument
+from countersign.identity.base import IdentityProvider
 from countersign.identity.model import Outcome
+from countersign.identity.registry import IdentityProviders
 from countersign.instant import from_ns
 from countersign.ports import (
     Clock,
     Entropy,
-    IdentityProvider,
-    ProviderFactory,
     VerificationSettingsStore,
 )
 from countersign.vault.sealed_column import SealedColumn
@@ -54,7 +54,7 @@ class ManageVerification:
         *,
         store: VerificationSettingsStore,
         accounts: Accounts,
-        factory: ProviderFactory,
+        factory: IdentityProviders,
         vault: Vault,
         floor: VerificationRules,
         audit: Audit,
@@ -78,7 +78,7 @@ class ManageVerification:
 
     @property
     def providers(self) -> Sequence[str]:
-        """The providers that there are."""
+        """The known providers."""
         return self._factory.names
 
     def review(self, provider: str, credentials: bytes) -> Sequence[str]:

@@ -32,15 +32,18 @@ class WatchVerifications:
         """By provider, status or `error`, and the reasons or the error's code."""
         self.seconds: dict[str, tuple[int, float]] = {}
         """By provider: how many times it was asked, and the seconds of all of them."""
+        self.unknown_fields: Counter[str] = Counter()
+        """By provider: members of responses that its adapter does not know."""
         self.refused_messages: Counter[str] = Counter()
         """By provider: webhooks that were not authentic."""
         self.pending: tuple[int, datetime | None] = (0, None)
         """How many undecided sessions there are, and since when the oldest one is followed."""
 
-    def asked(self, provider: str, seconds: float) -> None:
+    def asked(self, provider: str, seconds: float, unknown_fields: int) -> None:
         """Count one question to a provider."""
         number, total = self.seconds.get(provider, (0, 0.0))
         self.seconds[provider] = (number + 1, total + seconds)
+        self.unknown_fields[provider] += unknown_fields
 
     def judged(
         self, account_id: str, provider: str, status: str, reasons: tuple[Reason, ...]

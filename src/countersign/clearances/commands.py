@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import click
 
-from countersign.clearances.key import ClearanceKey
+from countersign.clearances.keys import ClearanceKey
 from countersign.clearances.model import ClearanceRules
-from countersign.clearances.room import ClearancesRoom
+from countersign.clearances.room import Clearances
+from countersign.clearances.settings import get_rules, set_rules
 from countersign.cli.support import (
     Duration,
     command,
@@ -53,7 +54,8 @@ def rotate_key(mode: str, *, overlap: timedelta, at_once: bool, yes: bool, as_js
     has expired. The overlap must be longer than the time for which your warehouses cache that file.
     """
     confirm(f"Give the {mode} clearances a new signing key?", yes=yes)
-    key = _rotate(Mode(mode), timedelta(0) if at_once else overlap)
+    delay = timedelta(0) if at_once else overlap
+    key = with_room(Clearances)(lambda room: room.keys.rotate(Mode(mode), delay))()
     say(f"The key is published now and signs from {rfc3339(key.signs_from)}.")
     show(_view(key), key.kid, as_json=as_json)
 
@@ -62,7 +64,7 @@ def rotate_key(mode: str, *, overlap: timedelta, at_once: bool, yes: bool, as_js
 @command
 def keys_(*, as_json: bool) -> None:
     """List the keys that sign tokens, the oldest of each mode first."""
-    views = [_view(key) for key in _list()]
+    views = [_view(key) for key in _keys()]
     plain = "\n".join(f"{view['kid']}  signs from {view['signs_from']}" for view in views)
     show(views, plain, as_json=as_json)
 
@@ -77,7 +79,7 @@ def withdraw_key(kid: str, *, yes: bool, as_json: bool) -> None:
     Use this if someone else may have the key. Another key must already sign: rotate-key --at-once.
     """
     confirm(f"Invalidate every token that {kid} has signed?", yes=yes)
-    key = _withdraw(kid)
+    key = with_room(Clearances)(lambda room: room.keys.withdraw(kid))()
     say(
         "/.well-known/jwks.json no longer contains the key. Cached copies are valid for five "
         "minutes."
@@ -128,7 +130,7 @@ def set_(
         lifetime=lifetime,
         product_class_required=product_class == "required",
     )
-    account_id = _set(account, rules)
+    account_id = with_room(Clearances)(set_rules)(account, rules)
     say(f"These rules apply to account {account_id} from now on.")
     _show(account_id, rules, as_json=as_json)
 
@@ -138,33 +140,13 @@ def set_(
 @command
 def show_(account: str, *, as_json: bool) -> None:
     """Show the rules of ACCOUNT."""
-    account_id, rules = _get(account)
+    account_id, rules = with_room(Clearances)(get_rules)(account)
     _show(account_id, rules, as_json=as_json)
 
 
-@with_room(ClearancesRoom)
-async def _rotate(room: ClearancesRoom, mode: Mode, overlap: timedelta) -> ClearanceKey:
-    return await room.keys.rotate(mode, overlap)
-
-
-@with_room(ClearancesRoom)
-async def _list(room: ClearancesRoom) -> list[ClearanceKey]:
+@with_room(Clearances)
+async def _keys(room: Clearances) -> list[ClearanceKey]:
     return [key for mode in Mode for key in await room.keys.list(mode)]
-
-
-@with_room(ClearancesRoom)
-async def _withdraw(room: ClearancesRoom, kid: str) -> ClearanceKey:
-    return await room.keys.withdraw(kid)
-
-
-@with_room(ClearancesRoom)
-async def _set(room: ClearancesRoom, account: str, rules: ClearanceRules) -> str:
-    return await room.settings.set(account, rules)
-
-
-@with_room(ClearancesRoom)
-async def _get(room: ClearancesRoom, account: str) -> tuple[str, ClearanceRules]:
-    return await room.settings.show(account)
 
 
 def _view(key: ClearanceKey) -> dict[str, Any]:

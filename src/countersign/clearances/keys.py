@@ -7,20 +7,24 @@ id, type and issuer), so that none of the sandbox passes for a real one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
+from sqlalchemy import Connection, delete, insert, select
+
 from countersign.access.audit import Audit
-from countersign.access.audit_entry import AuditAction
-from countersign.clearances.jws import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
-from countersign.clearances.key import ClearanceKey
+from countersign.access.audit_entry import AuditAction, AuditEntry
+from countersign.access.audit_sql import write_audit
 from countersign.clearances.model import LIFETIME_MAX
-from countersign.errors import UnknownKey
+from countersign.clearances.token import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
+from countersign.db.database import Database
+from countersign.db.tables import clearance_keys
+from countersign.errors import CountersignError, InvalidArgument, UnknownKey
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.ports import ClearanceKeyStore, Clock, Entropy
+from countersign.ports import Clock, Entropy
 from countersign.snapshot import Snapshot
 from countersign.vault.sealed_column import SealedColumn
 from countersign.vault.vault import DEPLOYMENT, Vault
@@ -28,9 +32,25 @@ from countersign.vault.vault import DEPLOYMENT, Vault
 TOKEN_TYPES: Final = {Mode.LIVE: "clearance+jwt", Mode.TEST: "test-clearance+jwt"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearanceKey:
+    """One key of a mode; `seed` is sealed by the vault."""
+
+    mode: Mode
+    number: int
+    """Its place in the row of keys, from 1."""
+    kid: str
+    """The key id: `live-` or `test-`, and the thumbprint of the public key (RFC 7638)."""
+    public_key: bytes
+    seed: bytes
+    created_at: datetime
+    signs_from: datetime
+    """It signs from then, until the time of the next key has come."""
+
+
 @dataclass(frozen=True, slots=True)
 class Signers:
-    """What signs in one mode."""
+    """The keys that sign in one mode."""
 
     keys: Sequence[ClearanceKey]
     """The oldest first."""
@@ -50,14 +70,13 @@ class ClearanceKeys:
 
     def __init__(
         self,
-        *,
-        store: ClearanceKeyStore,
+        database: Database,
         vault: Vault,
         audit: Audit,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
-        self._store = store
+        self._database = database
         self._seeds = SealedColumn(vault, entropy, "clearance_keys", "seed")
         self._audit = audit
         self._clock = clock
@@ -68,7 +87,7 @@ class ClearanceKeys:
     async def begin(self) -> None:
         """Make the first key of each mode, if there is none."""
         for mode in Mode:
-            if not await self._store.of(mode):
+            if not await self.list(mode):
                 await self._add(mode, timedelta(0))
 
     async def signers(self, mode: Mode) -> Signers:
@@ -85,7 +104,7 @@ class ClearanceKeys:
         A key is there from when it is made until what it has signed has expired.
         """
         now = from_ns(self._clock.time_ns())
-        keys = [key for mode in modes for key in _valid(await self._store.of(mode), now)]
+        keys = [key for mode in modes for key in _valid(await self.list(mode), now)]
         return {
             "keys": [
                 jwk(key.kid, key.public_key) | {"livemode": key.mode is Mode.LIVE} for key in keys
@@ -95,27 +114,23 @@ class ClearanceKeys:
     async def rotate(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
         """Add a key that is published now and signs when `overlap` is over.
 
-        So whoever checks tokens has read it by then.
+        Those who check tokens have read it by then.
         """
         return await self._add(mode, overlap)
 
     async def list(self, mode: Mode) -> Sequence[ClearanceKey]:
         """Every key of a mode, oldest first."""
-        return await self._store.of(mode)
+        return await self._database.read(_keys, mode)
 
     async def withdraw(self, kid: str) -> ClearanceKey:
-        """Take a key back, and with it every token that it has signed: somebody else has it.
+        """Take a key back, and with it every token that it has signed: someone else has it.
 
         Raises:
             UnknownKey: there is no such key.
             InvalidArgument: no other key of its mode signs yet.
         """
         audit = self._audit.entry(AuditAction.CLEARANCE_KEY_WITHDRAWN, kid)
-        removed = await self._store.remove(kid, from_ns(self._clock.time_ns()), audit)
-        if removed is None:
-            msg = f"The key {kid!r} does not exist; `countersign clearances keys` shows all keys."
-            raise UnknownKey(msg)
-        return removed
+        return await self._database.write(_remove, kid, from_ns(self._clock.time_ns()), audit)
 
     async def _add(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
         time_ns = self._clock.time_ns()
@@ -123,7 +138,7 @@ class ClearanceKeys:
         public = public_key(seed)
         kid = f"{mode.value}-{thumbprint(public)}"
         sealed = await self._seeds.seal(seed, account=DEPLOYMENT, row_id=kid, time_ns=time_ns)
-        before = await self._store.of(mode)
+        before = await self.list(mode)
         key = ClearanceKey(
             mode=mode,
             number=before[-1].number + 1 if before else 1,
@@ -134,10 +149,10 @@ class ClearanceKeys:
             signs_from=from_ns(time_ns) + overlap,
         )
         audit = self._audit.entry(AuditAction.CLEARANCE_KEY_ADDED, kid, mode=mode.value)
-        return await self._store.add(key, audit)
+        return await self._database.write(_add, key, audit)
 
     async def _read(self, mode: Mode) -> Signers:
-        keys = await self._store.of(mode)
+        keys = await self.list(mode)
         return Signers(keys, {key.kid: await self._open(key) for key in keys})
 
     async def _open(self, key: ClearanceKey) -> TokenSigner:
@@ -161,3 +176,44 @@ def _valid(keys: Sequence[ClearanceKey], now: datetime) -> list[ClearanceKey]:
             valid.append(key)
         ends = key.signs_from if ends is None else min(ends, key.signs_from)
     return valid[::-1]
+
+
+def _keys(connection: Connection, mode: Mode) -> list[ClearanceKey]:
+    rows = connection.execute(
+        select(clearance_keys)
+        .where(clearance_keys.c.mode == mode)
+        .order_by(clearance_keys.c.number)
+    )
+    return [ClearanceKey(**{**row, "mode": Mode(row["mode"])}) for row in rows.mappings()]
+
+
+def _add(connection: Connection, key: ClearanceKey, audit: AuditEntry) -> ClearanceKey:
+    # Where another process adds a key with this number at this moment, its row makes this
+    # transaction fail, and the call is done again by itself: then that row is seen.
+    for other in _keys(connection, key.mode):
+        if other.number == key.number:
+            return other
+    connection.execute(insert(clearance_keys), asdict(key))
+    write_audit(connection, audit)
+    return key
+
+
+def _remove(
+    connection: Connection, kid: str, now: datetime, audit: AuditEntry
+) -> ClearanceKey | CountersignError:
+    mode = connection.execute(
+        select(clearance_keys.c.mode).where(clearance_keys.c.kid == kid)
+    ).scalar()
+    if mode is None:
+        return UnknownKey(
+            f"The key {kid!r} does not exist; `countersign clearances keys` shows all keys."
+        )
+    keys = _keys(connection, Mode(mode))
+    if not any(other.kid != kid and other.signs_from <= now for other in keys):
+        return InvalidArgument(
+            "No other key is ready to sign. Make one: `countersign clearances rotate-key "
+            "--at-once`."
+        )
+    connection.execute(delete(clearance_keys).where(clearance_keys.c.kid == kid))
+    write_audit(connection, audit)
+    return next(key for key in keys if key.kid == kid)

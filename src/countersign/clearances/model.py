@@ -1,27 +1,23 @@
 """Clearances: may this order ship? One decision over acknowledgment, buyer, ZIP and order.
 
-Each condition is a check of its own, and all that fail are told at once, in the order of the
+Each condition is a check of its own, and all that fail are reported at once, in the order of the
 table. Nothing here knows a law: what a notice suffices for and what has to follow is its data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.buyers.model import Buyer, BuyerStatus, Standing
 from countersign.buyers.rules import VerificationRules
 from countersign.identity.postal_code import zip5
-from countersign.log.record import NewRecord
 from countersign.mode import Mode
 from countersign.notices.obligations import Following
-
-T = TypeVar("T")
 
 LIFETIME_MAX: Final = timedelta(days=7)
 """No clearance is valid for longer, so no token is."""
@@ -70,7 +66,7 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What is asked about."""
+    """The order to decide about."""
 
     ack_id: str
     """As it was sent, whether or not it can be one."""
@@ -85,7 +81,7 @@ class Order(Struct, frozen=True, kw_only=True):
         return f"<Order of {self.ack_id}: hidden>"
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class NewClearance(Struct, frozen=True, kw_only=True):
     """An order on its way to a decision. Indexes are keyed hashes, made per account."""
 
     clearance_id: str
@@ -96,18 +92,16 @@ class Question(Struct, frozen=True, kw_only=True):
     session_index: bytes
     cbid_index: bytes
     order_index: bytes
-    """Of the order: two questions with the same one, about one buyer, are about the same order."""
+    """Of the order: two requests with the same one, about one buyer, are about the same order."""
     zip_index: bytes
-    index: Callable[[str, str], bytes]
-    """The keyed hash of a field and its value."""
     at: datetime
     """The real time, which is that of the record."""
-    judged_at: datetime
-    """The time that conditions are judged by: the same, but where a test clock is ahead."""
+    clock_at: datetime
+    """The time that the conditions go by: later than `at` where a test clock is ahead."""
 
 
-class Acknowledged(Struct, frozen=True, kw_only=True):
-    """An acknowledgment of the asking account and mode, as far as clearing needs it."""
+class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
+    """An acknowledgment of this account and mode, as far as clearing needs it."""
 
     accepted_at: datetime
     notice_id: str
@@ -117,7 +111,7 @@ class Acknowledged(Struct, frozen=True, kw_only=True):
     erased: bool
 
 
-class Use(Struct, frozen=True, kw_only=True):
+class AcknowledgmentUse(NamedTuple):
     """What an acknowledgment is bound to: a buyer, and once it is cleared, an order."""
 
     ack_id: str
@@ -126,83 +120,65 @@ class Use(Struct, frozen=True, kw_only=True):
     cbid: str | None
     """None once the buyer is erased; the index stays."""
     cbid_index: bytes
-    order_index: bytes | None
-    clearance_id: str | None
+    order_index: bytes | None = None
+    clearance_id: str | None = None
     """The newest clearance of the order that was granted."""
-    closed_at: datetime | None
+    closed_at: datetime | None = None
     """When all that the order asked for was reported as done."""
 
 
-class Earlier(Struct, frozen=True, kw_only=True):
+class EarlierClearance(Struct, frozen=True, kw_only=True):
     """The newest clearance that was granted with an acknowledgment."""
 
     clearance_id: str
     kid: str
     at: datetime
-    judged_at: datetime
+    clock_at: datetime
     expires_at: datetime
 
 
-class Circumstances(Struct, frozen=True, kw_only=True):
-    """All that the database knows about an order."""
+class OrderFacts(Struct, frozen=True, kw_only=True):
+    """All that the database holds about an order."""
 
-    acknowledgment: Acknowledged | None
-    use: Use | None
-    earlier: Earlier | None
+    acknowledgment: AcknowledgmentFacts | None
+    use: AcknowledgmentUse | None
+    earlier: EarlierClearance | None
     buyer: Buyer | None
     """The one that the identifier leads to."""
     bound_to: str | None
-    """The identifier under which the buyer goes on that the acknowledgment is bound to."""
+    """The current identifier of the buyer that the acknowledgment is bound to."""
     buyer_rules: VerificationRules | None
-    """Those of the account; None where it has none of its own."""
+    """Those of the account; None if it uses the defaults."""
     sandbox_zips: frozenset[bytes]
     """The ZIP codes that the sandbox verified the buyer with, as keyed hashes."""
     rules: ClearanceRules
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class ClearanceInput(Struct, frozen=True, kw_only=True):
     """All that a decision rests on."""
 
-    order: Order
-    order_index: bytes
-    session_index: bytes
+    new: NewClearance
+    facts: OrderFacts
     cbid_indexes: frozenset[bytes]
     """Of the identifiers that are known to name the buyer."""
-    acknowledgment: Acknowledged | None
-    use: Use | None
     notice_in_force: bool
     following: Following
     """What follows from the version that was acknowledged."""
     standing: Standing | None
-    """Of the buyer, for the asking account; None if there is no such buyer."""
+    """Of the buyer, for this account; None if there is no such buyer."""
     zip_proved: bool | None
     """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""
-    rules: ClearanceRules
-    now: datetime
-    live: bool
 
 
-class Decision(Struct, frozen=True, kw_only=True):
-    """What was decided."""
+class ClearanceResult(Struct, frozen=True, kw_only=True):
+    """What was decided, and what it leads to."""
 
     reasons: tuple[str, ...]
     obligations: tuple[Mapping[str, Any], ...]
-    at: datetime
     expires_at: datetime | None
     """To the second; None unless it is cleared."""
-
-    @property
-    def cleared(self) -> bool:
-        """Whether the order may ship."""
-        return not self.reasons
-
-
-class Judgement(Struct, frozen=True, kw_only=True):
-    """A decision, and what it leads to."""
-
-    decision: Decision
-    earlier: Earlier | None
-    """The clearance that still stands, in place of a new one."""
+    earlier: EarlierClearance | None
+    """The clearance that is still valid, in place of a new one."""
     kid: str
     """Of the key that signs the token, if it is granted."""
     binds: bool
@@ -211,172 +187,100 @@ class Judgement(Struct, frozen=True, kw_only=True):
     live_would_refuse: tuple[str, ...]
     """Reasons that the order of a test key would meet with a live key only."""
 
-
-class Clearance(Struct, frozen=True, kw_only=True):
-    """What whoever asked is told."""
-
-    clearance_id: str
-    cleared: bool
-    reasons: tuple[str, ...]
-    obligations: tuple[Mapping[str, Any], ...]
-    expires_at: datetime | None
-    token: str | None
-    live_would_refuse: tuple[str, ...]
-    """See `Judgement`."""
+    @property
+    def cleared(self) -> bool:
+        """Whether the order may ship."""
+        return not self.reasons
 
 
-class SettledOrder(NamedTuple, Generic[T]):
-    """An order that was judged, on its way into the database; `act` is whoever asked."""
-
-    act: T
-    question: Question
-    judgement: Judgement
-
-
-class WrittenClearance(NamedTuple):
-    """What is written of a decision, and told. `record` is None if an earlier one stands."""
-
-    clearance: Clearance
-    record: NewRecord | None
-    kept: IdempotencyEntry | None
+_REFUSES_BINDING: Final = frozenset(
+    {
+        ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND,
+        ClearanceReason.ACKNOWLEDGMENT_ERASED,
+        ClearanceReason.SESSION_MISMATCH,
+        ClearanceReason.BUYER_MISMATCH,
+    }
+)
 
 
-def failing(case: Case) -> tuple[str, ...]:
-    """Every reason against the order, in the order of the table; empty: it is cleared.
+def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
+    """Every condition that the order does not meet, in the order of the table."""
+    new, use, rules = case.new, case.facts.use, case.facts.rules
+    order, known = new.order, case.facts.acknowledgment
+    there = known is not None
+    status = case.standing.status if case.standing is not None else None
+    erased = known is not None and known.erased
+    bound_to = known.cbid_index if known is not None else None
+    if bound_to is None and use is not None:
+        bound_to = use.cbid_index
+    address = order.shipping_address
+    checks = {
+        ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND: not there,
+        ClearanceReason.ACKNOWLEDGMENT_ERASED: erased,
+        ClearanceReason.SESSION_MISMATCH: known is not None
+        and not erased
+        and known.session_index != new.session_index,
+        ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED: use is not None
+        and use.order_index not in {None, new.order_index},
+        ClearanceReason.ORDER_ALREADY_FULFILLED: use is not None
+        and use.order_index == new.order_index
+        and use.closed_at is not None,
+        ClearanceReason.ACKNOWLEDGMENT_TOO_OLD: known is not None
+        and new.clock_at - known.accepted_at > rules.acknowledgment_max_age,
+        ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force,
+        ClearanceReason.PRODUCT_CLASS_MISSING: new.mode is Mode.LIVE and _lacks_class(rules, order),
+        ClearanceReason.NOTICE_NOT_SUFFICIENT: there
+        and not case.following.covers(order.product_class),
+        ClearanceReason.BUYER_NOT_FOUND: status is None,
+        ClearanceReason.BUYER_MISMATCH: bound_to is not None and bound_to not in case.cbid_indexes,
+        ClearanceReason.BUYER_NOT_VERIFIED: status in {BuyerStatus.PENDING, BuyerStatus.FAILED},
+        ClearanceReason.BUYER_REQUIRES_INPUT: status is BuyerStatus.REQUIRES_INPUT,
+        ClearanceReason.BUYER_EXPIRED: status is BuyerStatus.EXPIRED,
+        ClearanceReason.BUYER_REVOKED: status is BuyerStatus.REVOKED,
+        # A verified buyer whose ZIP code is not known has proved none.
+        ClearanceReason.ZIP_MISMATCH: case.zip_proved is False
+        or (case.zip_proved is None and status is BuyerStatus.VERIFIED),
+        # Today's verifications keep ZIP codes only: an address has to carry the one compared.
+        ClearanceReason.ADDRESS_MISMATCH: address is not None
+        and zip5(address["postal_code"]) != zip5(order.shipping_zip),
+    }
+    return [reason for reason, failed in checks.items() if failed]
 
-    After `buyer_requires_input` follow the buyer's own reasons.
-    """
+
+def reasons_of(case: ClearanceInput, failed: list[ClearanceReason]) -> tuple[str, ...]:
+    """The reasons to report: after `buyer_requires_input` follow the buyer's."""
     reasons: list[str] = []
-    for reason, fails in _CHECKS:
-        if fails(case):
-            reasons.append(reason.value)
-            if reason is ClearanceReason.BUYER_REQUIRES_INPUT and case.standing is not None:
-                reasons += [own.value for own in case.standing.reasons]
+    for reason in failed:
+        reasons.append(reason.value)
+        if reason is ClearanceReason.BUYER_REQUIRES_INPUT and case.standing is not None:
+            reasons += [of_buyer.value for of_buyer in case.standing.reasons]
     return tuple(reasons)
 
 
-def live_would_refuse(case: Case) -> tuple[str, ...]:
+def live_would_refuse(case: ClearanceInput) -> tuple[str, ...]:
     """The reasons against the order of a test key that hold for live keys only."""
-    missing = not case.live and _lacks_class(case.rules, case.order)
+    missing = case.new.mode is Mode.TEST and _lacks_class(case.facts.rules, case.new.order)
     return (ClearanceReason.PRODUCT_CLASS_MISSING.value,) if missing else ()
 
 
-def _lacks_class(rules: ClearanceRules, order: Order) -> bool:
-    """Whether the order has to say what is sold, and does not."""
-    return rules.product_class_required and order.product_class is None
-
-
-def binds(case: Case) -> bool:
+def binds(case: ClearanceInput, failed: list[ClearanceReason]) -> bool:
     """Whether an acknowledgment that names no buyer now belongs to this one.
 
-    It does at the first clearance that asks for a verified buyer, granted or not: nobody is to try
-    one buyer after the other with it.
+    It does at the first clearance that asks for a verified buyer, granted or not: one cannot try
+    buyer after buyer with it.
     """
-    return (
-        case.acknowledgment is not None
-        and not case.acknowledgment.erased
-        and not _other_session(case)
-        and not _other_buyer(case)
-        and _has_status(BuyerStatus.VERIFIED)(case)
-    )
+    verified = case.standing is not None and case.standing.status is BuyerStatus.VERIFIED
+    return verified and _REFUSES_BINDING.isdisjoint(failed)
 
 
-def expiry(case: Case) -> datetime:
+def expiry(case: ClearanceInput) -> datetime:
     """Until when a clearance of now is valid: never longer than the verification is."""
-    end = case.now + case.rules.lifetime
+    end = case.new.clock_at + case.facts.rules.lifetime
     if case.standing is not None and case.standing.expires_at is not None:
         end = min(end, case.standing.expires_at)
     return end.replace(microsecond=0)
 
 
-def _unknown_acknowledgment(case: Case) -> bool:
-    return case.acknowledgment is None
-
-
-def _erased(case: Case) -> bool:
-    return case.acknowledgment is not None and case.acknowledgment.erased
-
-
-def _other_session(case: Case) -> bool:
-    known = case.acknowledgment
-    return known is not None and not known.erased and known.session_index != case.session_index
-
-
-def _already_used(case: Case) -> bool:
-    used = case.use.order_index if case.use is not None else None
-    return used is not None and used != case.order_index
-
-
-def _already_fulfilled(case: Case) -> bool:
-    use = case.use
-    return use is not None and use.order_index == case.order_index and use.closed_at is not None
-
-
-def _too_old(case: Case) -> bool:
-    known = case.acknowledgment
-    return known is not None and case.now - known.accepted_at > case.rules.acknowledgment_max_age
-
-
-def _not_in_force(case: Case) -> bool:
-    return case.acknowledgment is not None and not case.notice_in_force
-
-
-def _class_missing(case: Case) -> bool:
-    return case.live and _lacks_class(case.rules, case.order)
-
-
-def _not_sufficient(case: Case) -> bool:
-    known = case.acknowledgment
-    return known is not None and not case.following.covers(case.order.product_class)
-
-
-def _unknown_buyer(case: Case) -> bool:
-    return case.standing is None
-
-
-def _other_buyer(case: Case) -> bool:
-    named = case.acknowledgment.cbid_index if case.acknowledgment is not None else None
-    if named is None and case.use is not None:
-        named = case.use.cbid_index
-    return named is not None and named not in case.cbid_indexes
-
-
-def _has_status(*statuses: BuyerStatus) -> Callable[[Case], bool]:
-    return lambda case: case.standing is not None and case.standing.status in statuses
-
-
-def _other_zip(case: Case) -> bool:
-    # A verified buyer whose ZIP code is not known has proved none.
-    return case.zip_proved is False or (
-        case.zip_proved is None and _has_status(BuyerStatus.VERIFIED)(case)
-    )
-
-
-def _other_address(case: Case) -> bool:
-    """Today's verifications keep ZIP codes only: an address has to carry the one compared."""
-    address = case.order.shipping_address
-    return address is not None and zip5(address["postal_code"]) != zip5(case.order.shipping_zip)
-
-
-_CHECKS: Final[tuple[tuple[ClearanceReason, Callable[[Case], bool]], ...]] = (
-    (ClearanceReason.ACKNOWLEDGMENT_NOT_FOUND, _unknown_acknowledgment),
-    (ClearanceReason.ACKNOWLEDGMENT_ERASED, _erased),
-    (ClearanceReason.SESSION_MISMATCH, _other_session),
-    (ClearanceReason.ACKNOWLEDGMENT_ALREADY_USED, _already_used),
-    (ClearanceReason.ORDER_ALREADY_FULFILLED, _already_fulfilled),
-    (ClearanceReason.ACKNOWLEDGMENT_TOO_OLD, _too_old),
-    (ClearanceReason.NOTICE_NOT_IN_FORCE, _not_in_force),
-    (ClearanceReason.PRODUCT_CLASS_MISSING, _class_missing),
-    (ClearanceReason.NOTICE_NOT_SUFFICIENT, _not_sufficient),
-    (ClearanceReason.BUYER_NOT_FOUND, _unknown_buyer),
-    (ClearanceReason.BUYER_MISMATCH, _other_buyer),
-    (
-        ClearanceReason.BUYER_NOT_VERIFIED,
-        _has_status(BuyerStatus.PENDING, BuyerStatus.FAILED),
-    ),
-    (ClearanceReason.BUYER_REQUIRES_INPUT, _has_status(BuyerStatus.REQUIRES_INPUT)),
-    (ClearanceReason.BUYER_EXPIRED, _has_status(BuyerStatus.EXPIRED)),
-    (ClearanceReason.BUYER_REVOKED, _has_status(BuyerStatus.REVOKED)),
-    (ClearanceReason.ZIP_MISMATCH, _other_zip),
-    (ClearanceReason.ADDRESS_MISMATCH, _other_address),
-)
+def _lacks_class(rules: ClearanceRules, order: Order) -> bool:
+    """Whether the order has to say what is sold, and does not."""
+    return rules.product_class_required and order.product_class is None

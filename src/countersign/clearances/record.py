@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from countersign.clearances.model import Decision, Order, Question
+from countersign.clearances.model import ClearanceResult, NewClearance, Order
 from countersign.evidence.record import (
     CBID_FIELD,
     SESSION_FIELD,
@@ -20,23 +20,23 @@ from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.vault.vault import SHRED_KEY_BYTES, DataKey
 
-SHIPPING_FIELD: Final = "shipping"
+_SHIPPING_FIELD: Final = "shipping"
 _FIELDS: Final = 3
-DECISION_ENTROPY: Final = entropy_needed(_FIELDS) + SEAL_ENTROPY
+RECORD_ENTROPY: Final = entropy_needed(_FIELDS) + SEAL_ENTROPY
 """Random bytes that the record of one decision takes."""
 
 
-class DecisionDraft(NamedTuple):
+class RecordDraft(NamedTuple):
     """What the record of one decision is written from."""
 
     key: DataKey
-    question: Question
-    decision: Decision
+    new: NewClearance
+    result: ClearanceResult
     entropy: bytes
-    """`DECISION_ENTROPY` of them."""
+    """`RECORD_ENTROPY` of them."""
 
 
-def decision_records(drafts: Sequence[DecisionDraft]) -> list[NewRecord]:
+def clearance_records(drafts: Sequence[RecordDraft]) -> list[NewRecord]:
     """The records; who the buyer is and where the order goes are disclosures, encrypted.
 
     Made together, for those that share a transaction.
@@ -44,8 +44,8 @@ def decision_records(drafts: Sequence[DecisionDraft]) -> list[NewRecord]:
     written = make_facts(
         [
             FactDraft(
-                _members(draft.question, draft.decision),
-                _personal(draft.question.order),
+                _members(draft.new, draft.result),
+                _personal(draft.new.order),
                 draft.entropy[:-SEAL_ENTROPY],
             )
             for draft in drafts
@@ -54,44 +54,44 @@ def decision_records(drafts: Sequence[DecisionDraft]) -> list[NewRecord]:
     return [_record(*pair) for pair in zip(drafts, written, strict=True)]
 
 
-def _record(draft: DecisionDraft, written: SealedRecord) -> NewRecord:
-    question, key = draft.question, draft.key
-    id_, sealing = question.clearance_id, draft.entropy[-SEAL_ENTROPY:]
+def _record(draft: RecordDraft, written: SealedRecord) -> NewRecord:
+    new, id_, sealing = draft.new, draft.new.clearance_id, draft.entropy[-SEAL_ENTROPY:]
+    payload = seal_disclosures(draft.key, new.account_id, id_, written.disclosures, sealing)
     return NewRecord(
         id=id_,
-        account_id=question.account_id,
-        mode=question.mode,
+        account_id=new.account_id,
+        mode=new.mode,
         type=RecordType.CLEARANCE,
         notice_id=None,
-        at=question.at,
+        at=new.at,
         body=written.body,
         digest=written.digest,
         disclosures=SealedDisclosures(
-            payload=seal_disclosures(key, question.account_id, id_, written.disclosures, sealing),
+            payload=payload,
             shred_key=sealing[:SHRED_KEY_BYTES],
             # What is cleared is found by its acknowledgment, which is of the same session.
-            session_index=None if draft.decision.cleared else question.session_index,
-            cbid_index=question.cbid_index,
+            session_index=None if draft.result.cleared else new.session_index,
+            cbid_index=new.cbid_index,
         ),
     )
 
 
-def _members(question: Question, decision: Decision) -> dict[str, Any]:
-    order = question.order
+def _members(new: NewClearance, result: ClearanceResult) -> dict[str, Any]:
+    ack_id = new.order.ack_id
     members: dict[str, Any] = {
         "type": RecordType.CLEARANCE.value,
-        "id": question.clearance_id,
-        "mode": question.mode.value,
-        "at": rfc3339_ms(question.at),
-        "account": question.account_id,
-        "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
-        "cleared": decision.cleared,
-        "reasons": list(decision.reasons),
-        "obligations": [dict(obligation) for obligation in decision.obligations],
-        "expires_at": None if decision.expires_at is None else rfc3339(decision.expires_at),
+        "id": new.clearance_id,
+        "mode": new.mode.value,
+        "at": rfc3339_ms(new.at),
+        "account": new.account_id,
+        "ack_id": ack_id if is_id(ACKNOWLEDGMENT, ack_id) else None,
+        "cleared": result.cleared,
+        "reasons": list(result.reasons),
+        "obligations": [dict(obligation) for obligation in result.obligations],
+        "expires_at": None if result.expires_at is None else rfc3339(result.expires_at),
     }
-    if question.judged_at != question.at:
-        members["test_clock"] = rfc3339_ms(question.judged_at)
+    if new.clock_at != new.at:
+        members["test_clock"] = rfc3339_ms(new.clock_at)
     return members
 
 
@@ -104,5 +104,18 @@ def _personal(order: Order) -> Sequence[tuple[str, object]]:
     return (
         (CBID_FIELD, order.cbid),
         (SESSION_FIELD, order.session_id),
-        (SHIPPING_FIELD, shipping),
+        (_SHIPPING_FIELD, shipping),
+    )
+
+
+def order_of(ack_id: str | None, personal: Mapping[str, Any]) -> Order:
+    """The order that a record is about, from its disclosures."""
+    shipping = personal[_SHIPPING_FIELD]
+    return Order(
+        ack_id=ack_id or "",
+        cbid=personal[CBID_FIELD],
+        session_id=personal[SESSION_FIELD],
+        shipping_zip=shipping["zip"],
+        product_class=shipping["product_class"],
+        shipping_address=shipping["address"],
     )

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
 import msgspec
 
-from countersign.acknowledgments.model import OPAQUE_LENGTH_MAX
-from countersign.acknowledgments.routes import evidence_of
-from countersign.bootstrap import Deployment
-from countersign.clearances.fulfil import ClearanceSearch, ClearanceView, FulfilmentView
-from countersign.clearances.fulfilment import Fulfilment, FulfilmentReceipt
-from countersign.clearances.model import Clearance, Order
-from countersign.errors import InvalidRequest
-from countersign.http import schemas
-from countersign.http.body import parse_body
-from countersign.http.paging import read_limit
+from countersign.access.key import Scope
+from countersign.clearances import read, schemas
+from countersign.clearances.clear import clear_order
+from countersign.clearances.fulfil import fulfil_order
+from countersign.clearances.model import Order
+from countersign.clearances.room import Clearances
+from countersign.errors import ClearanceClosed, ClearanceNotGranted, InvalidRequest, NotFound
+from countersign.http.body import in_utc, parse_body
+from countersign.http.paging import Page
 from countersign.http.reply import LIVE_WOULD_REFUSE, PERSONAL, Call, Header, Reply, encode
-from countersign.identity.postal_code import is_zip
-from countersign.ids import CLEARANCE, is_id
-from countersign.instant import to_the_second
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import Request
 from countersign.mode import Mode
 
 _JWK_SET: Final[tuple[Header, ...]] = (
@@ -32,6 +30,12 @@ _JWK_SET: Final[tuple[Header, ...]] = (
 )
 
 
+class KeysQuery(Request, frozen=True, kw_only=True):
+    """The public keys of which mode; None: of both."""
+
+    mode: Mode | None = None
+
+
 class _Cleared(msgspec.Struct):
     cleared: bool
 
@@ -39,15 +43,13 @@ class _Cleared(msgspec.Struct):
 _read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
 
 
-async def clear(deployment: Deployment, call: Call, *, input_required: bool = False) -> Reply:
+async def clear(room: Clearances, call: Call, *, input_required: bool = False) -> Reply:
     """Decide whether an order may ship. The response contains every reason against it."""
-    # `input_required` is how a conformance run provokes an order that is not cleared.
+    # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
     body = parse_body(call.body, schemas.ClearanceRequest)
     address = body.shipping_address
-    _check_zip(body.shipping_zip, "$.shipping_zip")
-    if address is not None:
-        _check_zip(address.postal_code, "$.shipping_address.postal_code")
-    decided = await deployment.clearances.clear(
+    cleared = await clear_order(
+        room,
         call.principal,
         Order(
             ack_id=body.ack_id,
@@ -57,101 +59,59 @@ async def clear(deployment: Deployment, call: Call, *, input_required: bool = Fa
             product_class=body.product_class,
             shipping_address=None if address is None else _given(address),
         ),
-        call.remembering(_render),
+        call.entry,
         input_required=input_required,
     )
-    if not decided.live_would_refuse:
-        return Reply(_render(decided))
-    reasons = ", ".join(decided.live_would_refuse).encode()
-    return Reply(_render(decided), (*PERSONAL, (LIVE_WOULD_REFUSE, reasons)))
+    if not cleared.live_would_refuse:
+        return Reply(cleared.body)
+    reasons = ", ".join(cleared.live_would_refuse).encode()
+    return Reply(cleared.body, (*PERSONAL, (LIVE_WOULD_REFUSE, reasons)))
 
 
-def is_granted(answer: bytes) -> bool:
-    """Whether this answer of `clear` is a yes.
+def is_granted(response: bytes) -> bool:
+    """Whether this response of `clear` grants a clearance.
 
-    It holds only while it is true: who asks again, with the same `Idempotency-Key` too, is told how
-    it is now. As long as nothing has changed those are the same bytes.
+    It holds only as long as nothing changes: a repeated request, even with the same
+    `Idempotency-Key`, is decided again. The response has the same bytes if nothing has changed.
     """
-    return bool(_read_cleared(answer).cleared)
+    return bool(_read_cleared(response).cleared)
 
 
-async def get_clearance(deployment: Deployment, call: Call) -> Reply:
+async def get_clearance(room: Clearances, call: Call) -> Reply:
     """One clearance of this account."""
-    return Reply(
-        encode(_view(await deployment.clearances.fulfil.one(call.principal, call.parameter)))
-    )
+    return Reply(encode(await read.get_clearance(room, call.principal, call.parameter)))
 
 
-async def list_clearances(deployment: Deployment, call: Call) -> Reply:
+async def list_clearances(room: Clearances, call: Call) -> Reply:
     """The account's clearances, newest first."""
-    query = call.query
-    after = query.get("after")
-    if after is not None and not is_id(CLEARANCE, after):
-        msg = "The query parameter after must be a next_cursor returned by this list."
-        raise InvalidRequest(msg)
-    for name in ("ack_id", "session_id", "cbid"):
-        if len(query.get(name, "")) > OPAQUE_LENGTH_MAX:
-            msg = f"The query parameter {name} can have at most {OPAQUE_LENGTH_MAX} characters."
-            raise InvalidRequest(msg)
-    found, cursor = await deployment.clearances.fulfil.many(
-        call.principal,
-        ClearanceSearch(
-            ack_id=query.get("ack_id"),
-            session_id=query.get("session_id"),
-            cbid=query.get("cbid"),
-            after=after,
-            limit=read_limit(call),
-        ),
-    )
-    return Reply(encode(schemas.Page(data=[_view(item) for item in found], next_cursor=cursor)))
+    return Reply(encode(await read.list_clearances(room, call.principal, call.query)))
 
 
-async def fulfil(deployment: Deployment, call: Call) -> Reply:
+async def fulfil(room: Clearances, call: Call) -> Reply:
     """Report the fulfilment of an order. The order is closed when every obligation is reported.
 
     Several reports add up. A report cannot be changed.
     """
     body = parse_body(call.body, schemas.FulfilmentRequest)
     values = msgspec.structs.asdict(body)
-    for name, value in values.items():
-        if isinstance(value, datetime):
-            values[name] = _utc(value, f"$.{name}")
     if all(value is None for value in values.values()):
-        msg = f"At least one of these query parameters is required: {', '.join(values)}."
+        msg = f"At least one of these fields is required: {', '.join(values)}."
         raise InvalidRequest(msg)
-    receipt = await deployment.clearances.fulfil.report(
-        call.principal, call.parameter, Fulfilment(**values), call.remembering(_render_receipt)
-    )
-    return Reply(_render_receipt(receipt))
+    times = {
+        name: in_utc(value, f"$.{name}")
+        for name, value in values.items()
+        if isinstance(value, datetime)
+    }
+    reported = msgspec.structs.replace(body, **times)
+    receipt = await fulfil_order(room, call.principal, call.parameter, reported, call.entry)
+    return Reply(encode(receipt))
 
 
-async def get_keys(deployment: Deployment, call: Call) -> Reply:
-    """The public keys that tokens of clearances are signed with (RFC 7517); of both modes, or one.
-
-    Raises:
-        InvalidRequest: `mode` is neither `live` nor `test`.
-    """
-    try:
-        modes = [Mode(call.query["mode"])] if "mode" in call.query else [Mode.LIVE, Mode.TEST]
-    except ValueError:
-        msg = "The query parameter mode must be `live` or `test`."
-        raise InvalidRequest(msg) from None
-    return Reply(encode(await deployment.clearances.keys.published(modes)), _JWK_SET)
-
-
-def _check_zip(text: str, path: str) -> None:
-    # The schema's pattern lets a final line break through.
-    if not is_zip(text):
-        msg = f"Expected five digits or ZIP+4 - at `{path}`."
-        raise InvalidRequest(msg)
-
-
-def _utc(instant: datetime, path: str) -> datetime:
-    try:
-        return instant.astimezone(UTC)
-    except OverflowError:
-        msg = f"This time does not exist in UTC - at `{path}`."
-        raise InvalidRequest(msg) from None
+async def get_keys(room: Clearances, call: Call) -> Reply:
+    """The public keys of both modes, or one, that clearance tokens are signed with (RFC 7517)."""
+    query: KeysQuery = call.query
+    modes = [Mode.LIVE, Mode.TEST] if query.mode is None else [query.mode]
+    return Reply(encode(await room.keys.published(modes)), _JWK_SET)
 
 
 def _given(address: schemas.ShippingAddress) -> Mapping[str, str]:
@@ -159,68 +119,57 @@ def _given(address: schemas.ShippingAddress) -> Mapping[str, str]:
     return {name: value for name, value in sorted(given.items()) if value is not None}
 
 
-def _render(decided: Clearance) -> bytes:
-    return encode(
-        schemas.ClearanceDecision(
-            clearance_id=decided.clearance_id,
-            cleared=decided.cleared,
-            reasons=list(decided.reasons),
-            obligations=_tables(decided.obligations),
-            expires_at=decided.expires_at,
-            token=decided.token,
-        )
-    )
-
-
-def _render_receipt(receipt: FulfilmentReceipt) -> bytes:
-    return encode(
-        schemas.FulfilmentReceipt(
-            fulfilment_id=receipt.fulfilment_id,
-            clearance_id=receipt.clearance_id,
-            closed_at=to_the_second(receipt.closed_at),
-        )
-    )
-
-
-def _view(view: ClearanceView) -> schemas.Clearance:
-    order = view.order
-    address = order.shipping_address if order else None
-    return schemas.Clearance(
-        clearance_id=view.clearance_id,
-        livemode=view.mode is Mode.LIVE,
-        ack_id=view.ack_id,
-        cbid=order.cbid if order else None,
-        session_id=order.session_id if order else None,
-        shipping_zip=order.shipping_zip if order else None,
-        shipping_address=None if address is None else dict(address),
-        product_class=order.product_class if order else None,
-        cleared=view.cleared,
-        reasons=list(view.reasons),
-        obligations=_tables(view.obligations),
-        created_at=view.at.replace(microsecond=0),
-        expires_at=view.expires_at,
-        test_clock=to_the_second(view.test_clock) or msgspec.UNSET,
-        token=view.token,
-        fulfilments=[_report(report) for report in view.fulfilments],
-        closed_at=to_the_second(view.closed_at),
-        evidence=evidence_of(view.sealed),
-        erased_at=to_the_second(view.erased_at),
-    )
-
-
-def _report(view: FulfilmentView) -> schemas.Fulfilment:
-    reported = view.reported
-    return schemas.Fulfilment(
-        fulfilment_id=view.fulfilment_id,
-        clearance_id=view.clearance_id,
-        reported_at=view.at.replace(microsecond=0),
-        carrier=reported.carrier,
-        tracking_number=reported.tracking_number,
-        shipped_at=reported.shipped_at,
-        delivered_at=reported.delivered_at,
-        adult_signature_obtained=reported.adult_signature_obtained,
-    )
-
-
-def _tables(obligations: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - tables of any JSON
-    return [dict(table) for table in obligations]
+ROUTES: Final = grouped(
+    "Clearances",
+    Clearances,
+    Route(
+        address="POST /v1/clearances",
+        handler=clear,
+        operation="clearOrder",
+        decide_again=is_granted,
+        summary="Decide whether an order may ship",
+        scope=Scope.CLEARANCES_CREATE,
+        request=schemas.ClearanceRequest,
+        response=schemas.ClearanceDecision,
+        request_examples={"an order": schemas.CLEAR, "shortest": schemas.CLEAR_MIN},
+        response_examples={"cleared": schemas.CLEARED, "not cleared": schemas.NOT_CLEARED},
+        optional_response_headers={
+            "Countersign-Live-Would-Refuse": "Test keys only: reasons that a live key would get "
+            "for this order. Absent in a replayed response."
+        },
+        links={"getClearance": {"clearance_id": "/clearance_id"}},
+    ),
+    Route(
+        address="GET /v1/clearances",
+        handler=list_clearances,
+        operation="listClearances",
+        summary="Find clearances, newest first",
+        scope=Scope.CLEARANCES_READ,
+        query=schemas.ClearancesQuery,
+        response=Page[schemas.Clearance],
+        response_examples={"last page": schemas.CLEARANCES},
+    ),
+    Route(
+        address="GET /v1/clearances/{clearance_id}",
+        handler=get_clearance,
+        operation="getClearance",
+        summary="Get one clearance, with the reports of its fulfilment",
+        scope=Scope.CLEARANCES_READ,
+        response=schemas.Clearance,
+        refusals=(NotFound,),
+        response_examples={"closed": schemas.CLEARANCE},
+    ),
+    Route(
+        address="POST /v1/clearances/{clearance_id}/fulfilment",
+        handler=fulfil,
+        operation="fulfilOrder",
+        summary="Report the fulfilment of an order, and close it",
+        scope=Scope.CLEARANCES_CREATE,
+        request=schemas.FulfilmentRequest,
+        response=schemas.FulfilmentReceipt,
+        refusals=(NotFound, ClearanceNotGranted, ClearanceClosed),
+        request_examples={"shipped": schemas.FULFIL},
+        response_examples={"closed": schemas.FULFILLED},
+    ),
+    Route(address="GET /.well-known/jwks.json", handler=get_keys, query=KeysQuery),
+)

@@ -16,8 +16,6 @@ import click
 import structlog
 from rich.console import Console
 
-from countersign.bootstrap import Deployment, open_deployment
-from countersign.config import load_settings
 from countersign.errors import CountersignError
 from countersign.evidence.entry import entry_host
 from countersign.host import is_loopback, is_wildcard
@@ -56,22 +54,6 @@ def command(function: Callable[P, R]) -> Callable[P, R | None]:
     return wrapper
 
 
-def with_deployment(
-    work: Callable[Concatenate[Deployment, P], Awaitable[R]],
-) -> Callable[P, R]:
-    """Runs a coroutine function with the deployment that the settings name."""
-
-    @wraps(work)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        async def opened() -> R:
-            async with open_deployment(load_settings()) as deployment:
-                return await work(deployment, *args, **kwargs)
-
-        return asyncio.run(opened())
-
-    return run
-
-
 def with_room(
     kind: type[T],
 ) -> Callable[[Callable[Concatenate[T, P], Awaitable[R]]], Callable[P, R]]:
@@ -93,6 +75,11 @@ def with_room(
         return run
 
     return decorate
+
+
+def with_deployment(work: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[P, R]:
+    """Runs a coroutine function with the whole deployment."""
+    return with_room(object)(work)
 
 
 def fail(error: CountersignError, *, as_json: bool) -> None:

@@ -665,28 +665,3 @@ test_faults: Final = Table(
     Column("delay_ms", Integer, nullable=False),
     Column("planned_at", Instant, nullable=False),
 )
-
-# Vendors' integrations that are being judged. Test mode only.
-conformance_runs: Final = Table(
-    "conformance_runs",
-    metadata,
-    Column("id", String(40), primary_key=True),
-    Column("account_id", ForeignKey("accounts.id"), nullable=False),
-    Column("started_at", Instant, nullable=False),
-    Column("ends_at", Instant, nullable=False),
-    # The command moves it ahead for as long as it lives; after that nothing is provoked any more.
-    Column("active_until", Instant, nullable=False),
-    Column("hold_ms", Integer, nullable=False),
-    Column("armed", String(30)),
-    Index("ix_conformance_runs_active_until", "active_until"),
-    Index("ix_conformance_runs_account_id_active_until", "account_id", "active_until"),
-)
-
-conformance_observations: Final = Table(
-    "conformance_observations",
-    metadata,
-    Column("run_id", ForeignKey("conformance_runs.id"), primary_key=True),
-    Column("id", String(40), primary_key=True),
-    # JSON, judged as a whole.
-    Column("seen", Text, nullable=False),
-)

@@ -2,68 +2,127 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Annotated, Any, Final
 
-import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from countersign.bootstrap import Deployment
-from countersign.errors import InvalidRequest
-from countersign.events import schemas as event_schemas
+from countersign.access.key import Scope
+from countersign.errors import CursorExpired, NotFound
 from countersign.events.model import EventType
-from countersign.events.read_events import EventView
-from countersign.http.paging import read_limit
+from countersign.events.read_events import EventView, ReadEvents
+from countersign.http.examples import ACK_ID, EVENT_ID
+from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor
 from countersign.http.reply import Call, Reply, encode
-from countersign.http.schemas import Page
-from countersign.instant import parse_rfc3339
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import Request, Timestamp
+from countersign.ids import EVENT as EVENT_PREFIX
 from countersign.mode import Mode
+from countersign.reason import Reason
 
 
-async def list_events(deployment: Deployment, call: Call) -> Reply:
+class Event(Struct, frozen=True, kw_only=True):
+    """Something that has happened. It names objects; only events about buyers have reasons."""
+
+    id: Annotated[str, Meta(description="The `webhook-id` of its deliveries, and a cursor.")]
+    type: EventType
+    livemode: bool
+    created_at: Timestamp
+    data: Annotated[
+        dict[str, str | list[Reason]],
+        Meta(
+            description="Identifiers: `cbid`, `ack_id`, `clearance_id`, or those of a notice. "
+            "`buyer.failed` and `buyer.requires_input` also have `reasons` for the account "
+            "that made the attempt, with the codes of the verify response."
+        ),
+    ]
+    triggered: Annotated[
+        bool | UnsetType,
+        Meta(description="True: a test key requested the event; nothing has happened."),
+    ] = UNSET
+
+
+class EventsQuery(Request, frozen=True, kw_only=True):
+    """Which events to list."""
+
+    type: Annotated[
+        EventType | None,
+        Meta(description="Only events of this type.", examples=[EventType.BUYER_VERIFIED]),
+    ] = None
+    since: Annotated[Timestamp, Meta(description="Only events at or after this time.")] | None = (
+        None
+    )
+    limit: Limit = LIMIT_DEFAULT
+    after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
+
+
+async def list_events(room: ReadEvents, call: Call) -> Reply:
     """The account's events, oldest first. No event is skipped, and the order never changes.
 
     To follow the events, keep the `id` of the last event and send it as `after` in the next
     request.
     """
-    type_ = call.query.get("type")
-    if type_ is not None and type_ not in frozenset(EventType):
-        msg = f"The query parameter type must be one of: {', '.join(EventType)}."
-        raise InvalidRequest(msg)
-    found, cursor = await deployment.events.many(
+    query: EventsQuery = call.query
+    found, cursor = await room.many(
         call.principal,
-        type_=None if type_ is None else EventType(type_),
-        after=call.query.get("after"),
-        since=_time(call, "since"),
-        limit=read_limit(call),
+        type_=query.type,
+        after=query.after,
+        since=query.since,
+        limit=query.limit,
     )
     return Reply(encode(Page(data=[event_body(view) for view in found], next_cursor=cursor)))
 
 
-async def get_event(deployment: Deployment, call: Call) -> Reply:
+async def get_event(room: ReadEvents, call: Call) -> Reply:
     """One event of this account."""
     principal = call.principal
-    found = await deployment.events.one(principal.account_id, principal.mode, call.parameter)
+    found = await room.one(principal.account_id, principal.mode, call.parameter)
     return Reply(encode(event_body(found)))
 
 
-def event_body(view: EventView) -> event_schemas.Event:
+def event_body(view: EventView) -> Event:
     """The event as the API shows it."""
     event = view.event
-    return event_schemas.Event(
+    return Event(
         id=view.id,
         type=event.type,
         livemode=event.mode is Mode.LIVE,
         created_at=event.created_at.replace(microsecond=0),
         data=event.data,
-        triggered=True if event.triggered else msgspec.UNSET,
+        triggered=True if event.triggered else UNSET,
     )
 
 
-def _time(call: Call, name: str) -> datetime | None:
-    text = call.query.get(name)
-    if text is None:
-        return None
-    try:
-        return parse_rfc3339(text)
-    except ValueError:
-        msg = f"The query parameter {name} must be a time such as 2026-11-20T21:31:00Z."
-        raise InvalidRequest(msg) from None
+EVENT: Final[dict[str, Any]] = {
+    "id": EVENT_ID,
+    "type": "acknowledgment.created",
+    "livemode": False,
+    "created_at": "2026-11-20T21:31:00Z",
+    "data": {"ack_id": ACK_ID},
+}
+EVENTS: Final[dict[str, Any]] = {"data": [EVENT], "next_cursor": None}
+
+ROUTES: Final = grouped(
+    "Events",
+    ReadEvents,
+    Route(
+        address="GET /v1/events",
+        handler=list_events,
+        operation="listEvents",
+        summary="List events, oldest first",
+        scope=Scope.EVENTS_READ,
+        query=EventsQuery,
+        response=Page[Event],
+        refusals=(CursorExpired,),
+        response_examples={"the latest": EVENTS},
+    ),
+    Route(
+        address="GET /v1/events/{event_id}",
+        handler=get_event,
+        operation="getEvent",
+        summary="Get one event",
+        scope=Scope.EVENTS_READ,
+        response=Event,
+        refusals=(NotFound,),
+        response_examples={"stored": EVENT},
+    ),
+)

@@ -5,6 +5,7 @@ infinities, over-long values and over-deep nesting.
 """
 
 import json
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -51,6 +52,19 @@ def parse_body(body: bytes, schema: type[T]) -> T:
         return msgspec.convert(value, schema)
     except msgspec.ValidationError as error:
         raise InvalidRequest(mistakes(value, schema) or f"{error}.") from None
+
+
+def in_utc(instant: datetime, path: str) -> datetime:
+    """A time of a body in UTC.
+
+    Raises:
+        InvalidRequest: there is no such time in UTC; `path` is where it was sent.
+    """
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        msg = f"This time does not exist in UTC - at `{path}`."
+        raise InvalidRequest(msg) from None
 
 
 def _is_plain(body: bytes, schema: type) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong with a body, field by field, in words for the developer who sent it."""
+"""What is wrong with a request, field by field, in words for the developer who sent it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _KINDS: Final = {
     "object": "an object",
     "null": "null",
 }
+TIME_EXPECTED: Final = "Expected a time with a time zone, such as 2026-11-20T21:31:00Z"
 _UNITS: Final = {"str": "characters", "array": "elements"}
 
 
@@ -58,11 +59,22 @@ def _mistakes(value: object, schema: type) -> Iterator[str]:
         try:
             msgspec.convert(value[name], field.type)
         except msgspec.ValidationError as error:
-            yield _in_words(str(error), f"$.{name}", field.type)
+            what, path = _in_words(error, f"$.{name}", field.type)
+            yield f"{what} - at `{path}`."
 
 
-def _in_words(message: str, parent: str, kind: Any) -> str:  # noqa: ANN401 - any annotation
-    """The validator's message about a field, whose path is `parent`, in our words."""
+def mistake_in(error: msgspec.ValidationError, kind: Any) -> str:  # noqa: ANN401 - any annotation
+    """What is wrong with a single value of this type."""
+    return _in_words(error, "", kind)[0]
+
+
+def _in_words(
+    error: msgspec.ValidationError,
+    parent: str,
+    kind: Any,  # noqa: ANN401 - any annotation
+) -> tuple[str, str]:
+    """The validator's message about a field, whose path is `parent`, in our words; and the path."""
+    message = str(error)
     found = _AT.match(message)
     what, path = (found["what"], parent + (found["path"] or "")) if found else (message, parent)
     if member := _MEMBER.match(what):
@@ -80,8 +92,8 @@ def _in_words(message: str, parent: str, kind: Any) -> str:  # noqa: ANN401 - an
     elif "matching regex" in what:
         what = f"Expected {_example(kind)}"
     elif "datetime" in what:
-        what = "Expected a time with a time zone, such as 2026-11-20T21:31:00Z"
-    return f"{what} - at `{path}`."
+        what = TIME_EXPECTED
+    return what, path
 
 
 def _listed(names: Mapping[str, object] | list[str]) -> str:

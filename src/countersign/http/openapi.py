@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the route table.
+"""The OpenAPI 3.1 document of a sequence of routes.
 
 `make openapi` writes it to `spec/openapi.json`, which is committed.
 """
@@ -6,18 +6,13 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from collections.abc import Sequence
 from inspect import cleandoc
 from typing import Any, Final
 
-import msgspec
-
 from countersign import __version__
 from countersign.access.key import BRAND
 from countersign.errors import (
-    EvidencePending,
     Forbidden,
     InvalidApiKey,
     MethodNotAllowed,
@@ -26,12 +21,12 @@ from countersign.errors import (
     Retryable,
     Unauthorized,
 )
-from countersign.http import schemas
-from countersign.http.errors import STATUS
-from countersign.server.routes import API_ROUTES, Parameter, Route
+from countersign.http.examples import PATH_PARAMETERS
+from countersign.http.openapi_references import with_references
+from countersign.http.openapi_schemas import REF, Schemas, name_of
+from countersign.http.route import Route
+from countersign.http.schemas import ErrorBody
 
-_GENERIC: Final = re.compile(r"\b([A-Z]\w*?)_(\w+)_\Z")
-_REF: Final = "#/components/schemas/{name}"
 _DESCRIPTION: Final = (
     "Notices, acknowledgments and buyer verification for a vendor's checkout.\n\nEvery failure "
     'has the same body: `{"error": {"code", "message"}}`. The code is stable; the `Link` header '
@@ -39,20 +34,17 @@ _DESCRIPTION: Final = (
 )
 
 
-def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
-    """The document for these routes."""
-    types = list(
-        dict.fromkeys(
-            [t for r in routes for t in (r.request, r.answer) if t is not None]
-            + [schemas.ErrorBody]
-        )
+def openapi_document(routes: Sequence[Route[Any]]) -> dict[str, Any]:
+    """The document for the routes that are operations, complete in each place."""
+    routes = [route for route in routes if route.operation]
+    schemas = Schemas(
+        [ErrorBody, *(kind for r in routes for kind in (r.request, r.response) if kind)],
+        [route.query for route in routes if route.query],
     )
-    _, components = msgspec.json.schema_components(types, ref_template=_REF)
-    components = {_readable(name): schema for name, schema in components.items()}
-    names = {kind: _name_of(kind) for kind in types}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, names)
+        parameters = schemas.parameters[route.query] if route.query else []
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, parameters)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -66,7 +58,7 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
         "paths": paths,
         "webhooks": {"event": {"post": _webhook()}},
         "components": {
-            "schemas": _without_titles(components),
+            "schemas": schemas.components,
             "securitySchemes": {
                 "key": {
                     "type": "http",
@@ -81,33 +73,29 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def openapi_text() -> str:
-    """The document of this release, as it is committed."""
-    return json.dumps(openapi_document(API_ROUTES), ensure_ascii=False, indent=2) + "\n"
+def openapi_text(routes: Sequence[Route[Any]]) -> str:
+    """The document as it is committed."""
+    document = with_references(openapi_document(routes))
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
 
-def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
+def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.operation,
         "summary": route.summary,
         "description": cleandoc(route.handler.__doc__ or "").partition("\n\nRaises:")[0],
         "tags": [route.tag],
         "parameters": [
-            *([_parameter(route.parameter, "path")] if route.parameter else []),
-            *(_parameter(p, "query") for p in route.query),
+            *_path(route.path),
+            *query,
+            *(_header(name, description) for name, description in route.request_headers.items()),
         ],
-        "responses": _responses(route, names),
+        "responses": _responses(route),
         "security": [],
     }
     if route.scope is not None:
         operation["security"] = [{"key": []}]
         operation["description"] += f"\n\nNeeds the scope `{route.scope}`."
-    if EvidencePending in route.refusals:
-        operation["parameters"].append(
-            _header("Prefer", "`wait=N` waits up to N seconds (at most 10) for sealing (RFC 7240).")
-        )
-    if route.operation == "getNotice":
-        operation["parameters"].append(_header("If-None-Match", "The `ETag` of your copy."))
     if route.request is not None:
         operation["parameters"].append(
             _header(
@@ -121,21 +109,21 @@ def _operation(route: Route, names: dict[Any, str]) -> dict[str, Any]:
         )
         operation["requestBody"] = {
             "required": True,
-            "content": _content(names[route.request], route.request_examples),
+            "content": _content(name_of(route.request), route.request_examples),
         }
     return operation
 
 
-def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
+def _responses(route: Route[Any]) -> dict[str, Any]:
     always = {
-        "X-Request-Id": _answer_header(
+        "X-Request-Id": _response_header(
             "Identifies the request. Include it when you report a problem."
         ),
     }
     success: dict[str, Any] = {
         "description": "Done.",
         "headers": always | _success_headers(route),
-        "content": _answer_content(route, names),
+        "content": _response_content(route),
     }
     if route.links:
         success["links"] = {
@@ -148,11 +136,11 @@ def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
             for operation, parameters in route.links.items()
         }
     responses = {"200": success}
-    if route.operation == "getNotice":
+    if "ETag" in route.response_headers:
         responses["304"] = {"description": "Your copy is current.", "headers": success["headers"]}
     by_status: dict[int, list[type[Refusal]]] = {}
     for error in route.errors:
-        by_status.setdefault(STATUS[error], []).append(error)
+        by_status.setdefault(error.status, []).append(error)
     for status in sorted(by_status):
         errors = by_status[status]
         responses[str(status)] = {
@@ -166,11 +154,11 @@ def _responses(route: Route, names: dict[Any, str]) -> dict[str, Any]:
     return responses
 
 
-def _answer_content(route: Route, names: dict[Any, str]) -> dict[str, Any]:
-    if route.answer is not None:
-        return _content(names[route.answer], route.answer_examples)
+def _response_content(route: Route[Any]) -> dict[str, Any]:
+    if route.response is not None:
+        return _content(name_of(route.response), route.response_examples)
     media_type = route.media_type.partition(";")[0]
-    examples = {label: {"value": value} for label, value in route.answer_examples.items()}
+    examples = {label: {"value": value} for label, value in route.response_examples.items()}
     text = media_type.startswith("text/")
     if text:
         return {media_type: {"schema": {"type": "string"}, "examples": examples}}
@@ -192,7 +180,7 @@ def _webhook() -> dict[str, Any]:
         "parameters": [_header(name, text) | {"required": True} for name, text in headers.items()],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": {"$ref": _REF.format(name="Event")}}},
+            "content": {"application/json": {"schema": {"$ref": REF.format(name="Event")}}},
         },
         "responses": {
             "2XX": {"description": "Received; the event is not sent again."},
@@ -202,24 +190,18 @@ def _webhook() -> dict[str, Any]:
     }
 
 
-def _success_headers(route: Route) -> dict[str, Any]:
-    headers: dict[str, Any] = {}
-    if route.operation == "getNotice":
-        headers["ETag"] = _answer_header("Strong: the same text has the same tag.")
+def _success_headers(route: Route[Any]) -> dict[str, Any]:
+    headers = {name: _response_header(text) for name, text in route.response_headers.items()}
+    headers |= {
+        name: _response_header(text, required=False)
+        for name, text in route.optional_response_headers.items()
+    }
     if route.request is not None:
-        headers["Idempotent-Replayed"] = _answer_header(
+        headers["Idempotent-Replayed"] = _response_header(
             "Present if this repeats the first response for the Idempotency-Key.",
             required=False,
             const="true",
         )
-    if route.operation == "clearOrder":
-        headers["Countersign-Live-Would-Refuse"] = _answer_header(
-            "Test keys only: reasons that a live key would get for this order. Absent in a "
-            "replayed response.",
-            required=False,
-        )
-    if EvidencePending in route.refusals:
-        headers["Content-Digest"] = _answer_header("The SHA-256 of the content (RFC 9530).")
     if route.scope is not None:
         headers |= _rate_limit_headers()
     return headers
@@ -227,34 +209,36 @@ def _success_headers(route: Route) -> dict[str, Any]:
 
 def _error_headers(errors: Sequence[type[Refusal]]) -> dict[str, Any]:
     headers: dict[str, Any] = {
-        "Link": _answer_header("The URL of the explanation of the error code.")
+        "Link": _response_header("The URL of the explanation of the error code.")
     }
     retryable = [issubclass(error, Retryable) for error in errors]
     if any(retryable):
-        headers["Retry-After"] = _answer_header(
+        headers["Retry-After"] = _response_header(
             "The number of seconds to wait.", required=all(retryable), type="integer", minimum=1
         )
     challenged = [e in {Unauthorized, InvalidApiKey, Forbidden} for e in errors]
     if any(challenged):
-        headers["WWW-Authenticate"] = _answer_header(
+        headers["WWW-Authenticate"] = _response_header(
             "The problem with the key (RFC 6750).", required=all(challenged)
         )
     if RateLimited in errors:
         headers |= _rate_limit_headers()
     if MethodNotAllowed in errors:
-        headers["Allow"] = _answer_header("The methods that this path supports.")
+        headers["Allow"] = _response_header("The methods that this path supports.")
     return headers
 
 
 def _rate_limit_headers() -> dict[str, Any]:
     """Headers that are present unless the operator turned the limit off."""
     return {
-        "RateLimit": _answer_header("The rest of the key's rate limit.", required=False),
-        "RateLimit-Policy": _answer_header("The key's rate limit.", required=False),
+        "RateLimit": _response_header("The rest of the key's rate limit.", required=False),
+        "RateLimit-Policy": _response_header("The key's rate limit.", required=False),
     }
 
 
-def _answer_header(description: str, *, required: bool = True, **schema: object) -> dict[str, Any]:
+def _response_header(
+    description: str, *, required: bool = True, **schema: object
+) -> dict[str, Any]:
     return {
         "description": description,
         "required": required,
@@ -262,15 +246,22 @@ def _answer_header(description: str, *, required: bool = True, **schema: object)
     }
 
 
-def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
-    return {
-        "name": parameter.name,
-        "in": place,
-        "required": place == "path",
-        "description": parameter.description,
-        "schema": dict(parameter.schema),
-        "example": parameter.example,
-    }
+def _path(path: str) -> list[dict[str, Any]]:
+    """The parameter in a path, if there is one."""
+    name = path.partition("{")[2].partition("}")[0]
+    if not name:
+        return []
+    description, example = PATH_PARAMETERS[name]
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": description,
+            "schema": {"type": "string"},
+            "example": example,
+        }
+    ]
 
 
 def _header(name: str, description: str, **schema: object) -> dict[str, Any]:
@@ -286,38 +277,11 @@ def _header(name: str, description: str, **schema: object) -> dict[str, Any]:
 def _content(name: str, examples: Any) -> dict[str, Any]:  # noqa: ANN401 - any mapping of JSON
     return {
         "application/json": {
-            "schema": {"$ref": _REF.format(name=name)},
+            "schema": {"$ref": REF.format(name=name)},
             "examples": {label: {"value": value} for label, value in examples.items()},
         }
     }
 
 
-def _name_of(kind: Any) -> str:  # noqa: ANN401 - a type, or a generic alias
-    (schema,), _ = msgspec.json.schema_components([kind], ref_template="{name}")
-    return _readable(str(schema["$ref"]))
-
-
-def _readable(name: str) -> str:
-    """`EventPage`, not `Page_Event_`."""
-    return _GENERIC.sub(r"\2\1", name)
-
-
-def _without_titles(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Titles repeat the names of the types; descriptions come indented as in the source."""
-    if isinstance(value, dict):
-        return {
-            key: cleandoc(item)
-            if key == "description" and isinstance(item, str)
-            else _without_titles(item)
-            for key, item in value.items()
-            if key != "title" or not isinstance(item, str)
-        }
-    return [_without_titles(item) for item in value] if isinstance(value, list) else value
-
-
 def _line(error: type[Refusal]) -> str:
     return (error.__doc__ or "").partition("\n")[0]
-
-
-if __name__ == "__main__":
-    sys.stdout.buffer.write(openapi_text().encode())

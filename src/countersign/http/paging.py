@@ -1,34 +1,39 @@
 """Pages of lists: `limit`, `after`, `next_cursor`."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
-from countersign.errors import InvalidRequest
-from countersign.http.reply import Call
-from countersign.http.schemas import Page
+from msgspec import Meta, Struct
+
+from countersign.http.schemas import STORABLE, in_full
+from countersign.ids import id_pattern
 
 T = TypeVar("T")
 
 LIMIT_DEFAULT: Final = 20
-LIMIT_MAX: Final = 100
+Limit = Annotated[
+    int, Meta(ge=1, le=100, description="The maximum number of items.", examples=[LIMIT_DEFAULT])
+]
 
 
-def read_limit(call: Call) -> int:
-    """The `limit` of a list, 1 to 100.
+class Page(Struct, Generic[T], frozen=True, kw_only=True):
+    """A page of a list. Send `next_cursor` as `after` for the next page; null: the last page."""
 
-    Raises:
-        InvalidRequest: it is not such a number.
-    """
-    text = call.query.get("limit")
-    if text is None:
-        return LIMIT_DEFAULT
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= LIMIT_MAX):
-        msg = f"The query parameter limit must be a number from 1 to {LIMIT_MAX}."
-        raise InvalidRequest(msg)
-    return int(text)
+    data: list[T]
+    next_cursor: str | None
 
 
-def page_of(rows: Sequence[T], limit: int, cursor: Callable[[T], str]) -> Page[T]:
+def cursor(what: str, example: str, id_prefix: str | None = None) -> Meta:
+    """The `after` of a list: an identifier with this prefix, or any text."""
+    return Meta(
+        description=f"The `next_cursor` of the previous page: {what}.",
+        examples=[example],
+        pattern=None if id_prefix is None else in_full(id_pattern(id_prefix)),
+        extra_json_schema=STORABLE,
+    )
+
+
+def page_of(rows: Sequence[T], limit: int, cursor_of: Callable[[T], str]) -> Page[T]:
     """The first `limit` of these rows, and the cursor of the last one if there are more."""
     page = list(rows[:limit])
-    return Page(data=page, next_cursor=cursor(page[-1]) if len(rows) > limit else None)
+    return Page(data=page, next_cursor=cursor_of(page[-1]) if len(rows) > limit else None)

@@ -6,13 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
-from urllib.parse import parse_qsl
 
 import msgspec
 
 from countersign.access.idempotency_entry import IdempotencyEntry
 from countersign.access.key import Principal
-from countersign.errors import InvalidRequest
 
 T = TypeVar("T")
 
@@ -29,7 +27,7 @@ encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
 
 
 class Reply(NamedTuple):
-    """An answer."""
+    """A response."""
 
     body: bytes
     headers: tuple[Header, ...] = PERSONAL
@@ -53,11 +51,12 @@ class Call:
     read_body: Callable[[], Awaitable[bytes]] | None = None
     """Reads a body that is not read before the handler, which first checks whom it is for."""
     entry: Callable[[bytes], IdempotencyEntry] | None = None
-    """Makes the kept answer from the body of the answer; None without an Idempotency-Key."""
-    query: dict[str, str] = field(default_factory=dict)
+    """Makes the kept response from its body; None without an Idempotency-Key."""
+    query: Any = None
+    """The parameters of the query, as the `query` of the route."""
 
     def remembering(self, render: Callable[[T], bytes]) -> Callable[[T], IdempotencyEntry] | None:
-        """What a service calls inside its transaction to keep the answer it leads to."""
+        """What a service calls inside its transaction to keep the response that it leads to."""
         entry = self.entry
         if entry is None:
             return None
@@ -70,7 +69,7 @@ def etag_of(body: bytes) -> bytes:
 
 
 def tagged(call: Call, body: bytes, etag: bytes, media_type: Header, *headers: Header) -> Reply:
-    """An answer with an entity tag; 304 without a body where the caller has it already."""
+    """A response with an entity tag; 304 without a body where the caller has it already."""
     rest = (*headers, (b"etag", etag))
     wanted = call.headers.get(b"if-none-match")
     if wanted is not None and _matches(wanted, etag):
@@ -83,37 +82,3 @@ def _matches(if_none_match: bytes, etag: bytes) -> bool:
     if if_none_match.strip() == b"*":
         return True
     return any(tag.strip().removeprefix(b"W/") == etag for tag in if_none_match.split(b","))
-
-
-def parse_query(query_string: bytes, allowed: tuple[str, ...]) -> dict[str, str]:
-    """The query parameters by name.
-
-    Raises:
-        InvalidRequest: one is unknown, repeated, or not UTF-8 without U+0000.
-    """
-    try:
-        pairs = parse_qsl(
-            query_string.decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=True,
-            encoding="utf-8",
-            errors="strict",
-            max_num_fields=50,
-        )
-    except ValueError:
-        msg = "The query string is not well formed."
-        raise InvalidRequest(msg) from None
-    query: dict[str, str] = {}
-    for name, value in pairs:
-        if name not in allowed:
-            known = ", ".join(allowed) or "none"
-            msg = f"Unknown query parameter {name[:64]!a}. Allowed: {known}."
-            raise InvalidRequest(msg)
-        if name in query:
-            msg = f"The query parameter {name} was sent twice."
-            raise InvalidRequest(msg)
-        if "\x00" in value:
-            msg = f"The query parameter {name} contains U+0000, which is not accepted."
-            raise InvalidRequest(msg)
-        query[name] = value
-    return query

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Generic
 
 from countersign.errors import MethodNotAllowed, NotFound
-from countersign.server.routes import Route
+from countersign.http.route import R_contra, Route
 
 
-class Router:
+class Router(Generic[R_contra]):
     """Looks a path up segment by segment; a literal segment wins over a parameter."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
-        self._exact: dict[str, dict[str, Route]] = {}
-        self._around: dict[tuple[str, str], dict[str, Route]] = {}
-        self._below: dict[str, dict[str, Route]] = {}
+    def __init__(self, routes: Iterable[Route[R_contra]]) -> None:
+        self._exact: dict[str, dict[str, Route[R_contra]]] = {}
+        self._around: dict[tuple[str, str], dict[str, Route[R_contra]]] = {}
+        self._below: dict[str, dict[str, Route[R_contra]]] = {}
         for route in routes:
             before, brace, rest = route.path.partition("{")
             if rest == "path*}":
@@ -27,7 +28,7 @@ class Router:
             if route.method == "GET":
                 known["HEAD"] = route
 
-    def match(self, method: str, path: str) -> tuple[Route, str]:
+    def match(self, method: str, path: str) -> tuple[Route[R_contra], str]:
         """The route and the value of its path parameter ("" without one).
 
         Raises:
@@ -44,7 +45,7 @@ class Router:
         """The value of the `Allow` header for a path that exists."""
         return ", ".join(sorted(self._find(path)[0])).encode()
 
-    def _find(self, path: str) -> tuple[dict[str, Route], str]:
+    def _find(self, path: str) -> tuple[dict[str, Route[R_contra]], str]:
         exact = self._exact.get(path)
         if exact is not None:
             return exact, ""

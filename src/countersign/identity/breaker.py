@@ -1,4 +1,4 @@
-"""A circuit breaker: a provider that is down is not asked by every checkout."""
+"""A circuit breaker: a provider that is down does not delay every checkout."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Breaker:
         return max(1, int(self._closed_again_at - self._clock.monotonic()) + 1)
 
     def succeeded(self) -> None:
-        """The provider answered."""
+        """The provider responded."""
         self._failures, self._closed_again_at, self._trying = 0, None, False
 
     def failed(self) -> None:
-        """The provider did not answer, or only to say that it is broken."""
+        """The provider did not respond, or with an error of its server."""
         self._failures += 1
         self._trying = False
         if self._failures >= FAILURES:

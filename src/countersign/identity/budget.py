@@ -35,7 +35,7 @@ class Budget:
     """The time for the requests of one result."""
 
     sending: Allowance
-    """For requests and answers, with every repetition."""
+    """For requests and responses, with every repetition."""
     waiting: Allowance
     """For a place among those that are sent at a time: that is our load, and no fault of the
     provider."""

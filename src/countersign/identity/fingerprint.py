@@ -1,72 +1,50 @@
 """A keyed fingerprint of an identity document: the same document, the same buyer.
 
-The one place where a document's words are brought into one spelling, so that a licence is the same
-whichever provider has read it, and two licences are not, whatever is missing of them. When in
-doubt there is no fingerprint: a buyer who is known twice is better than two who are one.
+The one place where a document's words are normalised, so that a licence is the same whichever
+provider has read it, and two licences are not, whatever is missing of them. When in doubt there is
+no fingerprint: a buyer who is recorded twice is better than two who are one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from countersign.identity.document_country import US, issuer, words
+from countersign.identity.fields import by_word
 
 Fingerprint: TypeAlias = Callable[[str | None, str | None, str | None, str | None], bytes | None]
 """From issuing country, issuing region, kind and number of a document, each as the provider writes
-it, to 32 bytes; None if they tell nobody apart.
+it, to 32 bytes; None if they do not identify one document.
 
 The number goes no further than this call.
 """
 
 KeyedHash: TypeAlias = Callable[[str, str, str], bytes]
-"""From issuer, kind and number in one spelling to 32 bytes, under the deployment's key: without it
-nobody can try numbers."""
+"""From issuer, kind and number in one spelling to 32 bytes, under the deployment's key, without
+which numbers cannot be guessed."""
 
 LICENCE: Final = "licence"
 ID_CARD: Final = "id_card"
 PASSPORT: Final = "passport"
 RESIDENCE_PERMIT: Final = "residence_permit"
 
-_KINDS: Final[Mapping[str, str]] = {
-    # Stripe; Veriff and Plaid; Persona; Onfido; Didit, and the spellings next to theirs.
-    **dict.fromkeys(
-        (
-            "DRIVINGLICENSE",
-            "DRIVERSLICENSE",
-            "DL",
-            "DRIVINGLICENCE",
-            "DRIVERSLICENCE",
-            "DRIVERLICENSE",
-            "DRIVERLICENCE",
-            "UKDRIVINGLICENCE",
-            "NONUKDRIVINGLICENCE",
-        ),
-        LICENCE,
-    ),
-    # Stripe, Veriff and Plaid; Persona; Onfido; Didit.
-    **dict.fromkeys(
-        ("IDCARD", "ID", "NATIONALIDENTITYCARD", "IDENTITYCARD", "IDENTIFICATIONCARD"), ID_CARD
-    ),
-    # Everybody; Persona.
-    **dict.fromkeys(("PASSPORT", "PP"), PASSPORT),
-    # Veriff, Onfido and Didit; Plaid; Persona, which has two.
-    **dict.fromkeys(
-        (
-            "RESIDENCEPERMIT",
-            "RESIDENCEPERMITCARD",
-            "RESIDENTCARD",
-            "RP",
-            "PR",
-            "PERMANENTRESIDENCECARD",
-            "UKBIOMETRICRESIDENCEPERMIT",
-        ),
-        RESIDENCE_PERMIT,
-    ),
-}
+_KINDS: Final = by_word(
+    {
+        LICENCE: """
+            DRIVINGLICENSE DRIVERSLICENSE DL DRIVINGLICENCE DRIVERSLICENCE DRIVERLICENSE
+            DRIVERLICENCE UKDRIVINGLICENCE NONUKDRIVINGLICENCE""",
+        ID_CARD: "IDCARD ID NATIONALIDENTITYCARD IDENTITYCARD IDENTIFICATIONCARD",
+        PASSPORT: "PASSPORT PP",
+        RESIDENCE_PERMIT: """
+            RESIDENCEPERMIT RESIDENCEPERMITCARD RESIDENTCARD RP PR PERMANENTRESIDENCECARD
+            UKBIOMETRICRESIDENCEPERMIT""",
+    }
+)
+"""The providers' words, and the spellings close to them, in capitals without signs."""
 _NATIONAL: Final = frozenset({PASSPORT, RESIDENCE_PERMIT})
-"""Kinds that a whole country numbers, so that a region says nothing of the issuer."""
+"""Kinds that a whole country numbers, so that a region says nothing about the issuer."""
 _BY_REGION: Final = frozenset({US, "CA", "AU"})
 """Countries in which states and provinces number their licences and cards, each by itself."""
 
@@ -80,11 +58,11 @@ _DIGITS_MIN: Final = 4
 
 
 def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
-    """How documents are told apart at one place.
+    """How documents are identified at one place.
 
     Args:
         keyed: the deployment's keyed hash.
-        base_url: where the provider is, if not at its own address. Documents from there are other
+        base_url: where the provider is, if not at its usual address. Documents there are other
             documents: a simulator's must never be taken for those of a person who exists.
     """
     realm = "" if base_url is None else base_url.rstrip("/")
@@ -100,7 +78,7 @@ def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
         if what in _NATIONAL:
             part = None
         elif part is None and state in _BY_REGION:
-            # Another state may have given the same number to somebody else.
+            # Another state may have given the same number to another person.
             return None
         return keyed("\x00".join((realm, state, part or "")), what, kept)
 

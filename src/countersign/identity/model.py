@@ -145,7 +145,9 @@ class ProviderResult(_Private):
     reason: Reason | None = None
     """What that says in our words, where it says more than `outcome` does."""
     unread: tuple[str, ...] = ()
-    """The names of members that could not be read: what they would tell is unknown."""
+    """The names of members that could not be read: the facts in them are unknown."""
+    unknown_fields: int = 0
+    """How many members the adapter does not know: the provider has changed its responses."""
     live: bool | None = None
     """False for a session of the provider's test mode; None if the provider does not say."""
     subject_reference: str | None = None

@@ -1,42 +1,151 @@
-"""Persona: asks for inquiries with their verifications, reads what its webhooks hint at.
+"""Persona: inquiries with their verifications, and the webhooks about them.
 
-Endpoint, versions and sparse fields: Persona's API reference, version 2025-12-08.
+An inquiry's `fields` are input of the buyer or of the vendor. What is proved is in the
+verifications that it includes. Sources: Persona's API reference and OpenAPI description, version
+2025-12-08; "Webhooks", "Checking signatures".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from typing import Final, Literal
-from urllib.parse import quote
 
-import msgspec
-
-from countersign.identity import persona_webhook
+from countersign.identity import json_reader as read
+from countersign.identity.base import Adapter, Credentials, Response
+from countersign.identity.budget import Budget
+from countersign.identity.fields import Fields, by_word, listed
 from countersign.identity.fingerprint import Fingerprint
-from countersign.identity.model import ProviderResult, WebhookHint
-from countersign.identity.persona_fields import FIELDS, QUERY
-from countersign.identity.persona_translate import NAME, Asked, translate
-from countersign.identity.reading import evidence_of, unanswered
-from countersign.identity.transport import (
-    DIRECT,
-    ProviderHttp,
-    ProviderRequest,
-    Reach,
-    TransportFailure,
+from countersign.identity.model import (
+    Address,
+    Check,
+    Document,
+    Outcome,
+    ProviderResult,
+    Source,
+    Tri,
+    WebhookHint,
 )
-from countersign.ports import Clock
+from countersign.identity.same_person import Holder
+from countersign.identity.types import ProviderRequest
+from countersign.identity.webhook_signature import check_timestamped
+from countersign.reason import Reason
 
-__all__ = ["FIELDS", "HOST", "SESSION_ID", "Credentials", "Provider", "check"]
-
-HOST: Final = "https://api.withpersona.com"
 API_VERSION: Final = "2025-12-08"
 SESSION_ID: Final = re.compile(r"inq_[A-Za-z0-9]{16,64}", re.ASCII)
+_ENVIRONMENT: Final = "persona-environment-id"
 _ENVIRONMENT_ID: Final = re.compile(r"env_[A-Za-z0-9]{8,64}", re.ASCII)
 _SECRET: Final = re.compile(r"[!-~]{16,250}", re.ASCII)
+_EVENT_ID: Final = re.compile(r"evt_[A-Za-z0-9]{1,64}", re.ASCII)
+_STATUS: Final = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
+_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,96}", re.ASCII)
+"""The name of a check or its status; a sentence could contain a name."""
+_CHANGES: Final = listed(
+    "created started expired completed failed marked-for-review approved declined transitioned",
+    "redacted",
+)
+_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+GOVERNMENT_ID: Final = "verification/government-id"
+NFC: Final = "verification/government-id-nfc"
+MDOC: Final = "verification/mdoc"
+AAMVA: Final = "verification/aamva"
+SELFIE: Final = "verification/selfie"
+DOCUMENTS: Final = (GOVERNMENT_ID, NFC, MDOC)
+"""Seen, with its chip read, and on a telephone (ISO 18013-5)."""
+_DATABASES: Final = ("verification/database", "verification/database-standard")
+PROOFS: Final = (*DOCUMENTS, AAMVA, *_DATABASES)
+"""The kinds that can prove who a person is, the best first. A selfie or a telephone cannot; nor can
+a bill (`verification/document`), whose description has neither name nor address."""
+_OUTCOMES: Final[Mapping[str, Outcome]] = {
+    "created": Outcome.REQUIRES_INPUT,
+    "pending": Outcome.REQUIRES_INPUT,
+    # The buyer has finished; no decision yet.
+    "completed": Outcome.PENDING,
+    "needs_review": Outcome.PENDING,
+    "approved": Outcome.VERIFIED,
+    "declined": Outcome.FAILED,
+    "failed": Outcome.FAILED,
+    "expired": Outcome.EXPIRED,
+}
+_VERDICTS: Final = {"passed": Tri.PASS, "failed": Tri.FAIL}
+REASONS: Final[Mapping[str, Reason]] = by_word(
+    {
+        Reason.AGE_BELOW_MINIMUM: "id_age_comparison mdoc_age_comparison",
+        Reason.DOCUMENT_EXPIRED: "id_expired_detection id_nfc_expired_detection",
+        Reason.DOCUMENT_UNSUPPORTED: """
+        id_disallowed_country_detection id_disallowed_type_detection
+        id_nfc_disallowed_country_detection id_portrait_detection""",
+        Reason.DOCUMENT_UNREADABLE: """
+        id_barcode_detection id_blur_detection id_corner_detection id_double_side_detection
+        id_extracted_properties_detection id_glare_detection id_mrz_detection
+        id_nfc_unprocessable_submission_detection id_portrait_clarity_detection
+        id_unprocessable_submission_detection id_video_quality_detection
+        mdoc_parseable_detection""",
+        Reason.DOCUMENT_NOT_ACCEPTED: """
+        id_barcode_inconsistency_detection id_color_inconsistency_detection
+        id_compromised_detection id_damaged_detection id_electronic_replica_detection
+        id_entity_detection id_extraction_inconsistency_detection id_fabrication_detection
+        id_handwriting_detection id_mrz_inconsistency_detection id_nfc_pki_failure_detection
+        id_nfc_tamper_detection id_paper_detection id_physical_tamper_detection id_tamper_detection
+        id_valid_dates_detection mdoc_digest_match_detection mdoc_valid_cert_detection
+        mdoc_valid_device_authentication_detection mdoc_valid_mso_data_detection
+        mdoc_valid_mso_signature_detection""",
+        Reason.SELFIE_MISMATCH: "id_selfie_comparison selfie_id_comparison",
+        Reason.SELFIE_NOT_ACCEPTED: """
+        selfie_face_covering_detection selfie_glare_detection selfie_glasses_detection
+        selfie_image_quality_detection selfie_liveness_detection selfie_multiple_faces_detection
+        selfie_portrait_quality_detection selfie_pose_detection selfie_pose_repeat_detection
+        selfie_suspicious_entity_detection selfie_video_quality_detection""",
+        Reason.DETAILS_MISMATCH: """
+        aamva_address_comparison aamva_birthdate_comparison aamva_expiration_date_comparison
+        aamva_identification_number_comparison aamva_identity_comparison
+        aamva_issue_date_comparison aamva_name_comparison database_address_comparison
+        database_birthdate_comparison database_identity_comparison database_inquiry_comparison
+        database_standard_identity_comparison id_account_comparison id_attribute_comparison
+        id_inquiry_comparison id_nfc_attribute_comparison""",
+    }
+)
+"""For failed checks, by Persona's names for them, without the checks for fraud."""
+_KINDS: Final = ("aamva", "database", "database_standard")
+_COMPARISONS: Final = tuple(f"{kind}_identity_comparison" for kind in _KINDS)
+"""Checks that say for each attribute how well it matched."""
+_OF_ALL: Final = listed("status checks redacted-at completed-at country-code")
+_HOLDER: Final = listed("birthdate name-first name-last address-postal-code")
+_STREET: Final = listed("address-street-1 address-street-2 address-city address-subdivision")
+_DOCUMENT: Final = listed("expiration-date identification-number")
+_MOBILE: Final = listed(
+    "address-country-code address-street address-city address-state issuing-country",
+    "issuing-jurisdiction",
+)
+_NORMALIZED: Final = tuple(f"normalized-{name}" for name in ("address-postal-code", *_STREET))
+_READ: Final[Mapping[str, Sequence[str]]] = {
+    GOVERNMENT_ID: (*_HOLDER, *_STREET, *_DOCUMENT, "id-class", "issuing-subdivision"),
+    NFC: (*_HOLDER, *_STREET, *_DOCUMENT, "id-class"),
+    MDOC: (*_HOLDER, *_DOCUMENT, *_MOBILE),
+    AAMVA: (*_HOLDER, *_DOCUMENT, "issuing-authority"),
+    **dict.fromkeys(_DATABASES, (*_HOLDER, *_NORMALIZED)),
+}
+"""The attributes that are used, by kind; no others are requested (sparse fields), such as
+pictures, whose addresses contain access tokens."""
+_INQUIRY: Final = listed("status reference-id redacted-at completed-at decisioned-at")
+QUERY: Final = (
+    ("include", "verifications"),
+    ("fields[inquiry]", ",".join(_INQUIRY)),
+    *((f"fields[{kind}]", ",".join((*_OF_ALL, *_READ[kind]))) for kind in PROOFS),
+    (f"fields[{SELFIE}]", "status,checks"),
+    ("fields[verification/document]", "status"),
+)
+FIELDS: Final = Fields(
+    f"data(type id attributes({' '.join(_INQUIRY)}) relationships)",
+    f"included(type id relationships attributes({' '.join(_OF_ALL)}",
+    *(" ".join(names) for names in _READ.values()),
+    "))",
+)
 
 
-class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PersonaCredentials(Credentials, frozen=True, kw_only=True):
     """The credentials file of an account that uses Persona."""
 
     api_key: str
@@ -44,67 +153,44 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     environment: Literal["live", "sandbox"]
     """What the key's environment is for: Persona calls the live one Production."""
     environment_id: str
-    """`env_…`; Persona names it in every answer, and only answers from it are live."""
+    """`env_…`; Persona names it in every response, and only responses from it are live."""
     webhook_secrets: tuple[str, ...] = ()
-    """Each as Persona shows it; two while one is being replaced. Without any, webhooks are
-    refused."""
+    """Each as Persona shows it; two during a replacement. Without any, webhooks are refused."""
     accept_completed: bool = False
-    """Whether `completed` counts as decided once a verification passed: only for templates on
-    which nobody, and no workflow, approves or declines."""
+    """Whether `completed` is final once a verification passed: only for templates on which no
+    person and no workflow approves or declines."""
 
-    def __repr__(self) -> str:
-        return "<persona credentials: hidden>"
+    @property
+    def origin(self) -> str:
+        return "https://api.withpersona.com"
 
-
-def check(credentials: Credentials) -> None:
-    """Refuse what can be told wrong without asking Persona.
-
-    Raises:
-        ValueError: the text says what to do, and names no secret.
-    """
-    if not _SECRET.fullmatch(credentials.api_key):
-        raise ValueError("api_key: give the key exactly as Persona shows it.")
-    other = "sandbox" if credentials.environment == "live" else "production"
-    if credentials.api_key.startswith(f"persona_{other}_"):
-        raise ValueError(
-            f"api_key: this is a {other} key, but environment says {credentials.environment}."
-        )
-    if not _ENVIRONMENT_ID.fullmatch(credentials.environment_id):
-        raise ValueError("environment_id: give the environment's id, env_….")
-    if not all(_SECRET.fullmatch(secret) for secret in credentials.webhook_secrets):
-        raise ValueError("webhook_secrets: give each secret exactly as Persona shows it.")
+    def check(self) -> None:
+        if not _SECRET.fullmatch(self.api_key):
+            raise ValueError("api_key: give the key exactly as Persona shows it.")
+        other = "sandbox" if self.environment == "live" else "production"
+        if self.api_key.startswith(f"persona_{other}_"):
+            raise ValueError(
+                f"api_key: this is a {other} key, but environment says {self.environment}."
+            )
+        if not _ENVIRONMENT_ID.fullmatch(self.environment_id):
+            raise ValueError("environment_id: give the environment's id, env_….")
+        if not all(map(_SECRET.fullmatch, self.webhook_secrets)):
+            raise ValueError("webhook_secrets: give each secret exactly as Persona shows it.")
 
 
-class Provider:
+class Persona(Adapter[PersonaCredentials]):
     """Persona with the credentials of one account."""
 
-    name: Final = NAME
-    probe_session_id: Final = "inq_0000000000000000000000000000"
+    name = "persona"
+    credentials_type = PersonaCredentials
+    session_id = SESSION_ID
+    probe_session_id = "inq_0000000000000000000000000000"
+    api_version = API_VERSION
+    request_id_header = "request-id"
 
-    def __init__(
-        self,
-        credentials: Credentials,
-        *,
-        base_url: str | None,
-        fingerprint: Fingerprint,
-        clock: Clock,
-        reach: Reach = DIRECT,
-    ) -> None:
-        self._credentials = credentials
-        self._fingerprint = fingerprint
-        self._clock = clock
-        self._http = ProviderHttp(base_url or HOST, clock, reach=reach)
-
-    async def retrieve(self, session_id: str) -> ProviderResult:
-        """What Persona says of an inquiry now.
-
-        Raises:
-            ValueError: this cannot be an inquiry's id; nothing was sent.
-        """
-        if not SESSION_ID.fullmatch(session_id):
-            raise ValueError("not the id of a Persona inquiry")
+    async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
         request = ProviderRequest(
-            path=f"/api/v1/inquiries/{quote(session_id, safe='')}",
+            path=f"/api/v1/inquiries/{session_id}",
             query=QUERY,
             headers={
                 "Authorization": f"Bearer {self._credentials.api_key}",
@@ -113,38 +199,302 @@ class Provider:
                 "Persona-Version": API_VERSION,
             },
         )
-        try:
-            reply = await self._http.send(request)
-        except TransportFailure as failure:
-            return unanswered(NAME, session_id, failure)
-        asked = Asked(
-            session_id=session_id,
-            environment_id=self._credentials.environment_id,
-            production=self._credentials.environment == "live",
-            accept_completed=self._credentials.accept_completed,
-        )
-        evidence = evidence_of(
-            reply,
-            self._clock,
-            request_id=reply.headers.get("request-id"),
-            api_version=API_VERSION,
-        )
-        return translate(reply, asked, evidence, self._fingerprint)
+        return translate(await self._ask(session_id, request, budget))
 
-    async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
-        """What an authentic event hints at; None if it is not about an inquiry's progress.
+    async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
+        header, secrets = headers.get("persona-signature", ""), self._credentials.webhook_secrets
+        check_timestamped(header, body, secrets, self._now(), sets_max=4)
+        return _hint(read.mapping(read.parse(body), "data"))
 
-        Raises:
-            WebhookRefused: it is not authentic, too old, or unreadable.
-        """
-        return persona_webhook.read(
-            headers.get("persona-signature", ""),
-            body,
-            secrets=self._credentials.webhook_secrets,
-            now=self._clock.time_ns() // 1_000_000_000,
-            session_id=SESSION_ID,
+
+def _hint(event: read.Object) -> WebhookHint | None:
+    attributes = read.mapping(event, "attributes")
+    kind = attributes.get("name")
+    if event.get("type") != "event" or not isinstance(kind, str):
+        raise read.Unreadable("data.type")
+    if kind.removeprefix("inquiry.") not in _CHANGES or not kind.startswith("inquiry."):
+        return None
+    session_id = read.matching(attributes, "payload.data.id", SESSION_ID)
+    return WebhookHint(session_id=session_id, event_key=read.matching(event, "id", _EVENT_ID))
+
+
+def translate(response: Response[PersonaCredentials]) -> ProviderResult:
+    """The result of any response of `GET /inquiries/{inquiry-id}`."""
+    return response.translated(_error, _inquiry, FIELDS)
+
+
+def _error(response: Response[PersonaCredentials]) -> ProviderResult:
+    """Persona's errors have titles."""
+    try:
+        errors = read.objects(read.parse(response.reply.body), "errors")
+        genuine = bool(errors) and all(read.text(error, "title") for error in errors)
+    except read.Unreadable:
+        genuine = False
+    result = response.error(genuine=genuine)
+    ours = response.credentials.environment_id
+    theirs = response.reply.headers.get(_ENVIRONMENT, ours)
+    if result.outcome is Outcome.NOT_FOUND and theirs != ours:
+        # It was looked up in another environment than that of the settings.
+        return response.refused(Outcome.PROVIDER_REJECTED, "environment_mismatch")
+    return result
+
+
+def _inquiry(response: Response[PersonaCredentials], body: read.Object) -> ProviderResult:
+    data = read.mapping(body, "data")
+    if data.get("type") != "inquiry" or data.get("id") != response.session_id:
+        raise read.Unreadable("data.id")
+    attributes = read.mapping(data, "attributes")
+    status = read.text(attributes, "status")
+    linked = _linked(data)
+    verifications = _verifications(body, response.session_id, linked)
+    result = replace(
+        response.result(_OUTCOMES.get(status or "", Outcome.INVALID_RESPONSE)),
+        provider_status=read.word(status, _STATUS),
+        live=_is_live(response),
+        subject_reference=read.text(attributes, "reference-id"),
+    )
+    # Before the status: a redacted inquiry is still `approved`.
+    if read.text(attributes, "redacted-at") is not None:
+        return replace(result, outcome=Outcome.REDACTED)
+    passed = [each for each in verifications if each.passed]
+    if status == "completed" and response.credentials.accept_completed and passed:
+        result = replace(result, outcome=Outcome.VERIFIED)
+    if result.outcome is Outcome.INVALID_RESPONSE:
+        return replace(result, reason_code="unknown_status")
+    if result.outcome is not Outcome.VERIFIED:
+        failed = _failed_check(verifications)
+        return replace(result, reason_code=failed, reason=REASONS.get(failed or ""))
+    if not passed:
+        return _unproved(result, verifications, linked or {})
+    with read.facts_unknown() as unread:
+        result = _with_person(result, passed, response.fingerprint)
+        times = [read.instant(attributes, f"{act}-at") for act in ("decisioned", "completed")]
+    complete = not any(proof.is_withheld for proof in passed)
+    evidence = replace(response.evidence, sensitive_complete=complete)
+    decided_at = times[0] or times[1]
+    return replace(result, decided_at=decided_at, unread=tuple(unread), evidence=evidence)
+
+
+def _is_live(response: Response[PersonaCredentials]) -> bool | None:
+    environment_id = response.reply.headers.get(_ENVIRONMENT)
+    if environment_id is None:
+        return None
+    ours = response.credentials
+    return ours.environment == "live" and environment_id == ours.environment_id
+
+
+def _linked(data: read.Object) -> Mapping[str, str] | None:
+    """The kinds of the verifications that the inquiry names, by id; None if it names none."""
+    links = read.objects(data, "relationships.verifications.data")
+    if read.value(data, "relationships.verifications.data") is None:
+        return None
+    return {str(link.get("id")): str(link.get("type")) for link in links}
+
+
+def _unproved(
+    result: ProviderResult, verifications: Sequence[_Verification], linked: Mapping[str, str]
+) -> ProviderResult:
+    if any(each.is_redacted for each in verifications):
+        return replace(result, outcome=Outcome.REDACTED)
+    included = any(each.kind in PROOFS for each in verifications)
+    if not included and not set(PROOFS).isdisjoint(linked.values()):
+        # The key may read inquiries, but not verifications.
+        reason = "verifications_withheld"
+        return replace(result, outcome=Outcome.PROVIDER_REJECTED, reason_code=reason)
+    reason = _failed_check(verifications) or "no_passed_verification"
+    return replace(result, outcome=Outcome.UNPROVED, reason_code=reason)
+
+
+def _failed_check(verifications: Sequence[_Verification]) -> str | None:
+    """The name of a failed check of the newest verification that has one; rather a required one."""
+    failed = [made for each in verifications for made in each.checks if made["status"] == "failed"]
+    required = [made for made in failed if made.get("requirement") == "required"]
+    return next((str(made["name"]) for made in (*required, *failed)), None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Verification:
+    """One verification of an inquiry: of a kind that can be proof, or a selfie."""
+
+    kind: str
+    attributes: read.Object
+    checks: Sequence[read.Object]
+    decided_at: datetime
+
+    @property
+    def passed(self) -> bool:
+        passed = self.kind in PROOFS and self.attributes.get("status") == "passed"
+        return passed and not self.is_redacted
+
+    @property
+    def is_redacted(self) -> bool:
+        return read.text(self.attributes, "redacted-at") is not None
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether the key's blocklist removed what a document always has, if only as null."""
+        always = {"birthdate", "expiration-date"}
+        return self.kind in DOCUMENTS and not always <= self.attributes.keys()
+
+    def value(self, name: str) -> str | None:
+        return read.text(self.attributes, name)
+
+    def day(self, name: str) -> date | None:
+        return read.iso_date(self.attributes, name)
+
+    @property
+    def holder(self) -> Holder:
+        return Holder(
+            given_name=self.value("name-first"),
+            family_name=self.value("name-last"),
+            date_of_birth=self.day("birthdate"),
         )
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
+    def source_of(self, check: str, attribute: str) -> Source:
+        """What proves a fact: a document, or a record with exactly that value."""
+        if self.kind in DOCUMENTS:
+            return Source.DOCUMENT
+        name = f"{'aamva' if self.kind == AAMVA else 'database'}_{check}_comparison"
+        matched = self._check_passed(name) or self._matched_fully(attribute)
+        return Source.DATABASE if matched else Source.USER
+
+    def _check_passed(self, name: str) -> bool:
+        """Whether this check passed, and the match is not only partial."""
+        made = next(self._passed_checks(name), None)
+        return made is not None and made.get("match-result") in (None, "full")
+
+    def _matched_fully(self, attribute: str) -> bool:
+        """Whether a record has exactly this value: a verification also passes if it is similar."""
+        for metadata in self._passed_checks(*_COMPARISONS):
+            for required in read.objects(metadata, "check-requirements"):
+                if required.get("name") == attribute:
+                    full = required.get("match-result") == "full"
+                    return full and required.get("status") == "passed"
+        return False
+
+    def _passed_checks(self, *names: str) -> Iterator[read.Object]:
+        """The metadata of the passed ones among these checks."""
+        for made in self.checks:
+            if made["name"] in names and made["status"] == "passed":
+                yield read.mapping(made, "metadata")
+
+
+def _verifications(
+    body: read.Object, inquiry_id: str, linked: Mapping[str, str] | None
+) -> list[_Verification]:
+    """The proofs and selfies that the inquiry includes and names, the newest first."""
+    found = []
+    for resource in read.objects(body, "included"):
+        if resource.get("type") in (*PROOFS, SELFIE):
+            each = _verification(resource, inquiry_id)
+            if linked is None or linked.get(read.text(resource, "id") or "") == each.kind:
+                found.append(each)
+    return sorted(found, key=lambda each: each.decided_at)[::-1]
+
+
+def _verification(resource: read.Object, inquiry_id: str) -> _Verification:
+    attributes = read.mapping(resource, "attributes")
+    named = read.mapping(resource, "relationships.inquiry.data")
+    if named and named.get("id") != inquiry_id:
+        raise read.Unreadable("relationships.inquiry")
+    with read.facts_unknown():
+        decided_at = read.instant(attributes, "completed-at")
+        checks = read.objects(attributes, "checks")
+    # An unreadable check counts as not made: only a passed one proves anything.
+    checks = [
+        made
+        for made in checks
+        if all(read.word(made.get(name), _WORD) for name in ("name", "status"))
+    ]
+    return _Verification(str(resource["type"]), attributes, checks, decided_at or _EARLIEST)
+
+
+def _with_person(
+    result: ProviderResult, passed: Sequence[_Verification], fingerprint: Fingerprint
+) -> ProviderResult:
+    """The result with what the verifications prove of one person."""
+    # Documents before authorities before databases; of one kind the newest.
+    best = sorted(passed, key=lambda proof: PROOFS.index(proof.kind))
+    theirs = _of_one_person(best)
+    holders = (p.holder for p in theirs)
+    named = next(
+        (each for each in holders if each.given_name or each.family_name), theirs[0].holder
+    )
+    born, source = _birth(theirs)
+    result = replace(
+        result,
+        given_name=named.given_name,
+        family_name=named.family_name,
+        date_of_birth=born,
+        date_of_birth_source=source,
+        addresses=tuple(filter(None, map(_address, theirs))),
+        checks=tuple(_check(made) for proof in best for made in proof.checks),
+    )
+    shown = next((proof for proof in theirs if proof.kind in {*DOCUMENTS, AAMVA}), None)
+    if shown is None:
+        return result
+    document = _document(shown)
+    issuer = document.issuing_country, document.issuing_region
+    # The licence's or passport's (Persona's changes of 2021-02-21), unlike `document-number`.
+    printed = fingerprint(*issuer, document.type, shown.value("identification-number"))
+    return replace(result, document=document, document_fingerprint=printed)
+
+
+def _check(made: read.Object) -> Check:
+    raw = made["status"]
+    return Check(name=made["name"], verdict=_VERDICTS.get(raw, Tri.UNKNOWN), raw=raw)
+
+
+def _of_one_person(best: Sequence[_Verification]) -> list[_Verification]:
+    """The proofs of the person whose birth date is proved; an inquiry can have those of several."""
+    dated = (p for p in best if p.day("birthdate") and _birth_source(p) is not Source.USER)
+    chosen = next(dated, best[0])
+    return [p for p in best if p is chosen or p.holder.may_be(chosen.holder)]
+
+
+def _birth_source(proof: _Verification) -> Source:
+    return proof.source_of("birthdate", "birthdate")
+
+
+def _birth(proofs: Sequence[_Verification]) -> tuple[date | None, Source]:
+    """The first date of birth that is proved, else any."""
+    dated = [(born, _birth_source(p)) for p in proofs if (born := p.day("birthdate"))]
+    proved = [each for each in dated if each[1] is not Source.USER]
+    return next(iter((*proved, *reversed(dated))), (None, Source.NONE))
+
+
+def _address(proof: _Verification) -> Address | None:
+    # A database has the address as the post office writes it, as well as the input.
+    prefix = "normalized-address" if proof.kind in _DATABASES else "address"
+    mobile = proof.kind == MDOC
+    parts = {
+        "line1": proof.value("address-street" if mobile else f"{prefix}-street-1"),
+        "line2": proof.value(f"{prefix}-street-2"),
+        "city": proof.value(f"{prefix}-city"),
+        "region": proof.value("address-state" if mobile else f"{prefix}-subdivision"),
+        "postal_code": proof.value(f"{prefix}-postal-code") or proof.value("address-postal-code"),
+    }
+    if not any(parts.values()):
+        return None
+    country = proof.value("address-country-code" if mobile else "country-code")
+    # An authority of the AAMVA is a state of the US.
+    country = country or ("US" if proof.kind == AAMVA else None)
+    source = proof.source_of("address", "address_postal_code")
+    return Address(source=source, country=country, **parts)
+
+
+def _document(proof: _Verification) -> Document:
+    """A document that was seen, or one that a motor-vehicle authority knows."""
+    country, region, kind = "country-code", "issuing-subdivision", proof.value("id-class")
+    if proof.kind == MDOC:
+        country, region = "issuing-country", "issuing-jurisdiction"
+        # A state issues mobile licences, with the number of the card; no others are distinguished.
+        kind = "dl" if proof.value(region) else "mdoc"
+    elif proof.kind == AAMVA:
+        region, kind = "issuing-authority", "dl"
+    return Document(
+        type=kind,
+        issuing_country="US" if proof.kind == AAMVA else proof.value(country),
+        issuing_region=proof.value(region),
+        expires_on=proof.day("expiration-date"),
+    )

@@ -1,10 +1,17 @@
 """US ZIP codes: a pattern and a comparison. ASCII digits only, compared as strings."""
 
 import re
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from countersign.http.schemas import in_full
 
 ZIP_PATTERN: Final = r"^[0-9]{5}(-[0-9]{4})?$"
 """Five ASCII digits, or ZIP+4, as a JSON Schema (ECMA 262) pattern."""
+ZipCode = Annotated[
+    str, Meta(pattern=in_full(ZIP_PATTERN), max_length=10, examples=["94105", "94105-1234"])
+]
 
 _ZIP: Final = re.compile(r"[0-9]{5}(?:-[0-9]{4})?\Z")
 _DOCUMENT_ZIP: Final = re.compile(r"(?!00000)([0-9]{5})(?:-|-?[0-9]{4})?\Z")

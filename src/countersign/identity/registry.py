@@ -1,57 +1,33 @@
-"""The identity providers that there are, by name."""
+"""The identity providers by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, get_args, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
 from countersign.errors import InvalidArgument
-from countersign.identity import didit, onfido, persona, plaid, stripe, veriff
-from countersign.identity.fingerprint import Fingerprint, KeyedHash, fingerprints
-from countersign.identity.reported import Reported
+from countersign.identity.base import Adapter, Credentials, IdentityProvider
+from countersign.identity.didit import Didit
+from countersign.identity.fingerprint import KeyedHash, fingerprints
+from countersign.identity.onfido import Onfido
+from countersign.identity.persona import Persona
+from countersign.identity.plaid import Plaid
+from countersign.identity.stripe import Stripe
 from countersign.identity.transport import DIRECT, Reach
-from countersign.ports import Clock, IdentityProvider
+from countersign.identity.veriff import Veriff
+from countersign.ports import Clock
 
 _CREDENTIALS_BYTES_MAX: Final = 64 * 1024
-
-
-class _Make(Protocol):
-    def __call__(
-        self,
-        credentials: Any,  # noqa: ANN401 - each provider has its own
-        *,
-        base_url: str | None,
-        fingerprint: Fingerprint,
-        clock: Clock,
-        reach: Reach,
-    ) -> IdentityProvider: ...
-
-
-class _Kind(msgspec.Struct, frozen=True):
-    """One provider: what its credentials file holds, and how to make it."""
-
-    credentials: type
-    check: Callable[[Any], None]
-    make: _Make
-
-
-_KINDS: Final[Mapping[str, _Kind]] = {
-    "stripe": _Kind(stripe.Credentials, stripe.check, stripe.Provider),
-    "persona": _Kind(persona.Credentials, persona.check, persona.Provider),
-    "veriff": _Kind(veriff.Credentials, veriff.check, veriff.Veriff),
-    "plaid": _Kind(plaid.Credentials, plaid.check, plaid.Provider),
-    "didit": _Kind(didit.Credentials, didit.check, didit.Didit),
-    "onfido": _Kind(onfido.Credentials, onfido.check, onfido.Provider),
+_ADAPTERS: Final[Mapping[str, type[Adapter[Any]]]] = {
+    adapter.name: adapter for adapter in (Stripe, Persona, Veriff, Plaid, Didit, Onfido)
 }
-
-
-PROVIDER_NAMES: Final = tuple(_KINDS)
+PROVIDER_NAMES: Final = tuple(_ADAPTERS)
 
 
 class IdentityProviders:
-    """See `ports.ProviderFactory`."""
+    """Makes identity providers from an account's credentials."""
 
     def __init__(self, keyed: KeyedHash, clock: Clock, reach: Reach = DIRECT) -> None:
         self._keyed = keyed
@@ -60,35 +36,31 @@ class IdentityProviders:
 
     @property
     def names(self) -> Sequence[str]:
-        """The providers that there are."""
+        """The known providers."""
         return PROVIDER_NAMES
 
     def __call__(self, name: str, credentials: bytes, base_url: str | None) -> IdentityProvider:
         """A provider, from the content of a credentials file (a JSON object).
 
         Raises:
-            InvalidArgument: there is no such provider, or the credentials cannot be its.
+            InvalidArgument: the provider is unknown, or the credentials cannot work.
         """
-        kind, read = _read(name, credentials)
-        fingerprint = fingerprints(self._keyed, base_url)
-        made = kind.make(
-            read,
+        return _adapter(name)(
+            _read(name, credentials),
             base_url=base_url,
-            fingerprint=fingerprint,
+            fingerprint=fingerprints(self._keyed, base_url),
             clock=self._clock,
             reach=self._reach,
         )
-        return Reported(made)
 
     def review(self, name: str, credentials: bytes) -> Sequence[str]:
-        """What an operator should know about these credentials.
+        """Warnings for an operator about these credentials, one sentence or more for each.
 
         Raises:
-            InvalidArgument: they cannot be this provider's, or never verify a live buyer.
+            InvalidArgument: they cannot work, or never verify a live buyer.
         """
-        _, read = _read(name, credentials)
-        key = getattr(read, "api_key", "")
-        if getattr(read, "environment", None) == "sandbox" or key.startswith("rk_test_"):
+        read = _read(name, credentials)
+        if read.is_test:
             msg = (
                 f"These credentials are for the test mode of {name}, whose sessions are refused "
                 "for live keys. Give the live credentials."
@@ -103,30 +75,34 @@ class IdentityProviders:
         return [hint]
 
 
-def _read(name: str, credentials: bytes) -> tuple[_Kind, Any]:
-    kind = _KINDS.get(name)
-    if kind is None:
-        msg = f"Unknown provider {name!r}. The providers are: {', '.join(_KINDS)}."
+def _adapter(name: str) -> type[Adapter[Any]]:
+    if name not in _ADAPTERS:
+        msg = f"Unknown provider {name!r}. The providers are: {', '.join(_ADAPTERS)}."
         raise InvalidArgument(msg)
+    return _ADAPTERS[name]
+
+
+def _read(name: str, credentials: bytes) -> Credentials:
+    kind = _adapter(name).credentials_type
     if len(credentials) > _CREDENTIALS_BYTES_MAX:
         raise InvalidArgument("A credentials file can have at most 64 KiB.")
     try:
-        read: Any = msgspec.json.decode(credentials, type=kind.credentials)
-        kind.check(read)
+        read = msgspec.json.decode(credentials, type=kind)
+        read.check()
     except msgspec.ValidationError as error:
         # The text names the member and what it should be; of a wrong word also the word.
-        told = str(error)
-        if told.startswith("Invalid enum value"):
-            place = told.partition(" - ")[2]
-            told = f"Expected {_words_at(kind.credentials, place)} - {place}"
-        msg = f"These are not credentials for {name}: {told}"
+        detail = str(error)
+        if detail.startswith("Invalid enum value"):
+            place = detail.partition(" - ")[2]
+            detail = f"Expected {_words_at(kind, place)} - {place}"
+        msg = f"These are not credentials for {name}: {detail}"
         raise InvalidArgument(msg) from None
     except msgspec.DecodeError:
         raise InvalidArgument("A credentials file must contain a JSON object.") from None
     except ValueError as error:
         msg = f"These credentials cannot work: {error}"
         raise InvalidArgument(msg) from None
-    return kind, read
+    return read
 
 
 def _words_at(credentials: type, place: str) -> str:

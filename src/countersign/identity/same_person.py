@@ -1,4 +1,4 @@
-"""Whether two proofs are of one person: else one shows one's own licence and a neighbour's bill."""
+"""Whether two proofs are of one person, and not one's licence and a neighbour's bill."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
+
+from countersign.identity.fields import listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -21,11 +23,11 @@ class Holder:
         return "<Holder: hidden>"
 
     def may_be(self, other: Holder) -> bool:
-        """Whether nothing says that they are two, and enough says that they are one.
+        """Whether nothing says that they are two people, and enough says that they are one.
 
-        Where both tell a birth date, the dates have to agree, and then the family names need only
+        Where both have a birth date, the dates have to agree, and then the family names need only
         one part in common, or the given names agree: documents and databases write `SMITH JR`,
-        `GARCIA LOPEZ` or a maiden name each in its own way. Without a birth date the whole names
+        `GARCIA LOPEZ` or a maiden name each in another way. Without a birth date the whole names
         have to agree, the given name too: a family name alone is that of a whole family.
         """
         births = _agree(self.date_of_birth, other.date_of_birth)
@@ -35,12 +37,12 @@ class Holder:
             return family.is_same(other_family) and given.is_same(other_given)
         if not births:
             return False
-        told = family.parts and other_family.parts
-        return not told or family.shares_part(other_family) or given.begins_as(other_given)
+        named = family.parts and other_family.parts
+        return not named or family.shares_part(other_family) or given.begins_as(other_given)
 
 
 def _agree(one: object, other: object) -> bool | None:
-    """None if either is not told."""
+    """None if either is unknown."""
     return None if one is None or other is None else one == other
 
 
@@ -50,7 +52,7 @@ class _Name:
     def __init__(self, name: str | None) -> None:
         words = (name or "").translate(_JOINED).casefold()
         parts = re.split(r"[^\w]+|_", unicodedata.normalize("NFC", words))
-        # In another script it cannot be compared: that tells nothing.
+        # In another script it cannot be compared: that says nothing.
         self.parts = [spelled for spelled in map(_spellings, parts) if all(spelled)]
 
     def is_same(self, other: _Name) -> bool:
@@ -58,9 +60,9 @@ class _Name:
         return not self._whole().isdisjoint(other._whole())
 
     def shares_part(self, other: _Name) -> bool:
-        """Whether a part that tells families apart is in both, or the whole agrees."""
+        """Whether a distinctive part is in both, or the whole agrees."""
         return self.is_same(other) or any(
-            _alike(one, another) for one in self._telling() for another in other._telling()
+            _alike(one, another) for one in self._distinctive() for another in other._distinctive()
         )
 
     def begins_as(self, other: _Name) -> bool:
@@ -68,7 +70,7 @@ class _Name:
         firsts = [set(name.parts[0]) for name in (self, other) if name.parts]
         return len(firsts) == 2 and bool(firsts[0] & firsts[1])
 
-    def _telling(self) -> list[tuple[str, str]]:
+    def _distinctive(self) -> list[tuple[str, str]]:
         return [part for part in self.parts if _COMMON.isdisjoint(part)]
 
     def _whole(self) -> set[str]:
@@ -102,16 +104,8 @@ _CUT_MIN: Final = 10
 _JOINED: Final = str.maketrans("", "", "'\u2018\u2019\u02bc`")
 """`O'Brien` is one part, not two."""
 _PLAIN: Final = str.maketrans(
-    {
-        "\u00f8": "o",
-        "\u00e6": "ae",
-        "\u0153": "oe",
-        "\u0142": "l",
-        "\u0111": "d",
-        "\u00f0": "d",
-        "\u00fe": "th",
-        "\u0131": "i",
-    }
+    {"\u00f8": "o", "\u00e6": "ae", "\u0153": "oe", "\u0142": "l", "\u0111": "d"}
+    | {"\u00f0": "d", "\u00fe": "th", "\u0131": "i"}
 )
 """Letters that are no other letter with a sign on it."""
 _WIDE: Final = str.maketrans(
@@ -119,47 +113,9 @@ _WIDE: Final = str.maketrans(
 )
 """How passports write letters of German and the Scandinavian languages (ICAO 9303-3)."""
 _COMMON: Final = frozenset(
-    {
-        "af",
-        "al",
-        "av",
-        "bat",
-        "ben",
-        "bin",
-        "binti",
-        "da",
-        "das",
-        "de",
-        "del",
-        "dela",
-        "den",
-        "der",
-        "di",
-        "do",
-        "dos",
-        "du",
-        "e",
-        "el",
-        "ibn",
-        "ii",
-        "iii",
-        "iv",
-        "jr",
-        "la",
-        "las",
-        "le",
-        "les",
-        "los",
-        "sr",
-        "st",
-        "ten",
-        "ter",
-        "v",
-        "van",
-        "vom",
-        "von",
-        "y",
-        "zu",
-    }
+    listed(
+        "af al av bat ben bin binti da das de del dela den der di do dos du e el ibn ii iii iv jr",
+        "la las le les los sr st ten ter v van vom von y zu",
+    )
 )
-"""Suffixes and particles: in too many names to tell two families apart."""
+"""Suffixes and particles: in too many names to distinguish families."""

@@ -1,16 +1,17 @@
 """HTTP to an identity provider: one host, bounded in time, size and number of attempts.
 
-What a provider's adapter sends goes through here, and nothing of it reaches a log: the paths hold
-session ids, the bodies hold people.
+Nothing that is sent or received here reaches a log: the paths contain session ids, the bodies
+personal data.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import random
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,51 +20,23 @@ from typing import Final
 from urllib.parse import urlencode
 
 import httpx2
-import stamina
 
 from countersign.identity.breaker import Breaker
 from countersign.identity.budget import Allowance, Budget
-from countersign.identity.messages import (
-    RETRIED,
-    RETRY_AFTER_SECONDS,
-    ProviderReply,
-    ProviderRequest,
-    TransportFailure,
-)
 from countersign.identity.model import Outcome
+from countersign.identity.types import ProviderReply, ProviderRequest, TransportFailure
 from countersign.ports import Clock
-
-__all__ = [
-    "ATTEMPTS",
-    "BODY_BYTES_MAX",
-    "CONCURRENT_MAX",
-    "CONNECT_SECONDS",
-    "DIRECT",
-    "PLACE_SECONDS",
-    "READ_SECONDS",
-    "RETRIED",
-    "RETRY_AFTER_SECONDS",
-    "TOTAL_SECONDS",
-    "Budget",
-    "ProviderHttp",
-    "ProviderReply",
-    "ProviderRequest",
-    "Reach",
-    "TransportFailure",
-]
 
 CONNECT_SECONDS: Final = 2.0
 READ_SECONDS: Final = 8.0
 TOTAL_SECONDS: Final = 12.0
 """For all requests of one result together, with every repetition."""
 PLACE_SECONDS: Final = 2.0
-"""For all their waiting until others are done: that is our load, and no fault of the provider."""
+"""For all their waiting for a free place: that is our load, not a fault of the provider."""
 BODY_BYTES_MAX: Final = 1024 * 1024
 ATTEMPTS: Final = 3
 CONCURRENT_MAX: Final = 64
 """Requests of one account at the same time, unless the deployment sets another number."""
-# Retries of this module end in an outcome that is counted; a line in the log for each says less.
-stamina.instrumentation.set_on_retry_hooks(())
 _KINDS: Final = (
     (socket.gaierror, "name_not_resolved"),
     (ConnectionRefusedError, "connection_refused"),
@@ -72,8 +45,8 @@ _KINDS: Final = (
 )
 _UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM})
 """No way there, or a firewall that says so."""
-_FIRST_WAIT: Final = 0.25
-_LONGEST_WAIT: Final = 4.0
+_FIRST_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +62,6 @@ class Reach:
 
 
 DIRECT: Final = Reach()
-
-
-class _TryAgain(Exception):
-    """An attempt failed in a way that another may not."""
-
-    def __init__(self, failure: TransportFailure | None, reply: ProviderReply | None) -> None:
-        super().__init__()
-        self.failure = failure
-        self.reply = reply
 
 
 class ProviderHttp:
@@ -117,10 +81,12 @@ class ProviderHttp:
         attempts: int = ATTEMPTS,
         total_seconds: float = TOTAL_SECONDS,
         read_seconds: float = READ_SECONDS,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._attempts = attempts
         self._total_seconds = total_seconds
+        self._jitter = jitter
         self._timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
         self._clock = clock
         self._breaker = Breaker(clock)
@@ -129,14 +95,14 @@ class ProviderHttp:
         self._client: httpx2.AsyncClient | None = None
 
     def budget(self) -> Budget:
-        """The time for one result, for all `send` of it to share."""
+        """The time for one result, shared by all its `send`."""
         return Budget(sending=Allowance(self._total_seconds), waiting=Allowance(PLACE_SECONDS))
 
     async def send(self, request: ProviderRequest, budget: Budget | None = None) -> ProviderReply:
-        """Send a request, again where that helps; gives the last answer, also one of an error.
+        """Send a request, repeatedly where that helps; returns the last response.
 
         Raises:
-            TransportFailure: there was no answer that could be read.
+            TransportFailure: there was no response that could be read.
         """
         budget = budget or self.budget()
         if self._breaker.is_open():
@@ -162,7 +128,7 @@ class ProviderHttp:
         return TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "breaker_open", seconds)
 
     async def _send_counted(self, request: ProviderRequest, budget: Budget) -> ProviderReply:
-        """Send, and tell the breaker what came of it."""
+        """Send, and report success or failure to the breaker."""
         if not self._breaker.lets_through():
             raise self._open_breaker()
         try:
@@ -173,7 +139,7 @@ class ProviderHttp:
             raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "timeout") from None
         except TransportFailure as failure:
             if failure.outcome is Outcome.INVALID_RESPONSE:
-                # It did answer; one odd session must not shut out everybody else's.
+                # It did respond; one odd session must not block all others.
                 self._breaker.succeeded()
             else:
                 self._breaker.failed()
@@ -189,49 +155,37 @@ class ProviderHttp:
         return reply
 
     async def _send_repeatedly(self, request: ProviderRequest) -> ProviderReply:
-        try:
-            async for attempt in stamina.retry_context(
-                on=_again,
-                attempts=self._attempts,
-                timeout=self._total_seconds,
-                wait_initial=_FIRST_WAIT,
-                wait_max=_LONGEST_WAIT,
-                wait_jitter=_FIRST_WAIT,
-            ):
-                with attempt:
-                    return await self._send_once(request)
-        except _TryAgain as last:
-            if last.reply is not None:
-                return last.reply
-            if last.failure is not None:
-                raise last.failure from None
-        raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "no_attempt")
+        for attempt in range(self._attempts - 1):
+            pause: float = min(_FIRST_PAUSE * (2**attempt + self._jitter()), _LONGEST_PAUSE)
+            try:
+                reply = await self._send_once(request)
+            except TransportFailure as failure:
+                if failure.outcome is Outcome.INVALID_RESPONSE:
+                    raise
+            else:
+                pause = reply.retry_after or pause
+                if not request.is_transient(reply) or pause > _LONGEST_PAUSE:
+                    # Longer than a response may take: our caller has to come back.
+                    return reply
+            await asyncio.sleep(pause)
+        return await self._send_once(request)
 
     async def _send_once(self, request: ProviderRequest) -> ProviderReply:
         try:
-            async with self._open(request) as answer:
-                if answer.headers.get("content-encoding", "identity") != "identity":
-                    # None was asked for; what unpacks to gigabytes is not worth unpacking.
+            async with self._open(request) as response:
+                if response.headers.get("content-encoding", "identity") != "identity":
+                    # None was requested, and a small body could unpack to gigabytes.
                     raise TransportFailure(Outcome.INVALID_RESPONSE, "encoded_body")
-                body = bytearray()
-                async for chunk in answer.aiter_raw():
-                    body += chunk
-                    if len(body) > BODY_BYTES_MAX:
-                        raise TransportFailure(Outcome.INVALID_RESPONSE, "body_too_large")
-                reply = ProviderReply(
-                    status=answer.status_code,
-                    headers={name.lower(): value for name, value in answer.headers.items()},
-                    body=bytes(body),
+                return ProviderReply(
+                    status=response.status_code,
+                    headers={name.lower(): value for name, value in response.headers.items()},
+                    body=await _bounded(response),
                     target=request.target,
                     came_at=self._clock.time_ns() // 1_000_000_000,
                 )
         except httpx2.HTTPError as error:
-            # The error's text can name the address with the session id; its kind cannot.
-            failure = TransportFailure(Outcome.PROVIDER_UNAVAILABLE, _kind(error))
-            raise _TryAgain(failure, None) from None
-        if _worth_repeating(request, reply):
-            raise _TryAgain(None, reply)
-        return reply
+            # The error's text can contain the address with the session id; its kind cannot.
+            raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, _kind(error)) from None
 
     @asynccontextmanager
     async def _open(self, request: ProviderRequest) -> AsyncIterator[httpx2.Response]:
@@ -254,14 +208,23 @@ class ProviderHttp:
             f"{self._base_url}{request.path}{query}",
             headers=dict(request.headers),
             content=request.body,
-        ) as answer:
-            yield answer
+        ) as response:
+            yield response
 
     def _proxy(self, context: SSLContext) -> httpx2.Proxy | None:
         url = self._reach.proxy_url
         if url is None or not self._base_url.startswith("https://"):
             return None
         return httpx2.Proxy(url, ssl_context=context if url.startswith("https://") else None)
+
+
+async def _bounded(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > BODY_BYTES_MAX:
+            raise TransportFailure(Outcome.INVALID_RESPONSE, "body_too_large")
+    return bytes(body)
 
 
 def _kind(error: BaseException) -> str:
@@ -276,22 +239,3 @@ def _kind(error: BaseException) -> str:
             return "network_unreachable"
         seen = inner.__cause__ or inner.__context__
     return type(error).__name__
-
-
-def _worth_repeating(request: ProviderRequest, reply: ProviderReply) -> bool:
-    # Stripe says itself whether a second attempt makes sense, and then that counts.
-    asked = reply.headers.get("stripe-should-retry")
-    if asked in {"true", "false"}:
-        return asked == "true"
-    return reply.status in request.retried
-
-
-def _again(error: Exception) -> bool | float:
-    """Whether to try again, and after how many seconds where the provider named them."""
-    if not isinstance(error, _TryAgain):
-        return False
-    named = None if error.reply is None else error.reply.retry_after
-    if named is None:
-        return True
-    # Longer than an answer may take at all: our caller shall come back, not wait here.
-    return False if named > _LONGEST_WAIT else float(named)

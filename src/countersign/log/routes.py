@@ -3,74 +3,101 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Annotated, Final
 
-from countersign.bootstrap import Deployment
-from countersign.errors import InvalidRequest, NotFound
+from msgspec import Meta
+
+from countersign.errors import InvalidRequest, NotFound, Overloaded, StorageUnavailable
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
 from countersign.http.reply import Call, Header, Reply, etag_of, tagged
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import Request
 from countersign.log.model import Log
+from countersign.log.room import LogRoom
 from countersign.mode import Mode
 
 _LOG: Final = re.compile(r"(test|live)/([1-9][0-9]{0,8})/(checkpoint|tile/.{1,200})\Z")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 _BYTES: Final[Header] = (b"content-type", b"application/octet-stream")
 _CHANGES: Final[Header] = (b"cache-control", b"no-cache")
-_FOR_EVER: Final[Header] = (b"cache-control", b"public, max-age=31536000, immutable")
+_IMMUTABLE: Final[Header] = (b"cache-control", b"public, max-age=31536000, immutable")
 # Anyone's browser may read what is public.
 _OPEN: Final[Header] = (b"access-control-allow-origin", b"*")
 
 
-async def get_keys(deployment: Deployment, _call: Call) -> Reply:
+class PolicyQuery(Request, frozen=True, kw_only=True):
+    """The log of which mode."""
+
+    mode: Annotated[
+        Mode, Meta(description="The mode of the evidence. Left out: `live`.", examples=["test"])
+    ] = Mode.LIVE
+
+
+async def get_keys(room: LogRoom, _call: Call) -> Reply:
     """The verifier keys of every log, one a line (c2sp.org/signed-note)."""
-    keys = await deployment.log.policy.keys()
+    keys = await room.policy.keys()
     return Reply("".join(f"{key.vkey}\n" for key in keys).encode(), (_TEXT, _CHANGES, _OPEN))
 
 
-async def get_policy(deployment: Deployment, call: Call) -> Reply:
-    """The policy to verify evidence of one mode (c2sp.org/tlog-policy); `live` by default.
-
-    Raises:
-        InvalidRequest: `mode` is neither `live` nor `test`.
-    """
-    try:
-        mode = Mode(call.query.get("mode", Mode.LIVE))
-    except ValueError:
-        msg = "The query parameter mode must be `live` or `test`."
-        raise InvalidRequest(msg) from None
-    return Reply(await deployment.log.policy.text(mode), (_TEXT, _CHANGES, _OPEN))
+async def get_policy(room: LogRoom, call: Call) -> Reply:
+    """The policy to verify evidence of one mode (c2sp.org/tlog-policy); `live` by default."""
+    query: PolicyQuery = call.query
+    return Reply(await room.policy.text(query.mode), (_TEXT, _CHANGES, _OPEN))
 
 
-async def get_resource(deployment: Deployment, call: Call) -> Reply:
+async def get_resource(room: LogRoom, call: Call) -> Reply:
     """A checkpoint, a tile or a bundle of entries, by the path below `/v1/log/`."""
     found = _LOG.match(call.parameter)
-    log = found and await deployment.log.seal.log(Mode(found[1]), int(found[2]))
+    log = found and await room.seal.log(Mode(found[1]), int(found[2]))
     if not found or log is None:
         raise NotFound
     if found[3] == "checkpoint":
-        quorum = deployment.log.policy.quorum(log.mode)
-        newest = await deployment.log.seal.newest(log, quorum)
+        quorum = room.policy.quorum(log.mode)
+        newest = await room.seal.newest(log, quorum)
         return tagged(call, newest, etag_of(newest), _TEXT, _CHANGES, _OPEN)
-    return await _tile(deployment, log, found[3].removeprefix("tile/"))
+    return await _tile(room, log, found[3].removeprefix("tile/"))
 
 
-async def _tile(deployment: Deployment, log: Log, path: str) -> Reply:
+async def _tile(room: LogRoom, log: Log, path: str) -> Reply:
     try:
         level, index, width = parse_tile_path(path)
     except EvidenceError:
         raise NotFound from None
-    size = await deployment.log.seal.tiles_up_to(log)
+    size = await room.seal.tiles_up_to(log)
     # How many nodes the level has in the tree of that size.
     nodes = size if level == "entries" else size >> (HEIGHT * level)
     start = index * WIDTH
     if start + width > nodes:
         raise NotFound
-    store = deployment.log.store
+    store = room.store
     if level == "entries":
         digests = await store.digests(log.id, start, start + width)
         body = entry_bundle([log_entry(log.origin, digest) for digest in digests])
     else:
         (body,) = await store.tiles(log.id, [TileId(level, index, width)])
-    return Reply(body, (_BYTES, _FOR_EVER, _OPEN))
+    return Reply(body, (_BYTES, _IMMUTABLE, _OPEN))
+
+
+_POLICY: Final = """\
+log evidence.example.com/v1/log/test/1+8ba75e9d+ASdptqLHYwtWEO2zYL9ls21V0FRYpjAoo5pixlR/M183
+quorum none
+"""
+
+ROUTES: Final = grouped(
+    "Evidence",
+    LogRoom,
+    Route(
+        address="GET /v1/log/policy",
+        handler=get_policy,
+        operation="getLogPolicy",
+        summary="Get the policy to verify evidence against",
+        query=PolicyQuery,
+        media_type="text/plain; charset=utf-8",
+        response_examples={"of a test log": _POLICY},
+        refusals=(InvalidRequest, Overloaded, StorageUnavailable),
+    ),
+    Route(address="GET /v1/log/keys", handler=get_keys),
+    Route(address="GET /v1/log/{path*}", handler=get_resource),
+)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from countersign.bootstrap import Deployment
-from countersign.errors import InvalidRequest
-from countersign.http import schemas
-from countersign.http.paging import page_of, read_limit
+from msgspec import Meta
+
+from countersign.access.key import Scope
+from countersign.errors import InvalidRequest, NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
+from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
 from countersign.http.reply import JSON, Call, Header, Reply, encode, etag_of, tagged
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import STORABLE, Request
 from countersign.instant import to_the_second
+from countersign.notices import schemas
 from countersign.notices.model import NoticeStatus, NoticeVersion, status_of
+from countersign.notices.room import Notices
 
 _FRESH: Final[Header] = (b"cache-control", b"private, no-cache")
 _IMMUTABLE: Final[Header] = (b"cache-control", b"private, max-age=31536000, immutable")
@@ -20,24 +25,56 @@ _rendered: dict[str, tuple[bytes, bytes]] = {}
 """Body and ETag by notice digest: a digest always has the same bytes."""
 
 
-async def get_notice(deployment: Deployment, call: Call) -> Reply:
+class NoticeQuery(Request, frozen=True, kw_only=True):
+    """Which version of a notice to get."""
+
+    version: (
+        Annotated[
+            str,
+            Meta(
+                description="An older version. Left out: the version in force for the key's mode.",
+                examples=["2026-01-01-incomplete"],
+                extra_json_schema=STORABLE,
+            ),
+        ]
+        | None
+    ) = None
+
+
+class NoticesQuery(Request, frozen=True, kw_only=True):
+    """Which page of the notices to list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Annotated[str, cursor("the id of that page's last notice", "ab1263")] | None = None
+
+
+class VersionsQuery(Request, frozen=True, kw_only=True):
+    """Which page of a notice's versions to list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: Annotated[str, cursor("that page's last version", "2026-01-01-incomplete")] | None = None
+
+
+async def get_notice(room: Notices, call: Call) -> Reply:
     """The notice in force for the key's mode, or the requested version."""
-    version = call.query.get("version") if call.query_string else None
-    registry, mode = deployment.notices.registry, call.principal.mode
-    if version is None:
-        clock = await deployment.access.test_clocks.of(call.principal.account_id, mode)
+    query: NoticeQuery = call.query
+    registry, mode = room.registry, call.principal.mode
+    if query.version is None:
+        clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
         notice, caching = await registry.in_force(call.parameter, mode, clock), _FRESH
     else:
-        notice, caching = await registry.version_for(call.parameter, version, mode), _IMMUTABLE
+        notice = await registry.version_for(call.parameter, query.version, mode)
+        caching = _IMMUTABLE
     body, etag = _render(notice)
     return tagged(call, body, etag, JSON, caching)
 
 
-async def list_notices(deployment: Deployment, call: Call) -> Reply:
+async def list_notices(room: Notices, call: Call) -> Reply:
     """The notices of the registry, by id."""
-    registry, mode = deployment.notices.registry, call.principal.mode
+    query: NoticesQuery = call.query
+    registry, mode = room.registry, call.principal.mode
     ids = await registry.notice_ids()
-    clock = await deployment.access.test_clocks.of(call.principal.account_id, mode)
+    clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
     rows = []
     for notice_id in ids:
         versions = await registry.versions(notice_id)
@@ -53,28 +90,27 @@ async def list_notices(deployment: Deployment, call: Call) -> Reply:
                 versions=len(versions),
             )
         )
-    limit, after = read_limit(call), call.query.get("after")
-    left = [row for row in rows if after is None or row.notice_id > after]
-    return Reply(encode(page_of(left, limit, lambda row: row.notice_id)))
+    left = [row for row in rows if query.after is None or row.notice_id > query.after]
+    return Reply(encode(page_of(left, query.limit, lambda row: row.notice_id)))
 
 
-async def list_versions(deployment: Deployment, call: Call) -> Reply:
+async def list_versions(room: Notices, call: Call) -> Reply:
     """The published versions of a notice, newest first."""
-    limit, after = read_limit(call), call.query.get("after")
-    registry, mode = deployment.notices.registry, call.principal.mode
+    query: VersionsQuery = call.query
+    registry, mode = room.registry, call.principal.mode
     versions = list(await registry.versions(call.parameter))
-    clock = await deployment.access.test_clocks.of(call.principal.account_id, mode)
+    clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
     now = clock.at(registry.now())
     rows = [
         _version(version, status_of(version, versions, mode, now)) for version in reversed(versions)
     ]
-    if after is not None:
-        places = [place for place, row in enumerate(rows) if row.version == after]
+    if query.after is not None:
+        places = [place for place, row in enumerate(rows) if row.version == query.after]
         if not places:
-            msg = "The query parameter after must be a next_cursor returned by this list."
+            msg = "`after` must be a next_cursor returned by this list."
             raise InvalidRequest(msg)
         rows = rows[places[0] + 1 :]
-    return Reply(encode(page_of(rows, limit, lambda row: row.version)))
+    return Reply(encode(page_of(rows, query.limit, lambda row: row.version)))
 
 
 def _render(notice: NoticeVersion) -> tuple[bytes, bytes]:
@@ -116,3 +152,47 @@ def _version(version: NoticeVersion, status: NoticeStatus) -> schemas.NoticeVers
         editorial=list(content.editorial),
         text_gaps=list(content.text_gaps),
     )
+
+
+ROUTES: Final = grouped(
+    "Notices",
+    Notices,
+    Route(
+        address="GET /v1/notices",
+        handler=list_notices,
+        operation="listNotices",
+        summary="List the notices",
+        scope=Scope.NOTICES_READ,
+        query=NoticesQuery,
+        response=Page[schemas.NoticeSummary],
+        response_examples={"one notice": schemas.NOTICES},
+    ),
+    Route(
+        address="GET /v1/notices/{notice_id}",
+        handler=get_notice,
+        operation="getNotice",
+        summary="Get the notice to show",
+        scope=Scope.NOTICES_READ,
+        query=NoticeQuery,
+        response=schemas.Notice,
+        refusals=(NoticeNotFound, NoticeNotReviewed, NoticeNotInForce),
+        response_examples={"AB 1263": schemas.NOTICE},
+        request_headers={"If-None-Match": "The `ETag` of your copy."},
+        response_headers={"ETag": "Strong: the same text has the same tag."},
+        links={
+            "acknowledgeNotice": {"notice_id": "/notice_id"},
+            "listNoticeVersions": {"notice_id": "/notice_id"},
+        },
+    ),
+    Route(
+        address="GET /v1/notices/{notice_id}/versions",
+        handler=list_versions,
+        operation="listNoticeVersions",
+        summary="List the versions of a notice, newest first",
+        scope=Scope.NOTICES_READ,
+        query=VersionsQuery,
+        response=Page[schemas.NoticeVersion],
+        refusals=(NoticeNotFound,),
+        response_examples={"one version": schemas.VERSIONS},
+    ),
+)

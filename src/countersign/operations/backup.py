@@ -104,18 +104,28 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
         raise BackupFailed(msg) from error
 
 
-def restore(source: Path, database: Path, shred_keys: Path | None) -> Restored:
+def restore(source: Path, url: URL, shred_keys: Path | None) -> Restored:
     """Make a database from a backup; sealing is suspended until the operator has decided.
 
     Args:
         source: the directory of the backup.
-        database: where the database is to be; nothing of another one may be there.
-        shred_keys: the file of shred keys, the newest that there is; None: without them nothing
-            personal can be read, and everything else can.
+        url: the database to make; no file of another one may exist there.
+        shred_keys: the newest file of shred keys; None: that of the backup, if it has one.
+            Without shred keys nothing personal can be read.
 
     Raises:
-        BackupFailed: a file is missing or broken, or there is a database already.
+        BackupFailed: the database is not the embedded one, a file is missing or broken, or there
+            is a database already.
     """
+    if not is_embedded(url):
+        msg = (
+            "`countersign restore` restores the embedded database. Restore PostgreSQL with its "
+            "own tools; a running server explains how under /docs/operate#backup-and-restore."
+        )
+        raise BackupFailed(msg)
+    database = Path(url.database or "")
+    if shred_keys is None and (source / SHRED_KEYS).is_file():
+        shred_keys = source / SHRED_KEYS
     backup = source / DATABASE
     if not backup.is_file():
         msg = f"{source} is not a backup: it has no {DATABASE}."

@@ -6,28 +6,43 @@ import asyncio
 from datetime import timedelta
 from typing import Final
 
-from countersign.bootstrap import Deployment
+from msgspec import Struct
+
 from countersign.errors import CountersignError, NotFound, StorageUnavailable
-from countersign.http import schemas
 from countersign.http.reply import Call, Header, Reply, encode
+from countersign.http.route import Route, grouped
 from countersign.instant import from_ns, rfc3339
+from countersign.operations.room import Operations
 
 _READY_DEADLINE_SECONDS: Final = 2.0
 _SECURITY_TXT_LIFETIME: Final = timedelta(days=180)
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 
 
-async def health(_deployment: Deployment, _call: Call) -> Reply:
+class Health(Struct, frozen=True, kw_only=True):
+    """The process responds."""
+
+    status: str
+
+
+class Readiness(Struct, frozen=True, kw_only=True):
+    """Whether the process can do its work: the state of each dependency, by name."""
+
+    status: str
+    checks: dict[str, str]
+
+
+async def health(_room: Operations, _call: Call) -> Reply:
     """The process responds. This does not check what the process depends on."""
-    return Reply(encode(schemas.Health(status="ok")))
+    return Reply(encode(Health(status="ok")))
 
 
-async def readiness(deployment: Deployment, _call: Call) -> Reply:
+async def readiness(room: Operations, _call: Call) -> Reply:
     """Whether the process can do its work: read and write, within two seconds."""
     try:
         async with asyncio.timeout(_READY_DEADLINE_SECONDS):
-            await deployment.notices.registry.notice_ids()
-            keeps_heads = await deployment.operations.readiness()
+            await room.notices.registry.notice_ids()
+            keeps_heads = await room.check_writing()
     except StorageUnavailable:
         raise
     except (CountersignError, TimeoutError):
@@ -35,18 +50,18 @@ async def readiness(deployment: Deployment, _call: Call) -> Reply:
     # Whatever keeps sealing waiting, acknowledgments are accepted: that is reported, and is no
     # reason to take the server out of service.
     sealing = "ok" if keeps_heads else "head_unavailable"
-    if deployment.log.seal.suspended:
+    if room.notices.log.seal.suspended:
         sealing = "suspended"
     checks = {"database": "ok", "sealing": sealing}
-    return Reply(encode(schemas.Readiness(status="ready", checks=checks)))
+    return Reply(encode(Readiness(status="ready", checks=checks)))
 
 
-async def security_txt(deployment: Deployment, _call: Call) -> Reply:
-    """Whom to tell about a weakness (RFC 9116)."""
-    settings = deployment.settings
+async def security_txt(room: Operations, _call: Call) -> Reply:
+    """The contact for reports of a weakness (RFC 9116)."""
+    settings = room.settings
     if settings.security_contact is None:
         raise NotFound
-    today = from_ns(deployment.clock.time_ns()).replace(hour=0, minute=0, second=0, microsecond=0)
+    today = from_ns(room.clock.time_ns()).replace(hour=0, minute=0, second=0, microsecond=0)
     lines = (
         f"Contact: {settings.security_contact}",
         f"Expires: {rfc3339(today + _SECURITY_TXT_LIFETIME)}",
@@ -54,3 +69,29 @@ async def security_txt(deployment: Deployment, _call: Call) -> Reply:
         "",
     )
     return Reply("\n".join(lines).encode(), (_TEXT,))
+
+
+ROUTES: Final = grouped(
+    "Operations",
+    Operations,
+    Route(
+        address="GET /healthz",
+        handler=health,
+        operation="getHealth",
+        summary="Check that the process responds",
+        response=Health,
+        response_examples={"ok": {"status": "ok"}},
+    ),
+    Route(
+        address="GET /readyz",
+        handler=readiness,
+        operation="getReadiness",
+        summary="Check that the process can do its work",
+        response=Readiness,
+        refusals=(StorageUnavailable,),
+        response_examples={
+            "ready": {"status": "ready", "checks": {"database": "ok", "sealing": "ok"}}
+        },
+    ),
+    Route(address="GET /.well-known/security.txt", handler=security_txt),
+)

@@ -64,8 +64,6 @@ RIGHTS: Final[Mapping[str, str]] = {
     "clearance_settings": _READ,
     "test_clocks": _ALL,
     "test_faults": _ALL,
-    "conformance_runs": "SELECT, UPDATE, DELETE",
-    "conformance_observations": _QUEUE,
 }
 """Of every table; a column in brackets narrows the right before it."""
 
@@ -104,8 +102,8 @@ def check_rights(url: URL) -> None:
     """Find out whether the role that this URL names may do all that a server does.
 
     Raises:
-        DatabasePermissionDenied: with every right that is missing. Of tables that are not there
-            `schema.check` tells.
+        DatabasePermissionDenied: with every right that is missing; missing tables are reported
+            by `schema.check`.
         StorageUnavailable: the database cannot be reached.
     """
     wanted = [

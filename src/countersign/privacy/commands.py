@@ -13,7 +13,7 @@ from countersign.cli.support import command, confirm, say, show, with_deployment
 from countersign.config import load_settings
 from countersign.errors import OnHold
 from countersign.instant import from_ns, rfc3339
-from countersign.privacy.erase import Due, Plan
+from countersign.privacy.erase import Due, Plan, destroy_copies
 from countersign.privacy.model import ErasureReason, Hold
 
 _REASONS = [reason.value for reason in ErasureReason]
@@ -199,7 +199,7 @@ async def _plan(
 @with_deployment
 async def _erase(deployment: Deployment, plan: Plan, reason: ErasureReason) -> bool:
     await deployment.privacy.erase(plan, reason)
-    return await deployment.operations.housekeeping.forget()
+    return await destroy_copies(deployment.database)
 
 
 @with_deployment
@@ -220,7 +220,7 @@ async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> tuple[list
             erased.append(due.record_id)
         if number % _PROGRESS_EVERY == 0:
             say(f"{number} of {len(found)}")
-    return erased, await deployment.operations.housekeeping.forget()
+    return erased, await destroy_copies(deployment.database)
 
 
 @with_deployment

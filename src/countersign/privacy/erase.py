@@ -12,6 +12,7 @@ import msgspec
 from countersign.access.audit import Audit
 from countersign.access.audit_entry import AuditAction
 from countersign.access.secrets import DeploymentSecret
+from countersign.db.database import Database
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.evidence.record import CBID_FIELD
 from countersign.ids import (
@@ -37,6 +38,8 @@ from countersign.privacy.model import (
     RecordErasure,
     years_after,
 )
+from countersign.privacy.sql import delete_noted_copies
+from countersign.vault.data_keys_sql import noted_copies
 
 HOLD: Final = "hold"
 _PAGE: Final = 500
@@ -315,3 +318,19 @@ def _due(record: Erasable, ended: datetime, held: Mapping[str, tuple[str, str]])
         retention_ended_at=ended,
         hold=hold,
     )
+
+
+async def destroy_copies(database: Database) -> bool:
+    """Destroy copies of what was erased; False if another process keeps some of them.
+
+    They are pages in the write-ahead log of the embedded database. On PostgreSQL vacuum and
+    archiving decide: nothing is known of copies here.
+    """
+    noted = await database.read(noted_copies)
+    if noted is None:
+        return True
+    if not await database.empty_log():
+        return False
+    # Only what was noted before: something may have been erased since.
+    await database.write(delete_noted_copies, noted)
+    return True

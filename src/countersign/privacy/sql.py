@@ -56,9 +56,8 @@ from countersign.privacy.model import (
     RecordErasure,
 )
 from countersign.privacy.restored_sql import remember_erased
+from countersign.vault.data_keys_sql import COPIES_REMAIN
 
-COPIES_REMAIN: Final = "erased_copies"
-"""Name of the deployment's value that says which erasure the write-ahead log may still hold."""
 _HOLDS_LOCK: Final = 0x636F756E68
 _CHUNK: Final = 500
 _NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
@@ -420,4 +419,11 @@ def _erasable(row: Row[Any]) -> Erasable:
         at=row.at,
         body=row.body,
         erased_at=row.erased_at,
+    )
+
+
+def delete_noted_copies(connection: Connection, noted: bytes) -> None:
+    """Note that there are no more copies of this erasure."""
+    connection.execute(
+        delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
     )

@@ -1,6 +1,6 @@
-"""Bodies of requests and answers of the test helpers."""
+"""Bodies of the test helpers, with examples."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
@@ -8,6 +8,7 @@ from countersign.access.sandbox_state import CALLS_MAX, DELAY_MAX, Fault
 from countersign.access.test_clock import AHEAD_MAX
 from countersign.buyers.model import BuyerStatus
 from countersign.events.model import EventType
+from countersign.http.examples import CBID, EVENT_ID
 from countersign.http.schemas import Opaque, Reference, Request, Timestamp
 from countersign.reason import Reason
 
@@ -102,9 +103,6 @@ class FaultRequest(Request, frozen=True, kw_only=True):
     ) = None
 
 
-# --- answers ------------------------------------------------------------------------------------
-
-
 class TestClock(Struct, frozen=True, kw_only=True):
     """The test clock of an account."""
 
@@ -123,3 +121,32 @@ class PlannedFault(Struct, frozen=True, kw_only=True):
     fault: Fault | None
     calls: Annotated[int | None, Meta(description="The number of remaining calls. null: no limit.")]
     delay_seconds: int | None
+
+
+TEST_CLOCK: Final[dict[str, Any]] = {
+    "now": "2026-11-20T21:31:00Z",
+    "real_time": "2026-11-20T21:31:00Z",
+    "ahead_seconds": 0,
+}
+TEST_CLOCK_AHEAD: Final[dict[str, Any]] = {
+    "now": "2026-11-21T21:31:00Z",
+    "real_time": "2026-11-20T21:31:00Z",
+    "ahead_seconds": 86400,
+}
+MOVED: Final[dict[str, Any]] = {
+    "cbid": CBID,
+    "status": "failed",
+    "verified_at": None,
+    "expires_at": None,
+    "reasons": ["age_below_minimum"],
+}
+TRIGGERED: Final[dict[str, Any]] = {
+    "id": EVENT_ID,
+    "type": "buyer.revoked",
+    "livemode": False,
+    "created_at": "2026-11-20T21:31:00Z",
+    "data": {"cbid": CBID},
+    "triggered": True,
+}
+FAULT: Final[dict[str, Any]] = {"fault": "timeout", "calls": 2, "delay_seconds": 0}
+NO_FAULT: Final[dict[str, Any]] = {"fault": None, "calls": None, "delay_seconds": None}

@@ -33,15 +33,18 @@ from countersign.errors import (
     UnsupportedMediaType,
 )
 from countersign.http.errors import error_reply
-from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply, parse_query
+from countersign.http.query import read_query
+from countersign.http.reply import PERSONAL, REPLAYED, Call, Header, Reply
+from countersign.http.route import Route
 from countersign.http.router import Router
-from countersign.http.watched import watched
 from countersign.ids import base32
 from countersign.loops import without_values
+from countersign.mode import Mode
 from countersign.server.documents import document_routes
+from countersign.server.extension import Around
 from countersign.server.limits import Held, RateLimiter
 from countersign.server.metrics import Metrics
-from countersign.server.routes import API_ROUTES, SITE_ROUTES, Route
+from countersign.server.routes import ROUTES
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -65,17 +68,20 @@ _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
 _log = structlog.get_logger("countersign.http")
 
 
-def route_table() -> tuple[Route, ...]:
+def route_table() -> tuple[Route[Any], ...]:
     """Every route that is served."""
-    return (*API_ROUTES, *SITE_ROUTES, *document_routes(API_ROUTES))
+    return (*ROUTES, *document_routes(ROUTES))
 
 
 class App:
     """The application over an open deployment."""
 
-    def __init__(self, deployment: Deployment) -> None:
+    def __init__(self, deployment: Deployment, around_test_mode: Around | None = None) -> None:
         self._deployment = deployment
-        self._router = Router(route_table())
+        self._around_test_mode = around_test_mode
+        routes = route_table()
+        self._router = Router(routes)
+        self._rooms = {route.address: deployment.room(route.room) for route in routes}
         rate = deployment.settings.rate_limit
         self._limiter = RateLimiter(rate, deployment.clock) if rate else None
         self._unauthenticated = Held(_UNAUTHENTICATED_BYTES_MAX, _UNAUTHENTICATED_BYTES_EACH)
@@ -96,7 +102,7 @@ class App:
             return
         # Random: a number in it would show everyone how many requests there are.
         request_id = f"req_{base32(int.from_bytes(self._deployment.entropy(16), 'big'))}"
-        route: Route | None = None
+        route: Route[Any] | None = None
         extra: list[Header] = []
         incoming = _Incoming(receive)
         try:
@@ -122,21 +128,20 @@ class App:
         await _send(send, scope["method"], reply, extra, request_id)
 
     async def _answer(
-        self, route: Route, call: Call, incoming: _Incoming, extra: list[Header]
+        self, route: Route[Any], call: Call, incoming: _Incoming, extra: list[Header]
     ) -> Reply:
         """Pass the gates; `extra` gets the headers that also a refusal carries."""
         if route.scope is None:
             return await self._public(route, call, incoming)
         principal = call.principal = await self._deployment.access.authenticate(_bearer(call))
-        run = await self._deployment.watch_vendors.run_of(principal)
-        if run is None:
+        if self._around_test_mode is None or principal.mode is Mode.LIVE:
             return await self._admit(route, call, incoming, extra)
-        return await watched(
-            self._deployment, run, route, call, lambda r: self._admit(r, call, incoming, extra)
+        return await self._around_test_mode(
+            route, call, lambda changed: self._admit(changed, call, incoming, extra)
         )
 
     async def _admit(
-        self, route: Route, call: Call, incoming: _Incoming, extra: list[Header]
+        self, route: Route[Any], call: Call, incoming: _Incoming, extra: list[Header]
     ) -> Reply:
         """Pass the gates behind authentication."""
         principal, scope = call.principal, route.scope
@@ -147,8 +152,7 @@ class App:
             extra += headers
             if wait:
                 raise RateLimited(retry_after=wait)
-        if call.query_string:
-            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
+        call.query = read_query(call.query_string, route.query)
         if route.request is not None:
             call.body = await incoming.read(call.headers.get(b"content-length", b""))
             if not _is_json(call.headers.get(b"content-type", b"")) or _is_encoded(call):
@@ -156,31 +160,31 @@ class App:
             key = call.headers.get(b"idempotency-key")
             if key is not None:
                 return await self._once(route, call, _idempotency_key(key))
-        return await route.handler(self._deployment, call)
+        return await route.handler(self._rooms[route.address], call)
 
-    async def _public(self, route: Route, call: Call, incoming: _Incoming) -> Reply:
-        if route.query and call.query_string:
-            call.query = parse_query(call.query_string, tuple(p.name for p in route.query))
+    async def _public(self, route: Route[Any], call: Call, incoming: _Incoming) -> Reply:
+        if route.query is not None:
+            call.query = read_query(call.query_string, route.query)
         if not route.raw_body_max:
-            return await route.handler(self._deployment, call)
+            return await route.handler(self._rooms[route.address], call)
         length = call.headers.get(b"content-length", b"")
         with self._unauthenticated.share(call.parameter) as take:
             call.read_body = partial(incoming.read, length, route.raw_body_max, take)
-            return await route.handler(self._deployment, call)
+            return await route.handler(self._rooms[route.address], call)
 
-    async def _once(self, route: Route, call: Call, key: str) -> Reply:
+    async def _once(self, route: Route[Any], call: Call, key: str) -> Reply:
         idempotency = self._deployment.access.idempotency
         slot = idempotency.slot(call.principal, call.method, call.path, key, call.body)
         with idempotency.running(slot):
             kept = await idempotency.kept(slot)
             if kept is not None:
-                if route.judged_anew is not None and route.judged_anew(kept):
-                    reply = await route.handler(self._deployment, call)
+                if route.decide_again is not None and route.decide_again(kept):
+                    reply = await route.handler(self._rooms[route.address], call)
                     if reply.body != kept:
                         return reply
                 return Reply(kept, (*PERSONAL, REPLAYED))
             call.entry = partial(idempotency.entry, slot)
-            return await route.handler(self._deployment, call)
+            return await route.handler(self._rooms[route.address], call)
 
     def _refused(self, refusal: Refusal, request_id: str, scope: Scope) -> Reply:
         reply = error_reply(refusal, self._help)

@@ -11,13 +11,12 @@ import click
 from countersign.access.key import KeyKind
 from countersign.bootstrap import (
     Deployment,
-    check_serving_role,
     initialise,
-    loose_key_files,
     open_deployment,
 )
 from countersign.cli.support import command, say, say_if_local, show
 from countersign.config import Settings, load_settings, unknown_variables
+from countersign.db.engine import database_url, is_embedded
 from countersign.errors import InvalidConfiguration, NotInitialised, UnknownAccount
 from countersign.evidence.entry import entry_host
 from countersign.host import is_loopback
@@ -25,6 +24,9 @@ from countersign.lock import only_server
 from countersign.log.commands import log_states
 from countersign.mode import Mode
 from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
+from countersign.operations import serving_role
+from countersign.private_file import loose_mode
+from countersign.vault.key_file import key_file
 
 _DEMO_ACCOUNT = "demo"
 
@@ -92,8 +94,9 @@ def _refuse_production(name: str) -> None:
 
 
 def _warn_of_loose_keys(settings: Settings) -> None:
-    for file, mode in loose_key_files(settings):
-        say(f"warning: others can read or change {file} (mode {mode:04o}): chmod 600 {file}")
+    for file in (settings.secret_key_file, key_file(settings.key_encryption_key)):
+        if file is not None and (mode := loose_mode(file)):
+            say(f"warning: others can read or change {file} (mode {mode:04o}): chmod 600 {file}")
 
 
 def _serve(settings: Settings, *, demo: bool) -> None:
@@ -105,9 +108,11 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     for name in unknown_variables():
         say(f"warning: {name} is not a setting of this release and has no effect.")
     _warn_of_loose_keys(settings)
-    check_serving_role(settings)
-    embedded = settings.database_url is None
-    if embedded and not settings.data_dir.is_dir():
+    url = database_url(settings.database_url, settings.data_dir)
+    embedded = is_embedded(url)
+    if not embedded:
+        serving_role.check_rights(url)
+    elif not settings.data_dir.is_dir():
         raise NotInitialised
     lock = only_server(settings.data_dir) if embedded else nullcontext()
 

@@ -14,12 +14,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from countersign import __version__
-from countersign.bootstrap import Deployment
-from countersign.errors import NotFound
-from countersign.http.errors import STATUS
+from countersign.errors import REFUSALS, NotFound
 from countersign.http.openapi import openapi_document
+from countersign.http.openapi_references import with_references
 from countersign.http.reply import JSON, Call, Header, Reply
-from countersign.server.routes import Route
+from countersign.http.route import Route
 
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
@@ -40,16 +39,17 @@ _templates: Final = Environment(
 )
 
 
-def document_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
+def document_routes(routes: Sequence[Route[Any]]) -> tuple[Route[object], ...]:
     """Routes for the OpenAPI document and its pages, rendered once."""
     document = openapi_document(routes)
+    published = json.dumps(with_references(document), ensure_ascii=False).encode()
     return (
-        _page("/openapi.json", JSON, json.dumps(document, ensure_ascii=False).encode()),
+        _page("/openapi.json", JSON, published),
         _html("/", "home.html"),
         _html("/docs/reference", "reference.html", document=document, operations=_by_tag(document)),
         _page("/docs/search.js", _SCRIPT, _templates.get_template("search.js").render().encode()),
-        Route(method="GET", path="/docs", handler=_guide),
-        Route(method="GET", path="/docs/{path*}", handler=_guide),
+        Route(address="GET /docs", handler=_guide),
+        Route(address="GET /docs/{path*}", handler=_guide),
         _page("/robots.txt", _TEXT, b"User-agent: *\nDisallow: /\n"),
         _page("/favicon.ico", _ICON, _FAVICON.encode()),
         _html("/docs/errors", "errors.html", errors=_errors()),
@@ -57,18 +57,15 @@ def document_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
 
 
 def _errors() -> list[dict[str, Any]]:
-    return sorted(
-        (
-            {
-                "code": error.code,
-                "status": status,
-                "meaning": (error.__doc__ or "").partition("\n")[0],
-                "remedy": error.remedy,
-            }
-            for error, status in STATUS.items()
-        ),
-        key=lambda entry: str(entry["code"]),
-    )
+    return [
+        {
+            "code": error.code,
+            "status": error.status,
+            "meaning": (error.__doc__ or "").partition("\n")[0],
+            "remedy": error.remedy,
+        }
+        for error in sorted(REFUSALS, key=lambda error: error.code)
+    ]
 
 
 def _by_tag(document: dict[str, Any]) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
@@ -80,7 +77,7 @@ def _by_tag(document: dict[str, Any]) -> dict[str, list[tuple[str, str, dict[str
     return groups
 
 
-async def _guide(_deployment: Deployment, call: Call) -> Reply:
+async def _guide(_: object, call: Call) -> Reply:
     """A guide, a picture in one, or the index of the search; rendered when first asked for."""
     found = (await asyncio.to_thread(_site)).get(call.path)
     if found is None:
@@ -106,7 +103,7 @@ def _site() -> dict[str, Reply]:
     }
 
 
-def _html(path: str, template: str, **context: object) -> Route:
+def _html(path: str, template: str, **context: object) -> Route[object]:
     return _fixed(path, _rendered(template, **context))
 
 
@@ -129,15 +126,15 @@ def _rendered(template: str, **context: object) -> Reply:
     return Reply(page.encode(), headers)
 
 
-def _page(path: str, content_type: Header, body: bytes) -> Route:
+def _page(path: str, content_type: Header, body: bytes) -> Route[object]:
     return _fixed(path, Reply(body, (content_type, _CACHING)))
 
 
-def _fixed(path: str, reply: Reply) -> Route:
-    async def serve(_deployment: Deployment, _call: Call) -> Reply:
+def _fixed(path: str, reply: Reply) -> Route[object]:
+    async def serve(_: object, _call: Call) -> Reply:
         return reply
 
-    return Route(method="GET", path=path, handler=serve)
+    return Route(address=f"GET {path}", handler=serve)
 
 
 def _code(text: str) -> Markup:

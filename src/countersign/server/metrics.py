@@ -128,6 +128,13 @@ class Metrics(Collector):
         )
         for name, (number, seconds) in dict(watch.seconds).items():
             asked.add_metric((name,), number, seconds)
+        unknown = CounterMetricFamily(
+            "countersign_provider_unknown_fields",
+            "Fields of identity providers' responses that this version does not know.",
+            labels=provider,
+        )
+        for name, number in dict(watch.unknown_fields).items():
+            unknown.add_metric((name,), number)
         refused = CounterMetricFamily(
             "countersign_provider_webhooks_refused",
             "Messages of identity providers that were not authentic.",
@@ -147,7 +154,7 @@ class Metrics(Collector):
             "Age of the oldest undecided session.",
             0.0 if since is None else max(0.0, (now - since).total_seconds()),
         )
-        yield from (verdicts, asked, refused, pending, oldest)
+        yield from (verdicts, asked, unknown, refused, pending, oldest)
 
 
 async def serve_metrics(

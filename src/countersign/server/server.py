@@ -10,8 +10,9 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from granian._granian import ListenerSpec
@@ -23,7 +24,9 @@ from countersign.bootstrap import Deployment
 from countersign.errors import AddressInUse, CountersignError
 from countersign.loops import restarted
 from countersign.notices.publish import refuse_changed
+from countersign.operations.housekeeping import keep_house
 from countersign.server.app import App
+from countersign.server.extension import installed_extension
 from countersign.server.metrics import serve_metrics
 
 _BACKLOG: Final = 1024
@@ -56,7 +59,8 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
     # The storage threads hold the interpreter for microseconds at a time; with the default of
     # 5 ms the event loop would wait for them far longer than their work takes.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
-    app = App(deployment)
+    extension = installed_extension(deployment)
+    app = App(deployment, None if extension is None else extension.around)
     _calm_the_collector()
     if settings.metrics_port is not None:
         refuse_taken(settings.metrics_host, settings.metrics_port)
@@ -90,14 +94,16 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    loops = {
-        "housekeeping": deployment.operations.housekeeping.run,
+    loops: dict[str, Callable[[], Awaitable[object]]] = {
+        "housekeeping": partial(keep_house, deployment.operations),
         "sealing": deployment.log.seal.run,
         "settling": deployment.buyers.poll.run,
         "anchoring": deployment.log.anchor.run,
         "expiry": deployment.buyers.expire.run,
         "webhooks": deployment.webhooks.deliver.run,
     }
+    if extension is not None:
+        loops[extension.name] = extension.run
     beside = [
         asyncio.create_task(restarted(name, run, app.metrics.loops_ended))
         for name, run in loops.items()

@@ -9,6 +9,7 @@ import click
 from countersign.access.audit_entry import AuditAction
 from countersign.bootstrap import Deployment
 from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.vault.data_keys_sql import noted_copies
 from countersign.vault.rotate_key import Rotated
 
 _VAULT = "vault"
@@ -76,7 +77,7 @@ async def _status(deployment: Deployment) -> tuple[str, Mapping[str, int], bool]
         id_.hex(): number for id_, number in (await deployment.vault.data_keys.counts()).items()
     }
     ring = deployment.vault.encryption
-    remain = await deployment.operations.housekeeping.copies_remain()
+    remain = await deployment.database.read(noted_copies) is not None
     return ring.current_id.hex(), {id_.hex(): 0 for id_ in ring.ids} | counts, remain
 
 

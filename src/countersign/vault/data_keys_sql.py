@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select, update
 
 from countersign.db.database import Database
-from countersign.db.tables import data_keys
+from countersign.db.tables import data_keys, deployment
 from countersign.vault.data_key import WrappedKey
+
+COPIES_REMAIN: Final = "erased_copies"
+"""Name of the deployment's value that exists while the write-ahead log may hold erased data."""
 
 
 class DataKeys:
@@ -109,3 +112,9 @@ def _from_row(row: Row[Any]) -> WrappedKey:
     return WrappedKey(
         id=row.id, scope=row.scope, month=row.month, wrapped=row.wrapped, created_at=row.created_at
     )
+
+
+def noted_copies(connection: Connection) -> bytes | None:
+    """What an erasure has noted about copies in the write-ahead log; None: there are none."""
+    noted = select(deployment.c.value).where(deployment.c.name == COPIES_REMAIN)
+    return connection.execute(noted).scalar_one_or_none()

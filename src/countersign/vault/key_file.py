@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from countersign.errors import InvalidConfiguration, KeyRotationFailed
-from countersign.vault.key_encryption import key_id, key_source, key_text, parse_keys
+from sqlalchemy import URL
+
+from countersign.db import schema
+from countersign.errors import KeyRotationFailed
+from countersign.ports import Entropy
+from countersign.private_file import draft, sync, write_key_file
+from countersign.vault.key_encryption import (
+    KEY_BYTES,
+    KeyRing,
+    key_id,
+    key_source,
+    key_text,
+    parse_keys,
+)
+
+_VALUE: Final = "vault"
 
 
 class KeyFile:
@@ -59,9 +73,9 @@ class KeyFile:
             KeyRotationFailed: it cannot be written.
         """
         try:
-            with _draft(self._path, "".join(map(key_text, keys))) as draft:
-                draft.replace(self._path)
-                _sync(self._path.parent)
+            with draft(self._path, "".join(map(key_text, keys))) as new:
+                new.replace(self._path)
+                sync(self._path.parent)
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -75,51 +89,14 @@ def key_file(uri: str) -> Path | None:
     return Path(rest) if scheme == "file" else None
 
 
-def loose_mode(path: Path) -> int:
-    """The mode of a file that others than its owner may read or change; 0 of any other."""
-    try:
-        mode = stat.S_IMODE(path.stat().st_mode)
-    except OSError:
-        return 0  # whatever needs the file says so
-    return mode if mode & 0o077 else 0
-
-
-def write_key_file(path: Path, text: str) -> None:
-    """Write a new key file under another name, then link it in place: whole, or not at all.
+def make_first_key(source: str, url: URL, entropy: Entropy) -> None:
+    """Make the key file of a new deployment; the database notes which key was the first.
 
     Raises:
-        InvalidConfiguration: it cannot be written.
+        InvalidConfiguration: the source cannot be read, or the file cannot be written.
+        WrongKeyEncryptionKey: the file is missing, and the database is not new.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _draft(path, text) as draft:
-            try:
-                os.link(draft, path)
-            except FileExistsError:
-                return  # another `init` was first
-            _sync(path.parent)
-    except OSError as error:
-        msg = f"The key file {path} cannot be written: {error.strerror}."
-        raise InvalidConfiguration(msg) from error
-
-
-@contextmanager
-def _draft(path: Path, text: str) -> Iterator[Path]:
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        yield draft
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    path = key_file(source)
+    if path is not None and not path.exists() and not schema.has_value(url, _VALUE):
+        write_key_file(path, key_text(entropy(KEY_BYTES)))
+    schema.stored_value(url, _VALUE, KeyRing(key_source(source), entropy).current_id)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from countersign.access.room import Access
 from countersign.webhooks.deliver import DeliverWebhooks
 from countersign.webhooks.endpoints import WebhookEndpoints
+from countersign.webhooks.secrets import WebhookSecrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,3 +17,4 @@ class Webhooks:
     access: Access
     endpoints: WebhookEndpoints
     deliver: DeliverWebhooks
+    secrets: WebhookSecrets

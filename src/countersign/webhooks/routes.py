@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Annotated, Final
 
-from countersign.bootstrap import Deployment
-from countersign.errors import InvalidRequest
-from countersign.events import schemas
+from msgspec import Meta
+from msgspec.structs import asdict
+
+from countersign.access.key import Scope
+from countersign.errors import (
+    InvalidRequest,
+    NotFound,
+    TooManyWebhookEndpoints,
+    WebhookEndpointDisabled,
+)
 from countersign.events.read_events import EventView
-from countersign.events.routes import event_body
+from countersign.events.routes import EVENT, Event, event_body
 from countersign.http.body import parse_body
-from countersign.http.paging import page_of, read_limit
+from countersign.http.examples import ENDPOINT_ID, EVENT_ID
+from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
-from countersign.http.schemas import Page
-from countersign.ids import WEBHOOK_ENDPOINT, is_id
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import Request
+from countersign.ids import EVENT as EVENT_PREFIX
+from countersign.ids import WEBHOOK_ENDPOINT
 from countersign.instant import parse_rfc3339, to_the_second
 from countersign.mode import Mode
+from countersign.webhooks import schemas
 from countersign.webhooks.endpoints import EndpointView
 from countersign.webhooks.model import (
     OVERLAP,
@@ -25,13 +37,38 @@ from countersign.webhooks.model import (
     EndpointChanges,
     WebhookEndpoint,
 )
+from countersign.webhooks.room import Webhooks
 
 
-async def create(deployment: Deployment, call: Call) -> Reply:
+class EndpointsQuery(Request, frozen=True, kw_only=True):
+    """Which page of the webhook endpoints to list."""
+
+    limit: Limit = LIMIT_DEFAULT
+    after: (
+        Annotated[
+            str,
+            cursor("the id of that page's last endpoint", ENDPOINT_ID, WEBHOOK_ENDPOINT),
+        ]
+        | None
+    ) = None
+
+
+class DeliveriesQuery(Request, frozen=True, kw_only=True):
+    """Which deliveries to list."""
+
+    status: Annotated[
+        DeliveryStatus | None,
+        Meta(description="Only deliveries with this status.", examples=[DeliveryStatus.PENDING]),
+    ] = None
+    limit: Limit = LIMIT_DEFAULT
+    after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
+
+
+async def create(room: Webhooks, call: Call) -> Reply:
     """Create an endpoint that gets events from now on. Its secret is returned only once."""
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
     types = None if body.event_types is None else frozenset(body.event_types)
-    view = await deployment.webhooks.endpoints.create(
+    view = await room.endpoints.create(
         call.principal.account_id,
         call.principal.mode,
         EndpointChanges(url=body.url, description=body.description, event_types=types),
@@ -40,23 +77,21 @@ async def create(deployment: Deployment, call: Call) -> Reply:
     return Reply(_render(view))
 
 
-async def list_endpoints(deployment: Deployment, call: Call) -> Reply:
+async def list_endpoints(room: Webhooks, call: Call) -> Reply:
     """The webhook endpoints of this account and mode, oldest first."""
-    principal, after = call.principal, call.query.get("after")
-    if after is not None and not is_id(WEBHOOK_ENDPOINT, after):
-        msg = "The query parameter after must be the id of a webhook endpoint."
-        raise InvalidRequest(msg)
-    found = await deployment.webhooks.endpoints.list(principal.account_id, principal.mode)
-    rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (after or "")]
-    return Reply(encode(page_of(rest, read_limit(call), lambda e: e.endpoint_id)))
+    query: EndpointsQuery = call.query
+    principal = call.principal
+    found = await room.endpoints.list(principal.account_id, principal.mode)
+    rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (query.after or "")]
+    return Reply(encode(page_of(rest, query.limit, lambda e: e.endpoint_id)))
 
 
-async def get_endpoint(deployment: Deployment, call: Call) -> Reply:
+async def get_endpoint(room: Webhooks, call: Call) -> Reply:
     """One webhook endpoint, without its secret."""
-    return Reply(encode(_endpoint(await _named(deployment, call))))
+    return Reply(encode(_endpoint(await _named(room, call))))
 
 
-async def change(deployment: Deployment, call: Call) -> Reply:
+async def change(room: Webhooks, call: Call) -> Reply:
     """Change a webhook endpoint, disable it, or enable it again.
 
     Running servers apply the change within seconds. Events from the time while the endpoint was
@@ -66,8 +101,8 @@ async def change(deployment: Deployment, call: Call) -> Reply:
     if body.event_types is not None and body.every_event_type:
         msg = "Send either event_types or every_event_type, not both - at `$.every_event_type`."
         raise InvalidRequest(msg)
-    view = await deployment.webhooks.endpoints.change(
-        await _named(deployment, call),
+    view = await room.endpoints.change(
+        await _named(room, call),
         EndpointChanges(
             url=body.url,
             description=body.description,
@@ -80,26 +115,26 @@ async def change(deployment: Deployment, call: Call) -> Reply:
     return Reply(_render(view))
 
 
-async def delete(deployment: Deployment, call: Call) -> Reply:
+async def delete(room: Webhooks, call: Call) -> Reply:
     """Delete a webhook endpoint and its secrets. It gets no more events."""
-    endpoint = await _named(deployment, call)
-    await deployment.webhooks.endpoints.delete(endpoint)
+    endpoint = await _named(room, call)
+    await room.endpoints.delete(endpoint)
     return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
 
 
-async def rotate_secret(deployment: Deployment, call: Call) -> Reply:
+async def rotate_secret(room: Webhooks, call: Call) -> Reply:
     """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
     body = parse_body(call.body, schemas.SecretRotation)
     seconds = body.overlap_seconds
-    view = await deployment.webhooks.endpoints.rotate(
-        await _named(deployment, call),
+    view = await room.endpoints.rotate(
+        await _named(room, call),
         OVERLAP if seconds is None else timedelta(seconds=seconds),
         call.remembering(_render),
     )
     return Reply(_render(view))
 
 
-async def recover(deployment: Deployment, call: Call) -> Reply:
+async def recover(room: Webhooks, call: Call) -> Reply:
     """Deliver all events since a time that were not delivered."""
     body = parse_body(call.body, schemas.Recovery)
     try:
@@ -107,61 +142,51 @@ async def recover(deployment: Deployment, call: Call) -> Reply:
     except ValueError:
         msg = "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
         raise InvalidRequest(msg) from None
-    view = await deployment.webhooks.endpoints.recover(
-        await _named(deployment, call), since, call.remembering(_render)
-    )
+    view = await room.endpoints.recover(await _named(room, call), since, call.remembering(_render))
     return Reply(_render(view))
 
 
-async def resend(deployment: Deployment, call: Call) -> Reply:
+async def resend(room: Webhooks, call: Call) -> Reply:
     """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
     body = parse_body(call.body, schemas.Resending)
-    endpoint = await _named(deployment, call)
-    view = await deployment.webhooks.endpoints.resend(
-        endpoint, body.event_id, call.remembering(_render_event)
-    )
+    endpoint = await _named(room, call)
+    view = await room.endpoints.resend(endpoint, body.event_id, call.remembering(_render_event))
     return Reply(_render_event(view))
 
 
-async def send_example(deployment: Deployment, call: Call) -> Reply:
+async def send_example(room: Webhooks, call: Call) -> Reply:
     """Send a signed example immediately, and return the result. The example is sent only once."""
     body = parse_body(call.body, schemas.ExampleRequest)
-    endpoint = await _named(deployment, call)
-    attempt = await deployment.webhooks.deliver.send_example(endpoint, body.type)
-    answer = encode(_attempt(attempt))
+    endpoint = await _named(room, call)
+    attempt = await room.deliver.send_example(endpoint, body.type)
+    response = encode(_attempt(attempt))
     if call.entry is not None:
-        await deployment.webhooks.endpoints.keep(call.entry(answer))
-    return Reply(answer)
+        await room.endpoints.keep(call.entry(response))
+    return Reply(response)
 
 
-async def list_deliveries(deployment: Deployment, call: Call) -> Reply:
+async def list_deliveries(room: Webhooks, call: Call) -> Reply:
     """The deliveries to a webhook endpoint, newest events first."""
-    status = call.query.get("status")
-    if status is not None and status not in frozenset(DeliveryStatus):
-        msg = f"The query parameter status must be one of: {', '.join(DeliveryStatus)}."
-        raise InvalidRequest(msg)
-    found, cursor = await deployment.webhooks.endpoints.deliveries(
-        await _named(deployment, call),
-        status=None if status is None else DeliveryStatus(status),
-        before=call.query.get("after"),
-        limit=read_limit(call),
+    query: DeliveriesQuery = call.query
+    found, cursor = await room.endpoints.deliveries(
+        await _named(room, call),
+        status=query.status,
+        before=query.after,
+        limit=query.limit,
     )
     return Reply(encode(Page(data=[_delivery(*item) for item in found], next_cursor=cursor)))
 
 
-async def _named(deployment: Deployment, call: Call) -> WebhookEndpoint:
+async def _named(room: Webhooks, call: Call) -> WebhookEndpoint:
     principal = call.principal
-    return await deployment.webhooks.endpoints.get(
-        principal.account_id, principal.mode, call.parameter
-    )
+    return await room.endpoints.get(principal.account_id, principal.mode, call.parameter)
 
 
 def _render(view: EndpointView) -> bytes:
     plain = _endpoint(view.endpoint)
     if view.secret is None:
         return encode(plain)
-    members = {name: getattr(plain, name) for name in plain.__struct_fields__}
-    return encode(schemas.NewWebhookEndpoint(**members, secret=view.secret.text))
+    return encode(schemas.NewWebhookEndpoint(**asdict(plain), secret=view.secret.text))
 
 
 def _render_event(view: EventView) -> bytes:
@@ -206,3 +231,125 @@ def _attempt(attempt: Attempt) -> schemas.WebhookAttempt:
         outcome=attempt.outcome,
         http_status=attempt.status,
     )
+
+
+ROUTES: Final = grouped(
+    "Webhooks",
+    Webhooks,
+    Route(
+        address="POST /v1/webhook_endpoints",
+        handler=create,
+        operation="createWebhookEndpoint",
+        summary="Create a webhook endpoint",
+        scope=Scope.WEBHOOKS_MANAGE,
+        request=schemas.WebhookEndpointRequest,
+        response=schemas.NewWebhookEndpoint,
+        refusals=(TooManyWebhookEndpoints,),
+        request_examples={"some types": schemas.NEW_ENDPOINT},
+        response_examples={"made": schemas.ENDPOINT_MADE},
+        links={"getWebhookEndpoint": {"endpoint_id": "/endpoint_id"}},
+    ),
+    Route(
+        address="GET /v1/webhook_endpoints",
+        handler=list_endpoints,
+        operation="listWebhookEndpoints",
+        summary="List the webhook endpoints, oldest first",
+        scope=Scope.WEBHOOKS_MANAGE,
+        query=EndpointsQuery,
+        response=Page[schemas.WebhookEndpoint],
+        response_examples={"one": schemas.ENDPOINTS},
+    ),
+    Route(
+        address="GET /v1/webhook_endpoints/{endpoint_id}",
+        handler=get_endpoint,
+        operation="getWebhookEndpoint",
+        summary="Get one webhook endpoint",
+        scope=Scope.WEBHOOKS_MANAGE,
+        response=schemas.WebhookEndpoint,
+        refusals=(NotFound,),
+        response_examples={"stored": schemas.ENDPOINT},
+    ),
+    Route(
+        address="PATCH /v1/webhook_endpoints/{endpoint_id}",
+        handler=change,
+        operation="changeWebhookEndpoint",
+        summary="Change, disable or enable a webhook endpoint",
+        scope=Scope.WEBHOOKS_MANAGE,
+        request=schemas.WebhookEndpointChange,
+        response=schemas.WebhookEndpoint,
+        refusals=(NotFound,),
+        request_examples={"disable": {"disabled": True}},
+        response_examples={"changed": schemas.ENDPOINT},
+    ),
+    Route(
+        address="DELETE /v1/webhook_endpoints/{endpoint_id}",
+        handler=delete,
+        operation="deleteWebhookEndpoint",
+        summary="Delete a webhook endpoint",
+        scope=Scope.WEBHOOKS_MANAGE,
+        response=schemas.DeletedWebhookEndpoint,
+        refusals=(NotFound,),
+        response_examples={
+            "deleted": {"endpoint_id": ENDPOINT_ID, "deleted": True},
+        },
+    ),
+    Route(
+        address="POST /v1/webhook_endpoints/{endpoint_id}/rotate_secret",
+        handler=rotate_secret,
+        operation="rotateWebhookSecret",
+        summary="Give a webhook endpoint a new secret",
+        scope=Scope.WEBHOOKS_MANAGE,
+        request=schemas.SecretRotation,
+        response=schemas.NewWebhookEndpoint,
+        refusals=(NotFound,),
+        request_examples={"a day of overlap": {"overlap_seconds": 86400}},
+        response_examples={"rotated": schemas.ENDPOINT_MADE},
+    ),
+    Route(
+        address="GET /v1/webhook_endpoints/{endpoint_id}/deliveries",
+        handler=list_deliveries,
+        operation="listWebhookDeliveries",
+        summary="List deliveries and their attempts, newest first",
+        scope=Scope.WEBHOOKS_MANAGE,
+        query=DeliveriesQuery,
+        response=Page[schemas.WebhookDelivery],
+        refusals=(NotFound,),
+        response_examples={"delivered": schemas.DELIVERIES},
+    ),
+    Route(
+        address="POST /v1/webhook_endpoints/{endpoint_id}/resend",
+        handler=resend,
+        operation="resendEvent",
+        summary="Deliver an event again",
+        scope=Scope.WEBHOOKS_MANAGE,
+        request=schemas.Resending,
+        response=Event,
+        refusals=(NotFound, WebhookEndpointDisabled),
+        request_examples={"an event": {"event_id": EVENT_ID}},
+        response_examples={"on its way": EVENT},
+    ),
+    Route(
+        address="POST /v1/webhook_endpoints/{endpoint_id}/recover",
+        handler=recover,
+        operation="recoverWebhooks",
+        summary="Deliver missed events since a time again",
+        scope=Scope.WEBHOOKS_MANAGE,
+        request=schemas.Recovery,
+        response=schemas.WebhookEndpoint,
+        refusals=(NotFound, WebhookEndpointDisabled),
+        request_examples={"since yesterday": {"since": "2026-11-19T21:31:00Z"}},
+        response_examples={"on their way": schemas.ENDPOINT},
+    ),
+    Route(
+        address="POST /v1/webhook_endpoints/{endpoint_id}/send_example",
+        handler=send_example,
+        operation="sendWebhookExample",
+        summary="Send a signed example immediately",
+        scope=Scope.WEBHOOKS_MANAGE,
+        request=schemas.ExampleRequest,
+        response=schemas.WebhookAttempt,
+        refusals=(NotFound,),
+        request_examples={"an acknowledgment": {"type": "acknowledgment.created"}},
+        response_examples={"received": schemas.ATTEMPT},
+    ),
+)

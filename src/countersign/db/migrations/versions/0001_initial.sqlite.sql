@@ -306,22 +306,6 @@ CREATE TABLE clearance_settings (
   CONSTRAINT fk_clearance_settings_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
 
-CREATE TABLE conformance_runs (
-  id VARCHAR(40) NOT NULL,
-  account_id VARCHAR(40) NOT NULL,
-  started_at BIGINT NOT NULL,
-  ends_at BIGINT NOT NULL,
-  active_until BIGINT NOT NULL,
-  hold_ms INTEGER NOT NULL,
-  armed VARCHAR(30),
-  CONSTRAINT pk_conformance_runs PRIMARY KEY (id),
-  CONSTRAINT fk_conformance_runs_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
-);
-
-CREATE INDEX ix_conformance_runs_account_id_active_until ON conformance_runs (account_id, active_until);
-
-CREATE INDEX ix_conformance_runs_active_until ON conformance_runs (active_until);
-
 CREATE TABLE idempotency_keys (
   slot BLOB NOT NULL,
   account_id VARCHAR(40) NOT NULL,
@@ -477,14 +461,6 @@ CREATE TABLE zip_attempts (
 );
 
 CREATE INDEX ix_zip_attempts_at ON zip_attempts (at);
-
-CREATE TABLE conformance_observations (
-  run_id VARCHAR(40) NOT NULL,
-  id VARCHAR(40) NOT NULL,
-  seen TEXT NOT NULL,
-  CONSTRAINT pk_conformance_observations PRIMARY KEY (run_id, id),
-  CONSTRAINT fk_conformance_observations_run_id FOREIGN KEY(run_id) REFERENCES conformance_runs (id)
-);
 
 CREATE TABLE disclosures (
   record_id VARCHAR(40) NOT NULL,

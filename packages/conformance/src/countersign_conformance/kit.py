@@ -1,0 +1,75 @@
+"""The parts of the kit over an open deployment: for server processes, and for the command."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from countersign.bootstrap import Deployment
+from countersign.instant import from_ns
+from countersign.loops import forever
+from countersign.ports import Clock
+from countersign.server.extension import Extension
+from countersign.webhooks.address_guard import AddressGuard
+from countersign.webhooks.sender import WebhookSender
+from countersign_conformance.intercept import Interceptor
+from countersign_conformance.model import KEPT
+from countersign_conformance.probes import ProbeWebhooks
+from countersign_conformance.run import RunConformance
+from countersign_conformance.store import RunStore
+from countersign_conformance.watch import WatchVendors
+
+_TIDY_SECONDS: Final = 600.0
+_TIDY_RUNS: Final = 5
+"""At a time: each may have thousands of observations."""
+
+
+def extension(deployment: Deployment) -> Extension:
+    """What the kit does in a server process."""
+    watch = watch_vendors(deployment)
+    tidy = partial(delete_old_runs, RunStore(deployment.database), deployment.clock)
+    return Extension(
+        name="conformance",
+        around=Interceptor(deployment, watch),
+        run=partial(forever, "conformance", tidy, _TIDY_SECONDS),
+    )
+
+
+def watch_vendors(deployment: Deployment) -> WatchVendors:
+    """What notices the accounts under a run."""
+    return WatchVendors(
+        RunStore(deployment.database),
+        deployment.access.secret,
+        deployment.clock,
+        deployment.entropy,
+    )
+
+
+def run_conformance(deployment: Deployment) -> RunConformance:
+    """What conducts a run."""
+    settings = deployment.settings
+    private = settings.webhook_allow_private
+    return RunConformance(
+        RunStore(deployment.database),
+        watch_vendors(deployment),
+        ProbeWebhooks(
+            endpoints=deployment.webhooks.endpoints,
+            events=deployment.events,
+            secrets=deployment.webhooks.secrets,
+            sender=WebhookSender(
+                AddressGuard(private=private), timeout_seconds=settings.webhook_timeout_seconds
+            ),
+            private=private,
+            clock=deployment.clock,
+            entropy=deployment.entropy,
+        ),
+        deployment.clock,
+        deployment.entropy,
+    )
+
+
+async def delete_old_runs(store: RunStore, clock: Clock) -> None:
+    """Delete the runs that ended a week ago, with what was seen in them."""
+    before = from_ns(clock.time_ns()) - KEPT
+    while await store.delete(before, _TIDY_RUNS) == _TIDY_RUNS:
+        pass

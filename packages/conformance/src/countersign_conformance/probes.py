@@ -1,0 +1,142 @@
+"""Valid and invalid messages to the webhook endpoints of a vendor, to observe the responses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from countersign.events.model import Event, EventType
+from countersign.events.read_events import EventView, ReadEvents
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.ports import Clock, Entropy, WebhookSender
+from countersign.webhooks.endpoints import WebhookEndpoints
+from countersign.webhooks.model import Outcome, Sent, WebhookEndpoint, parse_target
+from countersign.webhooks.secrets import WebhookSecrets
+from countersign.webhooks.signature import (
+    SECRET_BYTES,
+    SEED_BYTES,
+    SIGNATURE_HEADER,
+    PrivateKey,
+    SharedSecret,
+    SigningKey,
+    sign,
+)
+from countersign_conformance.model import WEBHOOK, Observation, Probe
+from countersign_conformance.webhook_checks import SENT
+
+_AGE_SECONDS: Final = 3600
+PROBING_SECONDS: Final = 1.0
+"""How long it is watched what the vendor does anyway."""
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+_encode: Final = msgspec.json.Encoder().encode
+
+Note = Callable[[Observation], Awaitable[None]]
+
+
+class ProbeWebhooks:
+    """Sends the messages; they are no events, so no server delivers or lists them."""
+
+    def __init__(
+        self,
+        *,
+        endpoints: WebhookEndpoints,
+        events: ReadEvents,
+        secrets: WebhookSecrets,
+        sender: WebhookSender,
+        private: bool,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        """`private`: whether plain HTTP and private addresses will do."""
+        self._endpoints = endpoints
+        self._events = events
+        self._secrets = secrets
+        self._sender = sender
+        self._private = private
+        self._clock = clock
+        self._entropy = entropy
+
+    async def __call__(self, account_id: str, note: Note, *, reaction: timedelta) -> int:
+        """Send all probes to each enabled test endpoint of an account; gives how many there are.
+
+        `note` gets each message before it is sent, and again with its response. `reaction`: how
+        long it is watched what the vendor does after a message that it may act on.
+        """
+        found = await self._endpoints.list(account_id, Mode.TEST)
+        enabled = [endpoint for endpoint in found if endpoint.disabled_at is None]
+        try:
+            for endpoint in enabled:
+                await self._probe(endpoint, note, reaction)
+        finally:
+            await self._sender.close()
+        return len(enabled)
+
+    async def _probe(self, endpoint: WebhookEndpoint, note: Note, reaction: timedelta) -> None:
+        keys = await self._secrets.signing_keys(endpoint, self._now())
+        type_ = next(type_ for type_ in EventType if endpoint.wants(type_))
+        # What the vendor does anyway is not done because of a message.
+        await asyncio.sleep(PROBING_SECONDS)
+        began = self._now()
+        genuine = self._example(endpoint, type_, began)
+        for number, probe in enumerate(Probe):
+            # Each has an id of its own, but for the second of the same.
+            at = began + number * _MILLISECOND
+            view = genuine if probe is Probe.AGAIN else self._example(endpoint, type_, at)
+            headers, body = self._message(probe, keys, view)
+            await note(_observation(self._now(), probe, endpoint, None))
+            sent = await self._send(endpoint, headers, body)
+            await note(_observation(self._now(), probe, endpoint, sent))
+            if probe in {Probe.GENUINE, Probe.AGAIN}:
+                await asyncio.sleep(reaction.total_seconds())
+
+    def _message(
+        self, probe: Probe, keys: Sequence[SigningKey], view: EventView
+    ) -> tuple[dict[str, str], bytes]:
+        body = _encode(view.message)
+        seconds = self._clock.time_ns() // 1_000_000_000
+        if probe is Probe.FOREIGN_KEY:
+            drawn = self._entropy(SECRET_BYTES + SEED_BYTES)
+            keys = [SharedSecret(drawn[:SECRET_BYTES]), PrivateKey(drawn[SECRET_BYTES:])]
+        if probe is Probe.OLD:
+            seconds -= _AGE_SECONDS
+        headers = {"Content-Type": "application/json"} | sign(keys, view.id, seconds, body)
+        if probe is Probe.UNSIGNED:
+            del headers[SIGNATURE_HEADER]
+        if probe is Probe.ALTERED:
+            body = _encode({**view.message, "livemode": True})
+        return headers, body
+
+    async def _send(self, endpoint: WebhookEndpoint, headers: dict[str, str], body: bytes) -> Sent:
+        try:
+            target = parse_target(endpoint.url, private=self._private)
+        except ValueError:
+            # It was made while private addresses were allowed.
+            return Sent(Outcome.ADDRESS_REFUSED)
+        return await self._sender.post(target, headers, body, endpoint.account_id)
+
+    def _example(self, endpoint: WebhookEndpoint, type_: EventType, at: datetime) -> EventView:
+        example = Event.example(endpoint.account_id, endpoint.mode, type_, at)
+        return self._events.view(replace(example, triggered=True))
+
+    def _now(self) -> datetime:
+        return from_ns(self._clock.time_ns())
+
+
+def _observation(
+    at: datetime, probe: Probe, endpoint: WebhookEndpoint, sent: Sent | None
+) -> Observation:
+    return Observation(
+        operation=WEBHOOK,
+        at=at,
+        status=(sent.status or 0) if sent else 0,
+        code=sent.outcome.value if sent else SENT,
+        probe=probe,
+        endpoint=endpoint.id,
+    )

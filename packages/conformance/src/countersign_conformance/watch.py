@@ -1,0 +1,102 @@
+"""Which accounts are under a conformance run, and what was seen of them, on any server process.
+
+Servers know the runs from a snapshot, at most 250 ms old. For an account without a run that is a
+dictionary lookup; requests of live mode do not come here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import structlog
+
+from countersign.access.secrets import DeploymentSecret
+from countersign.errors import CountersignError
+from countersign.ids import timed_id
+from countersign.instant import from_ns
+from countersign.ports import Clock, Entropy
+from countersign_conformance.model import (
+    OBSERVATION,
+    OBSERVATIONS_MAX,
+    Observation,
+    Provocation,
+    Run,
+)
+from countersign_conformance.store import RunStore
+
+STALENESS_SECONDS: Final = 0.25
+_log: Final = structlog.get_logger("countersign.conformance")
+
+
+class _Snapshot(NamedTuple):
+    taken_at: float
+    runs: Mapping[str, Run]
+
+
+class WatchVendors:
+    """The runs as one process sees them."""
+
+    def __init__(
+        self, store: RunStore, secret: DeploymentSecret, clock: Clock, entropy: Entropy
+    ) -> None:
+        self._store = store
+        self._secret = secret
+        self._clock = clock
+        self._entropy = entropy
+        self._noted: Counter[str] = Counter()
+        self._snapshot = _Snapshot(float("-inf"), {})
+        self._reading: asyncio.Task[None] | None = None
+
+    def now(self) -> datetime:
+        """The real time: test clocks do not apply to runs."""
+        return from_ns(self._clock.time_ns())
+
+    async def run_of(self, account_id: str) -> Run | None:
+        """The active run of this account."""
+        run = (await self._runs()).get(account_id)
+        return run if run is not None and self.now() < run.active_until else None
+
+    async def take(self, run: Run, provocation: Provocation) -> bool:
+        """Whether this is the one request that is to be provoked."""
+        return await self._store.take(run.id, provocation, self.now())
+
+    async def note(self, run: Run, observation: Observation) -> None:
+        """Store what was seen. A failure is only logged: the vendor gets its response."""
+        if self._noted[run.id] >= OBSERVATIONS_MAX:
+            return
+        self._noted[run.id] += 1
+        try:
+            id_ = timed_id(OBSERVATION, self._clock.time_ns(), self._entropy(8))
+            await self._store.observe(run.id, id_, observation)
+        except CountersignError as error:
+            _log.warning("observation_lost", code=error.code)
+
+    def mark(self, account_id: str, field: str, value: str) -> str:
+        """A keyed digest, in hex, by which a value is recognised without being stored."""
+        return self._secret.blind_index(account_id, f"conformance {field}", value).hex()
+
+    async def _runs(self) -> Mapping[str, Run]:
+        asked = self._clock.monotonic()
+        while asked - self._snapshot.taken_at >= STALENESS_SECONDS:
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read())
+            await asyncio.shield(self._reading)
+        return self._snapshot.runs
+
+    async def _read(self) -> None:
+        began = self._clock.monotonic()
+        try:
+            runs = await self._store.active(self.now())
+        except CountersignError as error:
+            # The requests themselves report what is wrong with the database.
+            _log.warning("runs_not_read", code=error.code)
+            self._snapshot = _Snapshot(self._clock.monotonic(), self._snapshot.runs)
+            return
+        self._snapshot = _Snapshot(began, {run.account_id: run for run in runs})
+        if len(self._noted) > len(runs):
+            ids = {run.id for run in runs}
+            self._noted = Counter({id_: n for id_, n in self._noted.items() if id_ in ids})

@@ -1,0 +1,63 @@
+"""Invented persons with documents, and dates that depend on the day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+_ZONE: Final = ZoneInfo("America/Los_Angeles")
+"""Where birthdays begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody who does not exist, as a document describes them."""
+
+    first: str
+    last: str
+    born: str | None
+    """ISO 8601."""
+    number: str
+    """Of the document."""
+    street: str
+    city: str
+    state: str | None = "CA"
+    postcode: str
+    country: str = "US"
+    kind: str = "driving_license"
+    """The type of the document, in the provider's words."""
+    expires: date | None = None
+    """Four years from today if None."""
+    phone: str = ""
+    id_number: str = ""
+    mail_domain: str = "buyer.example"
+    """One that nobody can have (RFC 2606)."""
+
+    @property
+    def email(self) -> str:
+        return f"{self.first}.{self.last}@{self.mail_domain}".lower()
+
+    def texts(self, *fields: str) -> tuple[str, ...]:
+        """The values of these fields, but for those that are empty."""
+        return tuple(value for field in fields if (value := getattr(self, field)))
+
+
+def day(now: float, *, days: int = 0, years: int = 0) -> date:
+    """The day in California, so many days and years from this Unix time; always one that exists."""
+    today = datetime.fromtimestamp(now, _ZONE).date() + timedelta(days=days)
+    return today.replace(year=today.year + years, day=min(today.day, 28)) if years else today
+
+
+def birthday(now: float, years: int, *, days_later: int = 0) -> str:
+    """The date of birth of somebody who reaches this age so many days from today.
+
+    29 February becomes 28 February in a year without it or, for a birthday to come, 1 March, so
+    that the person is old enough, or is not yet.
+    """
+    of_age = day(now, days=days_later)
+    try:
+        return of_age.replace(year=of_age.year - years).isoformat()
+    except ValueError:
+        return date(of_age.year - years, *((3, 1) if days_later > 0 else (2, 28))).isoformat()

@@ -1,0 +1,264 @@
+"""A simulated Persona: inquiries with their verifications, and signed events.
+
+Written from Persona's OpenAPI description, version 2025-12-08, and its documentation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+from countersign_simulators.base import (
+    JSON_TYPE,
+    Clock,
+    Headers,
+    Reply,
+    Request,
+    SimulatedProvider,
+    Webhook,
+    failing,
+    hmac_hex,
+    json_reply,
+)
+from countersign_simulators.persona_sessions import PersonaSession, all_sessions, session_id, time
+
+API_KEY: Final = "persona_production_simulated_key"
+# Made-up values that open nothing.
+WEBHOOK_SECRET: Final = "wbhsec_simulated_signing_secret"  # noqa: S105 - see above
+OLD_WEBHOOK_SECRET: Final = "wbhsec_simulated_secret_of_before"  # noqa: S105 - see above
+ENVIRONMENT_ID: Final = "env_SimProduction00000000000000"
+SANDBOX_ID: Final = "env_SimSandbox0000000000000000"
+ORGANIZATION_ID: Final = "org_SimOrganization000000000000"
+DECIDED_AFTER_SECONDS: Final = 10.0
+"""How long the scenario `decided_later` stays `completed` after it was first requested."""
+_VERSIONS: Final = ("2025-10-27", "2025-12-08", "2026-09-29")
+_INQUIRIES: Final = "/api/v1/inquiries"
+_DECISIONS: Final = {"approve": "approved", "decline": "declined"}
+_EVENT_NAMES: Final = {"pending": "started", "needs_review": "marked-for-review"}
+"""The events whose names are not the inquiry's status."""
+_INFLECTIONS: Final = ("camel", "kebab", "snake")
+_FIELDS: Final = re.compile(r"fields\[([a-z0-9/-]+)\]")
+_LIMIT: Final = 300
+_LIMITS: Final = {"limited_once": None, "limited_briefly": 1, "limited_long": 42}
+"""`RateLimit-Reset` of a first request that is one too many; a server in front may not know it."""
+_ENVIRONMENTS: Final[Mapping[str | None, str | None]] = {
+    "test_mode": SANDBOX_ID,
+    "no_environment": None,
+}
+"""Of responses that are not from the environment of the key."""
+
+
+class Persona(SimulatedProvider[PersonaSession]):
+    """Persona as it answers a key of its Production environment, on good days and on others."""
+
+    name: Final = "persona"
+    credentials: Final[Mapping[str, object]] = {
+        "api_key": API_KEY,
+        "environment": "live",
+        "environment_id": ENVIRONMENT_ID,
+        "webhook_secrets": [WEBHOOK_SECRET, OLD_WEBHOOK_SECRET],
+    }
+
+    def __init__(self, now: Clock) -> None:
+        super().__init__(now)
+        self._first_requested: dict[str, float] = {}
+        self._changed: dict[str, dict[str, Any]] = {}
+
+    def answer(self, request: Request) -> Reply:
+        """An inquiry, a decision about it, or its redaction."""
+        sent = request.headers.get("authorization", "")
+        if not sent.startswith("Bearer "):
+            # Without a key there is no environment, no limit and no log entry to name.
+            return _unauthenticated("Must be authenticated to access this endpoint")
+        if sent.removeprefix("Bearer ") != API_KEY:
+            return _unauthenticated("Token is invalid")
+        if request.headers.get("persona-version", _VERSIONS[-1]) not in _VERSIONS:
+            return self._error(400, "Bad Request", "Persona-Version is not a known version")
+        if request.headers.get("key-inflection", "kebab") not in _INFLECTIONS:
+            return self._error(400, "Bad Request", "Key-Inflection must be camel, kebab or snake")
+        return self._routed(request) or self._error(404, "Record not found")
+
+    def webhook(self, session_id: str) -> Webhook:
+        """An event about the inquiry's status, signed with both secrets of a rotation."""
+        now = self._now()
+        data = self._body(self._known(session_id))["data"]
+        attributes = data["attributes"]
+        change = "redacted" if attributes["redacted-at"] else attributes["status"]
+        event = {
+            "data": {
+                "type": "event",
+                # The time too: another process may count from 1 for the same receiver.
+                "id": f"evt_Sim{int(now * 1000):014d}{next(self._numbers):06d}",
+                "attributes": {
+                    "name": f"inquiry.{_EVENT_NAMES.get(change, change)}",
+                    "payload": {"data": data, "included": []},
+                    "created-at": time(now),
+                },
+            }
+        }
+        payload = json.dumps(event).encode()
+        secrets = (WEBHOOK_SECRET, OLD_WEBHOOK_SECRET)
+        signed = " ".join(signature_of(payload, secret, int(now)) for secret in secrets)
+        headers = (
+            JSON_TYPE,
+            ("Persona-Signature", signed),
+            ("Persona-Webhook-Attempts-Made", "0"),
+            ("Persona-Webhook-Attempts-Left", "7"),
+            ("Persona-Webhook-First-Attempted-At", str(int(now))),
+        )
+        return Webhook(headers=headers, body=payload)
+
+    def _routed(self, request: Request) -> Reply | None:
+        path, _, last = request.path.rpartition("/")
+        if path == _INQUIRIES:
+            session = self._find(unquote(last))
+            if session and request.method == "GET":
+                return self._inquiry(session, request)
+            if session and request.method == "DELETE":
+                return self._change(session, request, {"redacted-at": time(self._now())})
+        inquiries, _, inquiry = path.rpartition("/")
+        if inquiries == _INQUIRIES and request.method == "POST" and last in _DECISIONS:
+            session = self._find(unquote(inquiry))
+            decided = {"status": _DECISIONS[last], "decisioned-at": time(self._now())}
+            return self._change(session, request, decided) if session else None
+        return None
+
+    def _change(
+        self, session: PersonaSession, request: Request, attributes: dict[str, Any]
+    ) -> Reply:
+        if self._body(session)["data"]["attributes"]["redacted-at"]:
+            return self._error(409, "Conflict", "Inquiry already redacted")
+        self._changed.setdefault(session.session_id, {}).update(attributes)
+        return self._reply(200, _shown(self._body(session), request.query, "kebab"))
+
+    def _body(self, session: PersonaSession) -> dict[str, Any]:
+        """The inquiry as it is by now."""
+        data, included = dict(session.data), session.included
+        attributes = dict(data["attributes"])
+        if session.failure == "decided_later":
+            first = self._first_requested.get(session.session_id, self._now())
+            if self._now() - first < DECIDED_AFTER_SECONDS:
+                attributes |= {"status": "completed", "decisioned-at": None}
+        attributes |= self._changed.get(session.session_id, {})
+        if attributes["redacted-at"]:
+            attributes["fields"] = {
+                name: one | {"value": None} for name, one in attributes["fields"].items()
+            }
+            included = []
+        data["attributes"] = attributes
+        if session.failure == "wrong_id":
+            data["id"] = session_id("Verified")
+        if session.failure == "extra_fields":
+            data["vibes"] = {"aura": ["teal"]}
+        return {"data": data, "included": [] if session.failure == "withheld" else included}
+
+    def _inquiry(self, session: PersonaSession, request: Request) -> Reply:
+        self._first_requested.setdefault(session.session_id, self._now())
+        first = self._is_first_request(session.session_id)
+        if session.failure in _LIMITS and first:
+            return self._limited(_LIMITS[session.failure])
+        if session.failure == "server_error":
+            return self._error(500, "Internal server error")
+        headers = self._headers(environment_id=_ENVIRONMENTS.get(session.failure, ENVIRONMENT_ID))
+        inflection = request.headers.get("key-inflection", "kebab")
+        body = _shown(self._body(session), request.query, inflection)
+        return failing(self._reply(200, body, headers), session.failure)
+
+    def _limited(self, reset: int | None) -> Reply:
+        details = f"You have hit your rate limit of {_LIMIT} requests / min."
+        errors = {"errors": [{"title": "Rate limit exceeded", "details": details}]}
+        return self._reply(429, errors, self._headers(remaining=0, reset=reset))
+
+    def _error(self, status: int, title: str, details: str | None = None) -> Reply:
+        error = {"title": title} | ({} if details is None else {"details": details})
+        return self._reply(status, {"errors": [error]})
+
+    def _reply(self, status: int, body: object, headers: Headers | None = None) -> Reply:
+        return json_reply(status, body, headers or self._headers())
+
+    def _headers(
+        self,
+        *,
+        environment_id: str | None = ENVIRONMENT_ID,
+        remaining: int = _LIMIT - 1,
+        reset: int | None = 42,
+    ) -> Headers:
+        """Those of every authenticated response, but for what is None."""
+        found = (
+            JSON_TYPE,
+            ("Request-Id", f"req_Sim{next(self._numbers):024d}"),
+            ("Persona-Organization-Id", ORGANIZATION_ID),
+            ("Persona-Environment-Id", environment_id),
+            ("RateLimit-Limit", str(_LIMIT)),
+            ("RateLimit-Remaining", str(remaining)),
+            ("RateLimit-Reset", None if reset is None else str(reset)),
+        )
+        return tuple((name, value) for name, value in found if value is not None)
+
+    def _sessions(self) -> Sequence[PersonaSession]:
+        return all_sessions(self._now())
+
+
+def signature_of(payload: bytes, secret: str, timestamp: int) -> str:
+    """One set of the `Persona-Signature` of a message."""
+    return f"t={timestamp},v1={hmac_hex(secret, f'{timestamp}.'.encode() + payload)}"
+
+
+def _unauthenticated(title: str) -> Reply:
+    return json_reply(401, {"errors": [{"title": title}]})
+
+
+def _shown(
+    body: Mapping[str, Any], query: Sequence[tuple[str, str]], inflection: str
+) -> dict[str, Any]:
+    """The inquiry by the rules of "Response Body" and "Key inflection" in Persona's documentation.
+
+    Nothing is included that was not asked for (since version 2025-10-27).
+    """
+    include = next((value.split(",") for name, value in query if name == "include"), [])
+    sparse = {
+        found[1]: value.split(",") for name, value in query if (found := _FIELDS.fullmatch(name))
+    }
+    shown: dict[str, Any] = {"data": _sparse(body["data"], sparse)}
+    if "verifications" in include:
+        shown["included"] = [_sparse(one, sparse) for one in body["included"]]
+    return dict(_inflected(shown, inflection))
+
+
+def _sparse(resource: Mapping[str, Any], sparse: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The resource with only the attributes that were asked for, if any were."""
+    kind = str(resource["type"])
+    wanted = sparse.get(kind, sparse.get(kind.partition("/")[0]))
+    if wanted is None:
+        return dict(resource)
+    attributes = {name: value for name, value in resource["attributes"].items() if name in wanted}
+    fields = resource["attributes"].get("fields", {})
+    names = [path.removeprefix("fields.") for path in wanted if path.startswith("fields.")]
+    chosen = {name: fields[name] for name in names if name in fields}
+    if chosen:
+        attributes["fields"] = chosen
+    return dict(resource) | {"attributes": attributes}
+
+
+def _inflected(value: Any, inflection: str) -> Any:  # noqa: ANN401 - any JSON
+    """The value with its keys in another style; those inside `fields` stay as they are."""
+    if isinstance(value, dict):
+        return {
+            _key(name, inflection): member if name == "fields" else _inflected(member, inflection)
+            for name, member in value.items()
+        }
+    if isinstance(value, list):
+        return [_inflected(member, inflection) for member in value]
+    return value
+
+
+def _key(name: str, inflection: str) -> str:
+    if inflection == "snake":
+        return name.replace("-", "_")
+    if inflection == "camel":
+        first, *others = name.split("-")
+        return first + "".join(word.capitalize() for word in others)
+    return name

@@ -1,0 +1,135 @@
+"""Serves a simulator over HTTP/1.1, with failures that a server library would prevent.
+
+Only for rehearsing and for tests: it announces bodies that it then cuts short, and takes its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from ssl import SSLContext
+from typing import Final
+from urllib.parse import parse_qsl
+
+import h11
+
+from countersign_simulators.base import Reply, Request, Simulator
+
+_READ_BYTES: Final = 65536
+_BODY_BYTES_MAX: Final = 1024 * 1024
+_WRITE_BYTES: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A simulator at an address."""
+
+    url: str
+    """`http://127.0.0.1:PORT`, without a final slash."""
+    requests: list[Request]
+    """Every request that arrived, in order."""
+
+
+@asynccontextmanager
+async def serve(
+    simulator: Simulator, *, host: str = "127.0.0.1", port: int = 0, ssl: SSLContext | None = None
+) -> AsyncIterator[Served]:
+    """Serve until the context ends; `port` 0 takes a free one.
+
+    Raises:
+        OSError: the address cannot be used.
+    """
+    seen: list[Request] = []
+    tasks: set[asyncio.Task[None]] = set()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(_converse(simulator, seen, reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(connected, host, port, ssl=ssl)
+    bound = server.sockets[0].getsockname()[1]
+    try:
+        yield Served(f"{'https' if ssl else 'http'}://{host}:{bound}", seen)
+    finally:
+        server.close()
+        for task in tuple(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
+
+
+async def _converse(
+    simulator: Simulator,
+    seen: list[Request],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    connection = h11.Connection(h11.SERVER)
+    try:
+        while (request := await _next_request(connection, reader)) is not None:
+            seen.append(request)
+            reply = simulator.answer(request)
+            await asyncio.sleep(reply.delay)
+            if not await _answer(connection, writer, reply):
+                return
+            if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
+                return
+            connection.start_next_cycle()
+    except (h11.RemoteProtocolError, ConnectionError):
+        # Whoever calls does not speak HTTP, or has gone: nothing to tell them.
+        return
+    finally:
+        writer.close()
+        with suppress(ConnectionError, asyncio.CancelledError):
+            await writer.wait_closed()
+
+
+async def _next_request(connection: h11.Connection, reader: asyncio.StreamReader) -> Request | None:
+    head: h11.Request | None = None
+    body = bytearray()
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            connection.receive_data(await reader.read(_READ_BYTES))
+        elif isinstance(event, h11.Request):
+            head = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+            if len(body) > _BODY_BYTES_MAX:
+                return None
+        elif isinstance(event, h11.EndOfMessage) and head is not None:
+            return _request(head, bytes(body))
+        else:
+            return None
+
+
+def _request(head: h11.Request, body: bytes) -> Request:
+    path, _, query = head.target.decode("ascii").partition("?")
+    return Request(
+        method=head.method.decode("ascii"),
+        path=path,
+        query=tuple(parse_qsl(query, keep_blank_values=True)),
+        headers={name.decode("ascii"): value.decode("latin-1") for name, value in head.headers},
+        body=body,
+    )
+
+
+async def _answer(connection: h11.Connection, writer: asyncio.StreamWriter, reply: Reply) -> bool:
+    """Send it; False if the connection is to be closed in the middle of it."""
+    shown_headers = (*reply.headers, ("Content-Length", str(len(reply.body))))
+    headers = [(name.encode("latin-1"), value.encode("utf-8")) for name, value in shown_headers]
+    head = h11.Response(status_code=reply.status, headers=headers)
+    writer.write(connection.send(head) or b"")
+    shown = reply.body if reply.cut_after is None else reply.body[: reply.cut_after]
+    for start in range(0, len(shown), _WRITE_BYTES):
+        writer.write(connection.send(h11.Data(data=shown[start : start + _WRITE_BYTES])) or b"")
+        await writer.drain()
+    if reply.cut_after is not None and reply.cut_after < len(reply.body):
+        await writer.drain()
+        return False
+    writer.write(connection.send(h11.EndOfMessage()) or b"")
+    await writer.drain()
+    return True

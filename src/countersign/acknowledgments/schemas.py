@@ -1,0 +1,140 @@
+"""Bodies of acknowledgments, with examples."""
+
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from countersign.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, VersionSource
+from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
+from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
+from countersign.http.schemas import STORABLE, Evidence, Opaque, Request, Timestamp
+from countersign.ids import OPAQUE_LENGTH_MAX
+from countersign.notices.schemas import CONTENT, DIGEST
+
+_ADDRESS: Final = {
+    "anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}]
+}
+
+
+class AcknowledgmentRequest(Request, frozen=True, kw_only=True):
+    """The buyer's initials on every line of a notice."""
+
+    initials_per_line: Annotated[
+        list[Annotated[str, Meta(max_length=INITIALS_LENGTH_MAX, extra_json_schema=STORABLE)]],
+        Meta(description="One element per bullet of the notice, in order; none may be blank."),
+    ]
+    session_id: Annotated[
+        Opaque | None, Meta(description="Your checkout session: random, not an order number.")
+    ] = None
+    cbid: Annotated[Opaque | None, Meta(description="The buyer identifier.")] = None
+    ip: (
+        Annotated[
+            str,
+            Meta(
+                max_length=OPAQUE_LENGTH_MAX,
+                description="The buyer's IPv4 or IPv6 address. Left out: taken from the request.",
+                extra_json_schema=_ADDRESS,
+            ),
+        ]
+        | None
+    ) = None
+    user_agent: (
+        Annotated[
+            str,
+            Meta(
+                max_length=USER_AGENT_LENGTH_MAX,
+                description="The buyer's browser. Left out: the `User-Agent` of the request.",
+                extra_json_schema=STORABLE,
+            ),
+        ]
+        | None
+    ) = None
+    notice_version: Annotated[
+        Opaque | None,
+        Meta(description="The version that was shown; refused unless it is in force now."),
+    ] = None
+
+
+class AcknowledgmentReceipt(Struct, frozen=True, kw_only=True):
+    """The stored acknowledgment's identifier, and what was acknowledged."""
+
+    ack_id: str
+    notice_id: str
+    notice_version: str
+
+
+class Acknowledgment(Struct, frozen=True, kw_only=True):
+    """A stored acknowledgment. A field that is null was not given, or was erased."""
+
+    ack_id: str
+    livemode: bool
+    notice_id: str
+    notice_version: str
+    notice_version_source: VersionSource
+    notice_digest: str
+    initials_per_line: list[str] | None
+    session_id: str | None
+    cbid: str | None
+    ip: str | None
+    ip_source: Source | None
+    peer_ip: Annotated[str | None, Meta(description="The IP address of the connection.")]
+    user_agent: str | None
+    user_agent_source: Source | None
+    user_agent_truncated: Annotated[
+        bool | None, Meta(description="Whether a longer header was shortened to 1,024 characters.")
+    ]
+    capture: Capture
+    accepted_at: Timestamp
+    test_clock: (
+        Annotated[
+            Timestamp, Meta(description="The account's test clock; present only if it was ahead.")
+        ]
+        | UnsetType
+    ) = UNSET
+    clearance_id: Annotated[
+        str | None, Meta(description="The newest clearance granted with this acknowledgment.")
+    ]
+    evidence: Evidence
+    erased_at: Timestamp | None
+
+
+_agent: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+_initials: Final = ["JD" for _ in CONTENT.bullets]
+
+ACKNOWLEDGE: Final[dict[str, Any]] = {
+    "initials_per_line": _initials,
+    "session_id": SESSION,
+    "cbid": CBID,
+    "ip": "203.0.113.7",
+    "user_agent": _agent,
+    "notice_version": CONTENT.version,
+}
+ACKNOWLEDGE_MIN: Final[dict[str, Any]] = {"initials_per_line": _initials}
+RECEIPT: Final[dict[str, Any]] = {
+    "ack_id": ACK_ID,
+    "notice_id": CONTENT.id,
+    "notice_version": CONTENT.version,
+}
+ACKNOWLEDGMENT: Final[dict[str, Any]] = {
+    "ack_id": ACK_ID,
+    "livemode": False,
+    "notice_id": CONTENT.id,
+    "notice_version": CONTENT.version,
+    "notice_version_source": "asserted",
+    "notice_digest": DIGEST,
+    "initials_per_line": _initials,
+    "session_id": SESSION,
+    "cbid": CBID,
+    "ip": "203.0.113.7",
+    "ip_source": "body",
+    "peer_ip": "198.51.100.20",
+    "user_agent": _agent,
+    "user_agent_source": "body",
+    "user_agent_truncated": False,
+    "capture": "vendor_api",
+    "accepted_at": "2026-11-20T21:31:00Z",
+    "clearance_id": CLEARANCE_ID,
+    "evidence": {"status": "pending", "log": None, "index": None},
+    "erased_at": None,
+}
+ACKNOWLEDGMENTS: Final[dict[str, Any]] = {"data": [ACKNOWLEDGMENT], "next_cursor": None}

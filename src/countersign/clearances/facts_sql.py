@@ -1,0 +1,269 @@
+"""What the database holds about orders that are to be decided: a few statements for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, bindparam, update
+
+from countersign.access.secrets import DeploymentSecret
+from countersign.buyers.model import Buyer
+from countersign.buyers.rules import VerificationRules
+from countersign.buyers.sql import followed_buyers, verification_rules_of
+from countersign.buyers.zip_attempts_sql import Subject, ZipTries
+from countersign.clearances.model import (
+    AcknowledgmentFacts,
+    AcknowledgmentUse,
+    ClearanceResult,
+    ClearanceRules,
+    EarlierClearance,
+    NewClearance,
+    OrderFacts,
+)
+from countersign.db.bulk import BulkInsert, SelectAmong
+from countersign.db.tables import acknowledgment_uses
+from countersign.errors import RateLimited
+from countersign.instant import from_ms
+from countersign.log.record import RecordType
+from countersign.mode import Mode
+
+_BUYER_FIELD: Final = "buyer"
+_DEFAULT_RULES: Final = ClearanceRules()
+_UPDATE_USE: Final = (
+    update(acknowledgment_uses)
+    .where(acknowledgment_uses.c.ack_id == bindparam("key"))
+    .values(order_index=bindparam("order_index"), clearance_id=bindparam("clearance_id"))
+)
+_insert_uses: Final = BulkInsert(
+    acknowledgment_uses,
+    "ack_id",
+    "account_id",
+    "mode",
+    "cbid",
+    "cbid_index",
+    "order_index",
+    "clearance_id",
+)
+_MODES: Final = {mode.value: mode for mode in Mode}
+
+
+class _Notice(msgspec.Struct):
+    notice_version: str
+    test_clock: datetime | None = None
+
+
+class _Clock(msgspec.Struct):
+    test_clock: datetime | None = None
+
+
+_read_notice: Final = msgspec.json.Decoder(_Notice).decode
+_read_clock: Final = msgspec.json.Decoder(_Clock).decode
+
+_select_acknowledgments: Final = SelectAmong(
+    "SELECT r.id, r.account_id, r.mode, r.at, r.notice_id, r.body, d.record_id, d.session_index,"  # noqa: S608 - our own names
+    " d.cbid_index FROM records r LEFT JOIN disclosures d ON d.record_id = r.id"
+    f" WHERE r.type = '{RecordType.ACKNOWLEDGMENT.value}' AND r.id {{}}"
+)
+# Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
+# one writer), in one order.
+_select_uses: Final = SelectAmong(
+    "SELECT ack_id, account_id, mode, cbid, cbid_index, order_index, clearance_id, closed_at"
+    " FROM acknowledgment_uses WHERE ack_id {} ORDER BY ack_id",
+    for_update=True,
+)
+_select_earlier: Final = SelectAmong(
+    "SELECT c.id, c.kid, c.at, c.expires_at, r.body FROM clearances c"
+    " JOIN records r ON r.id = c.id WHERE c.id {}"
+)
+_select_simulated: Final = SelectAmong(
+    "SELECT cbid, subject_index, zip_index FROM verifications WHERE cbid {}"
+)
+_select_rules: Final = SelectAmong(
+    "SELECT account_id, acknowledgment_max_age, lifetime, product_class_required"
+    " FROM clearance_settings WHERE account_id {}"
+)
+
+
+class BatchFacts:
+    """What is known about the orders of one transaction, and what they change of it."""
+
+    def __init__(
+        self, connection: Connection, secret: DeploymentSecret, batch: Sequence[NewClearance]
+    ) -> None:
+        """Read all of it; what an acknowledgment is bound to is locked."""
+        ack_ids = sorted({new.order.ack_id for new in batch})
+        self._secret = secret
+        self._uses = _uses(connection, ack_ids)
+        self._stored = frozenset(self._uses)
+        self._changed: dict[str, AcknowledgmentUse] = {}
+        self._acknowledgments = _acknowledgments(connection, ack_ids)
+        self._earlier = _earlier(connection, self._uses)
+        cbids = [new.order.cbid for new in batch]
+        cbids += [use.cbid for use in self._uses.values() if use.cbid]
+        self._buyers = followed_buyers(connection, cbids)
+        self._simulated = _simulated(connection, self._buyers)
+        accounts = {new.account_id for new in batch}
+        self._rules = rules_of(connection, accounts)
+        self._buyer_rules: Mapping[str, VerificationRules] = {}
+        if any(not buyer.simulated for buyer in self._buyers.values()):
+            self._buyer_rules = verification_rules_of(connection, accounts)
+        subjects = {subject for new in batch if (subject := self._subject(new)) is not None}
+        self._tries = ZipTries(connection, subjects)
+
+    def of(self, new: NewClearance) -> OrderFacts:
+        """What is known about one order."""
+        account_id, ack_id = new.account_id, new.order.ack_id
+        acknowledgment = self._acknowledgments.get((account_id, new.mode, ack_id))
+        use = self._uses.get(ack_id) if acknowledgment is not None else None
+        buyer = self._buyer(new)
+        bound = self._buyers.get(use.cbid) if use and use.cbid else None
+        simulated = self._simulated.get(buyer.cbid) if buyer else None
+        return OrderFacts(
+            acknowledgment=acknowledgment,
+            use=use,
+            earlier=self._earlier.get(use.clearance_id) if use and use.clearance_id else None,
+            buyer=buyer,
+            bound_to=bound.cbid if bound else None,
+            buyer_rules=self._buyer_rules.get(account_id),
+            sandbox_zips=simulated.zips if simulated else frozenset(),
+            rules=self._rules.get(account_id, _DEFAULT_RULES),
+        )
+
+    def count_zip(self, new: NewClearance) -> RateLimited | None:
+        """The refusal if the ZIP code of this order is one too many for its buyer."""
+        subject = self._subject(new)
+        return subject and self._tries.count(subject, new.zip_index, new.at)
+
+    def apply(self, new: NewClearance, result: ClearanceResult) -> None:
+        """Bind the acknowledgment as decided; the orders that follow in the batch see it."""
+        ack_id = new.order.ack_id
+        use = self._uses.get(ack_id)
+        if use is None and result.binds:
+            use = AcknowledgmentUse(
+                ack_id, new.account_id, new.mode, new.order.cbid, new.cbid_index
+            )
+            self._uses[ack_id] = self._changed[ack_id] = use
+        if use is not None and result.expires_at is not None and result.earlier is None:
+            self._uses[ack_id] = self._changed[ack_id] = use._replace(
+                order_index=new.order_index, clearance_id=new.clearance_id
+            )
+            self._earlier[new.clearance_id] = EarlierClearance(
+                clearance_id=new.clearance_id,
+                kid=result.kid,
+                at=new.at,
+                clock_at=new.clock_at,
+                expires_at=result.expires_at,
+            )
+
+    def write(self, connection: Connection) -> None:
+        """Write what the orders have changed."""
+        added = [use for id_, use in sorted(self._changed.items()) if id_ not in self._stored]
+        if added:
+            _insert_uses(connection, [(*use[:2], use.mode.value, *use[3:7]) for use in added])
+        changed = [
+            {"key": id_, "order_index": use.order_index, "clearance_id": use.clearance_id}
+            for id_, use in self._changed.items()
+            if id_ in self._stored
+        ]
+        if changed:
+            connection.execute(_UPDATE_USE, changed)
+        self._tries.write()
+
+    def _buyer(self, new: NewClearance) -> Buyer | None:
+        buyer = self._buyers.get(new.order.cbid)
+        return buyer if buyer is not None and buyer.mode is new.mode else None
+
+    def _subject(self, new: NewClearance) -> Subject | None:
+        buyer = self._buyer(new)
+        if buyer is None:
+            return None
+        # In the sandbox the guesses of a session count, as in its verification: there each ZIP
+        # code makes another buyer.
+        simulated = self._simulated.get(buyer.cbid)
+        index = simulated.subject_index if simulated else None
+        if index is None or buyer.account_id != new.account_id:
+            index = self._secret.blind_index(new.account_id, _BUYER_FIELD, buyer.cbid)
+        return Subject(new.account_id, new.mode, index)
+
+
+class _Simulated(NamedTuple):
+    """Of a simulated buyer: its session's keyed hash, and those of the ZIP codes it was given."""
+
+    subject_index: bytes | None
+    zips: frozenset[bytes]
+
+
+def _uses(connection: Connection, ack_ids: Iterable[str]) -> dict[str, AcknowledgmentUse]:
+    """What these acknowledgments are bound to, those that are; locked where there are rows."""
+    return {
+        row[0]: AcknowledgmentUse._make(
+            (*row[:2], _MODES[row[2]], *row[3:7], None if row[7] is None else from_ms(row[7]))
+        )
+        for row in _select_uses(connection, ack_ids)
+    }
+
+
+def _acknowledgments(
+    connection: Connection, ack_ids: Iterable[str]
+) -> dict[tuple[str, Mode, str], AcknowledgmentFacts]:
+    """Those that there are of these acknowledgments, by account, mode and identifier."""
+    found = {}
+    for row in _select_acknowledgments(connection, ack_ids):
+        id_, account_id, mode, at, notice_id, body, kept, session_index, cbid_index = row
+        notice = _read_notice(body)
+        found[account_id, _MODES[mode], id_] = AcknowledgmentFacts(
+            # By the clock that its age goes by.
+            accepted_at=notice.test_clock or from_ms(at),
+            notice_id=notice_id,
+            notice_version=notice.notice_version,
+            session_index=session_index,
+            cbid_index=cbid_index,
+            erased=kept is None,
+        )
+    return found
+
+
+def _earlier(
+    connection: Connection, uses: Mapping[str, AcknowledgmentUse]
+) -> dict[str, EarlierClearance]:
+    """The newest clearances that were granted for these orders, by identifier."""
+    ids = [use.clearance_id for use in uses.values() if use.clearance_id]
+    if not ids:
+        return {}
+    return {
+        id_: EarlierClearance(
+            clearance_id=id_,
+            kid=kid,
+            at=from_ms(at),
+            clock_at=_read_clock(body).test_clock or from_ms(at),
+            expires_at=from_ms(expires_at),
+        )
+        for id_, kid, at, expires_at, body in _select_earlier(connection, ids)
+    }
+
+
+def _simulated(connection: Connection, buyers: Mapping[str, Buyer]) -> dict[str, _Simulated]:
+    """Those of these buyers that the sandbox made."""
+    cbids = {buyer.cbid for buyer in buyers.values() if buyer.simulated and not buyer.proofs}
+    found: dict[str, _Simulated] = {}
+    if cbids:
+        for cbid, subject, zip_index in _select_simulated(connection, cbids):
+            known = found.get(cbid)
+            zips = known.zips if known else frozenset[bytes]()
+            found[cbid] = _Simulated(subject, zips | {zip_index} if zip_index else zips)
+    return found
+
+
+def rules_of(connection: Connection, account_ids: Iterable[str]) -> dict[str, ClearanceRules]:
+    """The clearance rules of these accounts; those without any use the defaults."""
+    return {
+        account_id: ClearanceRules(
+            acknowledgment_max_age=timedelta(seconds=max_age),
+            lifetime=timedelta(seconds=lifetime),
+            product_class_required=bool(class_required),
+        )
+        for account_id, max_age, lifetime, class_required in _select_rules(connection, account_ids)
+    }

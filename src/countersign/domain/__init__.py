@@ -1,1 +1,0 @@
-"""The nouns of the domain and their rules: frozen types and pure functions."""

@@ -1,0 +1,76 @@
+"""The JSON Schemas of the types that routes name, as the OpenAPI document has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from inspect import cleandoc
+from typing import Any, Final
+
+import msgspec
+
+REF: Final = "#/components/schemas/{name}"
+_GENERIC: Final = re.compile(r"\b([A-Z]\w*?)_(\w+)_\Z")
+
+
+class Schemas:
+    """The schemas of the types of bodies by name, and the parameters of the types of queries."""
+
+    def __init__(self, bodies: Sequence[Any], queries: Sequence[type]) -> None:
+        types = list(dict.fromkeys([*bodies, *queries]))
+        _, found = msgspec.json.schema_components(types, ref_template=REF)
+        self.components = {_readable(name): _published(schema) for name, schema in found.items()}
+        self.parameters = {
+            kind: _parameters(self.components.pop(name_of(kind))) for kind in dict.fromkeys(queries)
+        }
+
+
+def name_of(kind: Any) -> str:  # noqa: ANN401 - a type, or a generic alias
+    """The name of a type in the document."""
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template="{name}")
+    return _readable(str(schema["$ref"]))
+
+
+def _parameters(struct: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parameters of a query, from the schema of its type."""
+    found = []
+    for name, given in struct["properties"].items():
+        schema = dict(given)
+        if "anyOf" in schema:  # the other one is null: the parameter may be left out
+            del schema["default"]
+            schema = next(s for s in schema.pop("anyOf") if s != {"type": "null"}) | schema
+        found.append(
+            {
+                "name": name,
+                "in": "query",
+                "required": False,
+                "description": schema.pop("description"),
+                "example": schema.pop("examples")[0],
+                "schema": schema,
+            }
+        )
+    return found
+
+
+def _readable(name: str) -> str:
+    """`EventPage`, not `Page_Event_`."""
+    return _GENERIC.sub(r"\2\1", name)
+
+
+def _published(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    r"""A schema as others read it.
+
+    Titles repeat the names of the types, descriptions are indented as in the source, and `\Z` is
+    Python for the `$` of JSON Schema.
+    """
+    if not isinstance(value, dict):
+        return [_published(item) for item in value] if isinstance(value, list) else value
+    found = {}
+    for key, item in value.items():
+        if not isinstance(item, str):
+            found[key] = _published(item)
+        elif key == "description":
+            found[key] = cleandoc(item)
+        elif key != "title":
+            found[key] = item.replace(r"\Z", "$") if key == "pattern" else item
+    return found

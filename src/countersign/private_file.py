@@ -1,0 +1,63 @@
+"""Files with keys, which only this user may read: written whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from countersign.errors import InvalidConfiguration
+
+
+def loose_mode(path: Path) -> int:
+    """The mode of a file that others than its owner may read or change; 0 of any other."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return 0  # whatever needs the file says so
+    return mode if mode & 0o077 else 0
+
+
+def write_key_file(path: Path, text: str) -> None:
+    """Write a new key file under another name, then link it in place: whole, or not at all.
+
+    Raises:
+        InvalidConfiguration: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with draft(path, text) as new:
+            try:
+                os.link(new, path)
+            except FileExistsError:
+                return  # another `init` was first
+            sync(path.parent)
+    except OSError as error:
+        msg = f"The key file {path} cannot be written: {error.strerror}."
+        raise InvalidConfiguration(msg) from error
+
+
+@contextmanager
+def draft(path: Path, text: str) -> Iterator[Path]:
+    """A file next to `path` with this text, on the disk; to be renamed or linked in the block."""
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        yield new
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def sync(directory: Path) -> None:
+    """Bring the names in a directory to the disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,49 @@
+"""How a package that is installed next to the service takes part in its server processes.
+
+It names a factory as the entry point `test-mode` of the group `countersign.server`:
+
+    [project.entry-points."countersign.server"]
+    test-mode = "package.module:factory"
+
+Each server process calls the factory once, with its open deployment. Without such a package
+nothing is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, Final, TypeAlias
+
+from countersign.bootstrap import Deployment
+from countersign.http.reply import Call, Reply
+from countersign.http.route import Route
+
+_GROUP: Final = "countersign.server"
+_NAME: Final = "test-mode"
+
+Admit: TypeAlias = Callable[[Route[Any]], Awaitable[Reply]]
+"""Answers the request by a route: scope, limits, body, idempotency, then the route's handler."""
+Around: TypeAlias = Callable[[Route[Any], Call, Admit], Awaitable[Reply]]
+"""Gets an authenticated request, and its route; calls `Admit` with that route or a changed one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """What a package adds to a server process."""
+
+    name: str
+    """Of its background work, in the log and the metrics."""
+    around: Around
+    """Wraps the authenticated requests of test mode. Those of live mode never get there."""
+    run: Callable[[], Awaitable[object]]
+    """Background work, until it is cancelled."""
+
+
+def installed_extension(deployment: Deployment) -> Extension | None:
+    """The extension of the package that is installed, if one is."""
+    for entry in entry_points(group=_GROUP, name=_NAME):
+        found: Extension = entry.load()(deployment)
+        return found
+    return None

@@ -1,0 +1,213 @@
+"""Bodies of webhook endpoints and deliveries, with examples."""
+
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
+
+from countersign.events.model import EventType
+from countersign.events.routes import EVENT, Event
+from countersign.http.examples import ENDPOINT_ID
+from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp
+from countersign.webhooks.model import (
+    DESCRIPTION_LENGTH_MAX,
+    OVERLAP,
+    OVERLAP_MAX,
+    URL_LENGTH_MAX,
+    DeliveryStatus,
+    Disabled,
+    Outcome,
+)
+from countersign.webhooks.signature import SharedSecret
+
+_OVERLAP_SECONDS_MAX: Final = int(OVERLAP_MAX.total_seconds())
+
+Url = Annotated[
+    str,
+    Meta(
+        max_length=URL_LENGTH_MAX,
+        description="The https URL that gets the events.",
+        extra_json_schema=STORABLE,
+    ),
+]
+Description = Annotated[
+    str,
+    Meta(
+        max_length=DESCRIPTION_LENGTH_MAX,
+        description="A note for your own use.",
+        extra_json_schema=STORABLE,
+    ),
+]
+EventTypes = Annotated[
+    list[EventType],
+    Meta(
+        description="The event types to send. Left out: all, including types of later releases.",
+        min_length=1,
+        max_length=len(EventType),
+    ),
+]
+
+
+class WebhookEndpointRequest(Request, frozen=True, kw_only=True):
+    """A new webhook endpoint."""
+
+    url: Url
+    description: Description | None = None
+    event_types: EventTypes | None = None
+
+
+class WebhookEndpointChange(Request, frozen=True, kw_only=True):
+    """The changes to a webhook endpoint. A field that is left out does not change."""
+
+    url: Url | None = None
+    description: Description | None = None
+    event_types: EventTypes | None = None
+    every_event_type: Annotated[
+        bool | None, Meta(description="True: send all types again, instead of `event_types`.")
+    ] = None
+    disabled: bool | None = None
+
+
+class SecretRotation(Request, frozen=True, kw_only=True):
+    """How to rotate a secret."""
+
+    overlap_seconds: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=_OVERLAP_SECONDS_MAX,
+                description="How long the old secret signs together with the new one. Left out: "
+                f"{int(OVERLAP.total_seconds())}, a day.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class Recovery(Request, frozen=True, kw_only=True):
+    """The events to deliver again."""
+
+    since: Annotated[
+        str,
+        Meta(
+            max_length=40,
+            description="RFC 3339. Events since this time that were not delivered are sent again.",
+            extra_json_schema={"format": "date-time"},
+        ),
+    ]
+
+
+class Resending(Request, frozen=True, kw_only=True):
+    """Which event to send again."""
+
+    event_id: Opaque
+
+
+class ExampleRequest(Request, frozen=True, kw_only=True):
+    """Which example to send."""
+
+    type: EventType
+
+
+class Secret(Struct, frozen=True, kw_only=True):
+    """A secret that signs the messages to an endpoint. The newest one comes first."""
+
+    public_key: Annotated[
+        str, Meta(description="Verifies the `v1a` signatures (Ed25519): `whpk_` and base64.")
+    ]
+    created_at: Timestamp
+    expires_at: Annotated[
+        Timestamp | None, Meta(description="The time when the secret stops signing.")
+    ]
+
+
+class WebhookEndpoint(Struct, frozen=True, kw_only=True):
+    """A webhook endpoint."""
+
+    endpoint_id: str
+    livemode: bool
+    url: str
+    description: str
+    event_types: Annotated[list[EventType] | None, Meta(description="null: all types.")]
+    created_at: Timestamp
+    disabled_at: Timestamp | None
+    disabled_reason: Annotated[
+        Disabled | None, Meta(description="`gone`: the endpoint returned 410.")
+    ]
+    secrets: list[Secret]
+
+
+class NewWebhookEndpoint(WebhookEndpoint, frozen=True, kw_only=True):
+    """A webhook endpoint and its new secret, which is returned only once."""
+
+    secret: Annotated[
+        str,
+        Meta(
+            description="Verifies the `v1` signatures (HMAC-SHA256): `whsec_` and base64.",
+            examples=[SharedSecret(bytes(range(32))).text],
+        ),
+    ]
+
+
+class DeletedWebhookEndpoint(Struct, frozen=True, kw_only=True):
+    """The webhook endpoint is deleted."""
+
+    endpoint_id: str
+    deleted: bool
+
+
+class WebhookAttempt(Struct, frozen=True, kw_only=True):
+    """One attempt to deliver an event."""
+
+    attempted_at: Timestamp
+    duration_ms: int
+    outcome: Outcome
+    http_status: int | None
+
+
+class WebhookDelivery(Struct, frozen=True, kw_only=True):
+    """The delivery of an event to an endpoint."""
+
+    event: Event
+    status: DeliveryStatus
+    next_attempt_at: Timestamp | None
+    attempts: list[WebhookAttempt]
+
+
+NEW_ENDPOINT: Final[dict[str, Any]] = {
+    "url": "https://shop.example.com/countersign",
+    "event_types": ["acknowledgment.created", "buyer.verified"],
+}
+ENDPOINT: Final[dict[str, Any]] = {
+    "endpoint_id": ENDPOINT_ID,
+    "livemode": False,
+    **NEW_ENDPOINT,
+    "description": "",
+    "created_at": "2026-11-20T21:30:00Z",
+    "disabled_at": None,
+    "disabled_reason": None,
+    "secrets": [
+        {
+            "public_key": "whpk_A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+            "created_at": "2026-11-20T21:30:00Z",
+            "expires_at": None,
+        }
+    ],
+}
+ENDPOINT_MADE: Final[dict[str, Any]] = {
+    **ENDPOINT,
+    "secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+}
+ENDPOINTS: Final[dict[str, Any]] = {"data": [ENDPOINT], "next_cursor": None}
+ATTEMPT: Final[dict[str, Any]] = {
+    "attempted_at": "2026-11-20T21:31:00Z",
+    "duration_ms": 41,
+    "outcome": "delivered",
+    "http_status": 204,
+}
+DELIVERIES: Final[dict[str, Any]] = {
+    "data": [
+        {"event": EVENT, "status": "succeeded", "next_attempt_at": None, "attempts": [ATTEMPT]}
+    ],
+    "next_cursor": None,
+}

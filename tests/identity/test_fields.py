@@ -1,0 +1,51 @@
+"""Which fields of a response are known: new ones are counted, and never named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from countersign.identity.fields import Fields
+from tests.identity.asking import reply
+from tests.identity.test_stripe import changed, document, read
+
+KNOWN = Fields("id address(city country) items(name *) notes", "address(zip)")
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ({}, 0),
+        ({"id": 1, "address": {"city": "", "zip": ""}}, 0),
+        ({"address": {"street": "", "city": ""}}, 1),
+        ({"address": [{"street": ""}, {"street": ""}]}, 2),
+        ({"items": [{"name": "", "anything": {"else": 1}}]}, 0),
+        ({"notes": {"free": {"form": 1}}, "new": {"a": 1, "b": 2}}, 1),
+        ("text", 0),
+    ],
+)
+def test_members_that_are_not_described_are_counted(value: object, number: int) -> None:
+    """Descriptions add up; a name without children covers everything below it."""
+    assert KNOWN.unknown(value) == number
+
+
+def test_paths_are_those_of_the_description() -> None:
+    """What a test compares with the provider's published description."""
+    assert set(KNOWN.paths()) == {
+        *("id", "address.city", "address.country", "address.zip"),
+        *("items.name", "items.*", "notes"),
+    }
+    assert "notes.free" in KNOWN
+    assert "address.street" not in KNOWN
+
+
+@pytest.mark.parametrize(
+    ("body", "number"), [(changed(), 0), (changed(novelty=1), 1), (document(novelty=[]), 1)]
+)
+def test_a_result_counts_the_unknown_fields_of_its_response(
+    body: dict[str, Any], number: int
+) -> None:
+    """Nothing else of it depends on them: providers may add fields at any time."""
+    result = read(reply(body))
+    assert (result.outcome.value, result.unknown_fields) == ("verified", number)
