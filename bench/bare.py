@@ -13,8 +13,7 @@ import msgspec
 import uvloop
 from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
 from countersign.access.test_clock import REAL_TIME, TestClock
 from countersign.acknowledgments import acknowledge as acknowledging

@@ -26,6 +26,7 @@ from bench.options import LASTING
 from bench.plan import NOTICE_ID, OPERATIONS, Call, Endpoint, Operation
 from bench.rounds import say
 from bench.servers import ZIP, Installation, install, prepare, serve
+from countersign.access.account import all_accounts
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.acknowledgments.model import Submission
@@ -123,7 +124,7 @@ def _orders(installed: Installation, endpoint: Endpoint, number: int) -> list[st
 
 
 async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int) -> list[str]:
-    (account,) = await deployment.access.accounts.list()
+    (account,) = await deployment.database.scan(all_accounts)
     principal = Principal(
         key_id="key",
         account_id=account.id,

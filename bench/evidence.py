@@ -27,6 +27,7 @@ from bench.plan import OPERATIONS
 from bench.processes import Child
 from bench.rounds import say
 from bench.servers import Installation, install, prepare, serve
+from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.acknowledgments import proof
 from countersign.acknowledgments.acknowledge import acknowledge
@@ -42,8 +43,8 @@ from countersign.evidence.tiles import GrowingTree
 from countersign.evidence.tree import leaf_hash
 from countersign.evidence.verification import verify_file
 from countersign.log.head_files import HeadFiles
-from countersign.log.sequencer import Sequencer, Waiting
-from countersign.log.sql import _inclusion
+from countersign.log.sequencer import Sequencer, Unsealed
+from countersign.log.tree_sql import inclusion
 from countersign.mode import Mode
 
 BATCH: Final = 10_000
@@ -117,7 +118,7 @@ def _log(folder: Path, entries: int) -> Iterator[Figure]:
         rows = [_waiting(sealed + number) for number in range(BATCH)]
         begun = time.perf_counter()
         with engine.begin() as connection:
-            left = sequencer.seal_in_passing(connection, rows)
+            left = sequencer.seal_inline(connection, rows)
         seconds += time.perf_counter() - begun
         if left:
             raise SystemExit(str(sequencer.suspended))
@@ -143,8 +144,8 @@ def _tree_alone(origin: str) -> float:
     return len(digests) / (time.perf_counter() - begun)
 
 
-def _waiting(number: int) -> Waiting:
-    return Waiting(f"ack_{number:026}", Mode.LIVE, sha256(number.to_bytes(8, "big")).digest())
+def _waiting(number: int) -> Unsealed:
+    return Unsealed(f"ack_{number:026}", Mode.LIVE, sha256(number.to_bytes(8, "big")).digest())
 
 
 def _proofs(engine: Engine, log_id: int, size: int) -> tuple[float, float]:
@@ -161,7 +162,7 @@ def _proofs(engine: Engine, log_id: int, size: int) -> tuple[float, float]:
         for number in range(PROOFS):
             index = number * 7919 * 104729 % size
             begun = time.perf_counter()
-            _inclusion(connection, (log_id, index, size))
+            inclusion(connection, log_id, index, size)
             times.append(time.perf_counter() - begun)
     event.remove(engine, "before_cursor_execute", count)
     return median(times) * 1000, reads / PROOFS
@@ -172,7 +173,7 @@ async def _files(folder: Path) -> list[Figure]:
     settings = load_settings(_settings(folder))
     await initialise(settings)
     async with open_deployment(settings) as deployment:
-        account = await deployment.access.accounts.create("bench")
+        account = await create_account(deployment.access, "bench")
         principal = Principal(
             key_id="key",
             account_id=account.id,

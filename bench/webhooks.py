@@ -30,6 +30,7 @@ from bench.plan import OPERATIONS
 from bench.processes import Child, free_port
 from bench.rounds import say
 from bench.servers import Installation, install, prepare, serve
+from countersign.access.account import all_accounts
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
 from countersign.events.model import EventType, NewEvent
@@ -141,7 +142,7 @@ def _happen(installed: Installation, number: int) -> None:
 
 
 async def _events(deployment: Deployment, number: int) -> Sequence[NewEvent]:
-    (account,) = await deployment.access.accounts.list()
+    (account,) = await deployment.database.scan(all_accounts)
     now, type_ = datetime.now(tz=UTC), EventType.NOTICE_PUBLISHED
     return [NewEvent(account.id, Mode.TEST, type_, "bench", now, str(n)) for n in range(number)]
 

@@ -6,14 +6,11 @@ import getpass
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
 from typing import TypeVar
 
-from countersign.access.audit_sql import AuditLog
 from countersign.access.room import Access, open_access
 from countersign.access.secret_file import make_secret, open_secret
 from countersign.access.test_clocks import ManageTestClock
@@ -36,61 +33,31 @@ from countersign.buyers.verifications_sql import LiveVerifications
 from countersign.buyers.verify import BuyerStatusQuery, VerifyBuyer
 from countersign.buyers.watch_verifications import WatchVerifications
 from countersign.clearances.room import Clearances, open_clearances
+from countersign.clock import Clock, Entropy
 from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
-from countersign.db.engine import database_url, is_embedded
-from countersign.errors import (
-    AnchoringFailed,
-    InvalidArgument,
-    InvalidConfiguration,
-)
+from countersign.db.engine import database_url
+from countersign.errors import InvalidConfiguration
 from countersign.events.model import EventIds
-from countersign.events.read_events import ReadEvents
-from countersign.events.sql import Events
-from countersign.evidence.errors import EvidenceError
-from countersign.evidence.policy import Witness
+from countersign.events.room import Events
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
-from countersign.log.anchor import AnchorLog
-from countersign.log.anchor_client import AnchorClient
-from countersign.log.append_record import Recorder
-from countersign.log.begin import BeginLog
-from countersign.log.check import CheckLog
-from countersign.log.check_records import CheckRecords
-from countersign.log.head_files import HeadFiles
-from countersign.log.integrity_sql import Integrity
+from countersign.log.begin import begin_first_logs
 from countersign.log.journal import Journal
-from countersign.log.keys import LogKeys
-from countersign.log.policy import LogPolicy, read_witnesses
-from countersign.log.recover import RecoverLog
-from countersign.log.room import LogRoom
-from countersign.log.seal import SealLog
-from countersign.log.sequencer import Sequencer
-from countersign.log.sql import LogRecords
+from countersign.log.room import LogRoom, open_log
 from countersign.notices.publish import Publication, publish_shipped
 from countersign.notices.room import Notices, open_notices
 from countersign.operations.room import Operations, open_operations
-from countersign.ports import Clock, Entropy
-from countersign.privacy.erase import Erase, EvidenceRetention
-from countersign.privacy.finish_restore import FinishRestore
-from countersign.privacy.restored_sql import RestoredRecords
-from countersign.privacy.room import Privacy
-from countersign.privacy.sql import Erasures
+from countersign.privacy.restore import finish_restore
+from countersign.privacy.room import Privacy, open_privacy
 from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom
 from countersign.sandbox.sql import SandboxRows
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
-from countersign.webhooks import sql as webhooks_store
-from countersign.webhooks.address_guard import AddressGuard
-from countersign.webhooks.deliver import DeliverWebhooks
-from countersign.webhooks.deliveries_sql import Deliveries
-from countersign.webhooks.endpoints import WebhookEndpoints
-from countersign.webhooks.room import Webhooks
-from countersign.webhooks.secrets import WebhookSecrets
-from countersign.webhooks.sender import WebhookSender
+from countersign.webhooks.room import Webhooks, open_webhooks
 
 R = TypeVar("R")
 
@@ -113,7 +80,7 @@ class Deployment:
     access: Access
     vault: VaultRoom
     log: LogRoom
-    events: ReadEvents
+    events: Events
     notices: Notices
     buyers: Buyers
     acknowledgments: Acknowledgments
@@ -162,8 +129,8 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
     make_secret(settings.secret_key_file, url, entropy)
     make_first_key(settings.key_encryption_key, url, entropy)
     async with open_deployment(settings, entropy=entropy) as deployment:
-        await deployment.privacy.finish_restore()
-        await deployment.log.begin.first(settings.public_url)
+        await finish_restore(deployment.privacy)
+        await begin_first_logs(deployment.log, settings.public_url)
         await deployment.clearances.keys.begin()
         published = await publish_shipped(deployment.notices)
     return Initialised(published=published, upgraded=upgraded)
@@ -191,41 +158,13 @@ async def open_deployment(
         access = open_access(
             database, secret, sandbox_rows, operator=_operator(), clock=clock, entropy=entropy
         )
-        audit, test_clocks = access.audit, access.test_clocks
+        test_clocks = access.test_clocks
         own_file = key_file(settings.key_encryption_key)
-        vault_room = open_vault(access, encryption, own_file, clock, entropy)
+        vault_room = open_vault(access, encryption, own_file)
         vault = vault_room.vault
-        heads = HeadFiles(settings.log_head_dir)
-        sequencer = Sequencer(clock, heads)
-        journal = Journal(sequencer if is_embedded(url) else None)
+        log_room = await open_log(vault_room, settings)
+        journal, recorder = log_room.journal, log_room.recorder
         sandbox_rows = SandboxRows(database, journal)
-        log = LogRecords(database, journal, sequencer)
-        recorder = Recorder(vault, clock, entropy)
-        log_keys = LogKeys(log, sequencer, vault, clock, entropy)
-        await log_keys.load()
-        seal_log = SealLog(log, sequencer, heads, log_keys, clock)
-        lines, witnesses = _witnesses(settings.witness_policy_file)
-        policy = LogPolicy(log, lines, clock)
-        log_room = LogRoom(
-            access=access,
-            vault=vault_room,
-            store=log,
-            journal=journal,
-            recorder=recorder,
-            seal=seal_log,
-            begin=BeginLog(
-                store=log,
-                sequencer=sequencer,
-                heads=heads,
-                keys=log_keys,
-                recorder=recorder,
-                clock=clock,
-            ),
-            recover=RecoverLog(log, heads, recorder),
-            policy=policy,
-            check=CheckLog(log, heads, log_keys, CheckRecords(Integrity(database), vault)),
-            anchor=_anchor_log(settings, log, seal_log, witnesses, clock),
-        )
         notices = open_notices(log_room, settings.time_zone)
         acknowledgments = open_acknowledgments(settings, notices)
         stack.push_async_callback(acknowledgments.certificates.close)
@@ -234,20 +173,7 @@ async def open_deployment(
         )
         buyers = _open_buyers(settings, log_room, floor, sandbox_rows)
         stack.push_async_callback(buyers.settings.close)
-        erasures = Erasures(database, journal)
-        events = ReadEvents(Events(database), EventIds(secret.event_id_key()), clock)
-        deliveries = Deliveries(database)
-        webhook_secrets = WebhookSecrets(vault, clock, entropy)
-        private = settings.webhook_allow_private
-        webhook_endpoints = WebhookEndpoints(
-            store=webhooks_store.WebhookEndpoints(database),
-            deliveries=deliveries,
-            events=events,
-            secrets=webhook_secrets,
-            private=private,
-            clock=clock,
-            entropy=entropy,
-        )
+        events = Events(access=access, ids=EventIds(secret.event_id_key()))
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -259,48 +185,10 @@ async def open_deployment(
             events=events,
             notices=notices,
             buyers=buyers,
-            privacy=Privacy(
-                access=access,
-                erase=Erase(
-                    store=erasures,
-                    accounts=access.account_rows,
-                    notices=notices,
-                    secret=secret,
-                    recorder=recorder,
-                    audit=audit,
-                    evidence_retention=_evidence_retention(settings),
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                finish_restore=FinishRestore(
-                    restored=RestoredRecords(database),
-                    erasures=erasures,
-                    recorder=recorder,
-                    secret=secret,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-            ),
+            privacy=open_privacy(access, log_room, settings),
             acknowledgments=acknowledgments,
             clearances=open_clearances(log_room, notices.registry, floor, settings.public_url),
-            webhooks=Webhooks(
-                access=access,
-                endpoints=webhook_endpoints,
-                secrets=webhook_secrets,
-                deliver=DeliverWebhooks(
-                    store=deliveries,
-                    events=events,
-                    secrets=webhook_secrets,
-                    sender=WebhookSender(
-                        AddressGuard(private=private),
-                        timeout_seconds=settings.webhook_timeout_seconds,
-                    ),
-                    timeout_seconds=settings.webhook_timeout_seconds,
-                    private=private,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-            ),
+            webhooks=open_webhooks(access, events, vault, settings),
             sandbox=SandboxRoom(
                 access=access,
                 buyers=buyers,
@@ -314,10 +202,10 @@ async def open_deployment(
                     entropy=entropy,
                 ),
                 trigger_event=TriggerEvent(
-                    store=sandbox_rows, events=events, clock=clock, entropy=entropy
+                    store=sandbox_rows, ids=events.ids, clock=clock, entropy=entropy
                 ),
             ),
-            operations=open_operations(settings, notices, heads),
+            operations=open_operations(settings, notices, log_room.heads),
         )
 
 
@@ -328,7 +216,7 @@ def _open_buyers(
     database, secret, clock, entropy = access.database, access.secret, access.clock, access.entropy
     manage = ManageVerification(
         store=SettingsOfAccounts(database),
-        accounts=access.accounts,
+        access=access,
         factory=IdentityProviders(secret.document_fingerprint, clock, _reach(settings)),
         vault=vault,
         floor=floor,
@@ -373,7 +261,7 @@ def _open_buyers(
         ),
         admin=OperateBuyers(
             store=OperatedBuyers(database),
-            audit_store=AuditLog(database),
+            database=database,
             vault=vault,
             manage=manage,
             judge=judge,
@@ -393,59 +281,6 @@ def _operator() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return f"uid {os.getuid()}"
-
-
-def _evidence_retention(settings: Settings) -> EvidenceRetention:
-    counts = settings.verification_days + settings.evidence_days
-    return EvidenceRetention(
-        verified=timedelta(days=counts), other=timedelta(days=settings.failed_evidence_days)
-    )
-
-
-def _witnesses(file: Path | None) -> tuple[bytes | None, Sequence[Witness]]:
-    """The lines of the operator's witness policy, and the witnesses in it."""
-    if file is None:
-        return None, ()
-    try:
-        return read_witnesses(file.read_bytes())
-    except (OSError, EvidenceError, InvalidArgument) as error:
-        msg = f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
-        raise InvalidConfiguration(msg) from error
-
-
-def _anchor_log(
-    settings: Settings,
-    log: LogRecords,
-    seal_log: SealLog,
-    witnesses: Sequence[Witness],
-    clock: Clock,
-) -> AnchorLog:
-    request: Callable[[bytes], bytes] = bytes
-    check: Callable[[bytes, bytes], str] = _no_check
-    if settings.timestamp_urls:
-        try:
-            from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
-        except ImportError as error:
-            msg = (
-                "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not "
-                "installed."
-            )
-            raise InvalidConfiguration(msg) from error
-        request, check = timestamps.timestamp_request, timestamps.check_timestamp
-    return AnchorLog(
-        store=log,
-        seal_log=seal_log,
-        post=AnchorClient().post,
-        witnesses=witnesses,
-        authorities=settings.timestamp_urls,
-        request=request,
-        check=check,
-        clock=clock,
-    )
-
-
-def _no_check(_token: bytes, _over: bytes) -> str:
-    raise AnchoringFailed
 
 
 def _reach(settings: Settings) -> Reach:

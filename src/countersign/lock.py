@@ -34,7 +34,7 @@ def only_server(data_dir: Path) -> Iterator[None]:
             holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
             msg = (
                 f"Another Countersign server (process {holder or 'unknown'}) is running on "
-                f"{data_dir.resolve()}. Stop it, or give this one its own COUNTERSIGN_DATA_DIR."
+                f"{data_dir.resolve()}. Stop it, or give this one another COUNTERSIGN_DATA_DIR."
             )
             raise DataDirectoryLocked(msg) from None
         with suppress(OSError):  # the disk is full: the lock holds without the number in it

@@ -1,4 +1,4 @@
-"""What a server does besides answering requests: again and again, and no loop ends unnoticed."""
+"""Background loops of a server: they pause, log errors, and are restarted when they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test and live: given by the key, and nothing crosses."""
+"""Test and live mode; every object belongs to one of them."""
 
 from enum import StrEnum
 

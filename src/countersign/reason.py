@@ -1,4 +1,4 @@
-"""Why a buyer is not verified, or not for whoever asks: stable codes, never a value."""
+"""Why a buyer is not verified, or not for the asking account: stable codes, never a value."""
 
 from enum import StrEnum
 
@@ -9,13 +9,13 @@ class Reason(StrEnum):
     # The provider's decision.
     IDENTITY_FAILED = "identity_failed"
     IDENTITY_NOT_PROVED = "identity_not_proved"
-    """The provider approves, but by nothing that proves who somebody is."""
+    """The provider approves, but by nothing that proves the identity."""
     IDENTITY_REQUIRES_INPUT = "identity_requires_input"
     SESSION_CANCELED = "session_canceled"
     SESSION_EXPIRED = "session_expired"
     SESSION_REDACTED = "session_redacted"
     SESSION_UNDECIDED = "session_undecided"
-    """It stayed undecided for as long as we ask about it."""
+    """It was still undecided when polling ended."""
     # Why the provider decided so, where it says; always after one of the above.
     DOCUMENT_UNREADABLE = "document_unreadable"
     DOCUMENT_UNSUPPORTED = "document_unsupported"

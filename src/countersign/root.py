@@ -8,14 +8,14 @@ from typing import TypeVar
 import click
 
 from countersign import __version__
-from countersign.access.account_commands import accounts
-from countersign.access.audit_commands import audit
-from countersign.access.key_commands import keys
+from countersign.access.commands import accounts, keys
 from countersign.acknowledgments.commands import acknowledgments
 from countersign.acknowledgments.verify_command import verify
 from countersign.bootstrap import open_deployment
+from countersign.buyers.audit_command import audit
 from countersign.buyers.commands import buyers
-from countersign.clearances.commands import clearances
+from countersign.buyers.settings_commands import verification
+from countersign.clearances.commands import clearance, clearances
 from countersign.cli.arguments import explain
 from countersign.cli.packaged import PACKAGED, packaged_command
 from countersign.cli.support import log_to_standard_error
@@ -53,6 +53,8 @@ async def _open_room(kind: type[R]) -> AsyncIterator[R]:
         yield deployment.room(kind)
 
 
+accounts.add_command(verification)
+accounts.add_command(clearance)
 for part in (
     init,
     serve,

@@ -1,4 +1,4 @@
-"""One question for all who wait: however many they are, it is asked once a turn."""
+"""One look-up for all callers that wait, once a period, however many they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SharedQuestion(Generic[K, V]):
     def __init__(
         self, ask: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]], seconds: float
     ) -> None:
-        """`ask` is called at most every so many seconds, and not at all while nobody waits."""
+        """`ask` is called at most every so many seconds, and not while no caller waits."""
         self._ask = ask
         self._seconds = seconds
         self._keys: dict[K, None] = {}

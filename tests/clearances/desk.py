@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from countersign import bootstrap
+from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.acknowledge import acknowledge
@@ -41,6 +42,7 @@ from countersign.ids import BUYER, base32
 from countersign.instant import to_ms
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
+from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 
 T = TypeVar("T")
@@ -96,7 +98,7 @@ class Desk:
         return self._runner.run(awaited())
 
     def account(self, mode: Mode = Mode.TEST) -> Principal:
-        made = self.do(self.deployment.access.accounts.create(f"vendor {next(_numbers)}"))
+        made = self.do(create_account(self.deployment.access, f"vendor {next(_numbers)}"))
         return Principal(
             key_id="key",
             account_id=made.id,
@@ -202,9 +204,9 @@ class Desk:
         self.do(self.deployment.buyers.admin.reinstate(cbid, "a test"))
 
     def erase(self, subject: str, *, with_acknowledgments: bool = False) -> tuple[str, ...]:
-        erase = self.deployment.privacy.erase
-        plan = self.do(erase.plan(subject, with_acknowledgments=with_acknowledgments))
-        self.do(erase(plan, ErasureReason.REQUEST))
+        privacy = self.deployment.privacy
+        plan = self.do(plan_erasure(privacy, subject, with_acknowledgments=with_acknowledgments))
+        self.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
         return tuple(record.record_id for record in plan.records)
 
 

@@ -155,7 +155,9 @@ def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
         async with open_deployment(load_settings(bench.environment)) as deployment:
             data_key = await deployment.vault.vault.data_key(account_id, deployment.clock.time_ns())
             forged = disclose([bytes(16)], [("session_id", "cs_forged")])
-            return seal_disclosures(data_key, account_id, record_id, forged, shred_key + bytes(12))
+            entropy = shred_key + bytes(12)
+            sealed = seal_disclosures(data_key, record_id, forged, entropy, account_id=account_id)
+            return sealed.payload
 
     payload = asyncio.run(other_words())
     with closing(sqlite3.connect(bench.data_dir / "countersign.db")) as connection:

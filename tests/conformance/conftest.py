@@ -13,6 +13,7 @@ import pytest
 from countersign import bootstrap
 from countersign.events.model import EventType
 from countersign.mode import Mode
+from countersign.webhooks import endpoints
 from countersign.webhooks.model import EndpointChanges
 from countersign_conformance.kit import run_conformance
 from countersign_conformance.model import Finding, Report, Verdict
@@ -72,7 +73,7 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
         # No event of this type comes by itself, which a shop would act on, too.
         quiet = frozenset({EventType.NOTICE_PUBLISHED}) if shop.manners.acts_on_duplicates else None
         changes = EndpointChanges(url=url, event_types=quiet)
-        view = await opened.webhooks.endpoints.create(account_id, Mode.TEST, changes)
+        view = await endpoints.create_endpoint(opened.webhooks, account_id, Mode.TEST, changes)
         assert view.secret is not None
         return view.secret.text
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, text
 
-from countersign.access import accounts_sql as accounts
+from countersign.access.account import add_account
 from countersign.db.database import Database
 from countersign.ids import timed_id
 from countersign.instant import from_ns
@@ -60,7 +60,7 @@ def test_an_account_has_one_run_at_a_time(database: Database, run: RunLoop) -> N
     store, clock = empty_store(database, run), HandClock()
     owner, other = items.account(), items.account()
     for account in (owner, other):
-        run(accounts.Accounts(database).add(account))
+        run(database.write(add_account, account))
     first = new_run(owner.id, clock)
     assert run(store.begin(first))
     assert not run(store.begin(new_run(owner.id, clock)))
@@ -78,7 +78,7 @@ def test_a_run_and_what_was_seen_in_it_are_deleted_after_a_week(
 ) -> None:
     """All of it, and nothing of a younger one."""
     store, clock, account = empty_store(database, run), HandClock(), items.account()
-    run(accounts.Accounts(database).add(account))
+    run(database.write(add_account, account))
     for _ in range(7):
         old = new_run(account.id, clock)
         assert run(store.begin(old))

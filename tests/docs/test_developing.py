@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Final
 import pytest
 
 from tests.docs.markdown import ROOT, read
+from tests.unit.imports import FLOORS
 
 PAGE: Final = read(ROOT / "docs" / "developing.md")
 FILES_MAX: Final = {
@@ -81,6 +83,17 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_table_of_rooms_is_in_the_order_of_imports() -> None:
+    """Read from top to bottom it shows what may import what, and no room is missing."""
+    rows = read(ROOT / "CONTRIBUTING.md").rows("## Where things are")
+    places = [re.findall(r"`(\w+)(?:/|\.py)`", row[0]) for row in rows]
+    rooms = {room: floor for floor, level in enumerate(FLOORS) for room in level.split()}
+    order = [rooms[name] for names in places for name in names]
+    assert order == sorted(order)
+    folders = {path.parent.name for path in (ROOT / "src" / "countersign").glob("*/__init__.py")}
+    assert folders <= {name for names in places for name in names}
+
+
 @pytest.mark.parametrize("section", FILES_MAX)
 def test_a_change_needs_few_files(section: str) -> None:
     """A table that grows shows that something is declared in too many places."""
@@ -93,7 +106,7 @@ def test_a_change_needs_few_files(section: str) -> None:
 
 @pytest.mark.parametrize("section", FILES_MAX)
 def test_the_files_of_a_change_exist(section: str) -> None:
-    """Who follows the page finds each of them."""
+    """A reader of the page finds each of them."""
     assert [file for file in named(section) if not (ROOT / file).is_file()] == []
 
 

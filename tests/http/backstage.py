@@ -22,7 +22,9 @@ import httpx2
 from sqlalchemy import Connection, text
 
 from countersign import bootstrap
+from countersign.access.account import create_account, find_account
 from countersign.access.key import Scope
+from countersign.access.keys import create_key, revoke_key, rotate_key
 from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.mode import Mode
@@ -90,7 +92,7 @@ class Operator:
         name = f"vendor {next(_numbers)}"
 
         async def work(opened: bootstrap.Deployment) -> str:
-            return (await opened.access.accounts.create(name)).id
+            return (await create_account(opened.access, name)).id
 
         return self._do(work)
 
@@ -114,10 +116,14 @@ class Operator:
         """Make keys with these modes and scopes; without scopes: what a vendor's server needs."""
 
         async def work(opened: bootstrap.Deployment) -> list[Key]:
-            account = await opened.access.accounts.get(account_id)
+            account = await find_account(opened.access, account_id)
             made = [
-                await opened.access.keys.create(
-                    account, Mode(mode), frozenset(scopes) if scopes else None, lifetime
+                await create_key(
+                    opened.access,
+                    account,
+                    Mode(mode),
+                    frozenset(scopes) if scopes else None,
+                    lifetime,
                 )
                 for mode, scopes in wanted
             ]
@@ -127,14 +133,14 @@ class Operator:
 
     def rotate(self, key_id: str, overlap: timedelta) -> Key:
         async def work(opened: bootstrap.Deployment) -> Key:
-            new = await opened.access.keys.rotate(key_id, overlap)
+            new = await rotate_key(opened.access, key_id, overlap)
             return Key(new.key.id, new.token)
 
         return self._do(work)
 
     def revoke(self, key_id: str) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await opened.access.keys.revoke(key_id)
+            await revoke_key(opened.access, key_id)
 
         self._do(work)
 
@@ -180,9 +186,9 @@ class Operator:
         name = f"vendor {next(_numbers)}"
 
         async def work(opened: bootstrap.Deployment) -> tuple[str, list[str]]:
-            account = await opened.access.accounts.create(name)
+            account = await create_account(opened.access, name)
             made = [
-                await opened.access.keys.create(account, mode) for mode in (Mode.TEST, Mode.LIVE)
+                await create_key(opened.access, account, mode) for mode in (Mode.TEST, Mode.LIVE)
             ]
             return account.id, [new.token for new in made]
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from countersign.bootstrap import Deployment
 from countersign.events.model import KEPT
+from countersign.events.read_events import get_event
 from countersign.instant import rfc3339
 from countersign.mode import Mode
 from tests.http.failures import ODD_IDS, VERIFY, Caller, Failure, make_caller
@@ -58,9 +59,9 @@ def _long_ago(caller: Caller, event_id: str) -> str:
 
     async def work(opened: Deployment) -> str:
         events = opened.events
-        known = (await events.one(caller.account_id, Mode.TEST, event_id)).event
+        known = (await get_event(events, caller.account_id, Mode.TEST, event_id)).event
         before = known.created_at - KEPT - timedelta(days=1)
-        return events.view(replace(known, created_at=before)).id
+        return events.ids.view(replace(known, created_at=before)).id
 
     return caller.operator.act(work)
 

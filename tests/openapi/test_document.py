@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from countersign.errors import REFUSALS, Refusal, Retryable
 from countersign.http.openapi import openapi_document, openapi_text
-from countersign.http.openapi_references import with_references
+from countersign.http.openapi_components import with_references
 from countersign.server.app import route_table
 from countersign.server.routes import ROUTES
 from tests.support.document import (

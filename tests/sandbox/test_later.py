@@ -19,6 +19,7 @@ from countersign.buyers.verify import VerificationRequest
 from countersign.clearances.model import Order
 from countersign.clearances.read import get_clearance
 from countersign.errors import Refusal
+from countersign.events.read_events import list_events
 from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
 from tests.support.engines import ENGINES, engine_settings
@@ -93,8 +94,7 @@ class Shop:
 
     def events(self) -> list[str]:
         """The types of all events but sealing, which is no matter of this clock."""
-        read = self.desk.deployment.events
-        found, _ = self.desk.do(read.many(self.who, type_=None, after=None, since=None, limit=100))
+        found, _ = self.desk.do(list_events(self.desk.deployment.events, self.who, limit=100))
         types = [view.event.type.value for view in found]
         return [type_ for type_ in types if type_ != "acknowledgment.sealed"]
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from countersign.log import checkpoints_sql, tree_sql
 from countersign.mode import Mode
+from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from tests.sealing.acts import acknowledge, check
 from tests.sealing.inside import opened
@@ -27,10 +29,13 @@ def erasures(own: Deployment) -> list[dict[str, Any]]:
         async with opened(own) as service:
             await service.log.seal.settle()
             log = (await service.log.seal.current())[Mode.TEST]
-            head = await service.log.store.latest(log.id)
+            head = await service.database.read(checkpoints_sql.latest, log.id)
             assert head
-            ids = [id_ for id_, _ in await service.log.store.entries(log.id, 0, head.size)]
-            bodies = await service.log.store.record_bodies(ids)
+            ids = [
+                id_
+                for id_, _ in await service.database.scan(tree_sql.entries, log.id, 0, head.size)
+            ]
+            bodies = await service.database.scan(tree_sql.record_bodies, ids)
             return [bodies[id_] for id_ in ids]
 
     found = [json.loads(body) for body in asyncio.run(read())]
@@ -75,10 +80,12 @@ def test_that_a_buyer_went_is_written_down_where_nothing_else_was_erased(own: De
 
     async def erase_its_verifications() -> None:
         async with opened(own) as service:
-            plan = await service.privacy.erase.plan(cbid)
+            plan = await plan_erasure(service.privacy, cbid)
             for record in plan.records:
-                await service.privacy.erase(
-                    await service.privacy.erase.plan(record.record_id), ErasureReason.OTHER
+                await erase_planned(
+                    service.privacy,
+                    await plan_erasure(service.privacy, record.record_id),
+                    ErasureReason.OTHER,
                 )
 
     asyncio.run(erase_its_verifications())

@@ -15,6 +15,8 @@ from countersign.bootstrap import Deployment as Opened
 from countersign.evidence.note import COSIGNATURE, ED25519, Verifier
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import verify_file
+from countersign.log import checkpoints_sql
+from countersign.log.begin import rotate_log_key
 from countersign.log.model import StoredCheckpoint
 from countersign.mode import Mode
 from tests.cli.notice_files import write_notice
@@ -27,8 +29,8 @@ NOTICE = "storage-law"
 
 async def newest(service: Opened) -> StoredCheckpoint:
     await service.log.seal.settle()
-    log = (await service.log.seal.current(anew=True))[Mode.LIVE]
-    found = await service.log.store.latest(log.id)
+    log = (await service.log.seal.current(refresh=True))[Mode.LIVE]
+    found = await service.database.read(checkpoints_sql.latest, log.id)
     assert found
     return found
 
@@ -132,10 +134,10 @@ def test_each_key_of_a_log_says_for_which_sizes_it_counts(own: Deployment, tmp_p
                     await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
                     clock.seconds += 10
                     made.append(await newest(service))
-                await service.log.begin.rotate(Mode.LIVE, timedelta(seconds=15))
-                await service.log.seal.current(anew=True)
+                await rotate_log_key(service.log, Mode.LIVE, timedelta(seconds=15))
+                await service.log.seal.current(refresh=True)
             clock.seconds += 20
-            await service.log.begin.rotate(Mode.LIVE, timedelta(days=1))
+            await rotate_log_key(service.log, Mode.LIVE, timedelta(days=1))
             text = (await service.log.policy.text(Mode.LIVE)).decode()
             assert text == (await service.log.policy.text(Mode.LIVE)).decode()
         found = re.findall(r"# sizes ([0-9]+) (?:to ([0-9]+)|on)\nlog (\S+)\n", text)
@@ -168,7 +170,7 @@ def test_a_bundle_stays_the_same_when_the_log_gets_another_key(
             made = await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
             await service.log.seal.settle()
             before = await proof.bundle(service.acknowledgments, *made, disclose=None)
-            await service.log.begin.rotate(Mode.LIVE)
+            await rotate_log_key(service.log, Mode.LIVE)
             assert await proof.bundle(service.acknowledgments, *made, disclose=None) == before
             assert verify_file(before).ok
             assert verify_file(before, await service.log.policy.without_quorum(Mode.LIVE)).ok

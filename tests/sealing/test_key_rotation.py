@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from countersign.bootstrap import open_deployment
+from countersign.clock import Clock
 from countersign.config import load_settings
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import verify_file
+from countersign.log import checkpoints_sql
 from countersign.mode import Mode
 from countersign.notices.publish import publish
-from countersign.ports import Clock
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
@@ -77,8 +78,8 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
         async with open_deployment(settings, clock=clock) as opened:
             await publish(opened.notices, notice, "")
             await opened.log.seal.settle()
-            log = (await opened.log.seal.current(anew=True))[Mode.LIVE]
-            latest = await opened.log.store.latest(log.id)
+            log = (await opened.log.seal.current(refresh=True))[Mode.LIVE]
+            latest = await opened.database.read(checkpoints_sql.latest, log.id)
             assert latest is not None
             return latest.note
 

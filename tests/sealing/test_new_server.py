@@ -35,5 +35,5 @@ def test_a_new_server_adopts_the_head_of_the_database_and_says_so(
             proof = get(client, acknowledge(client), "proof")
             assert verify_file(proof, policy_of(second)).ok
             wait_for(lambda: all(head.is_file() for head in heads))
-            assert ("head_adopted" in server.log.read_text()) == told
+            assert ("checkpoint_adopted" in server.log.read_text()) == told
     assert first.read("log", "check")["findings"] == []

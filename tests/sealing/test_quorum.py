@@ -16,7 +16,8 @@ from countersign.evidence.note import Verifier
 from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.verification import verify_file
 from countersign.http.reply import Call
-from countersign.log import sql as log_storage
+from countersign.log import checkpoints_sql
+from countersign.log.begin import begin_epoch
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
 from countersign.log.routes import get_resource
 from countersign.mode import Mode
@@ -68,7 +69,9 @@ class Place:
 
 
 async def newest(service: Opened) -> StoredCheckpoint:
-    found = await service.log.store.latest((await service.log.seal.current())[Mode.LIVE].id)
+    found = await service.database.read(
+        checkpoints_sql.latest, (await service.log.seal.current())[Mode.LIVE].id
+    )
     assert found
     return found
 
@@ -76,8 +79,9 @@ async def newest(service: Opened) -> StoredCheckpoint:
 async def vouched(service: Opened, kind: str, name: str, body: bytes) -> None:
     """Keep that somebody vouches for the newest checkpoint."""
     over = await newest(service)
-    await service.log.store.add_anchor(
-        Anchor(log_id=over.log_id, size=over.size, kind=kind, name=name, body=body, at=over.at)
+    await service.database.write(
+        checkpoints_sql.add_anchor,
+        Anchor(log_id=over.log_id, size=over.size, kind=kind, name=name, body=body, at=over.at),
     )
 
 
@@ -157,9 +161,9 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a change of witnesses: anyone asks for the checkpoint, as often as they like."""
-    monkeypatch.setattr("countersign.log.sql._RECENT_ANCHORS", 1)
+    monkeypatch.setattr("countersign.log.checkpoints_sql._RECENT_ANCHORS", 1)
     looked: list[bool] = []
-    look = log_storage._newest_that_meets
+    look = checkpoints_sql._newest_that_meets
 
     def counted(
         connection: Connection, log_id: int, quorum: Policy, recent: bool
@@ -167,7 +171,7 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
         looked.append(recent)
         return look(connection, log_id, quorum, recent)
 
-    monkeypatch.setattr(log_storage, "_newest_that_meets", counted)
+    monkeypatch.setattr(checkpoints_sql, "_newest_that_meets", counted)
 
     async def act(service: Opened) -> None:
         policy = parse_policy(await service.log.policy.text(Mode.LIVE))
@@ -249,8 +253,8 @@ def test_a_new_epoch_is_cosigned_although_it_is_smaller_than_the_old_log(place: 
         for _ in range(5):
             await place.acknowledged(service)
         await service.log.anchor.anchor()
-        await service.log.begin.epoch(Mode.LIVE, "a test", "elsewhere.example")
-        await service.log.seal.current(anew=True)
+        await begin_epoch(service.log, Mode.LIVE, "a test", "elsewhere.example")
+        await service.log.seal.current(refresh=True)
         bundle = await place.acknowledged(service)
         await service.log.anchor.anchor()
         verdict = verify_file(await bundle())

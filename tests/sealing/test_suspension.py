@@ -11,6 +11,8 @@ from structlog.typing import EventDict
 
 from countersign.bootstrap import Deployment as Opened
 from countersign.errors import WrongKeyEncryptionKey
+from countersign.log import epochs_sql
+from countersign.log.begin import begin_epoch
 from countersign.mode import Mode
 from countersign.vault.vault import Vault
 from tests.sealing.acts import NOTICE
@@ -63,13 +65,13 @@ def test_a_clock_that_was_fast_is_told_from_one_that_is_slow(embedded: Deploymen
         clock.seconds = 0
         await acknowledge(service, account)
         said = service.log.seal.suspended[Mode.TEST]
-        head = (await service.log.seal.current(anew=True))[Mode.TEST]
+        head = (await service.log.seal.current(refresh=True))[Mode.TEST]
         assert head.at.strftime("%Y-%m-%dT%H:%M:%S") in said
         assert "log recover --new-epoch" in said
-        await service.log.begin.epoch(Mode.TEST, "the clock was fast")
+        await begin_epoch(service.log, Mode.TEST, "the clock was fast")
         await service.log.seal.settle()
         assert service.log.seal.suspended == {}
-        assert await service.log.store.queues() == []
+        assert await service.database.read(epochs_sql.queues) == []
 
     said_while(embedded, act)
 

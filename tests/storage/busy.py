@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import URL, create_engine
 
-from countersign.access.accounts_sql import Accounts
+from countersign.access.account import add_account
 from countersign.db.database import Database
 from countersign.db.engine import sqlite_module
 from tests.storage import items
@@ -39,7 +39,7 @@ async def in_one_batch(database: Database, calls: Sequence[Awaitable[Any]]) -> l
     While another process writes, a first call occupies the writer, and these pile up behind it.
     """
     with other_writer(database.url):
-        occupier = asyncio.ensure_future(Accounts(database).add(items.account()))
+        occupier = asyncio.ensure_future(database.write(add_account, items.account()))
         await asyncio.sleep(0)  # now it is in the queue
         await _until_waiting(database, 0)
         waiting = [asyncio.ensure_future(call) for call in calls]

@@ -1,6 +1,7 @@
 """Made-up things to store: whole, distinct, and made of plain values."""
 
 import itertools
+import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -9,19 +10,22 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from countersign.access.account import Account
-from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
-from countersign.access.idempotency_sql import entries, keep_answers
+from countersign.access.idempotency import LIFETIME, IdempotencyEntry, keep_answers, kept_entries
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal
+from countersign.access.room import Access, open_access
+from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments import sql
 from countersign.acknowledgments.model import Search, StoredAcknowledgment
 from countersign.buyers.model import VALIDITY, Attempt, Buyer, BuyerStatus, first_verification
 from countersign.buyers.verification import NewVerification
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.ids import timed_id
 from countersign.log.journal import Journal
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
 from countersign.notices.model import LifecycleEvent, NoticeEvent
+from countersign.sandbox.sql import SandboxRows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -39,6 +43,13 @@ def identifier(prefix: str, at: datetime = NOON) -> str:
 def some_bytes(length: int = 32) -> bytes:
     """Give bytes that no other item has, with zero and non-ASCII bytes among them."""
     return (b"\x00\xff" + sha256(next(_numbers).to_bytes(8, "big")).digest() * 8)[:length]
+
+
+def access(database: Database, clock: Clock, entropy: Entropy = os.urandom) -> Access:
+    """Open the room of accounts and keys, for an operator named someone."""
+    rows = SandboxRows(database, JOURNAL)
+    secret = DeploymentSecret(bytes(32))
+    return open_access(database, secret, rows, operator="someone", clock=clock, entropy=entropy)
 
 
 def account(name: str | None = None) -> Account:
@@ -156,7 +167,7 @@ async def found(
 
 async def kept(database: Database, slot: bytes) -> IdempotencyEntry | None:
     """What is kept in a slot."""
-    return await database.read_batched(entries, slot)
+    return await database.read_batched(kept_entries, slot)
 
 
 def fact(

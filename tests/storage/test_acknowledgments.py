@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from countersign.access.accounts_sql import Accounts
+from countersign.access.account import add_account
 from countersign.acknowledgments import sql
 from countersign.acknowledgments.model import StoredAcknowledgment
 from countersign.db.database import Database
@@ -35,7 +35,7 @@ def stored(new: items.NewAcknowledgment) -> StoredAcknowledgment:
 
 def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     keep = items.idempotency_entry(owner, Mode.LIVE)
     new = items.acknowledgment(
         owner,
@@ -54,7 +54,7 @@ def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> Non
 def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None:
     owner, stranger = items.account(), items.account()
     for account in (owner, stranger):
-        run(Accounts(database).add(account))
+        run(database.write(add_account, account))
     index = items.some_bytes(16)
     own = {
         (account.id, mode): items.acknowledgment(account, mode, session_index=index)
@@ -83,7 +83,7 @@ def test_an_unknown_acknowledgment_is_nothing(database: Database, run: Run) -> N
 
 def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     made = [items.acknowledgment(owner, at=items.NOON + n * items.SECOND) for n in range(5)]
     for new in made:
         run(items.add(database, new))
@@ -97,7 +97,7 @@ def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database,
 
 def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     session, cbid = items.some_bytes(16), items.some_bytes(16)
     made = [
         items.acknowledgment(owner, at=items.NOON),
@@ -132,7 +132,7 @@ def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner)
     run(items.add(database, items.acknowledgment(owner, keep=entry)))
     late = items.acknowledgment(owner, keep=entry)
@@ -143,7 +143,7 @@ def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
 
 def test_an_expired_answer_makes_place_for_a_new_one(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     old = items.idempotency_entry(owner)
     run(items.add(database, items.acknowledgment(owner, keep=old)))
     new = items.idempotency_entry(owner, slot=old.slot, at=old.expires_at)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, text
 
-from countersign.access.accounts_sql import Accounts, Keys
+from countersign.access.account import add_account, all_accounts, read_account
+from countersign.access.keys_sql import add_key, keys_by_digest, read_key
 from countersign.buyers.model import ZIPS_PER_DAY
 from countersign.buyers.sql import Buyers
 from countersign.buyers.verification import Known
@@ -22,16 +23,15 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
 ) -> None:
     accounts = [items.account() for _ in range(20)]
     # `in_one_batch` checks that there was one batch.
-    outcomes = run(in_one_batch(database, [Accounts(database).add(a) for a in accounts]))
+    outcomes = run(in_one_batch(database, [database.write(add_account, a) for a in accounts]))
     assert outcomes == [None] * 20
-    assert set(accounts) < set(run(Accounts(database).list()))
+    assert set(accounts) < set(run(database.scan(all_accounts)))
 
 
 def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> None:
     owner = items.account()
-    accounts, keys = Accounts(database), Keys(database)
     buyers = Buyers(database, items.JOURNAL)
-    run(accounts.add(owner))
+    run(database.write(add_account, owner))
     twice = items.acknowledgment(owner)
     slot = items.idempotency_entry(owner)
     run(items.add(database, twice))
@@ -45,12 +45,12 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
             [
                 items.add(database, good[0]),
                 items.add(database, twice),  # its id is there already
-                accounts.add(good_account),
-                accounts.add(items.account(owner.name)),  # its name is taken
+                database.write(add_account, good_account),
+                database.write(add_account, items.account(owner.name)),  # its name is taken
                 items.add(database, good[1]),
                 items.add(database, items.acknowledgment(items.account())),  # no such account
                 items.add(database, items.acknowledgment(owner, keep=slot)),  # its slot is taken
-                keys.add(good_key, b"digest"),
+                database.write(add_key, good_key, b"digest"),
                 buyers.verify(items.verification(owner, "cbid_test_1")),
                 items.add(database, good[2]),
             ],
@@ -71,8 +71,8 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
     stored = {found.ack_id for found in run(items.found(database, owner))}
     assert stored >= {new.ack_id for new in good}
     assert len(stored) == 5
-    assert run(accounts.get(good_account.id)) == good_account
-    assert run(keys.get(good_key.id)) == good_key
+    assert run(database.read(read_account, good_account.id)) == good_account
+    assert run(database.read(read_key, good_key.id)) == good_key
     assert run(buyers.get(owner.id, Mode.TEST, "cbid_test_1")) == Known(
         buyer=outcomes[8], rules=None
     )
@@ -82,7 +82,7 @@ def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     ack_id = items.identifier("ack")
     outcomes = run(
         in_one_batch(
@@ -106,7 +106,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     buyers = Buyers(database, items.JOURNAL)
     entry = items.idempotency_entry(owner)
     first = items.acknowledgment(owner, keep=entry)
@@ -133,7 +133,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
 
 def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     buyers = Buyers(database, items.JOURNAL)
     outcomes = run(
         in_one_batch(
@@ -171,32 +171,31 @@ def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
                 database.write_batched(broken, 1),
                 database.write_batched(broken, 0),
                 database.write_batched(misspelt, 1),
-                Accounts(database).add(account),
+                database.write(add_account, account),
             ],
         )
     )
     assert outcomes[0] == 1
     assert [type(outcome) for outcome in outcomes[1:3]] == [InternalError, InternalError]
     assert outcomes[3] is None
-    assert run(Accounts(database).get(account.id)) == account
+    assert run(database.read(read_account, account.id)) == account
 
 
 def test_reads_that_share_a_query_get_their_own_answers(database: Database, run: Run) -> None:
-    owner, stranger = items.account(), items.account()
-    keys, buyers = Keys(database), Buyers(database, items.JOURNAL)
+    owner = items.account()
+    buyers, ask_for = Buyers(database, items.JOURNAL), database.read_batched
     entry = items.idempotency_entry(owner)
     made = [(items.api_key(owner), items.some_bytes()) for _ in range(10)]
 
     async def ask() -> None:
-        for account in (owner, stranger):
-            await Accounts(database).add(account)
-        await asyncio.gather(*(keys.add(key, digest) for key, digest in made))
+        await database.write(add_account, owner)
+        await asyncio.gather(*(database.write(add_key, key, digest) for key, digest in made))
         one = await buyers.verify(items.verification(owner, "cbid_test_1"))
         two = await buyers.verify(items.verification(owner, "cbid_test_2", keep=entry))
         answers = await asyncio.gather(
-            *(keys.by_digest(digest) for _, digest in made),
-            *(keys.by_digest(digest) for _, digest in made),
-            keys.by_digest(b"unknown"),
+            *(ask_for(keys_by_digest, digest) for _, digest in made),
+            *(ask_for(keys_by_digest, digest) for _, digest in made),
+            ask_for(keys_by_digest, b"unknown"),
             buyers.get(owner.id, Mode.TEST, "cbid_test_2"),
             buyers.get(owner.id, Mode.TEST, "cbid_test_1"),
             buyers.get(owner.id, Mode.TEST, "cbid_test_3"),

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import URL, Connection, func, select
 
-from countersign.access.account import Account
-from countersign.access.accounts_sql import Accounts
+from countersign.access.account import Account, add_account
 from countersign.buyers.model import (
     ZIP_WINDOW,
     ZIPS_PER_DAY,
@@ -51,7 +50,7 @@ def test_a_buyer_is_read_back_as_it_was_decided(
     database: Database, run: Run, status: BuyerStatus
 ) -> None:
     owner, store = items.account(), Buyers(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     reasons = tuple(Reason) if status is BuyerStatus.FAILED else ()
     decided = buyer(owner, status, *reasons, mode=Mode.LIVE)
     entry = items.idempotency_entry(owner, Mode.LIVE)
@@ -64,7 +63,7 @@ def test_a_buyer_is_read_back_as_it_was_decided(
 
 def test_a_buyer_is_found_in_its_own_mode_only(database: Database, run: Run) -> None:
     owner, store = items.account(), Buyers(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     run(store.verify(items.verification(owner, CBID, Mode.TEST)))
     assert run(store.get(owner.id, Mode.TEST, CBID)) is not None
     assert run(store.get(owner.id, Mode.LIVE, CBID)) is None
@@ -75,7 +74,7 @@ def test_a_later_verification_is_decided_from_the_stored_buyer(
     database: Database, run: Run
 ) -> None:
     owner, store = items.account(), Buyers(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     first = run(store.verify(items.verification(owner, CBID, status=BuyerStatus.PENDING)))
     seen: list[Buyer | None] = []
 
@@ -92,7 +91,7 @@ def test_a_later_verification_is_decided_from_the_stored_buyer(
 
 def test_a_verification_that_changes_nothing_writes_nothing(database: Database, run: Run) -> None:
     owner, store = items.account(), Buyers(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     first = run(store.verify(items.verification(owner, CBID)))
     again = items.verification(owner, CBID, at=items.NOON + items.SECOND)
     assert run(store.verify(again)) == first
@@ -103,7 +102,7 @@ def test_a_verification_whose_answer_cannot_be_kept_is_not_stored(
     database: Database, run: Run
 ) -> None:
     owner, store = items.account(), Buyers(database, items.JOURNAL)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner)
     run(store.verify(items.verification(owner, CBID, keep=entry)))
     with pytest.raises(IdempotencyInProgress):
@@ -120,7 +119,7 @@ class Guesser:
         self._store = Buyers(database, items.JOURNAL)
         self.accounts = [items.account(), items.account()]
         for account in self.accounts:
-            run(Accounts(database).add(account))
+            run(database.write(add_account, account))
 
     def tries(
         self,

@@ -6,8 +6,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from countersign.access.account import Account
-from countersign.access.accounts_sql import Accounts
+from countersign.access.account import Account, add_account, read_account
 from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import database_url
@@ -22,8 +21,8 @@ def test_after_a_clean_end_the_database_file_alone_holds_everything(tmp_path: Pa
 
     async def write() -> None:
         async with Database(url) as database:
-            await Accounts(database).add(account)
-            assert await Accounts(database).get("acct_1") == account
+            await database.write(add_account, account)
+            assert await database.read(read_account, "acct_1") == account
 
     asyncio.run(write())
     assert not list(tmp_path.glob("*-wal"))
@@ -33,6 +32,6 @@ def test_after_a_clean_end_the_database_file_alone_holds_everything(tmp_path: Pa
 
     async def read() -> Account | None:
         async with Database(database_url(None, copy)) as database:
-            return await Accounts(database).get("acct_1")
+            return await database.read(read_account, "acct_1")
 
     assert asyncio.run(read()) == account

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL, Connection, Engine, event, func, select, text
 
-from countersign.access.accounts_sql import Accounts
+from countersign.access.account import add_account, all_accounts, read_account
 from countersign.bootstrap import initialise, open_deployment
 from countersign.buyers.sql import Buyers
 from countersign.buyers.verification import Known
@@ -137,7 +137,7 @@ def test_a_read_cannot_write(database: Database, run: Run) -> None:
         connection.execute(text("DELETE FROM zip_attempts"))
 
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     for ask in (database.read, database.scan):
         with pytest.raises(CountersignError):
             run(ask(write, None))
@@ -148,7 +148,7 @@ def test_a_full_disk_is_unavailable_storage_and_nothing_half_written(
     database: Database, run: Run
 ) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
 
     def fill(connection: Connection, _: None) -> None:
         connection.exec_driver_sql("PRAGMA max_page_count=1")
@@ -196,11 +196,11 @@ def assert_unavailable(url: URL, run: Run) -> None:
     async def ask() -> None:
         async with Database(url) as database:
             with pytest.raises(StorageUnavailable):
-                await Accounts(database).add(items.account())
+                await database.write(add_account, items.account())
             with pytest.raises(StorageUnavailable):
-                await Accounts(database).get("x")
+                await database.read(read_account, "x")
             with pytest.raises(StorageUnavailable):
-                await Accounts(database).list()
+                await database.scan(all_accounts)
 
     run(ask())
 
@@ -216,9 +216,9 @@ def test_a_connection_that_breaks_is_unavailable_storage_and_then_replaced(
     for ask in (database.write, database.read, database.scan):
         with pytest.raises(StorageUnavailable):
             run(ask(break_off, None))
-    run(Accounts(database).add(owner))
-    assert run(Accounts(database).get(owner.id)) == owner
-    assert run(Accounts(database).list()) == [owner]
+    run(database.write(add_account, owner))
+    assert run(database.read(read_account, owner.id)) == owner
+    assert run(database.scan(all_accounts)) == [owner]
 
 
 # --- durability ----------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
     async def write() -> None:
         async with Database(url) as database:
             event.listen(database._writing, "commit", slow_disk)
-            await Accounts(database).add(owner)
+            await database.write(add_account, owner)
             for n in range(3):
                 entry = items.idempotency_entry(owner)
                 acts = [
@@ -275,17 +275,17 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
     async def both() -> None:
         account = items.account()
         with other_writer(database.url):
-            waiting = asyncio.ensure_future(Accounts(database).add(account))
+            waiting = asyncio.ensure_future(database.write(add_account, account))
             for _ in range(3):
                 await asyncio.sleep(0.01)
-                assert await Accounts(database).list() == []
+                assert await database.scan(all_accounts) == []
                 assert (
                     await Buyers(database, items.JOURNAL).get(account.id, Mode.TEST, "cbid_test_1")
                     is None
                 )
             assert not waiting.done()
         await waiting
-        assert await Accounts(database).list() == [account]
+        assert await database.scan(all_accounts) == [account]
 
     run(both())
 
@@ -299,8 +299,8 @@ def test_a_writer_gives_up_when_another_process_does_not_stop_writing(
     async def write() -> None:
         async with Database(url) as database:
             with other_writer(url), pytest.raises(Overloaded):
-                await Accounts(database).add(items.account())
-            await Accounts(database).add(items.account())
+                await database.write(add_account, items.account())
+            await database.write(add_account, items.account())
 
     run(write())
 
@@ -311,7 +311,7 @@ def test_two_servers_write_at_once_and_all_of_it_is_there(url: URL, run: Run) ->
 
     async def write() -> None:
         async with Database(url) as one, Database(url) as two:
-            await Accounts(one).add(owner)
+            await one.write(add_account, owner)
             await asyncio.gather(
                 *(items.add(one, new) for new in made[0]),
                 *(items.add(two, new) for new in made[1]),
@@ -329,7 +329,7 @@ def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> No
 
     async def write() -> None:
         async with Database(url) as one, Database(url) as two:
-            await Accounts(one).add(owner)
+            await one.write(add_account, owner)
             for n in range(10):
                 results = await asyncio.gather(
                     *(
@@ -354,7 +354,7 @@ def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run
 
     async def write() -> None:
         async with Database(url) as one, Database(url) as two:
-            await Accounts(one).add(owner)
+            await one.write(add_account, owner)
             for n in range(1, 11):
                 entry = items.idempotency_entry(owner)
                 outcomes = await asyncio.gather(
@@ -379,12 +379,12 @@ def test_what_is_waiting_is_finished_before_the_database_closes(url: URL, run: R
 
     async def write() -> None:
         async with Database(url) as database:
-            waiting = [asyncio.ensure_future(Accounts(database).add(a)) for a in accounts]
+            waiting = [asyncio.ensure_future(database.write(add_account, a)) for a in accounts]
             await asyncio.sleep(0)
         assert await asyncio.gather(*waiting) == [None] * 5
         with pytest.raises(Overloaded):
-            await Accounts(database).add(items.account())
+            await database.write(add_account, items.account())
         async with Database(url) as again:
-            assert await Accounts(again).list() == accounts
+            assert await again.scan(all_accounts) == accounts
 
     run(write())

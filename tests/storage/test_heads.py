@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from countersign.errors import HeadUnavailable
-from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
-from countersign.evidence.note import Signer
+from countersign.evidence.checkpoint import Checkpoint
+from countersign.evidence.note import Signer, sign_checkpoint
 from countersign.log.head_files import HeadFiles
 from countersign.mode import Mode
 

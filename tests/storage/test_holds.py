@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from hashlib import sha256
 from itertools import count
 
 import msgspec
@@ -23,9 +22,9 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import URL, Connection
 
-from countersign.access.account import Account
-from countersign.access.accounts_sql import Accounts
-from countersign.access.audit_entry import AuditAction, AuditEntry
+from countersign.access.account import Account, add_account
+from countersign.access.audit import AuditAction, AuditEntry
+from countersign.access.secrets import DeploymentSecret
 from countersign.buyers import verifications_sql as live_verifications
 from countersign.buyers.model import Buyer
 from countersign.buyers.sql import Buyers
@@ -33,13 +32,15 @@ from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.errors import OnHold
 from countersign.mode import Mode
-from countersign.privacy import sql as erasure
-from countersign.privacy.model import Hold, RecordErasure
-from countersign.privacy.sql import Erasures
+from countersign.privacy import holds
+from countersign.privacy.erase import carry_out
+from countersign.privacy.erase_sql import find_buyer
+from countersign.privacy.model import ErasableBuyer, Hold, RecordErasure
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 
 LATER = count(1)
+SECRET = DeploymentSecret(bytes(range(32)))
 
 
 def entry(action: AuditAction, subject: str) -> AuditEntry:
@@ -51,10 +52,6 @@ def entry(action: AuditAction, subject: str) -> AuditEntry:
         subject=subject,
         details={},
     )
-
-
-def no_index(account_id: str, cbid: str) -> bytes:
-    return sha256(f"{account_id} {cbid}".encode()).digest()[:16]
 
 
 def joined(connection: Connection, item: tuple[str, Buyer]) -> None:
@@ -69,10 +66,9 @@ class World:
         self.run = run
         self.database = database
         self.accounts = [items.account(), items.account()]
-        self.store = Erasures(database, items.JOURNAL)
         self.buyers = Buyers(database, items.JOURNAL)
         for account in self.accounts:
-            run(Accounts(database).add(account))
+            run(database.write(add_account, account))
 
     def verify(self, account: Account, cbid: str) -> str:
         """The account verifies this buyer, whom it may not have seen before."""
@@ -101,27 +97,33 @@ class World:
             placed_at=items.NOON,
             released_at=None,
         )
-        self.run(self.store.place_hold(placed, entry(AuditAction.HOLD_PLACED, subject)))
+        self.run(self.database.write(holds.place, placed, entry(AuditAction.HOLD_PLACED, subject)))
         return placed.id
 
     def release(self, hold_id: str) -> None:
-        audit = entry(AuditAction.HOLD_RELEASED, hold_id)
-        self.run(self.store.release_hold(hold_id, items.NOON, audit))
+        self.run(self.database.write(holds.end_hold, hold_id, items.NOON))
 
     def erase(self, cbid: str) -> None:
         """As `privacy.erase` does: with what the buyer's verifications show."""
-        found = self.run(self.store.of_buyer(cbid))
+        found = self.find(cbid)
         assert found is not None
         left = [[v.record_id] for v in found.verifications if v.erased_at is None]
         parts = [RecordErasure(ids, items.fact(self.accounts[0])) for ids in left or [[]]]
-        self.run(self.store.erase(parts, cbid, no_index))
+        self.run(self.database.write(carry_out, SECRET, items.JOURNAL, parts, cbid=cbid))
 
     def erase_record(self, record_id: str) -> None:
         parts = [RecordErasure([record_id], items.fact(self.accounts[0]))]
-        self.run(self.store.erase(parts, None, no_index))
+        self.run(self.database.write(carry_out, SECRET, items.JOURNAL, parts))
 
     def exists(self, cbid: str) -> bool:
-        return self.run(self.store.of_buyer(cbid)) is not None
+        return self.find(cbid) is not None
+
+    async def held(self, record_ids: list[str]) -> dict[str, tuple[str, str]]:
+        active = await self.database.read(holds.active_holds)
+        return await self.database.scan(holds.find_holding, SECRET, active, record_ids)
+
+    def find(self, cbid: str) -> ErasableBuyer | None:
+        return self.run(self.database.read(find_buyer, cbid))
 
 
 @pytest.mark.parametrize("asked_for", ["alias", "primary"])
@@ -168,14 +170,17 @@ def test_a_hold_that_another_server_is_placing_keeps_its_buyer(
         released_at=None,
     )
 
+    found = world.find(cbid)
+    assert found is not None
+
     async def both() -> None:
-        found = await world.store.of_buyer(cbid)
-        assert found is not None
         ids = [one.record_id for one in found.verifications]
         part = RecordErasure(ids, items.fact(world.accounts[0]))
         with engine.begin() as other:
-            erasure._place_hold(other, (hold, entry(AuditAction.HOLD_PLACED, cbid)))
-            erasing = asyncio.create_task(world.store.erase([part], cbid, no_index))
+            holds.place(other, hold, entry(AuditAction.HOLD_PLACED, cbid))
+            erasing = asyncio.create_task(
+                database.write(carry_out, SECRET, items.JOURNAL, [part], cbid=cbid)
+            )
             await asyncio.sleep(0.1)  # by now it waits for the other transaction
         with pytest.raises(OnHold):
             await erasing
@@ -281,7 +286,7 @@ class HoldsAndErasures(RuleBasedStateMachine):
     @invariant()
     def retention_passes_over_what_is_on_hold(self) -> None:
         left = [id_ for id_ in self.verified if id_ not in self.erased]
-        held = self.world.run(self.world.store.held(left, no_index))
+        held = self.world.run(self.world.held(left))
         assert set(held) == {id_ for id_ in left if self.is_record_on_hold(id_)}
 
     def _verify(self, account: int, cbid: str) -> str:
@@ -293,7 +298,7 @@ class HoldsAndErasures(RuleBasedStateMachine):
 
     def _primary(self, cbid: str) -> str | None:
         """The identifier under which a person goes on, as the database has it."""
-        found = self.world.run(self.world.store.of_buyer(cbid))
+        found = self.world.find(cbid)
         return None if found is None else found.cbids[0]
 
 

@@ -5,8 +5,9 @@ from datetime import datetime
 import pytest
 from sqlalchemy import Connection, func, select
 
-from countersign.access.accounts_sql import Accounts
-from countersign.access.idempotency_entry import LIFETIME
+from countersign.access.account import add_account
+from countersign.access.idempotency import LIFETIME
+from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.model import ZIP_WINDOW
 from countersign.buyers.sessions_sql import PendingSessions
 from countersign.buyers.sql import Buyers
@@ -15,9 +16,8 @@ from countersign.db.database import Database
 from countersign.db.tables import buyers, disclosures, records, verifications, zip_attempts
 from countersign.mode import Mode
 from countersign.operations import housekeeping
-from countersign.privacy.erase import destroy_copies
+from countersign.privacy.erase import carry_out, destroy_copies
 from countersign.privacy.model import RecordErasure
-from countersign.privacy.sql import Erasures
 from countersign.vault.data_keys_sql import noted_copies
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -35,11 +35,9 @@ async def delete_expired(database: Database, now: datetime, limit: int = 100) ->
     return await database.write(housekeeping.delete_expired, now, limit)
 
 
-def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
-    database: Database, run: Run
-) -> None:
+def test_a_kept_answer_is_read_back_equal(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner, Mode.LIVE)
     run(items.add(database, items.acknowledgment(owner, Mode.LIVE, keep=entry)))
     assert run(items.kept(database, entry.slot)) == entry
@@ -48,7 +46,7 @@ def test_a_kept_answer_is_read_back_equal_for_its_account_and_mode_only(
 
 def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: Run) -> None:
     owner, now = items.account(), items.NOON + 30 * ZIP_WINDOW
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     expired = items.idempotency_entry(owner, at=now - LIFETIME)
     fresh = items.idempotency_entry(owner, at=now - LIFETIME + items.SECOND)
     for entry in (expired, fresh):
@@ -75,7 +73,7 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
 
 def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -> None:
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     for n in range(5):
         keep = items.idempotency_entry(owner)
         new = items.verification(
@@ -91,7 +89,7 @@ def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -
 def test_a_message_of_a_provider_is_remembered_for_its_time(database: Database, run: Run) -> None:
     """Acted upon once as long as it is remembered; the table does not grow for ever."""
     owner, store = items.account(), PendingSessions(database)
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
 
     def hurry(message: bytes, at: datetime) -> bool:
         return run(store.hurry(owner.id, Mode.LIVE, b"session", message, at))
@@ -110,12 +108,13 @@ def test_what_is_erased_while_the_log_is_emptied_may_still_be_in_it(
 ) -> None:
     """Another command erased after the log was empty: that its copies remain stays noted."""
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     emptied = database.empty_log
 
     async def erase() -> None:
         part = RecordErasure([items.identifier("ack")], items.fact(owner))
-        await Erasures(database, items.JOURNAL).erase([part], None, lambda *_: b"")
+        secret = DeploymentSecret(bytes(range(32)))
+        await database.write(carry_out, secret, items.JOURNAL, [part])
 
     async def then_erased() -> bool:
         done = await emptied()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,12 +18,11 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import URL, update
 
-from countersign.access import accounts_sql as accounts
-from countersign.access.audit import Audit
-from countersign.access.audit_sql import AuditLog
+from countersign.access.account import add_account
+from countersign.access.audit import find_audit
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Scope, key_hint, well_formed
-from countersign.access.manage_accounts import Keys, NewKey
-from countersign.access.secrets import DeploymentSecret
+from countersign.access.keys import NewKey, create_key, revoke_key, rotate_key
+from countersign.access.keys_sql import keys_by_digest, keys_of, read_key
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.db.tables import api_keys
@@ -35,7 +33,6 @@ from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
 from tests.unit.support import HandClock
 
-SECRET = DeploymentSecret(bytes(32))
 HOUR = timedelta(hours=1)
 
 
@@ -45,13 +42,10 @@ class World:
     def __init__(self, database: Database, run: Run) -> None:
         self.run = run
         self.clock = HandClock()
-        self.entropy = os.urandom
         self.account = items.account()
-        self.store = accounts.Keys(database)
-        self.audit = AuditLog(database)
-        audit = Audit(AuditLog(database), self.clock, self.entropy, "someone")
-        self.keys = Keys(self.store, audit, SECRET, self.clock, self.entropy)
-        run(accounts.Accounts(database).add(self.account))
+        self.database = database
+        self.access = items.access(database, self.clock)
+        run(database.write(add_account, self.account))
 
     @property
     def now(self) -> datetime:
@@ -60,20 +54,22 @@ class World:
     def create(
         self, scopes: frozenset[Scope] | None = None, lifetime: timedelta | None = None
     ) -> NewKey:
-        return self.run(self.keys.create(self.account, Mode.TEST, scopes, lifetime))
+        return self.run(create_key(self.access, self.account, Mode.TEST, scopes, lifetime))
 
     def rotate(self, key_id: str, overlap: timedelta = HOUR) -> NewKey:
-        return self.run(self.keys.rotate(key_id, overlap))
+        return self.run(rotate_key(self.access, key_id, overlap))
 
     def revoke(self, key_id: str) -> ApiKey:
-        return self.run(self.keys.revoke(key_id))
+        return self.run(revoke_key(self.access, key_id))
 
     def get(self, key_id: str) -> ApiKey:
-        return self.run(self.keys.get(key_id))
+        found = self.run(self.database.read(read_key, key_id))
+        assert found is not None
+        return found
 
     def acts(self) -> list[tuple[str, str, object]]:
         """What is written down of this account: who, what, and with which key."""
-        found = self.run(self.audit.find(self.account.id))
+        found = self.run(self.database.scan(find_audit, self.account.id))
         return [(entry.actor, entry.action.value, entry.details["key_id"]) for entry in found]
 
 
@@ -101,7 +97,8 @@ def test_a_restricted_key_has_exactly_the_scopes_it_was_made_with(
 def test_only_a_keyed_hash_of_a_key_is_kept(world: World) -> None:
     """The key itself is in the answer to making it, and nowhere else."""
     new = world.create()
-    assert world.run(world.store.by_digest(SECRET.key_digest(new.token))) == new.key
+    digest = world.access.secret.key_digest(new.token)
+    assert world.run(world.database.read_batched(keys_by_digest, digest)) == new.key
     assert new.key.hint == key_hint(new.token)
     assert new.token not in repr(new)
 
@@ -170,14 +167,14 @@ def test_a_key_that_another_server_is_revoking_gets_no_successor(url: URL, world
         with engine.begin() as other:
             change = update(api_keys).where(api_keys.c.id == old.key.id)
             other.execute(change.values(revoked_at=world.now))
-            rotating = asyncio.create_task(world.keys.rotate(old.key.id, HOUR))
+            rotating = asyncio.create_task(rotate_key(world.access, old.key.id, HOUR))
             await asyncio.sleep(0.1)  # by now it waits for the other transaction
         with pytest.raises(KeyNotUsable):
             await rotating
 
     world.run(both())
     engine.dispose()
-    assert world.run(world.keys.list(world.account)) == [world.get(old.key.id)]
+    assert world.run(world.database.scan(keys_of, world.account.id)) == [world.get(old.key.id)]
 
 
 def test_every_act_on_a_key_is_written_down_once(world: World) -> None:

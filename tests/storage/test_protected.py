@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import URL, BigInteger, Integer, LargeBinary, String, Table, Text, insert
 
-from countersign.access.accounts_sql import Accounts
+from countersign.access.account import add_account
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine, sqlite_module
 from countersign.db.tables import PROTECTED, Instant, metadata
@@ -48,7 +48,7 @@ def foreign_connection(url: URL) -> Iterator[Execute]:
 def execute(url: URL, database: Database, run: Run) -> Iterator[Execute]:
     """Connect to a database with two rows in every protected table."""
     owner = items.account()
-    run(Accounts(database).add(owner))
+    run(database.write(add_account, owner))
     for number in ("1", "2"):
         run(items.add(database, items.acknowledgment(owner)))
         event = items.notice_event("a-notice", number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.access import authenticate
-from countersign.access.audit_entry import AuditEntry
 from countersign.access.authenticate import KEY_CACHE_SECONDS, Authenticate
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, compose_key
 from countersign.access.secrets import DeploymentSecret
@@ -23,7 +21,7 @@ SECRET = DeploymentSecret(bytes(32))
 
 
 class Keys:
-    """Keys in memory, and what was asked of them. See `ports.KeyStore`."""
+    """Keys in memory, and what was asked of them."""
 
     def __init__(self, clock: HandClock) -> None:
         self.clock = clock
@@ -72,33 +70,14 @@ class Keys:
         for facts in self.facts.values():
             facts["last_used_at"] = at
 
-    async def add(self, key: ApiKey, digest: bytes, audit: AuditEntry | None = None) -> None:
-        raise NotImplementedError
-
-    async def get(self, key_id: str) -> ApiKey | None:
-        raise NotImplementedError
-
-    async def list(self, account_id: str | None) -> Sequence[ApiKey]:
-        raise NotImplementedError
-
-    async def rotate(
-        self,
-        successor: ApiKey,
-        digest: bytes,
-        old_expires_at: datetime,
-        audit: AuditEntry | None = None,
-    ) -> None:
-        raise NotImplementedError
-
-    async def revoke(self, key_id: str, at: datetime, audit: AuditEntry | None = None) -> None:
-        raise NotImplementedError
-
 
 class World:
     def __init__(self) -> None:
         self.clock = HandClock()
         self.keys = Keys(self.clock)
-        self.service = Authenticate(self.keys, SECRET, self.clock, CountedEntropy())
+        self.service = Authenticate(
+            self.keys.by_digest, self.keys.touch, SECRET, self.clock, CountedEntropy()
+        )
 
     def ask(self, token: bytes) -> Principal:
         return run(self.service(token))

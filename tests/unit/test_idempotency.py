@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
-from countersign.access.idempotency import Idempotency, Slot
-from countersign.access.idempotency_entry import LIFETIME, IdempotencyEntry
+from countersign.access.idempotency import LIFETIME, Idempotency, IdempotencyEntry, Slot
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
-from countersign.db.database import Database
 from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
 from countersign.mode import Mode
 from tests.unit.support import CountedEntropy, HandClock, run
@@ -19,13 +15,17 @@ PATH = "/v1/notices/ab1263/acknowledge"
 
 
 class Kept:
-    """Kept responses in memory, in the place of a database."""
+    """Kept answers in memory."""
 
     def __init__(self) -> None:
         self.entries: dict[bytes, IdempotencyEntry] = {}
 
-    async def read_batched(self, _: object, slot: bytes) -> IdempotencyEntry | None:
+    async def get(self, slot: bytes) -> IdempotencyEntry | None:
         return self.entries.get(slot)
+
+    def write(self, entry: IdempotencyEntry) -> None:
+        """What the store of the act does inside its transaction."""
+        self.entries[entry.slot] = entry
 
 
 def principal(account: str = "acct_a", mode: Mode = Mode.TEST) -> Principal:
@@ -45,7 +45,7 @@ class World:
         self.clock = HandClock()
         self.kept = Kept()
         self.service = Idempotency(
-            cast("Database", self.kept), DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
+            self.kept.get, DeploymentSecret(bytes(32)), self.clock, CountedEntropy()
         )
 
     def slot(
@@ -60,7 +60,7 @@ class World:
         return self.service.slot(of or principal(), method, path, key, body)
 
     def remember(self, slot: Slot, answer: bytes) -> None:
-        self.kept.entries[slot.place] = self.service.entry(slot, answer)
+        self.kept.write(self.service.entry(slot, answer))
 
     def answer(self, slot: Slot) -> bytes | None:
         return run(self.service.kept(slot))
@@ -112,6 +112,16 @@ def test_a_key_counts_for_its_account_mode_method_and_path_only(
     assert world.answer(world.slot(**other)) is None  # type: ignore[arg-type] # one of the keywords
     with world.service.running(world.slot()), world.service.running(world.slot(**other)):  # type: ignore[arg-type] # as above
         pass
+
+
+@pytest.mark.parametrize("other", [principal("acct_b"), principal(mode=Mode.LIVE)])
+def test_an_answer_is_never_given_to_another_account_or_mode(
+    world: World, other: Principal
+) -> None:
+    """Not even if they came to the same slot."""
+    slot = world.slot()
+    world.remember(slot, b"first")
+    assert world.answer(Slot(slot.place, slot.fingerprint, other)) is None
 
 
 def test_answers_are_kept_for_24_hours(world: World) -> None:

@@ -13,6 +13,7 @@ import pytest
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.errors import KeyRotationFailed
+from countersign.vault.rotate_key import rotate_key_encryption
 from tests.sealing.acts import acknowledge
 from tests.support.service import Deployment, running_server
 
@@ -94,7 +95,7 @@ def test_a_key_that_wraps_something_is_never_taken_out_of_the_file(
                 key_file(deployment).write_text(other + "\n")
 
             with pytest.raises(KeyRotationFailed):
-                await opened.vault.rotate_key(replaced_by_hand)
+                await rotate_key_encryption(opened.vault, replaced_by_hand)
             new, *_ = written[0].split()
             assert key_file(deployment).read_text().split() == [other, new]
             return opened.vault.encryption.current_id

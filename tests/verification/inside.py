@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from countersign import bootstrap
+from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.buyers.evaluate_session import Outcome
 from countersign.buyers.model import Standing
@@ -166,7 +167,7 @@ class Stage:
         """Make an account that asks a provider."""
         if isinstance(provider, str):
             provider = self._stack.enter_context(playing(provider, clock=self._provider_time))
-        account = self.do(self.opened.access.accounts.create(f"vendor {next(_numbers)}"))
+        account = self.do(create_account(self.opened.access, f"vendor {next(_numbers)}"))
         principal = Principal(
             key_id="key",
             account_id=account.id,

@@ -11,6 +11,7 @@ from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.rules import PROOFS
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.identity.model import Source
+from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from countersign.reason import Reason
 from tests.verification.conftest import each_engine
@@ -117,12 +118,12 @@ def test_who_is_erased_at_that_moment_does_not_come_back(
 ) -> None:
     """What was read of the evidence before makes no buyer, and no evidence, anew."""
     cbid = moved_house(stage.insider(zip_sources=WITH_OPERATOR))
-    operate, erase = stage.opened.buyers.admin, stage.opened.privacy.erase
+    operate, privacy = stage.opened.buyers.admin, stage.opened.privacy
     approved = operate._approved
 
     async def erased_after(buyer: Buyer) -> object:
         found = await approved(buyer)
-        await erase(await erase.plan(cbid), ErasureReason.REQUEST)
+        await erase_planned(privacy, await plan_erasure(privacy, cbid), ErasureReason.REQUEST)
         return found
 
     monkeypatch.setattr(operate, "_approved", erased_after)

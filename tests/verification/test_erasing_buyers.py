@@ -10,6 +10,8 @@ import pytest
 
 from countersign import bootstrap
 from countersign.errors import OnHold
+from countersign.privacy.erase import erase_planned, plan_erasure
+from countersign.privacy.holds import place_hold, release_hold
 from countersign.privacy.model import ErasureReason
 from countersign_simulators.base import Reply, Request, Session
 from tests.verification.conftest import MakeVendor
@@ -22,8 +24,8 @@ def erase(vendor: LiveVendor, subject: str) -> None:
     """Erase it, as `countersign erase` does."""
 
     async def work(opened: bootstrap.Deployment) -> None:
-        plan = await opened.privacy.erase.plan(subject, with_acknowledgments=True)
-        await opened.privacy.erase(plan, ErasureReason.REQUEST)
+        plan = await plan_erasure(opened.privacy, subject, with_acknowledgments=True)
+        await erase_planned(opened.privacy, plan, ErasureReason.REQUEST)
 
     vendor.operator.act(work)
 
@@ -122,14 +124,14 @@ def test_every_identifier_of_a_person_is_erased_with_any_of_them(
     subject = older if by == "first" else newer
 
     async def held(opened: bootstrap.Deployment) -> str:
-        return (await opened.privacy.erase.hold(newer if by == "first" else older, "case 7")).id
+        return (await place_hold(opened.privacy, newer if by == "first" else older, "case 7")).id
 
     hold = vendor.operator.act(held)
     with pytest.raises(OnHold):
         erase(vendor, subject)
 
     async def release(opened: bootstrap.Deployment) -> None:
-        await opened.privacy.erase.release(hold)
+        await release_hold(opened.privacy, hold)
 
     vendor.operator.act(release)
     erase(vendor, subject)

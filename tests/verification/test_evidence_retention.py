@@ -13,8 +13,10 @@ from countersign import bootstrap
 from countersign.buyers.model import BuyerStatus
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
-from countersign.privacy.erase import Due
-from countersign.privacy.model import ErasureReason
+from countersign.privacy.erase import erase_planned, plan_erasure
+from countersign.privacy.holds import place_hold, release_hold
+from countersign.privacy.model import Due, ErasureReason
+from countersign.privacy.retention import list_due
 from tests.support.engines import ENGINES, engine_server
 from tests.verification.conftest import each_engine
 from tests.verification.desk import Desk, desk_at
@@ -51,7 +53,7 @@ def due(stage: Stage) -> list[Due]:
     """What retention has made due."""
 
     async def listed(opened: bootstrap.Deployment) -> list[Due]:
-        return [one async for one in opened.privacy.erase.due()]
+        return [one async for one in list_due(opened.privacy)]
 
     return stage.do(listed(stage.opened))
 
@@ -61,8 +63,8 @@ def erase(stage: Stage, found: list[Due]) -> None:
 
     async def work(opened: bootstrap.Deployment) -> None:
         for one in found:
-            plan = await opened.privacy.erase.plan(one.record_id)
-            await opened.privacy.erase(plan, ErasureReason.RETENTION)
+            plan = await plan_erasure(opened.privacy, one.record_id)
+            await erase_planned(opened.privacy, plan, ErasureReason.RETENTION)
 
     stage.do(work(stage.opened))
 
@@ -141,7 +143,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
     free = other.verify(other.part("verified", 1)).cbid
     own, others = verification_of(tidy, cbid), verification_of(tidy, free)
     subject = {"account": vendor.account_id, "buyer": cbid, "verification": own}[on]
-    hold = tidy.do(tidy.opened.privacy.erase.hold(subject, "case 7"))
+    hold = tidy.do(place_hold(tidy.opened.privacy, subject, "case 7"))
     tidy.clock.now += VERIFIED + DAY
     found = {one.record_id: one for one in due(tidy)}
     assert {id_: one.hold for id_, one in found.items()} == {own: hold.id, others: None}
@@ -149,7 +151,7 @@ def test_a_hold_keeps_evidence_until_it_is_released(tidy: Stage, on: str) -> Non
         erase(tidy, [found[own]])
     erase(tidy, [found[others]])
     assert evidence_left(tidy) == {own}
-    tidy.do(tidy.opened.privacy.erase.release(hold.id))
+    tidy.do(release_hold(tidy.opened.privacy, hold.id))
     [released] = due(tidy)
     assert (released.record_id, released.hold) == (own, None)
     erase(tidy, [released])

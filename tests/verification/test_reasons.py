@@ -7,6 +7,7 @@ import json
 from countersign.buyers.evaluate_session import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
+from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from countersign.reason import Reason
 from countersign_simulators.base import Reply
@@ -91,6 +92,6 @@ def test_erasing_a_buyer_takes_the_reasons_out_of_its_events(stage: Stage) -> No
     """That something happened stays until events end; why it happened is about the person."""
     vendor = stage.insider()
     cbid = fail_later(stage, vendor)
-    plan = stage.do(stage.opened.privacy.erase.plan(cbid))
-    stage.do(stage.opened.privacy.erase(plan, ErasureReason.REQUEST))
+    plan = stage.do(plan_erasure(stage.opened.privacy, cbid))
+    stage.do(erase_planned(stage.opened.privacy, plan, ErasureReason.REQUEST))
     assert told(stage, vendor.account_id) == [{"buyer.failed": []}]

@@ -10,30 +10,34 @@ from datetime import datetime
 
 import pytest
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.access.key import VENDOR_SCOPES, Principal
+from countersign.access.room import open_access
+from countersign.access.secrets import DeploymentSecret
 from countersign.db.database import Database
-from countersign.events.model import EventIds, EventType, NewEvent
-from countersign.events.read_events import EventView, ReadEvents
-from countersign.events.sql import Events, write_events
+from countersign.events.model import EventIds, EventType, EventView, NewEvent
+from countersign.events.read_events import list_events
+from countersign.events.room import Events
+from countersign.events.sql import write_events
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.vault.data_keys_sql import DataKeys
+from countersign.sandbox.sql import SandboxRows
 from countersign.vault.key_encryption import KeyRing, key_text
 from countersign.vault.vault import Vault
-from countersign.webhooks import sql as webhooks_store
+from countersign.webhooks import deliveries_sql, endpoints, endpoints_sql
 from countersign.webhooks.address_guard import AddressGuard
 from countersign.webhooks.deliver import DeliverWebhooks
-from countersign.webhooks.deliveries_sql import Deliveries
-from countersign.webhooks.endpoints import WebhookEndpoints
 from countersign.webhooks.model import (
+    ClaimedDelivery,
     Delivery,
     DeliveryStatus,
+    Disabled,
+    Endpoint,
     EndpointChanges,
-    Sent,
-    Target,
-    WebhookEndpoint,
+    SendResult,
+    TargetAddress,
 )
+from countersign.webhooks.room import Webhooks
 from countersign.webhooks.secrets import WebhookSecrets
 from countersign.webhooks.sender import WebhookSender
 from countersign.webhooks.signature import SharedSecret
@@ -64,8 +68,8 @@ class Sender(WebhookSender):
         self.hurried: set[int] = set()
 
     async def post(
-        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
-    ) -> Sent:
+        self, target: TargetAddress, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> SendResult:
         self._timeout = HURRIED_SECONDS if target.port in self.hurried else self._patience
         return await super().post(target, headers, body, account_id)
 
@@ -77,9 +81,7 @@ class Service:
     database: Database
     clock: HandClock
     account_id: str
-    events: ReadEvents
-    store: Deliveries
-    endpoints: WebhookEndpoints
+    room: Webhooks
     deliver: DeliverWebhooks
     hurried: set[int]
     """Ports of receivers that are not waited for long."""
@@ -102,10 +104,10 @@ class Service:
 
     async def endpoint(
         self, address: str, types: frozenset[EventType] | None = None
-    ) -> tuple[WebhookEndpoint, SharedSecret]:
+    ) -> tuple[Endpoint, SharedSecret]:
         """Make an endpoint; gives its secret too."""
         changes = EndpointChanges(url=address, event_types=types)
-        view = await self.endpoints.create(self.account_id, Mode.TEST, changes)
+        view = await endpoints.create_endpoint(self.room, self.account_id, Mode.TEST, changes)
         assert view.secret is not None
         return view.endpoint, view.secret
 
@@ -133,35 +135,39 @@ class Service:
         found: list[EventView] = []
         after = None
         while True:
-            page, _ = await self.events.many(
-                self.principal, type_=None, after=after, since=None, limit=100
-            )
+            page, _ = await list_events(self.room.events, self.principal, after=after, limit=100)
             if not page:
                 return found
             found += page
             after = page[-1].id
 
-    async def log(
-        self, endpoint: WebhookEndpoint, status: DeliveryStatus | None = None
-    ) -> list[Delivery]:
+    async def log(self, endpoint: Endpoint, status: DeliveryStatus | None = None) -> list[Delivery]:
         """The deliveries to an endpoint, oldest first."""
-        found, _ = await self.endpoints.deliveries(endpoint, status=status, before=None, limit=100)
+        found, _ = await endpoints.list_deliveries(self.room, endpoint, status=status, limit=100)
         return [delivery for _, delivery in reversed(found)]
 
-    async def again(self, endpoint: WebhookEndpoint) -> WebhookEndpoint:
+    async def again(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it is now."""
-        return await self.endpoints.get(self.account_id, Mode.TEST, endpoint.id)
+        return await endpoints.get_endpoint(self.room, self.account_id, Mode.TEST, endpoint.id)
+
+    async def fan_out(self, endpoint: Endpoint, limit: int) -> int:
+        return await self.database.write(deliveries_sql.fan_out, endpoint.id, self.now, limit)
+
+    async def claim(
+        self, endpoint: Endpoint, lease_until: datetime, limit: int
+    ) -> Sequence[ClaimedDelivery]:
+        return await self.database.write(
+            deliveries_sql.claim, endpoint.id, self.now, lease_until, limit
+        )
+
+    async def disable(self, endpoint: Endpoint) -> None:
+        """As after a response 410."""
+        await self.database.write(endpoints_sql.disable_endpoint, endpoint, Disabled.GONE, self.now)
 
 
 async def write(opened: Database, new: Sequence[NewEvent]) -> None:
     """Write events in a transaction of their own."""
-    await opened.write_batched(_write, new)
-
-
-def _write(connection: object, batch: Sequence[Sequence[NewEvent]]) -> list[None]:
-    for new in batch:
-        write_events(connection, new)  # type: ignore[arg-type]  # a Connection, as for every act
-    return [None] * len(batch)
+    await opened.write(write_events, new)
 
 
 def assemble(
@@ -174,37 +180,32 @@ def assemble(
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> Service:
     """Put together what a server process has of webhooks."""
+    access = open_access(
+        opened,
+        DeploymentSecret(b"s" * 32),
+        SandboxRows(opened, items.JOURNAL),
+        operator="someone",
+        clock=clock,
+        entropy=os.urandom,
+    )
     ring = KeyRing(lambda: key_text(b"k" * 32), os.urandom)
-    secrets = WebhookSecrets(Vault(DataKeys(opened), ring, clock, os.urandom), clock, os.urandom)
-    events = ReadEvents(Events(opened), EventIds(b"event ids of this test"), clock)
-    store = Deliveries(opened)
+    vault = Vault(opened, ring, clock, os.urandom)
     sender = Sender(guard or AddressGuard(private=private), timeout_seconds=timeout_seconds)
+    room = Webhooks(
+        access=access,
+        events=Events(access=access, ids=EventIds(b"event ids of this test")),
+        secrets=WebhookSecrets(vault, clock, os.urandom),
+        sender=sender,
+        private=private,
+        timeout_seconds=timeout_seconds,
+    )
     return Service(
         hurried=sender.hurried,
         database=opened,
         clock=clock,
         account_id=account_id,
-        events=events,
-        store=store,
-        endpoints=WebhookEndpoints(
-            store=webhooks_store.WebhookEndpoints(opened),
-            deliveries=store,
-            events=events,
-            secrets=secrets,
-            private=private,
-            clock=clock,
-            entropy=os.urandom,
-        ),
-        deliver=DeliverWebhooks(
-            store=store,
-            events=events,
-            secrets=secrets,
-            sender=sender,
-            timeout_seconds=timeout_seconds,
-            private=private,
-            clock=clock,
-            entropy=os.urandom,
-        ),
+        room=room,
+        deliver=DeliverWebhooks(room),
     )
 
 
@@ -225,7 +226,7 @@ def clock() -> HandClock:
 def service(database: Database, run: Run, clock: HandClock) -> Iterator[Service]:  # noqa: F811 - fixtures
     """Give the services over an empty database, which accept this machine as a receiver."""
     account = items.account()
-    run(accounts_store.Accounts(database).add(account))
+    run(database.write(add_account, account))
     assembled = assemble(database, account.id, clock)
     yield assembled
     run(assembled.deliver.close())

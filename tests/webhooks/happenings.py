@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime
-
-from sqlalchemy import Connection
 
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
@@ -32,13 +29,7 @@ def happen(
 
     async def work() -> None:
         async with open_deployment(load_settings(deployment.environment)) as opened:
-            await opened.database.write_batched(_write, new)
+            await opened.database.write(write_events, new)
 
     asyncio.run(work())
     return [event.object_id for event in new]
-
-
-def _write(connection: Connection, batch: Sequence[Sequence[NewEvent]]) -> list[None]:
-    for new in batch:
-        write_events(connection, new)
-    return [None] * len(batch)

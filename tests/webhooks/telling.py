@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from countersign.access.key import Principal
+from countersign.events.read_events import list_events
 from countersign.mode import Mode
 from tests.clearances.desk import Desk, MovingClock, open_desk
 from tests.support.engines import ENGINES, engine_settings
@@ -55,9 +56,7 @@ def told(desk: Desk, who: Principal) -> list[Told]:
     found: list[Told] = []
     after = None
     while True:
-        page, _ = desk.do(
-            desk.deployment.events.many(who, type_=None, after=after, since=None, limit=100)
-        )
+        page, _ = desk.do(list_events(desk.deployment.events, who, after=after, limit=100))
         if not page:
             return found
         found += [(view.event.type.value, dict(view.event.data)) for view in page]

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from countersign.webhooks.address_guard import AddressGuard, AddressRefused, is_public
-from countersign.webhooks.model import Outcome, Target, parse_target
+from countersign.webhooks.model import Outcome, TargetAddress, parse_target
 from countersign.webhooks.sender import WebhookSender
 from tests.webhooks.receiver import Answer, running_receiver
 
@@ -79,7 +79,7 @@ def test_every_spelling_of_this_machine_is_refused_by_the_real_resolver(host: st
     async def scenario() -> None:
         async with running_receiver() as receiver:
             sender = WebhookSender(AddressGuard(private=False), timeout_seconds=5)
-            target = Target("https", host, receiver.port, "/")
+            target = TargetAddress("https", host, receiver.port, "/")
             sent = await sender.post(target, {}, b"{}", ACCOUNT)
             assert sent.outcome in {Outcome.ADDRESS_REFUSED, Outcome.UNREACHABLE}
             assert receiver.connections == 0
@@ -101,7 +101,7 @@ def test_a_name_that_changes_between_check_and_connect_gains_nothing() -> None:
             # The judged one plays the public address: this machine has no other.
             guard = AddressGuard(private=True, resolve=resolve)
             sender = WebhookSender(guard, timeout_seconds=5)
-            target = Target("http", "rebinding.example.com", judged.port, "/")
+            target = TargetAddress("http", "rebinding.example.com", judged.port, "/")
             assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             assert asked == ["rebinding.example.com"]
             assert inside.connections == 0
@@ -126,7 +126,9 @@ def test_a_name_that_now_leads_inside_is_refused_at_the_next_connection(address:
 
         guard = AddressGuard(private=False, resolve=resolve)
         sender = WebhookSender(guard, timeout_seconds=5)
-        sent = await sender.post(Target("https", "hook.example.com", 443, "/"), {}, b"{}", ACCOUNT)
+        sent = await sender.post(
+            TargetAddress("https", "hook.example.com", 443, "/"), {}, b"{}", ACCOUNT
+        )
         assert sent.outcome is Outcome.ADDRESS_REFUSED
 
     asyncio.run(scenario())
@@ -152,7 +154,7 @@ def test_a_name_that_changes_right_after_the_check_is_not_asked_again(
 
         guard = AddressGuard(private=False, resolve=resolve, remembered_seconds=0)
         sender = WebhookSender(guard, timeout_seconds=5)
-        target = Target("https", "hook.example.com", 443, "/")
+        target = TargetAddress("https", "hook.example.com", 443, "/")
         monkeypatch.setattr(asyncio, "open_connection", connect)
         assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.UNREACHABLE
         await asyncio.sleep(0)  # it is forgotten in the next turn of the loop
@@ -268,7 +270,9 @@ def test_the_certificate_is_for_the_name_although_the_address_is_connected_to(
                 timeout_seconds=5,
                 tls=ssl.create_default_context(cafile=str(tmp_path / "certificate.pem")),
             )
-            sent = await sender.post(Target("https", host, receiver.port, "/"), {}, b"{}", ACCOUNT)
+            sent = await sender.post(
+                TargetAddress("https", host, receiver.port, "/"), {}, b"{}", ACCOUNT
+            )
             assert sent.outcome is outcome
             assert asked == [host]
             await sender.close()
@@ -283,7 +287,7 @@ def test_an_unknown_authority_is_refused(tmp_path: Path) -> None:
         async with running_receiver(tls=certificate_for("localhost", tmp_path)) as receiver:
             sender = WebhookSender(AddressGuard(private=True), timeout_seconds=5)
             sent = await sender.post(
-                Target("https", "localhost", receiver.port, "/"), {}, b"{}", ACCOUNT
+                TargetAddress("https", "localhost", receiver.port, "/"), {}, b"{}", ACCOUNT
             )
             assert sent.outcome is Outcome.UNREACHABLE
             assert receiver.received == []

@@ -16,12 +16,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.db.database import Database
 from countersign.db.engine import SQLITE_FILE, database_url
 from countersign.errors import WebhookEndpointDisabled
 from countersign.events.model import EventType
-from countersign.webhooks.model import Disabled, EndpointChanges, WebhookEndpoint
+from countersign.webhooks import endpoints
+from countersign.webhooks.model import Disabled, Endpoint, EndpointChanges
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
@@ -46,11 +47,13 @@ def test_changes_at_the_same_time_are_all_kept(service: Service, run: Run) -> No
                 EndpointChanges(url=ELSEWHERE),
                 EndpointChanges(event_types=wanted),
             )
-            await asyncio.gather(*(service.endpoints.change(read, c) for c in changes))
+            await asyncio.gather(
+                *(endpoints.change_endpoint(service.room, read, c) for c in changes)
+            )
             now = await service.again(read)
             assert now.disabled_reason is Disabled.REQUESTED
             assert (now.description, now.url, now.event_types) == ("for people", ELSEWHERE, wanted)
-            await service.endpoints.delete(read)
+            await endpoints.delete_endpoint(service.room, read)
 
     run(scenario())
 
@@ -60,8 +63,10 @@ def test_a_change_does_not_enable_what_answered_410_meanwhile(service: Service, 
 
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
-        await service.store.disable(read, Disabled.GONE, service.now)
-        view = await service.endpoints.change(read, EndpointChanges(description="new"))
+        await service.disable(read)
+        view = await endpoints.change_endpoint(
+            service.room, read, EndpointChanges(description="new")
+        )
         assert view.endpoint.disabled_reason is Disabled.GONE
         assert (await service.again(read)).disabled_reason is Disabled.GONE
 
@@ -73,8 +78,8 @@ def test_the_410_of_an_old_address_does_not_disable_the_new_one(service: Service
 
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
-        await service.endpoints.change(read, EndpointChanges(url=ELSEWHERE))
-        await service.store.disable(read, Disabled.GONE, service.now)
+        await endpoints.change_endpoint(service.room, read, EndpointChanges(url=ELSEWHERE))
+        await service.disable(read)
         assert (await service.again(read)).disabled_reason is None
 
     run(scenario())
@@ -88,9 +93,9 @@ def test_nothing_is_sent_again_to_an_endpoint_that_was_disabled_meanwhile(
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
         (event_id,) = await service.happen()
-        await service.endpoints.change(read, EndpointChanges(disabled=True))
+        await endpoints.change_endpoint(service.room, read, EndpointChanges(disabled=True))
         with pytest.raises(WebhookEndpointDisabled):
-            await service.endpoints.resend(read, event_id)
+            await endpoints.resend(service.room, read, event_id)
         assert await service.log(read) == []
 
     run(scenario())
@@ -110,7 +115,7 @@ class Endpoints(RuleBasedStateMachine):
         self._database = Database(database_url(None, Path(self._folder.name)))
         self._run(self._database.__aenter__())
         account = items.account()
-        self._run(accounts_store.Accounts(self._database).add(account))
+        self._run(self._database.write(add_account, account))
         self._service = assemble(self._database, account.id, HandClock())
         self._receiving = running_receiver()
         self._receiver = self._run(self._receiving.__aenter__())
@@ -130,7 +135,7 @@ class Endpoints(RuleBasedStateMachine):
     def _answer(self, _: Received) -> Answer:
         return Answer(status=410 if self._gone else 204)
 
-    def _reading(self, number: int) -> WebhookEndpoint:
+    def _reading(self, number: int) -> Endpoint:
         return self._readings[number % len(self._readings)]
 
     def _arrives(self, event_id: str) -> None:
@@ -159,7 +164,7 @@ class Endpoints(RuleBasedStateMachine):
             event_types=types,
             disabled=disabled,
         )
-        self._run(self._service.endpoints.change(self._reading(reading), changes))
+        self._run(endpoints.change_endpoint(self._service.room, self._reading(reading), changes))
         given = {"url": changes.url, "description": description, "event_types": types}
         named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if disabled is not None:
@@ -177,8 +182,8 @@ class Endpoints(RuleBasedStateMachine):
 
     @rule(reading=st.integers(0, 9))
     def late_410(self, reading: int) -> None:
-        read, now = self._reading(reading), self._service.now
-        self._run(self._service.store.disable(read, Disabled.GONE, now))
+        read = self._reading(reading)
+        self._run(self._service.disable(read))
         if self._oracle.disabled_reason is None and read.url == self._oracle.url:
             self._oracle = replace(self._oracle, disabled_reason=Disabled.GONE)
 
@@ -195,7 +200,7 @@ class Endpoints(RuleBasedStateMachine):
         if not self._events:
             return
         event_id = self._events[number % len(self._events)]
-        act = self._service.endpoints.resend(self._reading(reading), event_id)
+        act = endpoints.resend(self._service.room, self._reading(reading), event_id)
         if self._oracle.disabled_reason is None:
             self._run(act)
             self._run(self._service.deliver.settle())

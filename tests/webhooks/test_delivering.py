@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.events.model import EventType
+from countersign.events.read_events import get_event
 from countersign.webhooks.deliver import CONCURRENT
 from countersign.webhooks.model import (
     AGE_MAX,
@@ -16,10 +17,10 @@ from countersign.webhooks.model import (
     Disabled,
     Outcome,
 )
-from countersign.webhooks.signature import PublicKey, verify
 from tests.storage.conftest import Run
 from tests.webhooks.conftest import Service
 from tests.webhooks.receiver import Answer, running_receiver
+from tests.webhooks.verifying import verify
 
 pytestmark = pytest.mark.both_engines
 
@@ -34,12 +35,12 @@ def test_each_event_is_delivered_once_and_verifies_in_both_ways(service: Service
             await service.deliver.settle()
             assert sorted(receiver.ids) == sorted(ids)
             now = service.clock.time_ns() / 1e9
-            public = PublicKey.from_text(endpoint.secrets[0].public_key)
+            public = endpoint.secrets[0].public_key
             for received in receiver.received:
-                for key in (secret, public):
+                for key in (secret.text, public):
                     assert verify([key], received.headers, received.body, now) == received.id
-                view = await service.events.one(
-                    service.account_id, service.principal.mode, received.id
+                view = await get_event(
+                    service.room.events, service.account_id, service.principal.mode, received.id
                 )
                 assert received.message == dict(view.message)
                 assert received.headers["content-type"] == "application/json"
@@ -250,11 +251,11 @@ def test_a_process_that_dies_between_send_and_record_leaves_it_to_the_next(
         async with running_receiver() as receiver:
             endpoint, _ = await service.endpoint(receiver.url)
             ids = await service.happen(3)
-            await service.store.fan_out(endpoint, service.now, 100)
+            await service.fan_out(endpoint, 100)
             for _ in range(3):
                 lease = service.now + timedelta(seconds=20)
-                assert len(await service.store.claim(endpoint, service.now, lease, 10)) == 3
-                assert await service.store.claim(endpoint, service.now, lease, 10) == []
+                assert len(await service.claim(endpoint, lease, 10)) == 3
+                assert await service.claim(endpoint, lease, 10) == []
                 service.clock.advance(21)
             await service.deliver.settle()
             assert sorted(receiver.ids) == sorted(ids)
@@ -269,11 +270,11 @@ def test_dying_again_and_again_comes_to_an_end(service: Service, run: Run) -> No
     async def scenario() -> None:
         endpoint, _ = await service.endpoint("http://127.0.0.1:9/hook")
         await service.happen()
-        await service.store.fan_out(endpoint, service.now, 100)
+        await service.fan_out(endpoint, 100)
         claims = 0
         for _ in range(20):
             lease = service.now + timedelta(seconds=20)
-            claims += len(await service.store.claim(endpoint, service.now, lease, 10))
+            claims += len(await service.claim(endpoint, lease, 10))
             service.clock.advance(21)
         assert claims == len(SCHEDULE)
         (delivery,) = await service.log(endpoint)

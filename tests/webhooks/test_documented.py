@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from countersign.events.model import Event, EventIds, EventType
-from countersign.events.read_events import EventView
+from countersign.events.model import Event, EventIds, EventType, EventView
 from countersign.mode import Mode
 from countersign.webhooks.model import JITTER, SCHEDULE, DeliveryStatus, Outcome
 from countersign.webhooks.signature import PrivateKey, SharedSecret, sign
@@ -111,11 +110,11 @@ def test_the_shown_python_verifies_ed25519() -> None:
     shown: dict[str, Any] = {}
     exec(compile(PYTHON[2].text, str(PYTHON[2]), "exec"), shown)  # noqa: S102 - our own page
     headers = sign([SECRET, PrivateKey(b"x" * 32), PRIVATE], "evt_1", 1_795_210_260, BODY)
-    public = PRIVATE.public_key.text
+    public = PRIVATE.public_key
     assert shown["authentic"](public, headers, BODY)
     assert not shown["authentic"](public, headers, BODY + b" ")
     assert not shown["authentic"](public, headers | {"webhook-id": "evt_2"}, BODY)
-    assert not shown["authentic"](PrivateKey(b"y" * 32).public_key.text, headers, BODY)
+    assert not shown["authentic"](PrivateKey(b"y" * 32).public_key, headers, BODY)
     assert not shown["authentic"](public, headers | {"webhook-signature": "v1a,%%% v1a,"}, BODY)
 
 

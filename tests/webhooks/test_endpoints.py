@@ -24,6 +24,8 @@ from countersign.errors import (
 from countersign.events.model import EventType
 from countersign.mode import Mode
 from countersign.webhooks import deliveries_sql as deliveries_store
+from countersign.webhooks import endpoints
+from countersign.webhooks.attempt import send_example
 from countersign.webhooks.deliver import CONCURRENT
 from countersign.webhooks.deliveries_sql import delete_old
 from countersign.webhooks.model import (
@@ -35,18 +37,19 @@ from countersign.webhooks.model import (
     EndpointChanges,
     Outcome,
 )
-from countersign.webhooks.signature import SharedSecret, WebhookVerificationFailed, verify
+from countersign.webhooks.signature import SharedSecret
 from tests.storage.conftest import Run, on_postgres
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
 from tests.webhooks.receiver import Answer, Received, running_receiver, until
+from tests.webhooks.verifying import WebhookVerificationFailed, verify
 
 NOWHERE = "http://127.0.0.1:9/hook"
 
 
 def verifies(secret: SharedSecret, received: Received, now: float) -> bool:
     try:
-        verify([secret], received.headers, received.body, now)
+        verify([secret.text], received.headers, received.body, now)
     except WebhookVerificationFailed:
         return False
     return True
@@ -60,7 +63,7 @@ def test_during_a_rotation_old_and_new_secret_sign_and_then_only_the_new_one(
     async def scenario() -> None:
         async with running_receiver() as receiver:
             endpoint, old = await service.endpoint(receiver.url)
-            view = await service.endpoints.rotate(endpoint, timedelta(hours=24))
+            view = await endpoints.rotate_secret(service.room, endpoint, timedelta(hours=24))
             new = view.secret
             assert new is not None
             for hours, old_signs in ((1, True), (24, False)):
@@ -85,7 +88,7 @@ def test_rotating_again_and_again_keeps_the_number_of_signatures_bounded(
             for _ in range(SECRETS_MAX + 3):
                 service.clock.advance(1)
                 endpoint = await service.again(endpoint)
-                await service.endpoints.rotate(endpoint, timedelta(days=7))
+                await endpoints.rotate_secret(service.room, endpoint, timedelta(days=7))
             await service.happen()
             await service.deliver.settle()
             signatures = receiver.received[0].headers["webhook-signature"].split(" ")
@@ -101,7 +104,7 @@ def test_an_overlap_is_at_most_a_week(overlap: timedelta, service: Service, run:
     async def scenario() -> None:
         endpoint, _ = await service.endpoint(NOWHERE)
         with pytest.raises(InvalidRequest):
-            await service.endpoints.rotate(endpoint, overlap)
+            await endpoints.rotate_secret(service.room, endpoint, overlap)
 
     run(scenario())
 
@@ -118,13 +121,13 @@ def test_an_account_has_a_bounded_number_of_endpoints_in_each_mode(
         )
         refused = [outcome for outcome in made if isinstance(outcome, BaseException)]
         assert [type(error) for error in refused] == [TooManyWebhookEndpoints] * 3
-        first = (await service.endpoints.list(service.account_id, Mode.TEST))[0]
-        await service.endpoints.delete(first)
+        first = (await endpoints.list_endpoints(service.room, service.account_id, Mode.TEST))[0]
+        await endpoints.delete_endpoint(service.room, first)
         await service.endpoint(NOWHERE)
         with pytest.raises(NotFound):
-            await service.endpoints.delete(first)
+            await endpoints.delete_endpoint(service.room, first)
         changes = EndpointChanges(url=NOWHERE)
-        await service.endpoints.create(service.account_id, Mode.LIVE, changes)
+        await endpoints.create_endpoint(service.room, service.account_id, Mode.LIVE, changes)
 
     run(scenario())
 
@@ -143,11 +146,15 @@ def test_disabling_stops_what_waits_and_recovering_delivers_what_was_missed(
             receiver.answers(Answer(status=500))
             failing = await service.happen(2)
             await service.deliver.settle()
-            view = await service.endpoints.change(endpoint, EndpointChanges(disabled=True))
+            view = await endpoints.change_endpoint(
+                service.room, endpoint, EndpointChanges(disabled=True)
+            )
             missed = await service.happen(2)
             with pytest.raises(WebhookEndpointDisabled):
-                await service.endpoints.recover(view.endpoint, since)
-            view = await service.endpoints.change(view.endpoint, EndpointChanges(disabled=False))
+                await endpoints.recover(service.room, view.endpoint, since)
+            view = await endpoints.change_endpoint(
+                service.room, view.endpoint, EndpointChanges(disabled=False)
+            )
             after = await service.happen(1)
             receiver.received.clear()
             receiver.answers(Answer())
@@ -155,7 +162,7 @@ def test_disabling_stops_what_waits_and_recovering_delivers_what_was_missed(
             await service.deliver.settle()
             assert receiver.ids == after
             receiver.received.clear()
-            await service.endpoints.recover(view.endpoint, since)
+            await endpoints.recover(service.room, view.endpoint, since)
             await service.deliver.settle()
             assert sorted(receiver.ids) == sorted(failing + missed)
             assert not set(receiver.ids) & set(delivered)
@@ -172,7 +179,7 @@ def test_recovering_goes_back_as_far_as_deliveries_are_kept(
     async def scenario() -> None:
         endpoint, _ = await service.endpoint(NOWHERE)
         with pytest.raises(InvalidRequest):
-            await service.endpoints.recover(endpoint, service.now - ago)
+            await endpoints.recover(service.room, endpoint, service.now - ago)
 
     run(scenario())
 
@@ -186,14 +193,14 @@ def test_resending_delivers_once_more_under_the_same_id(service: Service, run: R
             endpoint, _ = await service.endpoint(receiver.url)
             (event_id,) = await service.happen()
             await service.deliver.settle()
-            await service.endpoints.resend(endpoint, event_id)
-            await service.endpoints.resend(endpoint, before)
+            await endpoints.resend(service.room, endpoint, event_id)
+            await endpoints.resend(service.room, endpoint, before)
             await service.deliver.settle()
             assert sorted(receiver.ids) == sorted([event_id, event_id, before])
             found = {d.event.position.seq: d for d in await service.log(endpoint)}
             assert sorted(len(d.attempts) for d in found.values()) == [1, 2]
             with pytest.raises(NotFound):
-                await service.endpoints.resend(endpoint, "evt_01km9x4vab7wqrr1p6q1s2t3v5")
+                await endpoints.resend(service.room, endpoint, "evt_01km9x4vab7wqrr1p6q1s2t3v5")
 
     run(scenario())
 
@@ -210,7 +217,7 @@ def test_resending_while_an_attempt_is_under_way_still_sends_once_more(
             receiver.answers(Answer(wait_seconds=0.3), Answer())
             settling = asyncio.ensure_future(service.deliver.settle())
             await until(lambda: bool(receiver.received))
-            await service.endpoints.resend(endpoint, event_id)
+            await endpoints.resend(service.room, endpoint, event_id)
             await settling
             await service.deliver.settle()
             assert receiver.ids == [event_id] * 2
@@ -228,7 +235,7 @@ def test_an_example_is_sent_at_once_and_leaves_nothing_behind(service: Service, 
         async with running_receiver() as receiver:
             receiver.answers(Answer(status=418))
             endpoint, secret = await service.endpoint(receiver.url)
-            attempt = await service.deliver.send_example(endpoint, EventType.NOTICE_PUBLISHED)
+            attempt = await send_example(service.room, endpoint, EventType.NOTICE_PUBLISHED)
             assert (attempt.outcome, attempt.status) == (Outcome.REFUSED, 418)
             (received,) = receiver.received
             assert verifies(secret, received, service.clock.time_ns() / 1e9)
@@ -283,7 +290,7 @@ def test_tables_stay_bounded(service: Service, database: Database, run: Run) -> 
             await tidy(service, database)
             assert {d.status for d in await service.log(down)} == {DeliveryStatus.FAILED}
             assert len(await service.log(endpoint)) == 3
-            await service.endpoints.delete(down)
+            await endpoints.delete_endpoint(service.room, down)
             service.clock.advance(LOG_KEPT.total_seconds() + 1)
             for _ in range(2):
                 await tidy(service, database)
@@ -308,7 +315,10 @@ async def tidy(service: Service, database: Database) -> None:
     """Delete what a running server would have deleted by now."""
     await database.write(
         delete_old,
-        (service.now - timedelta(days=90), service.now - LOG_KEPT, service.now - AGE_MAX, 100),
+        events_before=service.now - timedelta(days=90),
+        deliveries_before=service.now - LOG_KEPT,
+        tried_since=service.now - AGE_MAX,
+        limit=100,
     )
 
 
@@ -324,7 +334,7 @@ def test_what_waits_beyond_the_limit_waits_as_events(
         endpoint, _ = await service.endpoint(address)
         ids = await service.happen(200)
         for _ in range(4):
-            await service.store.fan_out(endpoint, service.now, 30)
+            await service.fan_out(endpoint, 30)
         assert len(await service.log(endpoint)) == 60
         async with running_receiver(port=port) as receiver:
             await service.deliver.settle()

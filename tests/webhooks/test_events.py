@@ -15,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL, Connection, Engine, text
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
+from countersign.buyers.events_sql import write_buyer_events
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.events import sql as events_store
 from countersign.events.model import KEPT, EventIds, EventType, NewEvent
+from countersign.events.read_events import get_event, list_events
 from countersign.events.sql import (
-    Events,
-    write_buyer_events,
+    renumber_restored,
     write_events,
     write_notice_events,
 )
@@ -47,12 +48,10 @@ def test_events_are_read_in_the_order_in_which_they_were_written(
         ids = await service.happen(250)
         found = await service.everything()
         assert [view.id for view in found] == ids
-        page, cursor = await service.events.many(
-            service.principal, type_=None, after=None, since=None, limit=100
-        )
+        page, cursor = await list_events(service.room.events, service.principal, limit=100)
         assert cursor == page[-1].id == ids[99]
-        page, cursor = await service.events.many(
-            service.principal, type_=None, after=ids[200], since=None, limit=100
+        page, cursor = await list_events(
+            service.room.events, service.principal, after=ids[200], limit=100
         )
         assert [view.id for view in page] == ids[201:]
         assert cursor is None
@@ -65,7 +64,7 @@ def test_an_event_says_what_happened_in_identifiers_alone(service: Service, run:
 
     async def scenario() -> None:
         (id_,) = await service.happen(1, EventType.BUYER_VERIFIED)
-        view = await service.events.one(service.account_id, Mode.TEST, id_)
+        view = await get_event(service.room.events, service.account_id, Mode.TEST, id_)
         assert dict(view.message) == {
             "id": id_,
             "type": "buyer.verified",
@@ -87,13 +86,11 @@ def test_a_type_and_a_time_narrow_the_list(service: Service, run: Run) -> None:
         service.clock.advance(60)
         since = service.now
         later = await service.happen(2)
-        page, _ = await service.events.many(
-            service.principal, type_=EventType.BUYER_VERIFIED, after=None, since=None, limit=10
+        page, _ = await list_events(
+            service.room.events, service.principal, type_=EventType.BUYER_VERIFIED, limit=10
         )
         assert [view.id for view in page] == [verified]
-        page, _ = await service.events.many(
-            service.principal, type_=None, after=None, since=since, limit=10
-        )
+        page, _ = await list_events(service.room.events, service.principal, since=since, limit=10)
         assert [view.id for view in page] == later
 
     run(scenario())
@@ -113,11 +110,11 @@ def test_a_type_that_is_seldom_found_is_looked_for_in_bounded_steps(
         found: list[str] = []
         pages, cursor = 0, None
         while cursor is not None or not pages:
-            page, cursor = await service.events.many(
+            page, cursor = await list_events(
+                service.room.events,
                 service.principal,
                 type_=EventType.BUYER_VERIFIED,
                 after=cursor,
-                since=None,
                 limit=3,
             )
             found += [view.id for view in page]
@@ -136,14 +133,14 @@ def test_another_account_or_mode_sees_none_of_it(
     async def scenario() -> None:
         (id_,) = await service.happen()
         other_account = items.account()
-        await accounts_store.Accounts(database).add(other_account)
+        await database.write(add_account, other_account)
         other = assemble(database, other_account.id, clock)
         assert await other.everything() == []
         for account, mode in ((other_account.id, Mode.TEST), (service.account_id, Mode.LIVE)):
             with pytest.raises(NotFound):
-                await service.events.one(account, mode, id_)
+                await get_event(service.room.events, account, mode, id_)
         with pytest.raises(InvalidRequest):
-            await other.events.many(other.principal, type_=None, after=id_, since=None, limit=10)
+            await list_events(other.room.events, other.principal, after=id_, limit=10)
 
     run(scenario())
 
@@ -154,7 +151,7 @@ def test_another_account_or_mode_sees_none_of_it(
 def test_what_is_no_cursor_is_refused(cursor: str, service: Service, run: Run) -> None:
     """A typing error must not silently start from the beginning."""
     with pytest.raises(InvalidRequest):
-        run(service.events.many(service.principal, type_=None, after=cursor, since=None, limit=10))
+        run(list_events(service.room.events, service.principal, after=cursor, limit=10))
 
 
 def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
@@ -167,14 +164,16 @@ def test_a_cursor_from_before_what_is_kept_is_refused_and_said_so(
         service.clock.advance(KEPT.total_seconds() + 1)
         kept = await service.happen(2)
         deleted = await database.write(
-            delete_old, (service.now - KEPT, service.now, service.now, 100)
+            delete_old,
+            events_before=service.now - KEPT,
+            deliveries_before=service.now,
+            tried_since=service.now,
+            limit=100,
         )
         assert deleted == 3
         assert [view.id for view in await service.everything()] == kept
         with pytest.raises(CursorExpired):
-            await service.events.many(
-                service.principal, type_=None, after=old[-1], since=None, limit=10
-            )
+            await list_events(service.room.events, service.principal, after=old[-1], limit=10)
 
     run(scenario())
 
@@ -188,7 +187,13 @@ def test_numbers_go_on_after_all_events_were_deleted(
         (first,) = await service.happen()
         service.clock.advance(KEPT.total_seconds() + 1)
         for _ in range(3):
-            await database.write(delete_old, (service.now, service.now, service.now, 100))
+            await database.write(
+                delete_old,
+                events_before=service.now,
+                deliveries_before=service.now,
+                tried_since=service.now,
+                limit=100,
+            )
         (second,) = await service.happen()
         views = await service.everything()
         assert [view.id for view in views] == [first, second]
@@ -205,7 +210,7 @@ def test_every_account_hears_of_a_notice_and_only_those_concerned_of_a_buyer(
     async def scenario() -> None:
         others = [items.account() for _ in range(2)]
         for other in others:
-            await accounts_store.Accounts(database).add(other)
+            await database.write(add_account, other)
 
         def act(connection: Connection, batch: Sequence[None]) -> list[None]:
             modes = (Mode.TEST, Mode.LIVE)
@@ -290,8 +295,8 @@ def test_a_reader_who_follows_the_cursor_misses_nothing_while_many_write(
         after = None
         while True:
             done = finished.is_set()
-            page, _ = await service.events.many(
-                service.principal, type_=None, after=after, since=None, limit=7
+            page, _ = await list_events(
+                service.room.events, service.principal, after=after, limit=7
             )
             if page:
                 seen += [view.event.object_id for view in page]
@@ -360,11 +365,11 @@ def test_rows_of_another_cluster_are_put_before_everything_new(
             )
         engine.dispose()
         assert await service.everything() == []
-        assert await Events(database).heal()
-        assert not await Events(database).heal()
+        assert await database.write(renumber_restored)
+        assert not await database.write(renumber_restored)
         new = await service.happen(2)
         assert [view.id for view in await service.everything()] == old + new
-        assert await service.store.fan_out(endpoint, service.now, 100) == 2
+        assert await service.fan_out(endpoint, 100) == 2
 
     run(scenario())
 
@@ -378,7 +383,7 @@ def test_an_endpoint_made_while_a_transaction_is_under_way_gets_its_events(
         endpoint, _ = await service.endpoint("http://127.0.0.1:9/hook")
         await service.happen(3)
         service.clock.advance(timedelta(seconds=1).total_seconds())
-        assert await service.store.fan_out(endpoint, service.now, 100) == 3
-        assert await service.store.fan_out(endpoint, service.now, 100) == 0
+        assert await service.fan_out(endpoint, 100) == 3
+        assert await service.fan_out(endpoint, 100) == 0
 
     run(scenario())

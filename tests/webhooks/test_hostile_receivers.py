@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.errors import RateLimited
 from countersign.events.model import EventType
 from countersign.webhooks import sender as webhook_sender
 from countersign.webhooks.address_guard import AddressGuard
-from countersign.webhooks.deliver import EXAMPLES_PER_ACCOUNT
-from countersign.webhooks.model import ENDPOINTS_MAX, Outcome, Target
+from countersign.webhooks.attempt import EXAMPLES_PER_ACCOUNT, send_example
+from countersign.webhooks.model import ENDPOINTS_MAX, Outcome, TargetAddress
 from countersign.webhooks.sender import (
-    ANSWER_BYTES_MAX,
     HEADER_BYTES_MAX,
+    RESPONSE_BYTES_MAX,
     WebhookSender,
 )
 from tests.storage import items
@@ -113,9 +113,9 @@ def test_a_response_without_end_is_given_up_after_a_bounded_number_of_bytes(kind
     async def scenario() -> None:
         sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
         async with flooding(first, then) as flood, running_receiver() as good:
-            target = Target("http", "127.0.0.1", flood.port, "/")
+            target = TargetAddress("http", "127.0.0.1", flood.port, "/")
             hostile = asyncio.ensure_future(sender.post(target, {}, b"{}", ACCOUNT))
-            innocent = Target("http", "127.0.0.1", good.port, "/")
+            innocent = TargetAddress("http", "127.0.0.1", good.port, "/")
             assert (await sender.post(innocent, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             assert (await hostile).outcome is outcome
             await until(lambda: flood.ended == 1)
@@ -137,7 +137,7 @@ def test_a_response_without_end_over_tls_is_given_up_too(tmp_path: Path) -> None
         )
         first, then, outcome = ENDLESS["interim responses"]
         async with flooding(first, then, tls) as flood:
-            target = Target("https", "hook.example.com", flood.port, "/")
+            target = TargetAddress("https", "hook.example.com", flood.port, "/")
             assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is outcome
             await until(lambda: flood.ended == 1)
         await sender.close()
@@ -153,7 +153,7 @@ def test_a_few_interim_responses_are_passed_over(interim: int) -> None:
         async with running_receiver() as receiver:
             receiver.answers(Answer(before=b"HTTP/1.1 103 Early Hints\r\n\r\n" * interim))
             sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
-            target = Target("http", "127.0.0.1", receiver.port, "/")
+            target = TargetAddress("http", "127.0.0.1", receiver.port, "/")
             assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             await sender.close()
 
@@ -166,10 +166,10 @@ def test_what_is_read_of_a_response_stays_below_the_limit() -> None:
     async def scenario() -> None:
         async with running_receiver() as receiver:
             sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
-            target = Target("http", "127.0.0.1", receiver.port, "/")
+            target = TargetAddress("http", "127.0.0.1", receiver.port, "/")
             header = ("X", "x" * (HEADER_BYTES_MAX - 1000))
             receiver.answers(
-                Answer(status=200, headers=(header,), body=b"x" * (ANSWER_BYTES_MAX - 1000))
+                Answer(status=200, headers=(header,), body=b"x" * (RESPONSE_BYTES_MAX - 1000))
             )
             for _ in range(2):
                 assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
@@ -195,7 +195,7 @@ def test_connections_to_ever_new_addresses_are_closed(monkeypatch: pytest.Monkey
         sender = WebhookSender(AddressGuard(private=True), timeout_seconds=3600)
         servers = [await asyncio.start_server(converse, "127.0.0.1", 0) for _ in range(8)]
         for server in servers:
-            target = Target("http", "127.0.0.1", server.sockets[0].getsockname()[1], "/")
+            target = TargetAddress("http", "127.0.0.1", server.sockets[0].getsockname()[1], "/")
             assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
         await until(lambda: len(gone) == len(servers), seconds=20)
         for server in servers:
@@ -213,7 +213,7 @@ def test_examples_to_hostile_receivers_are_few_at_a_time_and_others_are_served(
 
     async def scenario() -> None:
         other = items.account()
-        await accounts_store.Accounts(service.database).add(other)
+        await service.database.write(add_account, other)
         patient = assemble(
             service.database, service.account_id, service.clock, timeout_seconds=3600
         )
@@ -225,22 +225,22 @@ def test_examples_to_hostile_receivers_are_few_at_a_time_and_others_are_served(
             endpoints = [(await service.endpoint(hanging.url))[0] for _ in range(ENDPOINTS_MAX)]
             under_way = []
             for endpoint in endpoints[:EXAMPLES_PER_ACCOUNT]:
-                send = patient.deliver.send_example(endpoint, example)
+                send = send_example(patient.room, endpoint, example)
                 under_way.append(asyncio.ensure_future(send))
                 await until(lambda: len(hanging.received) == len(under_way))
                 with pytest.raises(RateLimited):
-                    await patient.deliver.send_example(endpoint, example)
+                    await send_example(patient.room, endpoint, example)
             with pytest.raises(RateLimited):
-                await patient.deliver.send_example(endpoints[-1], example)
+                await send_example(patient.room, endpoints[-1], example)
             neighbour = assemble(service.database, other.id, service.clock)
             innocent, _ = await neighbour.endpoint(good.url)
-            attempt = await patient.deliver.send_example(innocent, example)
+            attempt = await send_example(patient.room, innocent, example)
             assert attempt.outcome is Outcome.DELIVERED
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
             hanging.answers(Answer())
-            again = await patient.deliver.send_example(endpoints[0], example)
+            again = await send_example(patient.room, endpoints[0], example)
             assert again.outcome is Outcome.DELIVERED, "there is room again"
             await neighbour.deliver.close()
         await patient.deliver.close()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from countersign.webhooks.address_guard import LOOKUPS_MAX, AddressGuard
-from countersign.webhooks.model import Outcome, Target
+from countersign.webhooks.model import Outcome, TargetAddress
 from countersign.webhooks.sender import WebhookSender
 from tests.webhooks.receiver import running_receiver, until
 
@@ -40,14 +40,16 @@ def test_names_that_hang_take_no_thread_that_others_need(monkeypatch: pytest.Mon
         async with running_receiver() as good:
             dead = [
                 asyncio.ensure_future(
-                    sender.post(Target("http", f"x{n}.slow.test", 80, "/"), {}, b"{}", HOSTILE)
+                    sender.post(
+                        TargetAddress("http", f"x{n}.slow.test", 80, "/"), {}, b"{}", HOSTILE
+                    )
                 )
                 for n in range(HANGING)
             ]
             await until(lambda: len(asked) >= LOOKUPS_MAX)
             loop = asyncio.get_running_loop()
             assert await loop.getaddrinfo("localhost", 80), "as an identity provider's client does"
-            target = Target("http", "localhost", good.port, "/")
+            target = TargetAddress("http", "localhost", good.port, "/")
             sent = await sender.post(target, {}, b"{}", INNOCENT)
             assert sent.outcome is Outcome.DELIVERED
             assert sum(host.endswith(".slow.test") for host in asked) == LOOKUPS_MAX

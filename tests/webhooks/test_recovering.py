@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
+from typing import Any
 
 import pytest
 import structlog
 from sqlalchemy import Connection, event
 
 from countersign import loops
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
+from countersign.db.batching import BatchAct
 from countersign.db.database import Database
 from countersign.errors import CountersignError, RateLimited, StorageUnavailable
+from countersign.events import sql as events_sql
 from countersign.events.model import EventType
-from countersign.events.sql import Events, last_before
+from countersign.events.sql import last_before, renumber_restored
 from countersign.mode import Mode
 from countersign.webhooks import deliver as deliver_webhooks
-from countersign.webhooks.deliveries_sql import Deliveries
+from countersign.webhooks import endpoints
 from countersign.webhooks.model import RECOVERY_WAIT, DeliveryStatus
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -38,20 +42,20 @@ def test_an_endpoint_has_one_recovery_at_a_time_and_at_most_one_a_minute(
         since = service.now
         service.clock.advance(1)
         await service.happen(3)
-        await service.store.fan_out(endpoint, service.now, 100)
-        await service.endpoints.recover(endpoint, since)
+        await service.fan_out(endpoint, 100)
+        await endpoints.recover(service.room, endpoint, since)
         with pytest.raises(RateLimited) as refused:
-            await service.endpoints.recover(endpoint, since)
+            await endpoints.recover(service.room, endpoint, since)
         assert refused.value.retry_after == RECOVERY_WAIT.total_seconds()
         service.clock.advance(RECOVERY_WAIT.total_seconds() + 1)
         with pytest.raises(RateLimited):
-            await service.endpoints.recover(endpoint, since)  # nobody has gone over them yet
-        assert await service.store.fan_out(endpoint, service.now, 100) == 3
-        await service.endpoints.recover(endpoint, since)
-        assert await service.store.fan_out(endpoint, service.now, 100) == 3
+            await endpoints.recover(service.room, endpoint, since)  # nobody has gone over them yet
+        assert await service.fan_out(endpoint, 100) == 3
+        await endpoints.recover(service.room, endpoint, since)
+        assert await service.fan_out(endpoint, 100) == 3
         service.clock.advance(20)
         with pytest.raises(RateLimited) as refused:
-            await service.endpoints.recover(endpoint, since)
+            await endpoints.recover(service.room, endpoint, since)
         assert refused.value.retry_after == RECOVERY_WAIT.total_seconds() - 20
 
     run(scenario())
@@ -65,11 +69,12 @@ def test_two_recoveries_at_once_are_one(service: Service, run: Run) -> None:
         since = service.now
         service.clock.advance(1)
         await service.happen(1)
-        await service.store.fan_out(endpoint, service.now, 100)
+        await service.fan_out(endpoint, 100)
         async with Database(service.database.url) as other:
             both = (service, assemble(other, service.account_id, service.clock))
             outcomes = await asyncio.gather(
-                *(one.endpoints.recover(endpoint, since) for one in both), return_exceptions=True
+                *(endpoints.recover(one.room, endpoint, since) for one in both),
+                return_exceptions=True,
             )
             await both[1].deliver.close()
         refused = [type(o) for o in outcomes if isinstance(o, CountersignError)]
@@ -87,7 +92,7 @@ def test_while_one_vendor_recovers_another_gets_its_events(
 
     async def scenario() -> None:
         other = items.account()
-        await accounts_store.Accounts(service.database).add(other)
+        await service.database.write(add_account, other)
         neighbour = assemble(service.database, other.id, service.clock)
         async with running_receiver() as good:
             since = service.now
@@ -96,14 +101,14 @@ def test_while_one_vendor_recovers_another_gets_its_events(
             hostile = [(await service.endpoint(NOWHERE, unwanted))[0] for _ in range(4)]
             await service.happen(50)
             for endpoint in hostile:
-                await service.store.fan_out(endpoint, service.now, 100)
-                await service.endpoints.recover(endpoint, since)
+                await service.fan_out(endpoint, 100)
+                await endpoints.recover(service.room, endpoint, since)
             await neighbour.endpoint(good.url)
             (event_id,) = await neighbour.happen()
             delivering = asyncio.create_task(service.deliver.run())
             await until(lambda: good.ids == [event_id])
             for endpoint in hostile:
-                assert await service.store.fan_out(endpoint, service.now, 100) == 45
+                assert await service.fan_out(endpoint, 100) == 45
             monkeypatch.setattr(deliver_webhooks, "_STOP_SECONDS_MAX", 0.0)
             delivering.cancel()
             await asyncio.gather(delivering, return_exceptions=True)
@@ -131,18 +136,6 @@ def test_the_events_since_a_time_are_found_by_an_index(service: Service, run: Ru
     assert "ix_events_account_id_mode_at (account_id=? AND mode=? AND at<?)" in plans[0]
 
 
-class LostDatabase(Deliveries):
-    """A database that goes away when the first result is written down, and comes back."""
-
-    lost = 0
-
-    async def finish(self, finished: object) -> None:
-        if self.lost < 1:
-            self.lost += 1
-            raise StorageUnavailable
-        await super().finish(finished)  # type: ignore[arg-type]  # as it was given
-
-
 @on_sqlite
 def test_a_database_that_goes_away_postpones_and_ends_nothing_that_is_under_way(
     service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -151,9 +144,16 @@ def test_a_database_that_goes_away_postpones_and_ends_nothing_that_is_under_way(
     logged = structlog.testing.CapturingLogger()
     for module in (deliver_webhooks, loops):
         monkeypatch.setattr(module, "_log", logged)
+    write_batched, results = service.database.write_batched, count()
+
+    async def lose_first(act: BatchAct[Any, Any], item: object) -> object:
+        """The database is away when the first result is written."""
+        if next(results) == 0:
+            raise StorageUnavailable
+        return await write_batched(act, item)
 
     async def scenario() -> None:
-        service.deliver._store = LostDatabase(service.database)
+        monkeypatch.setattr(service.database, "write_batched", lose_first)
         async with running_receiver() as receiver:
             receiver.answer = lambda _: Answer(wait_seconds=0.05 * len(receiver.received))
             endpoint, _ = await service.endpoint(receiver.url)
@@ -163,32 +163,27 @@ def test_a_database_that_goes_away_postpones_and_ends_nothing_that_is_under_way(
             succeeded = await service.log(endpoint, DeliveryStatus.SUCCEEDED)
             assert len(succeeded) == 5, "all but the one whose result was lost"
             said = [call.args[0] for call in logged.calls]
-            assert "webhook_postponed" in said
+            assert "webhook_endpoint_deferred" in said
             assert "webhook_failed" not in said
 
     run(scenario())
 
 
-class LateDatabase(Events):
-    """A database that is not there yet when the server starts."""
-
-    asked = 0
-
-    async def heal(self) -> bool:
-        self.asked += 1
-        if self.asked == 1:
-            raise StorageUnavailable
-        return await super().heal()
-
-
 @on_sqlite
 def test_a_database_that_is_away_at_the_start_does_not_end_deliveries(
-    service: Service, run: Run
+    service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They begin when it is there; nothing else would start them in this process."""
+    asked = count()
+
+    def late(connection: Connection) -> bool:
+        if next(asked) == 0:
+            raise StorageUnavailable
+        return renumber_restored(connection)
+
+    monkeypatch.setattr(events_sql, "renumber_restored", late)
 
     async def scenario() -> None:
-        service.events._store = LateDatabase(service.database)
         async with running_receiver() as receiver:
             await service.endpoint(receiver.url)
             ids = await service.happen(1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
-from countersign.access import accounts_sql as accounts_store
+from countersign.access.account import add_account
 from countersign.mode import Mode
+from countersign.webhooks import endpoints
 from countersign.webhooks.model import (
     SCHEDULE,
     DeliveryStatus,
@@ -142,13 +143,13 @@ def test_endpoints_of_another_account_and_mode_get_nothing(
 
     async def scenario() -> None:
         other = items.account()
-        await accounts_store.Accounts(service.database).add(other)
+        await service.database.write(add_account, other)
         stranger = assemble(service.database, other.id, clock)
         async with running_receiver() as own, running_receiver() as foreign:
             await service.endpoint(own.url)
             await stranger.endpoint(foreign.url)
             live = EndpointChanges(url=foreign.url)
-            await service.endpoints.create(service.account_id, Mode.LIVE, live)
+            await endpoints.create_endpoint(service.room, service.account_id, Mode.LIVE, live)
             ids = await service.happen(3)
             await service.deliver.settle()
             await stranger.deliver.settle()

@@ -28,11 +28,11 @@ from countersign.evidence.bundle import (
     write_container,
 )
 from countersign.evidence.canonical import Json, canonical_json
-from countersign.evidence.checkpoint import Checkpoint, format_checkpoint, sign_checkpoint
+from countersign.evidence.checkpoint import Checkpoint, format_checkpoint
 from countersign.evidence.cosignature import ed25519_message
 from countersign.evidence.disclosure import b64url
 from countersign.evidence.entry import log_entry
-from countersign.evidence.note import COSIGNATURE, Signer, Verifier
+from countersign.evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
 from countersign.evidence.proof import Proof, format_proof
 from countersign.evidence.record import FactDraft, bullet_digests, entropy_needed, make_facts
 from countersign.evidence.tiles import TileReader, entry_bundle, tile_path

@@ -1,15 +1,30 @@
-"""An account is one vendor."""
+"""Accounts, one for each vendor: their names, their rows, and the operator's acts on them."""
+
+from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
 
-from countersign.errors import InvalidArgument
+from sqlalchemy import Connection, bindparam, insert, or_, select
+from sqlalchemy.exc import IntegrityError
+
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.room import Access
+from countersign.db.engine import is_violation
+from countersign.db.tables import accounts
+from countersign.errors import AccountExists, InvalidArgument, UnknownAccount
+from countersign.ids import timed_id
+from countersign.instant import from_ns
 
 NAME_LENGTH_MAX: Final = 100
 _ID_PREFIX: Final = "acct"
+_SELECT: Final = select(accounts).where(
+    or_(accounts.c.id == bindparam("wanted"), accounts.c.name == bindparam("wanted"))
+)
 _PRINTABLE: Final = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]", re.UNICODE)
 
 
@@ -44,3 +59,74 @@ def checked_account_name(name: str) -> str:
         msg = f"An account name must not start with {_ID_PREFIX}_: account ids start like that."
         raise InvalidArgument(msg)
     return stripped
+
+
+def add_account(connection: Connection, account: Account, audit: AuditEntry | None = None) -> None:
+    """Write a new account.
+
+    Raises:
+        AccountExists: the name is taken.
+    """
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(accounts), asdict(account))
+            write_audit(connection, audit)
+    except IntegrityError as error:
+        if is_violation(error, "accounts.name") or is_violation(error, "uq_accounts_name"):
+            raise _exists(account.name) from None
+        raise
+
+
+def read_account(connection: Connection, id_or_name: str) -> Account | None:
+    """The account with this id or name."""
+    row = connection.execute(_SELECT, {"wanted": id_or_name}).mappings().one_or_none()
+    return None if row is None else Account(**row)
+
+
+def all_accounts(connection: Connection) -> Sequence[Account]:
+    """All accounts, oldest first."""
+    rows = connection.execute(select(accounts).order_by(accounts.c.id))
+    return [Account(**row) for row in rows.mappings()]
+
+
+async def create_account(access: Access, name: str) -> Account:
+    """A new account.
+
+    Raises:
+        InvalidArgument: the name is not usable.
+        AccountExists: the name is taken, also in other case.
+    """
+    return await access.database.write(_create, access, checked_account_name(name))
+
+
+def _create(connection: Connection, access: Access, name: str) -> Account:
+    for known in all_accounts(connection):
+        if known.name != name and known.name.casefold() == name.casefold():
+            raise _exists(known.name)
+    time_ns = access.clock.time_ns()
+    account = Account(
+        id=timed_id(_ID_PREFIX, time_ns, access.entropy(8)), name=name, created_at=from_ns(time_ns)
+    )
+    audit = access.audit.entry(AuditAction.ACCOUNT_CREATED, account.id)
+    add_account(connection, account, audit)
+    return account
+
+
+async def find_account(access: Access, id_or_name: str) -> Account:
+    """The account with this id or name.
+
+    Raises:
+        UnknownAccount: there is none.
+    """
+    account = await access.database.read(read_account, id_or_name)
+    if account is None:
+        msg = (
+            f"The account {id_or_name!r} does not exist; `countersign accounts list` shows "
+            "all accounts."
+        )
+        raise UnknownAccount(msg)
+    return account
+
+
+def _exists(name: str) -> AccountExists:
+    return AccountExists(f"An account named {name!r} exists already.")

@@ -1,35 +1,121 @@
-"""Who acts at the command line, and the entries that tell of it."""
+"""What operators did or looked at, kept permanently: written in the transaction of the act."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
 
-from countersign.access.audit_entry import AuditAction, AuditEntry
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, insert, select
+
+from countersign.clock import Clock, Entropy
+from countersign.db.database import Database
+from countersign.db.tables import audit_log
 from countersign.ids import timed_id
 from countersign.instant import from_ns
-from countersign.ports import AuditStore, Clock, Entropy
 
-_AUDIT: Final = "aud"
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class AuditAction(StrEnum):
+    """What was done."""
+
+    VERIFICATION_SETTINGS_CHANGED = "verification_settings_changed"
+    VERIFICATION_SETTINGS_REMOVED = "verification_settings_removed"
+    BUYER_REVOKED = "buyer_revoked"
+    BUYER_REINSTATED = "buyer_reinstated"
+    BUYER_ZIP_ACCEPTED = "buyer_zip_accepted"
+    EVIDENCE_SHOWN = "evidence_shown"
+    CLEARANCE_SETTINGS_CHANGED = "clearance_settings_changed"
+    CLEARANCE_KEY_ADDED = "clearance_key_added"
+    CLEARANCE_KEY_WITHDRAWN = "clearance_key_withdrawn"
+    ACCOUNT_CREATED = "account_created"
+    KEY_CREATED = "key_created"
+    KEY_ROTATED = "key_rotated"
+    KEY_REVOKED = "key_revoked"
+    ACKNOWLEDGMENTS_EXPORTED = "acknowledgments_exported"
+    BUNDLE_WRITTEN = "bundle_written"
+    ERASED = "erased"
+    HOLD_PLACED = "hold_placed"
+    HOLD_RELEASED = "hold_released"
+    NOTICE_PUBLISHED = "notice_published"
+    NOTICE_REVIEWED = "notice_reviewed"
+    NOTICE_WITHDRAWN = "notice_withdrawn"
+    NOTICE_ENJOINED = "notice_enjoined"
+    NOTICE_REINSTATED = "notice_reinstated"
+    LOG_KEY_ROTATED = "log_key_rotated"
+    LOG_EPOCH_BEGUN = "log_epoch_begun"
+    LOG_RECOVERED = "log_recovered"
+    WEBHOOK_ENDPOINT_CREATED = "webhook_endpoint_created"
+    WEBHOOK_ENDPOINT_CHANGED = "webhook_endpoint_changed"
+    WEBHOOK_ENDPOINT_DELETED = "webhook_endpoint_deleted"
+    WEBHOOK_SECRET_ROTATED = "webhook_secret_rotated"  # noqa: S105 - the name of an act
+    VAULT_REWRAPPED = "vault_rewrapped"
+    VAULT_ROTATED = "vault_rotated"
+
+
+class AuditEntry(Struct, frozen=True, kw_only=True):
+    """One act of an operator."""
+
+    id: str
+    at: datetime
+    actor: str
+    """Who, as far as the command line knows: the user of the operating system."""
+    action: AuditAction
+    subject: str
+    """The account, buyer, record, notice or webhook endpoint; or `log`, `vault`."""
+    details: Mapping[str, object]
+    """More of it; never a secret, and nothing personal."""
+
+
+def write_audit(connection: Connection, entry: AuditEntry | None) -> None:
+    """Write an entry in the transaction of its act; None: the act is no operator's."""
+    if entry is not None:
+        row = msgspec.structs.asdict(entry) | {"details": _encode(entry.details).decode()}
+        connection.execute(insert(audit_log), row)
+
+
+def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEntry]:
+    """The entries about one subject or all, oldest first."""
+    query = select(audit_log).order_by(audit_log.c.id)
+    if subject is not None:
+        query = query.where(audit_log.c.subject == subject)
+    return [
+        AuditEntry(
+            id=row.id,
+            at=row.at,
+            actor=row.actor,
+            action=AuditAction(row.action),
+            subject=row.subject,
+            details=_decode(row.details),
+        )
+        for row in connection.execute(query)
+    ]
 
 
 class Audit:
-    """Makes entries for the record of what operators did."""
+    """Makes the entries of one operator."""
 
-    def __init__(self, store: AuditStore, clock: Clock, entropy: Entropy, actor: str) -> None:
-        self._store = store
+    def __init__(self, database: Database, clock: Clock, entropy: Entropy, actor: str) -> None:
+        """`actor` is the user of the operating system that runs the command."""
+        self._database = database
         self._clock = clock
         self._entropy = entropy
         self._actor = actor
 
     async def note(self, action: AuditAction, subject: str, **details: object) -> None:
-        """Write down an act that has no transaction of its own."""
-        await self._store.add(self.entry(action, subject, **details))
+        """Write an entry in its own transaction."""
+        await self._database.write(write_audit, self.entry(action, subject, **details))
 
     def entry(self, action: AuditAction, subject: str, **details: object) -> AuditEntry:
-        """An act of now; `details` hold no secret, and nothing personal."""
+        """An entry with the present time; `details` hold no secret, and nothing personal."""
         time_ns = self._clock.time_ns()
         return AuditEntry(
-            id=timed_id(_AUDIT, time_ns, self._entropy(8)),
+            id=timed_id("aud", time_ns, self._entropy(8)),
             at=from_ns(time_ns),
             actor=self._actor,
             action=action,

@@ -8,6 +8,7 @@ memory: the cache is keyed by a hash under a key of this process.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -15,9 +16,9 @@ from typing import Final, NamedTuple
 
 from countersign.access.key import ApiKey, Principal, well_formed
 from countersign.access.secrets import DeploymentSecret
+from countersign.clock import Clock, Entropy
 from countersign.errors import CountersignError, InvalidApiKey
 from countersign.instant import from_ns, to_ms
-from countersign.ports import Clock, Entropy, KeyStore
 
 KEY_CACHE_SECONDS: Final = 3.0
 _LAST_USED_GRAIN: Final = timedelta(hours=1)
@@ -35,9 +36,16 @@ class Authenticate:
     """Turns tokens into principals."""
 
     def __init__(
-        self, store: KeyStore, secret: DeploymentSecret, clock: Clock, entropy: Entropy
+        self,
+        find: Callable[[bytes], Awaitable[ApiKey | None]],
+        note_use: Callable[[str, datetime], Awaitable[None]],
+        secret: DeploymentSecret,
+        clock: Clock,
+        entropy: Entropy,
     ) -> None:
-        self._store = store
+        """`find` looks up a key by its keyed hash; `note_use` stores when a key was last used."""
+        self._find = find
+        self._note_use = note_use
         self._secret = secret
         self._clock = clock
         self._cache_key = entropy(32)
@@ -67,7 +75,7 @@ class Authenticate:
         text = token.decode("ascii", "replace")
         key = None
         if well_formed(text):
-            key = await self._store.by_digest(self._secret.key_digest(text))
+            key = await self._find(self._secret.key_digest(text))
         now = from_ns(self._clock.time_ns())
         if key is None or not key.works_at(now):
             self._known.pop(place, None)
@@ -84,15 +92,15 @@ class Authenticate:
         expires_ns = None if key.expires_at is None else to_ms(key.expires_at) * 1_000_000
         self._known[place] = _Known(principal, began, expires_ns)
         if _unused_lately(key, now):
-            self._note_use(key.id, now)
+            self._note(key.id, now)
         return principal
 
-    def _note_use(self, key_id: str, now: datetime) -> None:
-        """Beside the request, which bookkeeping can neither delay nor fail."""
+    def _note(self, key_id: str, now: datetime) -> None:
+        """In a separate task: bookkeeping can neither delay the request nor fail it."""
 
         async def note() -> None:
             with suppress(CountersignError):
-                await self._store.touch(key_id, now)
+                await self._note_use(key_id, now)
 
         task = asyncio.create_task(note())
         self._notes.add(task)

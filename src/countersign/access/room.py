@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
-from countersign.access.accounts_sql import Accounts as AccountRows
-from countersign.access.accounts_sql import Keys as KeyRows
 from countersign.access.audit import Audit
-from countersign.access.audit_sql import AuditLog
 from countersign.access.authenticate import Authenticate
-from countersign.access.idempotency import Idempotency
-from countersign.access.manage_accounts import Accounts, Keys
+from countersign.access.idempotency import Idempotency, kept_entries
+from countersign.access.keys_sql import keys_by_digest, touch_key
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
-from countersign.ports import Clock, Entropy, SandboxStore
+from countersign.ports import SandboxStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may ask, and what operators did."""
+    """Accounts and keys, and what operators did."""
 
     database: Database
     secret: DeploymentSecret
     clock: Clock
     entropy: Entropy
-    account_rows: AccountRows
     authenticate: Authenticate
     idempotency: Idempotency
     audit: Audit
-    accounts: Accounts
-    keys: Keys
     test_clocks: TestClocks
 
 
@@ -43,19 +40,20 @@ def open_access(
     clock: Clock,
     entropy: Entropy,
 ) -> Access:
-    """The room over an open database; `operator` is who acts at the command line."""
-    keys, rows = KeyRows(database), AccountRows(database)
-    audit = Audit(AuditLog(database), clock, entropy, operator)
+    """The room over an open database; `operator` is the user at the command line."""
+
+    async def note_use(key_id: str, at: datetime) -> None:
+        await database.write(touch_key, key_id, at)
+
+    find_key = partial(database.read_batched, keys_by_digest)
+    find_entry = partial(database.read_batched, kept_entries)
     return Access(
         database=database,
         secret=secret,
         clock=clock,
         entropy=entropy,
-        account_rows=rows,
-        authenticate=Authenticate(keys, secret, clock, entropy),
-        idempotency=Idempotency(database, secret, clock, entropy),
-        audit=audit,
-        accounts=Accounts(rows, audit, clock, entropy),
-        keys=Keys(keys, audit, secret, clock, entropy),
+        authenticate=Authenticate(find_key, note_use, secret, clock, entropy),
+        idempotency=Idempotency(find_entry, secret, clock, entropy),
+        audit=Audit(database, clock, entropy, operator),
         test_clocks=TestClocks(sandbox_rows, clock),
     )

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.test_clock import REAL_TIME, TestClock
 from countersign.buyers.model import VALIDITY, Buyer, BuyerStatus, after_revocation, status_at
 from countersign.errors import InvalidRequest

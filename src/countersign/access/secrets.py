@@ -116,7 +116,7 @@ class DeploymentSecret:
         return self._slot_key(sha256(body).digest())
 
     def seal_answer(self, answer: bytes, slot: bytes, day: int, nonce: bytes) -> bytes:
-        """Encrypt a kept answer (AES-256-GCM); `nonce` is 12 random bytes.
+        """Encrypt a kept response (AES-256-GCM); `nonce` is 12 random bytes.
 
         The key is that of the day, so that random nonces stay far below GCM's limit of 2^32.
         """
@@ -124,7 +124,7 @@ class DeploymentSecret:
         return header + nonce + self._answer_key(day).encrypt(nonce, answer, header + slot)
 
     def open_answer(self, sealed: bytes, slot: bytes) -> bytes:
-        """Decrypt a kept answer.
+        """Decrypt a kept response.
 
         Raises:
             WrongSecretKey: it was not encrypted under this secret, for this slot.

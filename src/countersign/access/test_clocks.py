@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
 from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.clock import Clock
 from countersign.errors import InvalidRequest
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.ports import Clock, SandboxStore
+from countersign.ports import SandboxStore
 from countersign.snapshot import STALENESS_SECONDS, Snapshot
 
 _CHUNK: Final = 200

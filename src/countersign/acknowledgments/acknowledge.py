@@ -9,8 +9,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
 from countersign.access.test_clock import REAL_TIME, TestClock
 from countersign.acknowledgments.model import (
@@ -35,10 +34,10 @@ from countersign.evidence.record import (
 from countersign.ids import ACKNOWLEDGMENT, timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.log.record import NewRecord, RecordType, SealedDisclosures
+from countersign.log.record import NewRecord, RecordType
 from countersign.notices.model import NoticeVersion
 from countersign.notices.visible_text import is_blank
-from countersign.vault.vault import SHRED_KEY_BYTES, DataKey
+from countersign.vault.vault import DataKey
 
 _ID_ENTROPY: Final = 8
 _ENTROPY: Final = _ID_ENTROPY + entropy_needed(len(PERSONAL_FIELDS)) + SEAL_ENTROPY
@@ -202,11 +201,12 @@ def _new_record(order: _Order, record: SealedRecord) -> NewRecord:
         at=order.at,
         body=record.body,
         digest=record.digest,
-        disclosures=SealedDisclosures(
-            payload=seal_disclosures(
-                order.key, who.account_id, order.ack_id, record.disclosures, entropy
-            ),
-            shred_key=entropy[:SHRED_KEY_BYTES],
+        disclosures=seal_disclosures(
+            order.key,
+            order.ack_id,
+            record.disclosures,
+            entropy,
+            account_id=who.account_id,
             session_index=None
             if session is None
             else secret.blind_index(who.account_id, SESSION_FIELD, session),

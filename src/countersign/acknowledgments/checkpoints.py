@@ -10,6 +10,8 @@ from datetime import timedelta
 from typing import Final
 
 from countersign.errors import EvidencePending
+from countersign.evidence.policy import Policy
+from countersign.log import checkpoints_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Log, StoredCheckpoint
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
@@ -56,10 +58,9 @@ class Checkpoints:
         found = await self._cosigned(log, index)
         if found is None and await self._is_cosigned(log, index, deadline):
             found = await self._cosigned(log, index)
-        store = self._log.store
         for kind in (WITNESS, TIMESTAMP) if found is None else ():
-            found = found or await store.covering(log.id, index, frozenset({kind}), None)
-        found = found or await store.covering(log.id, index, frozenset(), None)
+            found = found or await self._covering(log, index, frozenset({kind}), None)
+        found = found or await self._covering(log, index, frozenset(), None)
         if found is None:
             raise EvidencePending(retry_after=_RETRY_SECONDS)
         return found
@@ -89,9 +90,15 @@ class Checkpoints:
 
     async def _cosigned(self, log: Log, index: int) -> StoredCheckpoint | None:
         """The oldest checkpoint that meets the quorum; where there is none: that has a witness."""
-        quorum, store = self._log.policy.quorum(log.mode), self._log.store
-        first = await store.covering(log.id, index, frozenset({WITNESS}), quorum)
+        quorum = self._log.policy.quorum(log.mode)
+        first = await self._covering(log, index, frozenset({WITNESS}), quorum)
         if first is None:
             return None
-        both = await store.covering(log.id, index, frozenset({WITNESS, TIMESTAMP}), quorum)
+        both = await self._covering(log, index, frozenset({WITNESS, TIMESTAMP}), quorum)
         return both if both is not None and both.at - first.at <= _STAMPED_WITHIN else first
+
+    async def _covering(
+        self, log: Log, index: int, kinds: frozenset[str], quorum: Policy | None
+    ) -> StoredCheckpoint | None:
+        scan = self._log.database.scan
+        return await scan(checkpoints_sql.covering, log.id, index, kinds, quorum)

@@ -10,7 +10,8 @@ from typing import BinaryIO
 
 import click
 
-from countersign.access.audit_entry import AuditAction
+from countersign.access.account import find_account
+from countersign.access.audit import AuditAction
 from countersign.acknowledgments import proof, sql
 from countersign.acknowledgments.export import COLUMNS, csv_lines, operator_of
 from countersign.acknowledgments.export import export as exported
@@ -122,7 +123,7 @@ async def _export(
     jsonl: bool,
 ) -> int:
     access = room.log.access
-    owner = await access.accounts.get(account)
+    owner = await find_account(access, account)
     after, before = (None if time is None else rfc3339(time) for time in times)
     await access.audit.note(
         AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode.value, after=after, before=before
@@ -142,7 +143,7 @@ async def _export(
 @with_room(Acknowledgments)
 async def _bundle(room: Acknowledgments, ack_id: str, disclose: str | None) -> bytes:
     await room.log.seal.settle()
-    found = await room.database.read(sql.owner_of, ack_id)
+    found = await room.database.read(sql.find_owner, ack_id)
     if found is None:
         msg = f"The acknowledgment {ack_id!r} does not exist."
         raise UnknownSubject(msg)

@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Final
 
 from countersign import offline
+from countersign.access.account import read_account
 from countersign.access.key import Principal
 from countersign.acknowledgments.certificate import readme
 from countersign.acknowledgments.certificate_claims import CertificateFacts, Review
@@ -31,8 +32,10 @@ from countersign.evidence.note import parse_cosignature
 from countersign.evidence.policy import Policy
 from countersign.evidence.proof import Proof, format_proof
 from countersign.evidence.verification import Verdict, verify_file
+from countersign.log import checkpoints_sql, epochs_sql, tree_sql
+from countersign.log.anchor import stamped_at
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
-from countersign.log.seal import cosigned
+from countersign.log.seal import with_cosignatures
 from countersign.notices import sql as notices_sql
 from countersign.notices.model import LifecycleEvent, PublishedVersion
 
@@ -150,7 +153,7 @@ async def _evidence(
     notice = await _notice(room, read_record(found.record).notice_digest)
     record = entry.verdict.record
     check_notice(notice.body, record, check_disclosures(shown, record))
-    account = await room.log.access.account_rows.get(who.account_id)
+    account = await room.database.read(read_account, who.account_id)
     witnesses = [parse_cosignature(a.body) for a in entry.anchors if a.kind == WITNESS]
     facts = CertificateFacts(
         record=found.record,
@@ -168,7 +171,7 @@ async def _evidence(
         key_fingerprint=entry.verdict.facts["key_fingerprint"],
         witnesses=tuple((w.name, cosigned_at(w.time)) for w in witnesses),
         timestamps=tuple(
-            (a.name, _stamped_at(a.body)) for a in entry.anchors if a.kind == TIMESTAMP
+            (a.name, stamped_at(a.body)) for a in entry.anchors if a.kind == TIMESTAMP
         ),
         verify_url=room.verify_url,
     )
@@ -194,21 +197,21 @@ async def _shown(
 
 async def _entry(room: Acknowledgments, found: StoredAcknowledgment, wait: float) -> _Entry:
     """The entry of a record, as soon as it has one, with its proof."""
-    store, seal = room.log.store, room.log.seal
+    database, seal = room.database, room.log.seal
     with room.checkpoints.patience(found.account_id, wait) as seconds:
         deadline = asyncio.get_running_loop().time() + seconds
         log_id, sealed = await seal.sealed(found.ack_id, seconds)
-        log = next(log for log in await store.logs() if log.id == log_id)
+        log = next(log for log in await database.read(epochs_sql.all_logs) if log.id == log_id)
         checkpoint = await room.checkpoints.over(log, sealed.index, deadline)
-    anchors = await store.anchors(log.id, checkpoint.size)
+    anchors = await database.read(checkpoints_sql.anchors_of, log.id, checkpoint.size)
     note = await seal.release(log, checkpoint)
-    path = await store.inclusion(log_id, sealed.index, checkpoint.size)
+    path = await database.scan(tree_sql.inclusion, log_id, sealed.index, checkpoint.size)
     written = format_proof(
         Proof(
             extra=found.record,
             index=sealed.index,
             path=tuple(path),
-            checkpoint=cosigned(note, anchors),
+            checkpoint=with_cosignatures(note, anchors),
         )
     )
     return _Entry(
@@ -248,15 +251,6 @@ def _review(notice: PublishedVersion, accepted_at: datetime) -> Review | None:
         return None
     last = found[-1]
     return Review(by=last.details["by"], against=last.details["against"], at=last.at)
-
-
-def _stamped_at(token: bytes) -> datetime | None:
-    """The time that a stored RFC 3161 response states; None without the package that reads it."""
-    try:
-        from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        return None
-    return timestamps.stamped_at(token)
 
 
 @cache

@@ -10,13 +10,13 @@ import msgspec
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.certificate import Certificates
 from countersign.acknowledgments.checkpoints import Checkpoints
+from countersign.clock import Clock, Entropy
 from countersign.config import Settings
 from countersign.db.database import Database
 from countersign.host import Network
 from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
 from countersign.notices.room import Notices
-from countersign.ports import Clock, Entropy
 from countersign.vault.vault import Vault
 
 

@@ -62,7 +62,7 @@ def get(connection: Connection, who: Principal, ack_id: str) -> StoredAcknowledg
     return _from_row(row) if row is not None else None
 
 
-def owner_of(connection: Connection, ack_id: str) -> tuple[str, Mode] | None:
+def find_owner(connection: Connection, ack_id: str) -> tuple[str, Mode] | None:
     """The account and mode of an acknowledgment of any account."""
     row = connection.execute(
         select(records.c.account_id, records.c.mode).where(

@@ -21,14 +21,19 @@ from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.verification import (
     STEPS,
     CheckTimestamp,
-    Outcome,
+    Conclusion,
     Verdict,
     verify_file,
 )
 from countersign.instant import rfc3339
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_STATUS = {Outcome.OK: 0, Outcome.FAILED: 1, Outcome.UNCHECKED: 2, Outcome.CONSISTENT: 3}
+_STATUS = {
+    Conclusion.OK: 0,
+    Conclusion.FAILED: 1,
+    Conclusion.UNCHECKED: 2,
+    Conclusion.CONSISTENT: 3,
+}
 _POLICY_BYTES_MAX = 1_000_000
 _OWN_KEY = (
     "the key was not checked: it came in this bundle, and the person who made the bundle may have "
@@ -101,7 +106,7 @@ def verify(
         say(_printable(f"time-stamp: {stamp}"))
     result = json.dumps(_view(verdict) | {"warnings": warnings})
     click.echo(result if as_json else _printable(verdict.line()))
-    if not (own_key and verdict.outcome is Outcome.CONSISTENT):
+    if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
         sys.exit(_STATUS[verdict.outcome])
 
 
@@ -117,7 +122,7 @@ def _compared(verdict: Verdict, data: bytes) -> Verdict:
         found = compare_certificate(data, len(verdict.facts["cosigned"]))
     except EvidenceError as error:
         return Verdict(
-            outcome=Outcome.FAILED,
+            outcome=Conclusion.FAILED,
             step=len(STEPS),
             name=STEPS[-1],
             message=str(error),
@@ -161,7 +166,7 @@ def _refuse_certificate(pdf: bytes) -> None:
         f"could not be checked: this is a PDF, perhaps a certificate.{of} A certificate alone "
         "proves nothing: request the bundle, a ZIP file, from the sender"
     )
-    sys.exit(_STATUS[Outcome.UNCHECKED])
+    sys.exit(_STATUS[Conclusion.UNCHECKED])
 
 
 def _words(verdict: Verdict) -> Iterator[str]:
@@ -234,7 +239,7 @@ def _timestamp_check(roots: Path | None) -> CheckTimestamp | None:
 
 def _view(verdict: Verdict) -> dict[str, object]:
     return {
-        "ok": verdict.outcome is Outcome.OK,
+        "ok": verdict.outcome is Conclusion.OK,
         "outcome": verdict.outcome,
         "step": verdict.step,
         "name": verdict.name,

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 import msgspec
 
-from countersign.access.audit import Audit
-from countersign.access.audit_entry import AuditAction, AuditEntry
+from countersign.access.audit import Audit, AuditAction, AuditEntry, find_audit, write_audit
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
+from countersign.buyers.erased import erased_name
 from countersign.buyers.evaluate_session import EVIDENCE_TABLE, JudgeSession, SessionRequest
 from countersign.buyers.model import Buyer, BuyerStatus, status_at
 from countersign.buyers.settings import ManageVerification
 from countersign.buyers.verification import Override, StoredEvidence
+from countersign.db.database import Database
 from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.evidence.record import CBID_FIELD
 from countersign.identity.model import (
     Address,
     Check,
@@ -30,7 +30,7 @@ from countersign.identity.model import (
 )
 from countersign.identity.postal_code import is_zip
 from countersign.instant import from_ns
-from countersign.ports import AuditStore, Clock, OperatedBuyerStore
+from countersign.ports import Clock, OperatedBuyerStore
 from countersign.vault.vault import Vault
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -62,7 +62,7 @@ class OperateBuyers:
         self,
         *,
         store: OperatedBuyerStore,
-        audit_store: AuditStore,
+        database: Database,
         vault: Vault,
         manage: ManageVerification,
         judge: JudgeSession,
@@ -74,7 +74,7 @@ class OperateBuyers:
         self._store = store
         self._secret = secret
         self._clocks = clocks
-        self._audit_store = audit_store
+        self._database = database
         self._vault = vault
         self._manage = manage
         self._judge = judge
@@ -163,7 +163,7 @@ class OperateBuyers:
         """
         buyer, _ = await self.show(cbid)
         entry = self._audit.entry(AuditAction.EVIDENCE_SHOWN, buyer.cbid, reason=_checked(reason))
-        await self._audit_store.add(entry)
+        await self._database.write(write_audit, entry)
         found = await self._store.evidence(buyer.cbid)
         if not found and await self._was_erased(buyer.cbid):
             raise UnknownSubject(f"The buyer {buyer.cbid} was erased; only the revocation remains.")
@@ -183,11 +183,11 @@ class OperateBuyers:
 
         Of a buyer that goes on under another identifier, also what was done under that one.
         """
-        found = await self._audit_store.find(subject)
+        found = await self._database.scan(find_audit, subject)
         buyer = None if subject is None else await self._store.get(subject)
         if buyer is None or buyer.cbid == subject:
             return found
-        later = await self._audit_store.find(buyer.cbid)
+        later = await self._database.scan(find_audit, buyer.cbid)
         return sorted((*found, *later), key=lambda entry: entry.id)
 
     async def _approved(self, buyer: Buyer) -> tuple[StoredEvidence, dict[str, Any]]:
@@ -220,9 +220,7 @@ class OperateBuyers:
         return UnknownSubject(f"The buyer {cbid!r} does not exist.")
 
     async def _was_erased(self, cbid: str) -> bool:
-        return await self._store.was_erased(
-            cbid, lambda scope, value: self._secret.blind_index(scope, CBID_FIELD, value)
-        )
+        return await self._store.was_erased(erased_name(self._secret, cbid))
 
 
 def remembered(content: dict[str, Any], zip_: str) -> ProviderResult:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection, and_, or_, select
 
-from countersign.access.audit_entry import AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditEntry, write_audit
 from countersign.buyers.model import Buyer, BuyerStatus, after_revocation, reinstated
 from countersign.buyers.sql import buyers_by_cbid, tell_of_buyer, write_buyer
 from countersign.buyers.verification import StoredEvidence
@@ -24,8 +23,6 @@ from countersign.db.tables import (
 )
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.mode import Mode
-from countersign.ports import CbidIndex
-from countersign.privacy.restored_sql import erased_name
 
 
 class _Change(NamedTuple):
@@ -65,9 +62,9 @@ class OperatedBuyers:
         """The evidence of a buyer's verifications, oldest first; without content where erased."""
         return await self._database.scan(_evidence, cbid)
 
-    async def was_erased(self, cbid: str, cbid_index: CbidIndex) -> bool:
-        """Whether there was such a buyer, and it was erased."""
-        return await self._database.read(_was_erased, erased_name(cbid, cbid_index))
+    async def was_erased(self, name: str) -> bool:
+        """Whether the buyer with this name of `erased_name` was erased."""
+        return await self._database.read(_was_erased, name)
 
 
 def _get(connection: Connection, cbid: str) -> Buyer | None:

@@ -9,9 +9,9 @@ from typing import Any
 import click
 import msgspec
 
-from countersign.access.audit_commands import audit
 from countersign.bootstrap import Deployment
 from countersign.buyers.admin import OpenedEvidence
+from countersign.buyers.audit_command import audit
 from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.cli.support import (
     command,

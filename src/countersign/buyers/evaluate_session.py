@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 from structlog.contextvars import bound_contextvars
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.decision import Decision, decide
 from countersign.buyers.model import Attempt, Buyer, BuyerStatus, Proof, Standing

@@ -7,10 +7,10 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
+from countersign.buyers.events_sql import write_buyer_events
 from countersign.db.database import Database
 from countersign.db.tables import buyers
 from countersign.events.model import EventType
-from countersign.events.sql import write_buyer_events
 from countersign.mode import Mode
 
 _due_at: Final = buyers.c.expiry_due_at

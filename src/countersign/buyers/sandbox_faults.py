@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.sandbox_state import OUTCOMES, PROVIDER_RETRY_SECONDS, FaultPlan
 from countersign.access.test_clocks import TestClocks
 from countersign.buyers.evaluate_session import refuse_unusable

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
-from countersign.access.audit import Audit
-from countersign.access.audit_entry import AuditAction
-from countersign.access.manage_accounts import Accounts
+from countersign.access.account import find_account
+from countersign.access.audit import Audit, AuditAction
+from countersign.access.room import Access
 from countersign.buyers.rules import (
     ACCEPTABLE,
     VerificationRules,
@@ -53,7 +53,7 @@ class ManageVerification:
         self,
         *,
         store: VerificationSettingsStore,
-        accounts: Accounts,
+        access: Access,
         factory: IdentityProviders,
         vault: Vault,
         floor: VerificationRules,
@@ -62,7 +62,7 @@ class ManageVerification:
         entropy: Entropy,
     ) -> None:
         self._store = store
-        self._accounts = accounts
+        self._access = access
         self._factory = factory
         self._credentials = SealedColumn(vault, entropy, "verification_settings", "credentials")
         self._floor = floor
@@ -116,7 +116,7 @@ class ManageVerification:
             UnknownAccount: there is no such account.
             InvalidArgument: a setting is not possible, or goes below the floor.
         """
-        account = await self._accounts.get(id_or_name)
+        account = await find_account(self._access, id_or_name)
         _check_rules(rules, self._floor)
         if base_url is not None:
             _check_url(base_url)
@@ -153,7 +153,7 @@ class ManageVerification:
         Raises:
             UnknownAccount: there is no such account.
         """
-        found = await self._store.get((await self._accounts.get(id_or_name)).id)
+        found = await self._store.get((await find_account(self._access, id_or_name)).id)
         return found[0] if found else None
 
     async def remove(self, id_or_name: str) -> bool:
@@ -162,7 +162,7 @@ class ManageVerification:
         Raises:
             UnknownAccount: there is no such account.
         """
-        account = await self._accounts.get(id_or_name)
+        account = await find_account(self._access, id_or_name)
         audit = self._audit.entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
         return await self._store.remove(account.id, audit)
 

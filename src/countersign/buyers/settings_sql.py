@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.access.audit_entry import AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditEntry, write_audit
 from countersign.buyers.rules import VerificationRules, VerificationSettings
 from countersign.db.database import Database
 from countersign.db.tables import verification_settings

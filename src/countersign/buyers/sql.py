@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import keep_answers
+from countersign.buyers.events_sql import write_buyer_events
 from countersign.buyers.model import Attempt, Buyer, BuyerStatus, Proof, status_at
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.verification import Known, LiveVerification, NewVerification
@@ -19,7 +20,6 @@ from countersign.db.database import Database
 from countersign.db.tables import buyers, verification_settings, verifications
 from countersign.errors import CountersignError
 from countersign.events.model import EventType
-from countersign.events.sql import write_buyer_events
 from countersign.instant import from_ms
 from countersign.log.journal import Journal
 from countersign.log.record import NewRecord

@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from countersign.access.audit_entry import AuditEntry
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.audit import AuditEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.buyers.model import Attempt, Buyer, BuyerStatus
 from countersign.buyers.rules import VerificationRules
 from countersign.log.record import NewRecord

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
-from countersign.access.audit_sql import write_audit
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.audit import write_audit
+from countersign.access.idempotency import keep_answers
 from countersign.buyers.model import (
     Buyer,
     BuyerStatus,

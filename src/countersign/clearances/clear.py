@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
 from countersign.buyers.evaluate_session import proved_zip_index
 from countersign.buyers.model import BuyerStatus, best_proof, standing

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
 from countersign.clearances.read import (
     CARRIER_FIELD,

@@ -17,8 +17,8 @@ from countersign.evidence.record import (
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import rfc3339, rfc3339_ms
 from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.log.record import NewRecord, RecordType, SealedDisclosures
-from countersign.vault.vault import SHRED_KEY_BYTES, DataKey
+from countersign.log.record import NewRecord, RecordType
+from countersign.vault.vault import DataKey
 
 _SHIPPING_FIELD: Final = "shipping"
 _FIELDS: Final = 3
@@ -55,8 +55,7 @@ def clearance_records(drafts: Sequence[RecordDraft]) -> list[NewRecord]:
 
 
 def _record(draft: RecordDraft, written: SealedRecord) -> NewRecord:
-    new, id_, sealing = draft.new, draft.new.clearance_id, draft.entropy[-SEAL_ENTROPY:]
-    payload = seal_disclosures(draft.key, new.account_id, id_, written.disclosures, sealing)
+    new, id_ = draft.new, draft.new.clearance_id
     return NewRecord(
         id=id_,
         account_id=new.account_id,
@@ -66,9 +65,12 @@ def _record(draft: RecordDraft, written: SealedRecord) -> NewRecord:
         at=new.at,
         body=written.body,
         digest=written.digest,
-        disclosures=SealedDisclosures(
-            payload=payload,
-            shred_key=sealing[:SHRED_KEY_BYTES],
+        disclosures=seal_disclosures(
+            draft.key,
+            id_,
+            written.disclosures,
+            draft.entropy[-SEAL_ENTROPY:],
+            account_id=new.account_id,
             # What is cleared is found by its acknowledgment, which is of the same session.
             session_index=None if draft.result.cleared else new.session_index,
             cbid_index=new.cbid_index,

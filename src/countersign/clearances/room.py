@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from countersign.access.audit import Audit
-from countersign.access.manage_accounts import Accounts
+from countersign.access.room import Access
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
 from countersign.buyers.rules import VerificationRules
 from countersign.clearances.keys import ClearanceKeys
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.log.append_record import Recorder
 from countersign.log.journal import Journal
@@ -17,7 +18,6 @@ from countersign.log.room import LogRoom
 from countersign.notices.model import NoticeVersion
 from countersign.notices.obligations import KNOWN_CLASSES, Following, following
 from countersign.notices.registry import AllVersions, Registry
-from countersign.ports import Clock, Entropy
 from countersign.vault.vault import Vault
 
 
@@ -51,7 +51,7 @@ class Clearances:
     clock: Clock
     entropy: Entropy
     secret: DeploymentSecret
-    accounts: Accounts
+    access: Access
     audit: Audit
     test_clocks: TestClocks
     vault: Vault
@@ -75,7 +75,7 @@ def open_clearances(
         clock=access.clock,
         entropy=access.entropy,
         secret=access.secret,
-        accounts=access.accounts,
+        access=access,
         audit=access.audit,
         test_clocks=access.test_clocks,
         vault=vault,

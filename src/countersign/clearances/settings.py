@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, insert
 
-from countersign.access.audit_entry import AuditAction, AuditEntry
-from countersign.access.audit_sql import write_audit
+from countersign.access.account import find_account
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.clearances.facts_sql import rules_of
 from countersign.clearances.model import ClearanceRules
 from countersign.clearances.room import Clearances
@@ -28,7 +28,7 @@ async def set_rules(room: Clearances, id_or_name: str, rules: ClearanceRules) ->
     mistake = rules.mistake()
     if mistake is not None:
         raise InvalidArgument(mistake)
-    account = await room.accounts.get(id_or_name)
+    account = await find_account(room.access, id_or_name)
     audit = room.audit.entry(
         AuditAction.CLEARANCE_SETTINGS_CHANGED,
         account.id,
@@ -46,7 +46,7 @@ async def get_rules(room: Clearances, id_or_name: str) -> tuple[str, ClearanceRu
     Raises:
         UnknownAccount: there is no such account.
     """
-    account = await room.accounts.get(id_or_name)
+    account = await find_account(room.access, id_or_name)
     rules = await room.database.read(rules_of, [account.id])
     return account.id, rules.get(account.id, ClearanceRules())
 

@@ -84,7 +84,7 @@ def with_deployment(work: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callab
 
 def fail(error: CountersignError, *, as_json: bool) -> None:
     """Print the error on standard error, and exit with status 1."""
-    # A command line has no JSON in which a member could be found: only its name is said.
+    # A command line has no JSON document with a path: only the name of the member is shown.
     message = _JSON_PATH.sub(r" (\1)", error.message)
     if as_json:
         click.echo(json_text({"error": {"code": error.code, "message": message}}), err=True)
@@ -169,7 +169,7 @@ def confirm(question: str, *, yes: bool) -> None:
     """Ask before something that cannot be undone.
 
     Raises:
-        click.Abort: the answer was no.
+        click.Abort: the operator declined.
     """
     if not yes:
         click.confirm(question, abort=True, err=True)

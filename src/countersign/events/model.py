@@ -1,4 +1,4 @@
-"""Events: what has happened to an account's objects, told by identifiers alone."""
+"""Events: what has happened to the objects of an account, by their identifiers alone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-import msgspec
-
-from countersign.ids import ACKNOWLEDGMENT, EVENT, LENGTH, base32, base32_value, is_id
-from countersign.log.record import NewRecord, RecordType
+from countersign.ids import EVENT, LENGTH, base32, base32_value, is_id
+from countersign.instant import rfc3339, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
 
@@ -54,7 +52,7 @@ _EXAMPLE_REASONS: Final = {
 
 
 class NewEvent(NamedTuple):
-    """An event to write in the transaction of what it tells of."""
+    """An event to write in the transaction of what it reports."""
 
     account_id: str
     mode: Mode
@@ -66,39 +64,7 @@ class NewEvent(NamedTuple):
     triggered: bool = False
     """Whether a test key asked for it, and nothing has happened."""
     reasons: tuple[Reason, ...] = ()
-    """Of a buyer, for the account whose attempt it was: why it is not verified."""
-
-
-class _Erased(msgspec.Struct):
-    erased: tuple[str, ...] = ()
-
-
-_read_erased: Final = msgspec.json.Decoder(_Erased).decode
-_CREATED: Final = {
-    RecordType.ACKNOWLEDGMENT: EventType.ACKNOWLEDGMENT_CREATED,
-    RecordType.CLEARANCE: EventType.CLEARANCE_CREATED,
-}
-
-
-def events_of(record: NewRecord) -> list[NewEvent]:
-    """What writing a record tells of.
-
-    Of the other types of records there is nothing to tell, or more than the record knows: whoever
-    writes them writes their events.
-    """
-    if record.account_id is None:
-        return []
-    created = _CREATED.get(record.type)
-    if created is not None:
-        return [NewEvent(record.account_id, record.mode, created, record.id, record.at)]
-    if record.type is not RecordType.ERASURE:
-        return []
-    erased = EventType.ACKNOWLEDGMENT_ERASED
-    return [
-        NewEvent(record.account_id, record.mode, erased, id_, record.at)
-        for id_ in _read_erased(record.body).erased
-        if is_id(ACKNOWLEDGMENT, id_)
-    ]
+    """Of a buyer, only for the account that made the attempt: why it is not verified."""
 
 
 class Position(NamedTuple):
@@ -124,13 +90,12 @@ class Event:
     created_at: datetime
     """To the millisecond."""
     triggered: bool = False
-    """Whether a test key asked for it, and nothing has happened."""
+    """See `NewEvent`, as for the reasons."""
     reasons: tuple[Reason, ...] = ()
-    """See `NewEvent.reasons`."""
 
     @classmethod
     def example(cls, account_id: str, mode: Mode, type_: EventType, at: datetime) -> Event:
-        """An event that never happened, about objects that there are not."""
+        """An event that never happened, about an object that does not exist."""
         kind = _IDENTIFIER[type_.partition(".")[0]]
         of_notice = kind == "notice_id"
         return cls(
@@ -146,7 +111,7 @@ class Event:
 
     @property
     def data(self) -> dict[str, str | list[Reason]]:
-        """The identifiers of what it is about, and codes of reasons; nothing personal."""
+        """The identifiers of its object, and codes of reasons; nothing personal."""
         data: dict[str, str | list[Reason]] = {
             _IDENTIFIER[self.type.partition(".")[0]]: self.object_id
         }
@@ -158,27 +123,46 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventQuery:
-    """Which events of an account to list, oldest first."""
+class EventView:
+    """An event with its identifier."""
 
-    account_id: str
-    mode: Mode
-    type: EventType | None
-    after: Position | None
-    since: datetime | None
-    limit: int
+    id: str
+    event: Event
+
+    @property
+    def message(self) -> dict[str, object]:
+        """The body of a webhook: the event as the API shows it, and `timestamp`.
+
+        Standard Webhooks 1.0.0 has that name for the time.
+        """
+        created_at = rfc3339(self.event.created_at)
+        message: dict[str, object] = {
+            "type": self.event.type.value,
+            "timestamp": created_at,
+            "id": self.id,
+            "livemode": self.event.mode is Mode.LIVE,
+            "created_at": created_at,
+            "data": self.event.data,
+        }
+        if self.event.triggered:
+            message["triggered"] = True
+        return message
 
 
 class EventIds:
     """Turns the number of an event into its identifier and back.
 
     An identifier is a UUIDv7 like others, so that rows need no column for it: the time of the
-    event, and its number under a mask, for how many events there are is nobody's business.
+    event, and its number under a mask, since the number of events is confidential.
     """
 
     def __init__(self, key: bytes) -> None:
         """`key` is secret, and the same in every process of the deployment."""
         self._keyed = sha256(key)
+
+    def view(self, event: Event) -> EventView:
+        """The event with its identifier."""
+        return EventView(id=self.compose(event.position.seq, to_ms(event.created_at)), event=event)
 
     def compose(self, seq: int, unix_ms: int) -> str:
         """The identifier of the event with this number and time."""
@@ -186,7 +170,7 @@ class EventIds:
         return f"{EVENT}_{base32(value)}"
 
     def parse(self, event_id: str) -> tuple[int, int] | None:
-        """Number and time of an event, to be compared with the row; None: it is no such id."""
+        """Number and Unix milliseconds, to compare with the row; None: not the id of an event."""
         if not is_id(EVENT, event_id):
             return None
         value = base32_value(event_id[-LENGTH:])
@@ -194,7 +178,7 @@ class EventIds:
         return (value & _LOW_62_BITS) ^ self._mask(unix_ms), unix_ms
 
     def _mask(self, unix_ms: int) -> int:
-        # The input has one length, and half of the digest is given away at most: no HMAC needed.
+        # The input has one length, and at most half of the digest becomes known: no HMAC needed.
         digest = self._keyed.copy()
         digest.update(unix_ms.to_bytes(8, "big"))
         return int.from_bytes(digest.digest()[:8], "big") & _LOW_62_BITS

@@ -8,8 +8,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.access.key import Scope
 from countersign.errors import CursorExpired, NotFound
-from countersign.events.model import EventType
-from countersign.events.read_events import EventView, ReadEvents
+from countersign.events import read_events
+from countersign.events.model import EventType, EventView
+from countersign.events.room import Events
 from countersign.http.examples import ACK_ID, EVENT_ID
 from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor
 from countersign.http.reply import Call, Reply, encode
@@ -55,14 +56,15 @@ class EventsQuery(Request, frozen=True, kw_only=True):
     after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
 
 
-async def list_events(room: ReadEvents, call: Call) -> Reply:
+async def list_events(room: Events, call: Call) -> Reply:
     """The account's events, oldest first. No event is skipped, and the order never changes.
 
     To follow the events, keep the `id` of the last event and send it as `after` in the next
     request.
     """
     query: EventsQuery = call.query
-    found, cursor = await room.many(
+    found, cursor = await read_events.list_events(
+        room,
         call.principal,
         type_=query.type,
         after=query.after,
@@ -72,10 +74,10 @@ async def list_events(room: ReadEvents, call: Call) -> Reply:
     return Reply(encode(Page(data=[event_body(view) for view in found], next_cursor=cursor)))
 
 
-async def get_event(room: ReadEvents, call: Call) -> Reply:
+async def get_event(room: Events, call: Call) -> Reply:
     """One event of this account."""
     principal = call.principal
-    found = await room.one(principal.account_id, principal.mode, call.parameter)
+    found = await read_events.get_event(room, principal.account_id, principal.mode, call.parameter)
     return Reply(encode(event_body(found)))
 
 
@@ -103,7 +105,7 @@ EVENTS: Final[dict[str, Any]] = {"data": [EVENT], "next_cursor": None}
 
 ROUTES: Final = grouped(
     "Events",
-    ReadEvents,
+    Events,
     Route(
         address="GET /v1/events",
         handler=list_events,

@@ -1,10 +1,10 @@
-"""Events: written in the transaction of what they tell of, read in one order that never changes.
+"""Events: written in the transaction of what they report, read in one order that never changes.
 
 On the embedded database one transaction writes at a time, so the numbers of rows are the order of
 commits. On PostgreSQL they are not: a transaction with a smaller number may commit later, and a
-reader who has gone past it would never see its rows. So there each row carries the number of its
+reader who is already past it would never see its rows. So each row has the number of its
 transaction, readers see a row only when no transaction with a smaller or equal number is still
-under way, and the order is that of transaction and row.
+running, and the order is that of transaction and row.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
-    bindparam,
     case,
+    delete,
     func,
     insert,
     literal_column,
@@ -30,18 +30,13 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.buyers.model import Buyer, reasons_for
 from countersign.db.bulk import DriverStatement
-from countersign.db.database import Database
 from countersign.db.tables import (
     accounts,
-    acknowledgment_uses,
-    buyers,
     events,
-    verifications,
     webhook_endpoints,
 )
-from countersign.events.model import Event, EventQuery, EventType, NewEvent, Position
+from countersign.events.model import Event, EventType, NewEvent, Position
 from countersign.instant import to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
@@ -82,21 +77,6 @@ WINDOW: Final = 10_000
 """How many events one page of a type is picked from; the next page goes on after them."""
 POSITION: Final = tuple_(events.c.tx, events.c.seq)
 
-_VERIFIED: Final = (
-    select(verifications.c.account_id).where(verifications.c.cbid == bindparam("cbid")).distinct()
-)
-_CLEARED: Final = (
-    select(acknowledgment_uses.c.account_id, acknowledgment_uses.c.cbid)
-    .where(
-        acknowledgment_uses.c.cbid.in_(bindparam("cbids", expanding=True)),
-        acknowledgment_uses.c.clearance_id.is_not(None),
-    )
-    .distinct()
-)
-_ALIASES: Final = select(buyers.c.account_id, buyers.c.cbid).where(
-    buyers.c.same_as == bindparam("cbid")
-)
-
 EVENT_COLUMNS: Final = (
     events.c.tx,
     events.c.seq,
@@ -112,7 +92,7 @@ EVENT_COLUMNS: Final = (
 
 
 def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
-    """Write these events, in this order, in the transaction of what they tell of."""
+    """Write these events, in this order, in the transaction of what they report."""
     if new:
         connection.exec_driver_sql(
             _INSERT[connection.dialect.name],
@@ -128,7 +108,7 @@ def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
 
 
 def write_one_event(connection: Connection, new: NewEvent) -> Event:
-    """Write an event, and give it as it is stored."""
+    """Write an event, and return it as it is stored."""
     row = connection.execute(
         insert(events)
         .values(
@@ -149,50 +129,16 @@ def write_one_event(connection: Connection, new: NewEvent) -> Event:
 def write_sealed_events(
     connection: Connection, log_id: int, start: int, end: int, at: datetime
 ) -> None:
-    """Tell of the acknowledgments among the entries from `start` to before `end`."""
+    """Report the acknowledgments among the log entries `start` to `end` (exclusive) as sealed."""
     statement = _INSERT_SEALED[connection.dialect.name]
     sealed = EventType.ACKNOWLEDGMENT_SEALED.value
     statement(connection, sealed, to_ms(at), log_id, start, end)
 
 
-def write_buyer_events(  # noqa: PLR0917 - the columns
-    connection: Connection,
-    type_: EventType,
-    mode: Mode,
-    cbid: str,
-    at: datetime,
-    buyer: Buyer | None = None,
-) -> None:
-    """Tell of a buyer to every account that has verified or cleared it.
-
-    `buyer` is given where there can be reasons: the account whose attempt they are from gets them.
-    Where another identifier has turned out to be the same person, who knows it by that one is told
-    by that one: nobody learns a name of the buyer that was not theirs.
-    """
-    aliases = connection.execute(_ALIASES, {"cbid": cbid}).all()
-    cleared = connection.execute(
-        _CLEARED, {"cbids": [cbid, *(alias.cbid for alias in aliases)]}
-    ).all()
-    verified = connection.execute(_VERIFIED, {"cbid": cbid}).scalars()
-    known = {(account_id, cbid) for account_id in verified}
-    known |= {(alias.account_id, alias.cbid) for alias in aliases}
-    known |= {(use.account_id, use.cbid) for use in cleared}
-    write_events(
-        connection,
-        [
-            NewEvent(
-                *(account_id, mode, type_, name, at),
-                reasons=() if buyer is None else reasons_for(buyer, account_id),
-            )
-            for account_id, name in sorted(known)
-        ],
-    )
-
-
 def write_notice_events(
     connection: Connection, notice_id: str, version: str, modes: Sequence[Mode], at: datetime
 ) -> None:
-    """Tell of a published notice version to every account that there is."""
+    """Report a published notice version to every account."""
     ids = connection.execute(select(accounts.c.id).order_by(accounts.c.id)).scalars().all()
     type_ = EventType.NOTICE_PUBLISHED
     write_events(
@@ -202,16 +148,16 @@ def write_notice_events(
 
 
 def settled(connection: Connection) -> ColumnElement[bool]:
-    """The condition that no event can appear before this one any more."""
+    """The condition that no event can appear before this one later."""
     if connection.dialect.name == "sqlite":
         return true()
     return events.c.tx < _FIRST_UNSETTLED
 
 
 def end_of_events(connection: Connection) -> Position:
-    """The position after which come exactly the events that commit from now on.
+    """The position before all events that commit from now on.
 
-    And those that other transactions have written just now without having committed.
+    That includes those that other transactions have written but not committed.
     """
     if connection.dialect.name == "sqlite":
         return Position(0, connection.execute(select(func.max(events.c.seq))).scalar_one() or 0)
@@ -261,27 +207,8 @@ def to_event(row: Row[*tuple[Any, ...]]) -> Event:
     )
 
 
-class Events:
-    """See `ports.EventStore`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def get(self, account_id: str, mode: Mode, seq: int) -> Event | None:
-        """The event with this number, if it is of this account and mode."""
-        return await self._database.read(_get, (account_id, mode, seq))
-
-    async def find(self, query: EventQuery) -> tuple[Sequence[Event], Event | None]:
-        """Oldest first, at most `query.limit`; and where to go on if not all was looked at."""
-        return await self._database.scan(_find, query)
-
-    async def heal(self) -> bool:
-        """Put right what a logical restore into another PostgreSQL cluster leaves behind."""
-        return await self._database.write(_heal, None)
-
-
-def _get(connection: Connection, item: tuple[str, Mode, int]) -> Event | None:
-    account_id, mode, seq = item
+def find(connection: Connection, account_id: str, mode: Mode, seq: int) -> Event | None:
+    """The event with this number, if it is of this account and mode."""
     row = connection.execute(
         select(*EVENT_COLUMNS).where(
             events.c.seq == seq,
@@ -293,36 +220,50 @@ def _get(connection: Connection, item: tuple[str, Mode, int]) -> Event | None:
     return None if row is None else to_event(row)
 
 
-def _find(connection: Connection, query: EventQuery) -> tuple[Sequence[Event], Event | None]:
-    position = query.after or Position(-1, 0)
-    if query.since is not None:
-        before = last_before(connection, query.account_id, query.mode, query.since)
-        position = max(position, before)
+def find_page(
+    connection: Connection,
+    account_id: str,
+    mode: Mode,
+    *,
+    type_: EventType | None,
+    position: Position | None,
+    since: datetime | None,
+    limit: int,
+) -> tuple[Sequence[Event], Event | None]:
+    """Events after a position, oldest first; none appears later before those of a page.
+
+    Fewer than `limit` may not be all: then the second is the event to continue after.
+    """
+    position = position or Position(-1, 0)
+    if since is not None:
+        position = max(position, last_before(connection, account_id, mode, since))
     # A type that is seldom or never found must not walk over all events while others wait.
-    number = query.limit if query.type is None else WINDOW
-    window = after(connection, query.account_id, query.mode, position, number)
+    number = limit if type_ is None else WINDOW
+    window = after(connection, account_id, mode, position, number)
     rows = window.subquery()
-    statement = select(rows).order_by(rows.c.tx, rows.c.seq).limit(query.limit)
-    if query.type is not None:
-        statement = statement.where(rows.c.type == query.type)
-    if query.since is not None:
-        statement = statement.where(rows.c.at >= query.since)
+    statement = select(rows).order_by(rows.c.tx, rows.c.seq).limit(limit)
+    if type_ is not None:
+        statement = statement.where(rows.c.type == type_)
+    if since is not None:
+        statement = statement.where(rows.c.at >= since)
     found = [to_event(row) for row in connection.execute(statement)]
-    if len(found) == query.limit:
+    if len(found) == limit:
         return found, None
     last = connection.execute(window.limit(1).offset(number - 1)).one_or_none()
     return found, None if last is None else to_event(last)
 
 
-def _heal(connection: Connection, _: None) -> bool:
-    """Rows whose transaction this cluster has not come to yet are from another one.
+def renumber_restored(connection: Connection) -> bool:
+    """Correct what a logical restore into another PostgreSQL cluster leaves behind.
 
-    They would be invisible for as long, and later ones would be ordered before them. What was
-    restored counts as written by transaction 0 from now on; its own order is that of the rows.
+    Rows with a transaction number that this cluster has not reached are from another cluster. They
+    would stay invisible until then, and later ones would come before them. What was restored
+    counts as written by transaction 0 from now on; its order is that of the rows. Gives whether
+    there was something to correct.
     """
     if connection.dialect.name == "sqlite":
         return False
-    # Looking at the newest ones will do: a server begins before it writes.
+    # The newest are enough: a server runs this before it writes.
     newest = select(events.c.seq, events.c.tx).order_by(events.c.seq.desc()).limit(_LOOKED_AT)
     rows = newest.subquery()
     foreign = select(rows.c.seq).where(rows.c.tx >= _NEXT_TX).limit(1)
@@ -337,3 +278,18 @@ def _heal(connection: Connection, _: None) -> bool:
         )
     )
     return True
+
+
+def delete_old_events(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete at most `limit` events from before this time; gives how many.
+
+    The last row stays: on the embedded database the numbers continue from it.
+    """
+    first = select(events.c.seq).order_by(events.c.seq).limit(limit)
+    return connection.execute(
+        delete(events).where(
+            events.c.seq.in_(first),
+            events.c.at < before,
+            events.c.seq < select(func.max(events.c.seq)).scalar_subquery(),
+        )
+    ).rowcount

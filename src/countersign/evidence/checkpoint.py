@@ -1,17 +1,10 @@
 """Checkpoints (c2sp.org/tlog-checkpoint): the signed head of a log, as a note."""
 
-from __future__ import annotations
-
 from base64 import b64encode
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from countersign.evidence.encoding import read_hash, read_number
 from countersign.evidence.errors import EvidenceError
-
-if TYPE_CHECKING:  # notes know checkpoints, since cosignatures are over what they say
-    from collections.abc import Sequence
-
-    from countersign.evidence.note import Signer
 
 
 class Checkpoint(NamedTuple):
@@ -44,9 +37,3 @@ def parse_checkpoint(text: bytes) -> Checkpoint:
         msg = "a checkpoint is an origin, a size and a root, each on a line"
         raise EvidenceError(msg)
     return Checkpoint(lines[0], read_number(lines[1]), read_hash(lines[2]))
-
-
-def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer]) -> bytes:
-    """The signed note, with a signature of each of these keys in their order."""
-    text = format_checkpoint(checkpoint)
-    return text + b"\n" + b"".join(signer.sign(text) for signer in signers)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from countersign.evidence.checkpoint import Checkpoint, format_checkpoint
 from countersign.evidence.encoding import strict_base64
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.vkey import (
@@ -34,6 +35,7 @@ __all__ = [
     "open_note",
     "parse_cosignature",
     "parse_note",
+    "sign_checkpoint",
 ]
 NOTE_BYTES_MAX: Final = 1_000_000
 SIGNATURES_MAX: Final = 100
@@ -80,6 +82,12 @@ class Signer:
         """The signature line for a text, with its newline."""
         encoded = b64encode(self._key_id + self._key.sign(text)).decode("ascii")
         return f"{_DASH}{self.verifier.name} {encoded}\n".encode()
+
+
+def sign_checkpoint(checkpoint: Checkpoint, signers: Sequence[Signer]) -> bytes:
+    """The signed note of a checkpoint, with one signature of each key, in their order."""
+    text = format_checkpoint(checkpoint)
+    return text + b"\n" + b"".join(signer.sign(text) for signer in signers)
 
 
 def parse_note(data: bytes) -> Note:

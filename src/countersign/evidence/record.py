@@ -1,7 +1,7 @@
 """Records: the exact bytes that are evidence, of an acknowledgment or of another fact.
 
 Members and their meaning are those of `spec/evidence-format.md`. The bytes are written once,
-hashed as they are, and never made anew when they are verified.
+hashed as they are, and never made again when they are verified.
 """
 
 from collections.abc import Mapping, Sequence

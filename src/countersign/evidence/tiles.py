@@ -84,7 +84,7 @@ def parse_tile_path(path: str) -> tuple[int | Literal["entries"], int, int]:
 
 
 class GrowingTree:
-    """The right edge of a tree: enough to append to it and to tell its root.
+    """The right edge of a tree: enough to append to it and to compute its root.
 
     It keeps the incomplete tile of each level, and the complete subtrees that the tree is made of
     (the largest first), so that an append hashes twice on average and a root as often as the tree

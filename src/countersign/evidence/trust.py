@@ -14,12 +14,12 @@ TEST_ORIGIN: Final = "/v1/log/test/"
 
 
 def readable(name: bytes) -> str:
-    """The name of a witness or group for people. Only the bytes tell one from another."""
+    """The name of a witness or group for people. Only the bytes distinguish two names."""
     return name.decode("utf-8", "backslashreplace")
 
 
 class Witness(NamedTuple):
-    """A witness of a policy: its name there, its key, and where it is asked, if that is told."""
+    """A witness of a policy: its name there, its key, and its address, if it is given."""
 
     name: bytes
     verifier: Verifier
@@ -27,7 +27,7 @@ class Witness(NamedTuple):
 
     @property
     def key_name(self) -> str:
-        """The name and id of its key, which tell it from another key of the same name."""
+        """The name and id of its key, which distinguish it from another key of the same name."""
         return f"{self.verifier.name}+{self.verifier.key_id.hex()}"
 
 

@@ -47,7 +47,7 @@ CheckTimestamp: TypeAlias = Callable[[bytes, bytes], str]
 """Checks an RFC 3161 response (DER) over these bytes: what it says, or EvidenceError."""
 
 
-class Outcome(StrEnum):
+class Conclusion(StrEnum):
     """What verifying came to, the same words for all readers."""
 
     OK = "ok"
@@ -70,7 +70,7 @@ class Verdict:
     bundle are.
     """
 
-    outcome: Outcome
+    outcome: Conclusion
     step: int | None = None
     name: str | None = None
     message: str
@@ -82,23 +82,23 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Whether all steps passed; by whose key is in `outcome`."""
-        return self.outcome in {Outcome.OK, Outcome.CONSISTENT}
+        return self.outcome in {Conclusion.OK, Conclusion.CONSISTENT}
 
     def line(self) -> str:
         """The verdict in one line."""
         match self.outcome:
-            case Outcome.OK:
+            case Conclusion.OK:
                 return f"OK  {self.message}"
-            case Outcome.CONSISTENT:
+            case Conclusion.CONSISTENT:
                 return f"CONSISTENT, KEY NOT CHECKED  {self.message}"
-            case Outcome.UNCHECKED:
+            case Conclusion.UNCHECKED:
                 return f"COULD NOT BE CHECKED at step {self.step} ({self.name}): {self.message}"
-            case Outcome.FAILED:
+            case Conclusion.FAILED:
                 return f"FAILED at step {self.step} ({self.name}): {self.message}"
 
 
 class _Failure(EvidenceError):
-    def __init__(self, name: str, message: str, outcome: Outcome = Outcome.FAILED) -> None:
+    def __init__(self, name: str, message: str, outcome: Conclusion = Conclusion.FAILED) -> None:
         super().__init__(message)
         self.name = name
         self.outcome = outcome
@@ -144,7 +144,7 @@ def verify_file(
             facts=steps.facts,
         )
     return Verdict(
-        outcome=Outcome.OK if steps.facts["policy"] == "given" else Outcome.CONSISTENT,
+        outcome=Conclusion.OK if steps.facts["policy"] == "given" else Conclusion.CONSISTENT,
         message=message,
         facts=steps.facts,
         shown=steps.shown,
@@ -217,7 +217,7 @@ def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
         try:
             checked = policy.check_signature(proof.checkpoint)
         except NotCheckable as error:
-            raise _Failure("signature", str(error), Outcome.UNCHECKED) from error
+            raise _Failure("signature", str(error), Conclusion.UNCHECKED) from error
     steps.facts["log"] = checked.checkpoint.origin
     steps.facts["size"] = checked.checkpoint.size
     steps.facts["key"] = checked.key.vkey
@@ -227,7 +227,7 @@ def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
     except NoQuorum as error:
         raise _Failure("quorum", str(error)) from error
     except NotCheckable as error:  # what else is wrong is worth more than what cannot be known
-        steps.unchecked = _Failure("quorum", str(error), Outcome.UNCHECKED)
+        steps.unchecked = _Failure("quorum", str(error), Conclusion.UNCHECKED)
     steps.facts["quorum"] = None if policy.quorum == NONE else readable(policy.quorum)
     steps.facts["cosigned"] = [{"name": readable(c.name), "time": c.time} for c in checked.cosigned]
     return checked

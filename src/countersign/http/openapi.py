@@ -22,8 +22,7 @@ from countersign.errors import (
     Unauthorized,
 )
 from countersign.http.examples import PATH_PARAMETERS
-from countersign.http.openapi_references import with_references
-from countersign.http.openapi_schemas import REF, Schemas, name_of
+from countersign.http.openapi_components import REF, Schemas, name_of, with_references
 from countersign.http.route import Route
 from countersign.http.schemas import ErrorBody
 

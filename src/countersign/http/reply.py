@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
 
 T = TypeVar("T")

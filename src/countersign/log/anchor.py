@@ -1,65 +1,82 @@
 """Anchor checkpoints outside: cosignatures of witnesses, and RFC 3161 time-stamps.
 
-Only what others say keeps an operator from writing a log anew. Both are optional; what is absent
-is shown as absent, and the local clock never stands in for either.
+Only statements of third parties keep an operator from rewriting a log. Both are optional; what is
+absent is shown as absent, and the local clock never stands in for either.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Sequence
+from datetime import datetime
+from types import ModuleType
+from typing import Final, NamedTuple
 
+import httpx2
 import structlog
 
-from countersign.errors import AnchoringFailed, CountersignError, EvidencePending
+from countersign.clock import Clock
+from countersign.db.database import Database
+from countersign.errors import (
+    AnchoringFailed,
+    CountersignError,
+    EvidencePending,
+    InvalidConfiguration,
+)
 from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import open_note, parse_cosignature
 from countersign.evidence.policy import Witness
 from countersign.instant import from_ns
+from countersign.log import checkpoints_sql, tree_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.log.seal import SealLog
 from countersign.loops import forever
 from countersign.mode import Mode
-from countersign.ports import AnchorPost, Clock, LogStore
 
 PERIOD_SECONDS: Final = 10.0
 """Witnesses are asked at most this often (c2sp.org/tlog-witness)."""
 STAMP_SECONDS: Final = 300.0
-"""Authorities are asked at most this often, whether they answered the last time or not."""
+"""Authorities are asked at most this often, whether they responded the last time or not."""
 _QUERY: Final = "application/timestamp-query"
 _REPLY: Final = "application/timestamp-reply"
 _SIZE: Final = "text/x.tlog.size"
+_TIMEOUT_SECONDS: Final = 20.0
+_RESPONSE_BYTES_MAX: Final = 256 * 1024
 
 _log: Final = structlog.get_logger("countersign.anchoring")
 
 
+class _Response(NamedTuple):
+    status: int
+    media_type: str
+    body: bytes
+
+
 class AnchorLog:
-    """Has the newest live checkpoint vouched for, now and then."""
+    """Has the newest live checkpoint cosigned and time-stamped at intervals."""
 
     def __init__(
         self,
-        *,
-        store: LogStore,
-        seal_log: SealLog,
-        post: AnchorPost,
+        database: Database,
+        seal: SealLog,
         witnesses: Sequence[Witness],
         authorities: Sequence[str],
-        request: Callable[[bytes], bytes],
-        check: Callable[[bytes, bytes], str],
         clock: Clock,
     ) -> None:
-        """`request` and `check` make and check RFC 3161 messages; see `log.timestamps`."""
-        self._store = store
-        self._seal_log = seal_log
-        self._post = post
+        """Witnesses are asked for cosignatures, authorities (their URLs) for RFC 3161 time-stamps.
+
+        Raises:
+            InvalidConfiguration: there are authorities, but not the package that they need.
+        """
+        if authorities:
+            _timestamps()
+        self._database = database
+        self._seal = seal
         self._witnesses = [w for w in witnesses if w.url and w.verifier.checkable]
         self._authorities = authorities
-        self._request = request
-        self._check = check
         self._clock = clock
-        # Of each log, which may be another after a new epoch: the size that was last vouched for.
+        # Of each log, which may be another after a new epoch: the size that was anchored last.
         self._cosigned: dict[tuple[int, str], int] = {}
         self._stamped: dict[tuple[int, str], int] = {}
         self._asked_at: dict[str, float] = {}
@@ -69,15 +86,15 @@ class AnchorLog:
         await forever("anchoring", self.anchor, PERIOD_SECONDS)
 
     async def anchor(self) -> None:
-        """One round. Whoever cannot be reached is asked again in the next; nothing is raised."""
+        """One round. Failed requests are repeated in the next one; nothing is raised."""
         if not (self._witnesses or self._authorities):
             return
         try:
-            log = (await self._seal_log.current())[Mode.LIVE]
-            checkpoint = await self._store.latest(log.id)
+            log = (await self._seal.current())[Mode.LIVE]
+            checkpoint = await self._database.read(checkpoints_sql.latest, log.id)
             if checkpoint is None or checkpoint.size == 0:
                 return
-            await self._seal_log.release(log, checkpoint)
+            await self._seal.release(log, checkpoint)
         except (CountersignError, KeyError) as error:
             if not isinstance(error, EvidencePending):
                 _log.warning("anchoring_postponed", kind=type(error).__name__)
@@ -88,7 +105,7 @@ class AnchorLog:
             await self._try(authority, self.stamp(log, checkpoint, authority))
 
     async def cosign(self, log: Log, checkpoint: StoredCheckpoint, witness: Witness) -> None:
-        """Ask a witness to cosign a checkpoint (c2sp.org/tlog-witness), and keep what it gives.
+        """Ask a witness to cosign a checkpoint (c2sp.org/tlog-witness), and keep the cosignature.
 
         Raises:
             AnchoringFailed: it did not, or gave a cosignature that does not verify.
@@ -98,9 +115,9 @@ class AnchorLog:
         if old >= checkpoint.size:
             return
         url = f"{(witness.url or '').rstrip('/')}/add-checkpoint"
-        answer = await self._post(url, "text/plain", await self._submission(log, old, checkpoint))
-        if answer.status == 409 and answer.media_type == _SIZE:
-            old = _size(answer.body)
+        response = await _post(url, "text/plain", await self._submission(log, old, checkpoint))
+        if response.status == 409 and response.media_type == _SIZE:
+            old = _size(response.body)
             if old > checkpoint.size:
                 msg = (
                     f"The witness {name} has seen a larger tree ({old} entries) than this "
@@ -108,18 +125,18 @@ class AnchorLog:
                 )
                 raise AnchoringFailed(msg)
             body = await self._submission(log, old, checkpoint)
-            answer = await self._post(url, "text/plain", body)
-        if answer.status != 200:
-            msg = f"The witness {name} returned the status {answer.status}."
+            response = await _post(url, "text/plain", body)
+        if response.status != 200:
+            msg = f"The witness {name} returned the status {response.status}."
             raise AnchoringFailed(msg)
         try:
-            open_note(checkpoint.note + answer.body, [witness.verifier])
+            open_note(checkpoint.note + response.body, [witness.verifier])
         except EvidenceError as error:
             msg = f"The witness {name} returned no valid cosignature: {error}."
             raise AnchoringFailed(msg) from error
         line = next(
             line
-            for line in answer.body.splitlines(keepends=True)
+            for line in response.body.splitlines(keepends=True)
             if _is_by(checkpoint.note + line, witness)
         )
         if cosigned_at(parse_cosignature(line).time) is None:
@@ -140,42 +157,44 @@ class AnchorLog:
         if now - self._asked_at.get(authority, float("-inf")) < STAMP_SECONDS:
             return
         self._asked_at[authority] = now
-        answer = await self._post(authority, _QUERY, self._request(checkpoint.note))
-        if answer.status != 200 or answer.media_type != _REPLY:
-            msg = f"{authority} returned the status {answer.status} with {answer.media_type}."
+        timestamps = _timestamps()
+        request = timestamps.timestamp_request(checkpoint.note)
+        response = await _post(authority, _QUERY, request)
+        if response.status != 200 or response.media_type != _REPLY:
+            msg = f"{authority} returned the status {response.status} with {response.media_type}."
             raise AnchoringFailed(msg)
         try:
-            self._check(answer.body, checkpoint.note)
+            timestamps.check_timestamp(response.body, checkpoint.note)
         except EvidenceError as error:
             msg = f"{authority} returned no time-stamp of the checkpoint: {error}."
             raise AnchoringFailed(msg) from error
-        await self._keep(checkpoint, TIMESTAMP, authority, answer.body)
+        await self._keep(checkpoint, TIMESTAMP, authority, response.body)
         self._stamped[log.id, authority] = checkpoint.size
 
     async def _submission(self, log: Log, old: int, checkpoint: StoredCheckpoint) -> bytes:
         path = []
         if 0 < old < checkpoint.size:
-            path = list(await self._store.consistency(log.id, old, checkpoint.size))
+            sizes = old, checkpoint.size
+            path = list(await self._database.scan(tree_sql.consistency, log.id, *sizes))
         lines = [f"old {old}", *(b64encode(hash_).decode("ascii") for hash_ in path), "", ""]
         return "\n".join(lines).encode() + checkpoint.note
 
     async def _keep(self, checkpoint: StoredCheckpoint, kind: str, name: str, body: bytes) -> None:
-        await self._store.add_anchor(
-            Anchor(
-                log_id=checkpoint.log_id,
-                size=checkpoint.size,
-                kind=kind,
-                name=name,
-                body=body,
-                at=from_ns(self._clock.time_ns()),
-            )
+        anchor = Anchor(
+            log_id=checkpoint.log_id,
+            size=checkpoint.size,
+            kind=kind,
+            name=name,
+            body=body,
+            at=from_ns(self._clock.time_ns()),
         )
+        await self._database.write(checkpoints_sql.add_anchor, anchor)
 
-    async def _try(self, whom: str, work: Awaitable[None]) -> None:
+    async def _try(self, url: str, work: Awaitable[None]) -> None:
         try:
             await work
         except CountersignError as error:
-            _log.warning("anchoring_failed", whom=whom, reason=error.message)
+            _log.warning("anchoring_failed", url=url, reason=error.message)
 
 
 def _is_by(note: bytes, witness: Witness) -> bool:
@@ -192,3 +211,46 @@ def _size(body: bytes) -> int:
         msg = "The witness returned 409 without a size."
         raise AnchoringFailed(msg)
     return int(text)
+
+
+def stamped_at(token: bytes) -> datetime | None:
+    """The time that an RFC 3161 response states; None without the package that reads it."""
+    try:
+        from countersign.log.timestamps import stamped_at as read  # noqa: PLC0415 - optional extra
+    except ImportError:
+        return None
+    return read(token)
+
+
+def _timestamps() -> ModuleType:
+    try:
+        from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        msg = "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not installed."
+        raise InvalidConfiguration(msg) from error
+    return timestamps
+
+
+async def _post(url: str, media_type: str, body: bytes) -> _Response:
+    """Post to a witness or an authority: no redirects, limited in time and size.
+
+    Raises:
+        AnchoringFailed: there was no response, or it was too large.
+    """
+    headers = {"Content-Type": media_type}
+    try:
+        async with (
+            httpx2.AsyncClient(timeout=_TIMEOUT_SECONDS, follow_redirects=False) as client,
+            client.stream("POST", url, content=body, headers=headers) as response,
+        ):
+            received = bytearray()
+            async for chunk in response.aiter_bytes():
+                received += chunk
+                if len(received) > _RESPONSE_BYTES_MAX:
+                    msg = f"The response of {url} is too large."
+                    raise AnchoringFailed(msg)
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            return _Response(response.status_code, kind, bytes(received))
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        msg = f"{url} cannot be reached: {type(error).__name__}."
+        raise AnchoringFailed(msg) from error

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from countersign.clock import Clock, Entropy
 from countersign.evidence.canonical import Json
 from countersign.evidence.disclosure import Disclosure
 from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed, make_facts
@@ -14,7 +15,6 @@ from countersign.ids import timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
-from countersign.ports import Clock, Entropy
 from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey, Vault
 
 SEAL_ENTROPY: Final = SHRED_KEY_BYTES + NONCE_BYTES
@@ -53,35 +53,65 @@ class Recorder:
         personal: Sequence[tuple[str, object]] = (),
         cbid_index: bytes | None = None,
     ) -> NewRecord:
-        """A fact of an account; `personal` fields become disclosures, encrypted.
-
-        Args:
-            type_: what it tells of.
-            record_id: the identifier of the record.
-            account_id: the account.
-            mode: the mode, and with it the log.
-            members: what the record says openly, beside what every record says.
-            personal: name and value of each personal field.
-            cbid_index: the blind index by which the record is found for a buyer.
-        """
+        """A fact of an account, of now; see `account_fact`."""
         time_ns = self._clock.time_ns()
-        members = {**members, **_common(type_, record_id, mode, time_ns), "account": account_id}
-        entropy = self._entropy(entropy_needed(len(personal)))
-        [written] = make_facts([FactDraft(members, personal, entropy)])
-        record = msgspec.structs.replace(
-            _new_record(type_, record_id, mode, time_ns, written), account_id=account_id
-        )
-        if not personal:
-            return record
-        key = await self._vault.data_key(account_id, time_ns)
-        entropy = self._entropy(SEAL_ENTROPY)
-        sealed = SealedDisclosures(
-            payload=seal_disclosures(key, account_id, record_id, written.disclosures, entropy),
-            shred_key=entropy[:SHRED_KEY_BYTES],
-            session_index=None,
+        return account_fact(
+            await self._vault.data_key(account_id, time_ns),
+            self._entropy,
+            type_,
+            record_id=record_id,
+            account_id=account_id,
+            mode=mode,
+            time_ns=time_ns,
+            members=members,
+            personal=personal,
             cbid_index=cbid_index,
         )
-        return msgspec.structs.replace(record, disclosures=sealed)
+
+
+def account_fact(
+    key: DataKey,
+    entropy: Entropy,
+    type_: RecordType,
+    *,
+    record_id: str,
+    account_id: str,
+    mode: Mode,
+    time_ns: int,
+    members: Mapping[str, Json],
+    personal: Sequence[tuple[str, object]] = (),
+    cbid_index: bytes | None = None,
+) -> NewRecord:
+    """The record of a fact of an account, made inside the transaction that writes it.
+
+    Args:
+        key: the account's data key of this time.
+        entropy: source of random bytes.
+        type_: what it is about.
+        record_id: the identifier of the record.
+        account_id: the account.
+        mode: the mode, and with it the log.
+        time_ns: when it happened, Unix nanoseconds.
+        members: what the record says openly, in addition to what every record says.
+        personal: name and value of each personal field; they become encrypted disclosures.
+        cbid_index: the blind index by which the record is found for a buyer.
+    """
+    members = {**members, **_common(type_, record_id, mode, time_ns), "account": account_id}
+    drawn = entropy(entropy_needed(len(personal)))
+    [written] = make_facts([FactDraft(members, personal, drawn)])
+    sealed = None
+    if personal:
+        sealed = seal_disclosures(
+            key,
+            record_id,
+            written.disclosures,
+            entropy(SEAL_ENTROPY),
+            account_id=account_id,
+            cbid_index=cbid_index,
+        )
+    return _new_record(
+        type_, record_id, mode, time_ns, written, account_id=account_id, disclosures=sealed
+    )
 
 
 def _common(type_: RecordType, record_id: str, mode: Mode, time_ns: int) -> dict[str, Json]:
@@ -95,41 +125,55 @@ def _common(type_: RecordType, record_id: str, mode: Mode, time_ns: int) -> dict
 
 
 def _new_record(
-    type_: RecordType, record_id: str, mode: Mode, time_ns: int, written: SealedRecord
+    type_: RecordType,
+    record_id: str,
+    mode: Mode,
+    time_ns: int,
+    written: SealedRecord,
+    *,
+    account_id: str | None = None,
+    disclosures: SealedDisclosures | None = None,
 ) -> NewRecord:
-    """The record to write, as one of the deployment and without disclosures."""
     return NewRecord(
         id=record_id,
-        account_id=None,
+        account_id=account_id,
         mode=mode,
         type=type_,
         notice_id=None,
         at=from_ns(time_ns),
         body=written.body,
         digest=written.digest,
-        disclosures=None,
+        disclosures=disclosures,
     )
 
 
 def seal_disclosures(
     key: DataKey,
-    account_id: str,
     record_id: str,
     disclosures: Sequence[Disclosure],
     entropy: bytes,
-) -> bytes:
-    """The vault's ciphertext of a record's disclosures.
+    *,
+    account_id: str,
+    session_index: bytes | None = None,
+    cbid_index: bytes | None = None,
+) -> SealedDisclosures:
+    """Encrypt a record's disclosures, with the blind indexes by which it is found.
 
     `entropy` is SEAL_ENTROPY random bytes: the row's shred key, then the nonce.
     """
-    return key.seal(
+    return SealedDisclosures(
+        payload=key.seal(
+            shred_key=entropy[:SHRED_KEY_BYTES],
+            nonce=entropy[SHRED_KEY_BYTES:],
+            table="disclosures",
+            column="payload",
+            account=account_id,
+            row_id=record_id,
+            plaintext=_encode([disclosure.encoded for disclosure in disclosures]),
+        ),
         shred_key=entropy[:SHRED_KEY_BYTES],
-        nonce=entropy[SHRED_KEY_BYTES:],
-        table="disclosures",
-        column="payload",
-        account=account_id,
-        row_id=record_id,
-        plaintext=_encode([disclosure.encoded for disclosure in disclosures]),
+        session_index=session_index,
+        cbid_index=cbid_index,
     )
 
 

@@ -15,21 +15,23 @@ from countersign.errors import HeadUnavailable, InternalError
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Verifier, open_note, parse_note
+from countersign.evidence.note import Verifier, open_note
 from countersign.evidence.tiles import GrowingTree
 from countersign.evidence.tree import leaf_hash
-from countersign.log.check_records import CheckRecords
-from countersign.log.keys import LogKeys
+from countersign.log import checkpoints_sql, epochs_sql, tree_sql
+from countersign.log.check_records import check_records
+from countersign.log.fork_guard import guard
+from countersign.log.head_files import checkpoint_of
 from countersign.log.model import Log, StoredCheckpoint
+from countersign.log.room import LogRoom
 from countersign.mode import Mode
-from countersign.ports import HeadStore, LogStore
 
 _PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far the check of a log has come."""
+    """How many entries of a log were checked."""
 
     log: Log
     checked: int
@@ -37,141 +39,137 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that is not as it should be. `log` is an origin, or the mode if there is none."""
+    """Something that is wrong. `log` is an origin, or the mode if there is no log."""
 
     log: str
     index: int | None
     message: str
 
 
-class CheckLog:
-    """Re-checks whole logs."""
+async def check_logs(room: LogRoom) -> AsyncIterator[Progress | Finding]:
+    """Go through every log: findings as they come up, and progress at intervals.
 
-    def __init__(
-        self, store: LogStore, heads: HeadStore, keys: LogKeys, records: CheckRecords
-    ) -> None:
-        self._store = store
-        self._heads = heads
-        self._keys = keys
-        self._records = records
+    Raises:
+        StorageUnavailable: the database cannot be reached.
+    """
+    at = "the database"
+    try:
+        async for step in _everything(room):
+            at = step.log if isinstance(step, Finding) else step.log.origin
+            yield step
+    except InternalError:
+        message = (
+            "the database is damaged and cannot be read any further (see `database_error` "
+            "in the service's own log). The rest was not checked"
+        )
+        yield Finding(log=at, index=None, message=message)
 
-    async def __call__(self) -> AsyncIterator[Progress | Finding]:
-        """Go through every log; findings as they come up, and progress now and then.
 
-        Raises:
-            StorageUnavailable: the database cannot be reached.
-        """
-        at = "the database"
+async def _everything(room: LogRoom) -> AsyncIterator[Progress | Finding]:
+    newest: dict[Mode, str] = {}
+    for log in await room.database.read(epochs_sql.all_logs):
+        newest[log.mode] = log.origin
+        async for step in _check(room, log):
+            yield step
+    for mode in Mode:
+        if mode not in newest:
+            newest[mode] = mode.value
+            yield Finding(log=mode.value, index=None, message="the log is missing")
+    async for wrong in check_records(room):
+        yield Finding(log=newest[wrong.mode or Mode.LIVE], index=None, message=wrong.message)
+    for mode in Mode:
+        finding = await _head(room, mode, newest[mode])
+        if finding is not None:
+            yield finding
+
+
+async def _check(room: LogRoom, log: Log) -> AsyncIterator[Progress | Finding]:
+    tree, verifiers = GrowingTree(), list[Verifier]()
+    async for key in _keys(room, log):
+        if isinstance(key, Finding):
+            yield key
+        else:
+            verifiers.append(key)
+    async for checkpoint in _checkpoints(room, log):
+        async for step in _grow(room, log, tree, checkpoint.size):
+            yield step
+        if tree.size != checkpoint.size:
+            return  # an entry is missing, which is a finding already
+        finding = _checkpoint(log, verifiers, checkpoint, tree.root())
+        if finding is not None:
+            yield finding
+    async for step in _grow(room, log, tree, log.size):
+        yield step
+    if (tree.size, tree.root()) != (log.size, log.root):
+        yield _finding(log, "the head does not match the root of the entries")
+    for what in await room.database.scan(tree_sql.surplus, log.id, log.size):
+        yield _finding(log, f"{what} is beyond the {log.size} entries of the log")
+
+
+async def _keys(room: LogRoom, log: Log) -> AsyncIterator[Verifier | Finding]:
+    keys = await room.database.read(epochs_sql.keys_of, log.id)
+    if not keys:
+        yield _finding(log, "its keys are missing: nothing can be sealed or verified")
+    for key in keys:
         try:
-            async for told in self._everything():
-                at = told.log if isinstance(told, Finding) else told.log.origin
-                yield told
-        except InternalError:
-            message = (
-                "the database is damaged and cannot be read any further (see `database_error` "
-                "in the service's own log). The rest was not checked"
-            )
-            yield Finding(log=at, index=None, message=message)
+            yield Verifier.parse(key.vkey)
+        except EvidenceError as error:
+            yield _finding(log, f"the key {key.vkey} is not valid: {error}")
+            continue
+        if await room.keys.opened(log, key) is None:
+            yield _finding(log, f"the signing key of {key.vkey} cannot be decrypted")
 
-    async def _everything(self) -> AsyncIterator[Progress | Finding]:
-        newest: dict[Mode, str] = {}
-        for log in await self._store.logs():
-            newest[log.mode] = log.origin
-            async for told in self._check(log):
-                yield told
-        for mode in Mode:
-            if mode not in newest:
-                newest[mode] = mode.value
-                yield Finding(log=mode.value, index=None, message="the log is missing")
-        async for wrong in self._records():
-            yield Finding(log=newest[wrong.mode or Mode.LIVE], index=None, message=wrong.message)
-        for mode in Mode:
-            finding = await self._head(mode, newest[mode])
-            if finding is not None:
-                yield finding
 
-    async def _check(self, log: Log) -> AsyncIterator[Progress | Finding]:
-        tree, verifiers = GrowingTree(), list[Verifier]()
-        async for key in self._checked_keys(log):
-            if isinstance(key, Finding):
-                yield key
-            else:
-                verifiers.append(key)
-        async for checkpoint in self._checkpoints(log):
-            async for told in self._grow(log, tree, checkpoint.size):
-                yield told
-            if tree.size != checkpoint.size:
-                return  # an entry is missing, which is a finding already
-            finding = _checkpoint(log, verifiers, checkpoint, tree.root())
-            if finding is not None:
-                yield finding
-        async for told in self._grow(log, tree, log.size):
-            yield told
-        if (tree.size, tree.root()) != (log.size, log.root):
-            yield _finding(log, "the head does not match the root of the entries")
-        for what in await self._store.surplus(log.id, log.size):
-            yield _finding(log, f"{what} is beyond the {log.size} entries of the log")
+async def _checkpoints(room: LogRoom, log: Log) -> AsyncIterator[StoredCheckpoint]:
+    after = -1
+    while page := await room.database.scan(checkpoints_sql.larger_than, log.id, after, _PAGE):
+        for checkpoint in page:
+            yield checkpoint
+        after = page[-1].size
 
-    async def _checked_keys(self, log: Log) -> AsyncIterator[Verifier | Finding]:
-        keys = await self._store.keys(log.id)
-        if not keys:
-            yield _finding(log, "its keys are missing: nothing can be sealed or verified")
-        for key in keys:
-            try:
-                yield Verifier.parse(key.vkey)
-            except EvidenceError as error:
-                yield _finding(log, f"the key {key.vkey} is not valid: {error}")
-                continue
-            if await self._keys.opened(log, key) is None:
-                yield _finding(log, f"the signing key of {key.vkey} cannot be decrypted")
 
-    async def _checkpoints(self, log: Log) -> AsyncIterator[StoredCheckpoint]:
-        after = -1
-        while page := await self._store.checkpoints(log.id, after, _PAGE):
-            for checkpoint in page:
-                yield checkpoint
-            after = page[-1].size
+async def _grow(
+    room: LogRoom, log: Log, tree: GrowingTree, size: int
+) -> AsyncIterator[Progress | Finding]:
+    """Let the tree grow to this size by the entries, each compared with its record."""
+    scan = room.database.scan
+    while tree.size < size:
+        rows = await scan(tree_sql.entries, log.id, tree.size, min(tree.size + _PAGE, size))
+        if not rows:
+            yield _finding(log, "the entry is missing", tree.size)
+            return
+        bodies = await scan(tree_sql.record_bodies, [record_id for record_id, _ in rows])
+        for record_id, digest in rows:
+            wrong = _wrong_record(bodies.get(record_id), digest)
+            if wrong is not None:
+                yield _finding(log, f"the record {record_id} {wrong}", tree.size)
+            tree.append(leaf_hash(log_entry(log.origin, digest)))
+        for tile in tree.take_tiles():
+            stored = await scan(tree_sql.stored_tile, log.id, tile.level, tile.index)
+            name = f"tile {tile.index} of level {tile.level}"
+            if stored is None or stored[0] != tile.hashes:
+                yield _finding(log, f"{name} does not match its leaves")
+            elif stored[1] != tile.root:
+                yield _finding(log, f"the root of {name} does not match its leaves")
+        yield Progress(log=log, checked=tree.size)
 
-    async def _grow(
-        self, log: Log, tree: GrowingTree, size: int
-    ) -> AsyncIterator[Progress | Finding]:
-        """Let the tree grow to this size by the entries, each compared with its record."""
-        while tree.size < size:
-            rows = await self._store.entries(log.id, tree.size, min(tree.size + _PAGE, size))
-            if not rows:
-                yield _finding(log, "the entry is missing", tree.size)
-                return
-            bodies = await self._store.record_bodies([record_id for record_id, _ in rows])
-            for record_id, digest in rows:
-                wrong = _wrong_record(bodies.get(record_id), digest)
-                if wrong is not None:
-                    yield _finding(log, f"the record {record_id} {wrong}", tree.size)
-                tree.append(leaf_hash(log_entry(log.origin, digest)))
-            for tile in tree.take_tiles():
-                stored = await self._store.stored_tile(log.id, tile.level, tile.index)
-                name = f"tile {tile.index} of level {tile.level}"
-                if stored is None or stored[0] != tile.hashes:
-                    yield _finding(log, f"{name} does not match its leaves")
-                elif stored[1] != tile.root:
-                    yield _finding(log, f"the root of {name} does not match its leaves")
-            yield Progress(log=log, checked=tree.size)
 
-    async def _head(self, mode: Mode, log: str) -> Finding | None:
-        """Compare the last published checkpoint, kept outside, with the database."""
-        try:
-            note = self._heads.read(mode)
-        except HeadUnavailable as error:
-            return Finding(log=log, index=None, message=error.message)
-        if note is None:
-            return None  # what that means is for `log status` to tell
-        guarded = await self._store.guard(mode, note)
-        if guarded.log_id is None:
-            origin = parse_checkpoint(parse_note(note).text).origin
-            message = f"a checkpoint of {origin} was published, but the database has no such log"
-            return Finding(log=log, index=None, message=message)
-        if guarded.refusal is None:
-            return None
-        return Finding(log=log, index=None, message=guarded.refusal)
+async def _head(room: LogRoom, mode: Mode, log: str) -> Finding | None:
+    """Compare the last published checkpoint, kept outside, with the database."""
+    try:
+        note = room.heads.read(mode)
+    except HeadUnavailable as error:
+        return Finding(log=log, index=None, message=error.message)
+    if note is None:
+        return None  # `log status` says what that means
+    guarded = await room.database.read(guard, mode, note)
+    if guarded.log_id is None:
+        origin = checkpoint_of(note).origin
+        message = f"a checkpoint of {origin} was published, but the database has no such log"
+        return Finding(log=log, index=None, message=message)
+    if guarded.refusal is None:
+        return None
+    return Finding(log=log, index=None, message=guarded.refusal)
 
 
 def _finding(log: Log, message: str, index: int | None = None) -> Finding:

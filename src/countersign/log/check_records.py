@@ -6,7 +6,7 @@ record in columns, that nothing was taken away, and that nothing is kept from th
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -15,12 +15,12 @@ import msgspec
 from countersign.errors import DamagedValue
 from countersign.evidence.disclosure import b64url
 from countersign.instant import rfc3339_ms
+from countersign.log import integrity_sql
 from countersign.log.append_record import open_disclosures
-from countersign.log.integrity import RecordRow
+from countersign.log.integrity_sql import RecordRow
 from countersign.log.record import RecordType
+from countersign.log.room import LogRoom
 from countersign.mode import Mode
-from countersign.ports import IntegrityStore
-from countersign.vault.vault import Vault
 
 _PAGE: Final = 500
 
@@ -42,74 +42,68 @@ class _Body(msgspec.Struct):
 
 
 _read: Final = msgspec.json.Decoder(_Body).decode
-_Page = Callable[[str, int], Awaitable[Sequence[RecordRow]]]
 _Notices = dict[tuple[str | None, str | None], str]
 
 
 class WrongRecord(NamedTuple):
-    """Something that is not as it should be. `mode` is None for what is of both."""
+    """Something that is wrong. `mode` is None for what concerns both."""
 
     mode: Mode | None
     message: str
 
 
-class CheckRecords:
-    """Goes through all records."""
-
-    def __init__(self, store: IntegrityStore, vault: Vault) -> None:
-        self._store = store
-        self._vault = vault
-
-    async def __call__(self) -> AsyncIterator[WrongRecord]:
-        """Everything that is wrong, as it comes up."""
-        notices: _Notices = {}
-        for notice in await self._store.notices():
-            notices[notice.notice_id, notice.version] = notice.digest
-            if notice.body is None or sha256(notice.body).hexdigest() != notice.digest:
-                message = f"version {notice.version} of the notice {notice.notice_id} has changed"
-                yield WrongRecord(None, message)
-        for read_page in (self._store.records, self._store.own_records):
-            async for page in _pages(read_page):
-                told: dict[str, RecordRow] = {}
-                for row in page:
-                    for wrong in _wrong(row, notices, told):
-                        yield _finding(row, wrong)
-                async for row, wrong in self._wrongly_disclosed(page):
-                    yield _finding(row, wrong)
-                for record_id in told.keys() - await self._store.erased([*told]):
-                    wrong = f"says that {record_id} was erased, but it is not"
-                    yield _finding(told[record_id], wrong)
-        for record_id in await self._store.untold_erasures(_PAGE):
-            message = f"the record {record_id} counts as erased, but no erasure record names it"
+async def check_records(room: LogRoom) -> AsyncIterator[WrongRecord]:
+    """Go through all records, and report everything that is wrong."""
+    scan = room.database.scan
+    notices: _Notices = {}
+    for notice in await scan(integrity_sql.notice_rows):
+        notices[notice.notice_id, notice.version] = notice.digest
+        if notice.body is None or sha256(notice.body).hexdigest() != notice.digest:
+            message = f"version {notice.version} of the notice {notice.notice_id} has changed"
             yield WrongRecord(None, message)
-
-    async def _wrongly_disclosed(
-        self, page: Sequence[RecordRow]
-    ) -> AsyncIterator[tuple[RecordRow, str]]:
-        """Records whose disclosures are there, and do not open or are not those of the record."""
-        rows = {row.id: row for row in page if row.disclosed is not None}
-        for found in await self._store.disclosed([*rows]):
-            row = rows[found.record_id]
-            if found.shred_key is None:
-                if row.erasure_id is None:
-                    yield row, "has disclosures without their key, but no erasure is recorded"
-                continue
-            try:
-                opened = await open_disclosures(
-                    self._vault, found.account_id, row.id, found.payload, found.shred_key
-                )
-            except (DamagedValue, msgspec.DecodeError):
-                yield row, "has disclosures that cannot be decrypted with their keys"
-                continue
-            if not _bound(row.body).issuperset(map(_digest, opened)):
-                yield row, "has disclosures that do not match the record"
+    async for page in _pages(room):
+        named: dict[str, RecordRow] = {}
+        for row in page:
+            for wrong in _wrong(row, notices, named):
+                yield _finding(row, wrong)
+        async for row, wrong in _wrongly_disclosed(room, page):
+            yield _finding(row, wrong)
+        for record_id in named.keys() - await scan(integrity_sql.erased, [*named]):
+            wrong = f"says that {record_id} was erased, but it is not"
+            yield _finding(named[record_id], wrong)
+    for record_id in await scan(integrity_sql.unrecorded_erasures, _PAGE):
+        message = f"the record {record_id} counts as erased, but no erasure record names it"
+        yield WrongRecord(None, message)
 
 
-async def _pages(read_page: _Page) -> AsyncIterator[Sequence[RecordRow]]:
-    after = ""
-    while page := await read_page(after, _PAGE):
-        yield page
-        after = page[-1].id
+async def _pages(room: LogRoom) -> AsyncIterator[Sequence[RecordRow]]:
+    for read in (integrity_sql.account_records, integrity_sql.deployment_records):
+        after = ""
+        while page := await room.database.scan(read, after, _PAGE):
+            yield page
+            after = page[-1].id
+
+
+async def _wrongly_disclosed(
+    room: LogRoom, page: Sequence[RecordRow]
+) -> AsyncIterator[tuple[RecordRow, str]]:
+    """Records whose disclosures do not open, or are not those of the record."""
+    rows = {row.id: row for row in page if row.disclosed is not None}
+    for found in await room.database.scan(integrity_sql.disclosures_of, [*rows]):
+        row = rows[found.record_id]
+        if found.shred_key is None:
+            if row.erasure_id is None:
+                yield row, "has disclosures without their key, but no erasure is recorded"
+            continue
+        try:
+            opened = await open_disclosures(
+                room.vault.vault, found.account_id, row.id, found.payload, found.shred_key
+            )
+        except (DamagedValue, msgspec.DecodeError):
+            yield row, "has disclosures that cannot be decrypted with their keys"
+            continue
+        if not _bound(row.body).issuperset(map(_digest, opened)):
+            yield row, "has disclosures that do not match the record"
 
 
 def _finding(row: RecordRow, wrong: str) -> WrongRecord:
@@ -117,8 +111,8 @@ def _finding(row: RecordRow, wrong: str) -> WrongRecord:
     return WrongRecord(mode, f"the record {row.id} {wrong}")
 
 
-def _wrong(row: RecordRow, notices: _Notices, told: dict[str, RecordRow]) -> Iterator[str]:
-    """What is wrong with a row. Records that it says are erased are added to `told`."""
+def _wrong(row: RecordRow, notices: _Notices, named: dict[str, RecordRow]) -> Iterator[str]:
+    """What is wrong with a row. Records that it says are erased are added to `named`."""
     if not row.sealed and not row.pending:
         yield "is neither sealed nor waiting to be sealed"
     if row.body is None or sha256(row.body).digest() != row.digest:
@@ -136,7 +130,7 @@ def _wrong(row: RecordRow, notices: _Notices, told: dict[str, RecordRow]) -> Ite
         if published != body.notice_digest:
             yield "names a notice version whose stored text has another digest"
     if body.type == RecordType.ERASURE:
-        told |= dict.fromkeys(body.erased, row)
+        named |= dict.fromkeys(body.erased, row)
 
 
 def _bound(body: bytes | None) -> frozenset[str]:
@@ -152,7 +146,7 @@ def _digest(encoded: str) -> str:
 
 
 def _moved(row: RecordRow, body: _Body) -> Iterator[str]:
-    """Columns that say something else than the record itself."""
+    """Columns that differ from the record itself."""
     said = {
         "id": (row.id, body.id),
         "account_id": (row.account_id, body.account),

@@ -11,8 +11,6 @@ from typing import Any
 
 import click
 
-from countersign.access.audit_entry import AuditAction
-from countersign.bootstrap import Deployment
 from countersign.cli.support import (
     Duration,
     command,
@@ -20,20 +18,18 @@ from countersign.cli.support import (
     say,
     say_if_local,
     show,
-    with_deployment,
+    with_room,
 )
 from countersign.errors import InternalError, InvalidArgument
-from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.errors import EvidenceError
 from countersign.instant import rfc3339
-from countersign.log.begin import NewEpoch
-from countersign.log.check import Finding, Progress
-from countersign.log.model import LogKey
-from countersign.log.recover import PublishedHead
-from countersign.log.seal import LogState
+from countersign.log.begin import NewEpoch, begin_epoch, rotate_log_key
+from countersign.log.check import Finding, Progress, check_logs
+from countersign.log.model import LogState, PublishedHead
+from countersign.log.recover import accept_head, adopt_database_head
+from countersign.log.room import LogRoom
 from countersign.mode import Mode
 
-_LOG = "log"
 _MODES = click.Choice([mode.value for mode in Mode])
 _EXPLANATION = """\
 Sealing of the {mode} log is suspended:
@@ -91,12 +87,12 @@ def check(*, as_json: bool) -> None:
         "entries": entries,
         "findings": [{"log": f.log, "index": f.index, "message": f.message} for f in findings],
     }
-    told = [
+    lines = [
         f"{f.log}{'' if f.index is None else f' entry {f.index}'}: {f.message}" for f in findings
     ]
     show(
         view,
-        "\n".join([*told, f"{entries} entries checked, {len(told)} findings"]),
+        "\n".join([*lines, f"{entries} entries checked, {len(findings)} findings"]),
         as_json=as_json,
     )
     if findings:
@@ -119,7 +115,7 @@ def policy(mode: str, *, as_json: bool) -> None:
 def rotate_key(*, overlap: timedelta, yes: bool, as_json: bool) -> None:
     """Give the live log a new key. Until the overlap ends, the old key signs as well."""
     confirm("Give the live log a new signing key?", yes=yes)
-    key = _rotate(overlap)
+    key = _rotate(Mode.LIVE, overlap)
     say(
         "Publish the new policy: countersign log policy. Until the overlap ends, checkpoints "
         "have both signatures."
@@ -193,53 +189,39 @@ def recover(
     show(_view(state), "suspended" if state.suspended else "sealing", as_json=as_json)
 
 
-@with_deployment
-async def log_states(deployment: Deployment) -> Sequence[LogState]:
-    """How the newest log of each mode is doing.
-
-    Seals what waits, and finds out on the way whether that is possible.
-    """
-    with suppress(InternalError):  # the database is damaged: the states tell that
-        await deployment.log.seal.settle()
-    return await deployment.log.seal.states()
+@with_room(LogRoom)
+async def log_states(room: LogRoom) -> Sequence[LogState]:
+    """The state of the newest log of each mode, after sealing what waits, if that is possible."""
+    with suppress(InternalError):  # the database is damaged, as the states say
+        await room.seal.settle()
+    return await room.seal.states()
 
 
-@with_deployment
-async def _check(deployment: Deployment) -> tuple[int, list[Finding]]:
+@with_room(LogRoom)
+async def _check(room: LogRoom) -> tuple[int, list[Finding]]:
     findings: list[Finding] = []
     checked: dict[int, int] = {}
-    async for told in deployment.log.check():
-        if isinstance(told, Progress):
-            if told.checked // 10_000 > checked.get(told.log.id, 0) // 10_000:
-                say(f"{told.log.origin}: {told.checked} of {told.log.size}")
-            checked[told.log.id] = told.checked
+    async for step in check_logs(room):
+        if isinstance(step, Progress):
+            if step.checked // 10_000 > checked.get(step.log.id, 0) // 10_000:
+                say(f"{step.log.origin}: {step.checked} of {step.log.size}")
+            checked[step.log.id] = step.checked
         else:
-            findings.append(told)
+            findings.append(step)
     return sum(checked.values()), findings
 
 
-@with_deployment
-async def _policy(deployment: Deployment, mode: Mode) -> bytes:
-    return await deployment.log.policy.text(mode)
+@with_room(LogRoom)
+async def _policy(room: LogRoom, mode: Mode) -> bytes:
+    return await room.policy.text(mode)
 
 
-@with_deployment
-async def _rotate(deployment: Deployment, overlap: timedelta) -> LogKey:
-    key = await deployment.log.begin.rotate(Mode.LIVE, overlap)
-    await deployment.access.audit.note(AuditAction.LOG_KEY_ROTATED, _LOG, new_key=key.vkey)
-    return key
-
-
-@with_deployment
+@with_room(LogRoom)
 async def _new_epoch(
-    deployment: Deployment, mode: Mode, reason: str, host: str | None, note: bytes | None
+    room: LogRoom, mode: Mode, reason: str, host: str | None, note: bytes | None
 ) -> NewEpoch:
-    published = None if note is None else await _published(deployment, mode, note)
-    begun = await deployment.log.begin.epoch(mode, reason, host, published)
-    await deployment.access.audit.note(
-        AuditAction.LOG_EPOCH_BEGUN, _LOG, log=begun.origin, reason=reason
-    )
-    return begun
+    published = None if note is None else await _published(room, mode, note)
+    return await begin_epoch(room, mode, reason, host, published)
 
 
 def _refuse_two(new_epoch: bool, adopt: bool, published: bool) -> None:  # noqa: FBT001 - options
@@ -248,29 +230,19 @@ def _refuse_two(new_epoch: bool, adopt: bool, published: bool) -> None:  # noqa:
         raise InvalidArgument(msg)
 
 
-@with_deployment
-async def _accept(
-    deployment: Deployment, mode: Mode, note: bytes, reason: str, *, overrule: bool
-) -> None:
-    published = await _published(deployment, mode, note)
-    await deployment.log.recover.accept(mode, published, reason, overrule=overrule)
-    await deployment.access.audit.note(
-        AuditAction.LOG_RECOVERED, _LOG, mode=mode.value, reason=reason, overruled=overrule
-    )
+@with_room(LogRoom)
+async def _accept(room: LogRoom, mode: Mode, note: bytes, reason: str, *, overrule: bool) -> None:
+    published = await _published(room, mode, note)
+    await accept_head(room, mode, published, reason, overrule=overrule)
 
 
-@with_deployment
-async def _adopt(deployment: Deployment, mode: Mode, reason: str) -> Checkpoint:
-    adopted = await deployment.log.recover.adopt(mode, reason)
-    await deployment.access.audit.note(
-        AuditAction.LOG_RECOVERED, _LOG, mode=mode.value, reason=reason, adopted=adopted.size
-    )
-    return adopted
+_rotate = with_room(LogRoom)(rotate_log_key)
+_adopt = with_room(LogRoom)(adopt_database_head)
 
 
-async def _published(deployment: Deployment, mode: Mode, note: bytes) -> PublishedHead:
+async def _published(room: LogRoom, mode: Mode, note: bytes) -> PublishedHead:
     try:
-        checked = (await deployment.log.policy.without_quorum(mode)).check_signature(note)
+        checked = (await room.policy.without_quorum(mode)).check_signature(note)
     except EvidenceError as error:
         msg = f"This is not a checkpoint of this deployment: {error}."
         raise InvalidArgument(msg) from error

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, delete, select
 
 from countersign.db.tables import checkpoints, deployment, log_heads, log_keys, logs
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Verifier, open_note
 from countersign.log.head_files import checkpoint_of
+from countersign.log.model import Guarded
 from countersign.mode import Mode
 
 SUSPENDED: Final = "sealing_suspended"
@@ -33,11 +34,26 @@ def newest_log(connection: Connection, mode: Mode) -> Row[int, int, str, int] | 
 
 
 def suspended_by_operator(connection: Connection, mode: Mode) -> str | None:
-    """What a restore has left: that sealing waits for the operator, and why."""
-    noted = connection.execute(
-        select(deployment.c.value).where(deployment.c.name == f"{SUSPENDED}:{mode.value}")
-    ).scalar_one_or_none()
+    """Why sealing waits for the operator after a restore; None: it does not."""
+    name = f"{SUSPENDED}:{mode.value}"
+    query = select(deployment.c.value).where(deployment.c.name == name)
+    noted = connection.execute(query).scalar_one_or_none()
     return None if noted is None else bytes(noted).decode()
+
+
+def forget_suspension(connection: Connection, mode: Mode) -> None:
+    """Let sealing go on: the operator has decided what a restore had left open."""
+    connection.execute(delete(deployment).where(deployment.c.name == f"{SUSPENDED}:{mode.value}"))
+
+
+def guard(connection: Connection, mode: Mode, kept: bytes | None) -> Guarded:
+    """Compare the newest log of a mode with the checkpoint that is kept outside the database."""
+    newest = newest_log(connection, mode)
+    return Guarded(
+        log_id=None if newest is None else newest.id,
+        refusal=why_not(connection, mode, kept),
+        restored=suspended_by_operator(connection, mode) is not None,
+    )
 
 
 def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | None:

@@ -16,6 +16,7 @@ from countersign.errors import HeadUnavailable
 from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
+from countersign.log.model import PublishedHead
 from countersign.mode import Mode
 
 
@@ -55,11 +56,19 @@ class HeadFiles:
             raise HeadUnavailable(msg) from error
         return note
 
+    def published(self, mode: Mode) -> PublishedHead | None:
+        """The same, read; None also if the file cannot be read."""
+        try:
+            note = self.read(mode)
+        except HeadUnavailable:
+            return None
+        return None if note is None else PublishedHead(checkpoint_of(note), note)
+
     def advance(self, mode: Mode, note: bytes, over: bytes | None) -> bool:
         """Keep this checkpoint in the place of `over`; False if another one is kept by now.
 
-        Whoever calls has compared `over` with the database. Another process may have published
-        meanwhile: then it has to be compared anew.
+        The caller has compared `over` with the database. If another process has published since,
+        the comparison has to be repeated.
 
         Raises:
             HeadUnavailable: it cannot be written; the checkpoint must not leave then.

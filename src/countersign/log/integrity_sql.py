@@ -1,17 +1,16 @@
-"""Reads whole tables for `countersign log check`, whatever somebody has put into them."""
+"""Whole tables as they stand, for `countersign log check`: they may contain anything."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, TextClause, bindparam, select, text, type_coerce
 from sqlalchemy.types import NullType
 
-from countersign.db.database import Database
 from countersign.db.tables import disclosures, erasures, shred_keys
 from countersign.instant import from_ms
-from countersign.log.integrity import NoticeRow, RecordRow
 from countersign.log.record import DisclosuresRow
 
 # As plain text: SQLAlchemy's types refuse what an honest service would never have written.
@@ -32,46 +31,57 @@ _OWN_RECORDS: Final = text(
     " FROM deployment_records r WHERE r.id > :after ORDER BY r.id LIMIT :limit"
 )
 _NOTICES: Final = text("SELECT notice_id, version, digest, body FROM notice_versions")
-_UNTOLD: Final = text(
+_UNRECORDED: Final = text(
     "SELECT x.record_id FROM erasures x LEFT JOIN records r ON r.id = x.erasure_id"
     " WHERE r.id IS NULL ORDER BY x.record_id LIMIT :limit"
 )
 _CHUNK: Final = 500
 
 
-class Integrity:
-    """See `ports.IntegrityStore`."""
+class RecordRow(NamedTuple):
+    """A record as its row says, and the rows that belong to it.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    `account_id` is None for a record of the deployment itself. `body` is None if it is not stored
+    as bytes. `disclosed` is the account and mode of its disclosures, if there are any;
+    `erasure_id` names the erasure, if it was erased.
+    """
 
-    async def records(self, after_id: str, limit: int) -> Sequence[RecordRow]:
-        """Records of accounts after this one, in order."""
-        return await self._database.scan(_records, (_RECORDS, after_id, limit))
-
-    async def own_records(self, after_id: str, limit: int) -> Sequence[RecordRow]:
-        """Records of the deployment itself after this one, in order."""
-        return await self._database.scan(_records, (_OWN_RECORDS, after_id, limit))
-
-    async def notices(self) -> Sequence[NoticeRow]:
-        """Every published version of a notice."""
-        return await self._database.scan(_notices, None)
-
-    async def erased(self, record_ids: Sequence[str]) -> frozenset[str]:
-        """Those of these records that the database knows to be erased."""
-        return await self._database.scan(_erased, tuple(record_ids))
-
-    async def disclosed(self, record_ids: Sequence[str]) -> Sequence[DisclosuresRow]:
-        """The disclosures of those of these records that have any."""
-        return await self._database.scan(_disclosed, tuple(record_ids))
-
-    async def untold_erasures(self, limit: int) -> Sequence[str]:
-        """Records that count as erased although no erasure is on record."""
-        return await self._database.scan(_untold, limit)
+    id: str
+    account_id: str | None
+    mode: str
+    type: str
+    notice_id: str | None
+    at: datetime
+    digest: bytes | None
+    body: bytes | None
+    sealed: bool
+    pending: bool
+    disclosed: tuple[str, str] | None
+    erasure_id: str | None
 
 
-def _records(connection: Connection, item: tuple[TextClause, str, int]) -> Sequence[RecordRow]:
-    query, after_id, limit = item
+class NoticeRow(NamedTuple):
+    """A published version of a notice. `body` is None if it is not stored as bytes."""
+
+    notice_id: str
+    version: str
+    digest: str
+    body: bytes | None
+
+
+def account_records(connection: Connection, after_id: str, limit: int) -> Sequence[RecordRow]:
+    """Records of accounts after this id, in order."""
+    return _records(connection, _RECORDS, after_id, limit)
+
+
+def deployment_records(connection: Connection, after_id: str, limit: int) -> Sequence[RecordRow]:
+    """Records of the deployment itself after this id, in order."""
+    return _records(connection, _OWN_RECORDS, after_id, limit)
+
+
+def _records(
+    connection: Connection, query: TextClause, after_id: str, limit: int
+) -> Sequence[RecordRow]:
     rows = connection.execute(query, {"after": after_id, "limit": limit})
     return [_record(row) for row in rows]
 
@@ -96,12 +106,14 @@ def _record(row: Row[Any]) -> RecordRow:
     )
 
 
-def _notices(connection: Connection, _: None) -> Sequence[NoticeRow]:
+def notice_rows(connection: Connection) -> Sequence[NoticeRow]:
+    """Every published version of a notice."""
     rows = connection.execute(_NOTICES)
     return [NoticeRow(row.notice_id, row.version, row.digest, _bytes(row.body)) for row in rows]
 
 
-def _erased(connection: Connection, record_ids: tuple[str, ...]) -> frozenset[str]:
+def erased(connection: Connection, record_ids: Sequence[str]) -> frozenset[str]:
+    """Those of these records that the database knows to be erased."""
     query = select(erasures.c.record_id).where(
         erasures.c.record_id.in_(bindparam("ids", expanding=True))
     )
@@ -112,7 +124,8 @@ def _erased(connection: Connection, record_ids: tuple[str, ...]) -> frozenset[st
     return frozenset(found)
 
 
-def _disclosed(connection: Connection, record_ids: tuple[str, ...]) -> Sequence[DisclosuresRow]:
+def disclosures_of(connection: Connection, record_ids: Sequence[str]) -> Sequence[DisclosuresRow]:
+    """The disclosures of those of these records that have any."""
     query = (
         select(
             disclosures.c.record_id,
@@ -133,8 +146,9 @@ def _disclosed(connection: Connection, record_ids: tuple[str, ...]) -> Sequence[
     ]
 
 
-def _untold(connection: Connection, limit: int) -> Sequence[str]:
-    return [row[0] for row in connection.execute(_UNTOLD, {"limit": limit})]
+def unrecorded_erasures(connection: Connection, limit: int) -> Sequence[str]:
+    """Records that count as erased although no erasure is on record."""
+    return [row[0] for row in connection.execute(_UNRECORDED, {"limit": limit})]
 
 
 def _bytes(value: object) -> bytes | None:

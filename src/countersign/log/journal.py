@@ -15,11 +15,11 @@ from countersign.db.tables import (
     records,
     shred_keys,
 )
-from countersign.events.model import events_of
 from countersign.events.sql import write_events
 from countersign.instant import to_ms
 from countersign.log.record import NewRecord
-from countersign.log.sequencer import Sequencer, Waiting
+from countersign.log.record_events import events_of
+from countersign.log.sequencer import Sequencer, Unsealed
 
 _insert_records: Final = BulkInsert(
     records, "id", "account_id", "mode", "type", "notice_id", "at", "digest", "body"
@@ -48,11 +48,11 @@ class Journal:
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
         """Insert these records and what belongs to them, and seal or queue their entries."""
         _insert(connection, new)
-        # Before sealing, which is told of too.
+        # Before sealing, which writes events too.
         write_events(connection, [event for record in new for event in events_of(record)])
-        waiting = [Waiting(record.id, record.mode, record.digest) for record in new]
+        waiting = [Unsealed(record.id, record.mode, record.digest) for record in new]
         if self._sequencer is not None:
-            waiting = self._sequencer.seal_in_passing(connection, waiting)
+            waiting = self._sequencer.seal_inline(connection, waiting)
         if waiting:
             _insert_pending(
                 connection, [(entry.record_id, entry.mode.value, entry.digest) for entry in waiting]

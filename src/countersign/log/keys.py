@@ -8,13 +8,16 @@ from typing import Final
 
 import structlog
 
+from countersign.clock import Clock, Entropy
+from countersign.db.database import Database
 from countersign.errors import CountersignError, DamagedValue
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Signer
 from countersign.instant import from_ns
+from countersign.log import epochs_sql
 from countersign.log.model import Log, LogKey
+from countersign.log.sequencer import Sequencer
 from countersign.mode import Mode
-from countersign.ports import Clock, Entropy, LogSequencer, LogStore
 from countersign.vault.sealed_column import SealedColumn
 from countersign.vault.vault import DEPLOYMENT, Vault
 
@@ -36,13 +39,13 @@ class LogKeys:
 
     def __init__(
         self,
-        store: LogStore,
-        sequencer: LogSequencer,
+        database: Database,
+        sequencer: Sequencer,
         vault: Vault,
         clock: Clock,
         entropy: Entropy,
     ) -> None:
-        self._store = store
+        self._database = database
         self._sequencer = sequencer
         self._seeds = SealedColumn(vault, entropy, "log_keys", "seed")
         self._clock = clock
@@ -66,20 +69,20 @@ class LogKeys:
         A key that is damaged is left out: nothing but sealing needs it, and that waits if there is
         no other.
         """
-        opened = [
-            (key, await self.opened(log, key)) for key in reversed(await self._store.keys(log.id))
-        ]
+        keys = await self._database.read(epochs_sql.keys_of, log.id)
+        opened = [(key, await self.opened(log, key)) for key in reversed(keys)]
         now = from_ns(self._clock.time_ns())
         return [signer for key, signer in opened if signer is not None and _signs(key, now)]
 
     async def opened(self, log: Log, key: LogKey) -> Signer | None:
-        """What signs with this key; None if it is damaged, which the service's log tells.
+        """The signer of this key; None if the key is damaged, which is logged.
 
         Raises:
             WrongKeyEncryptionKey: the key-encryption key is not that of the deployment.
         """
         try:
-            signer = await self._open(log.origin, key)
+            seed = await self._seeds.open(key.seed, account=DEPLOYMENT, row_id=key.vkey)
+            signer = Signer(log.origin, seed)
             if signer.verifier.vkey == key.vkey:
                 return signer
         except (DamagedValue, EvidenceError, ValueError):
@@ -93,11 +96,12 @@ class LogKeys:
         Raises:
             CountersignError: they cannot be read; where they have changed, sealing is suspended.
         """
-        # Before reading: a change that comes meanwhile is noticed again.
+        # Before reading: a later change is noticed again.
         changed = frozenset(self._sequencer.unknown_keys)
         self._sequencer.unknown_keys.clear()
         try:
-            newest = {log.mode: log for log in await self._store.logs()}
+            logs = await self._database.read(epochs_sql.all_logs)
+            newest = {log.mode: log for log in logs}
             for log in newest.values():
                 self._sequencer.learn(log.id, log.keys_revision, await self.signers(log))
         except CountersignError as error:
@@ -106,9 +110,6 @@ class LogKeys:
                     mode, f"The keys of the log have changed and cannot be read: {error.message}"
                 )
             raise
-
-    async def _open(self, origin: str, key: LogKey) -> Signer:
-        return Signer(origin, await self._seeds.open(key.seed, account=DEPLOYMENT, row_id=key.vkey))
 
 
 def _signs(key: LogKey, now: datetime) -> bool:

@@ -1,11 +1,14 @@
-"""The logs: one a mode and epoch, and what is kept of them."""
+"""The logs: one for each mode and epoch, their keys, checkpoints and anchors."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
+from countersign.evidence.checkpoint import Checkpoint
 from countersign.mode import Mode
 
+AUDIT_SUBJECT: Final = "log"
+"""What audit entries about the logs name as their subject."""
 WITNESS: Final = "witness"
 TIMESTAMP: Final = "rfc3161"
 """The kinds of anchors."""
@@ -13,7 +16,7 @@ TIMESTAMP: Final = "rfc3161"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """One log. `size` and `root` are those of its head, `origin` is its name for ever."""
+    """One log. `size` and `root` are those of its head, `origin` is its permanent name."""
 
     id: int
     mode: Mode
@@ -50,7 +53,7 @@ class StoredCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """What someone else says of a checkpoint.
+    """A statement of a third party about a checkpoint.
 
     `kind` is `witness` (the body is a cosignature line, `name` the witness's and the id of its
     key) or `rfc3161` (the body is a time-stamp response, `name` the authority's address).
@@ -66,10 +69,10 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarded:
-    """What the fork guard says of a mode: the id of its newest log, and whether that may go on.
+    """The fork guard's result for a mode.
 
-    `refusal` says why it does not go with the checkpoint that is kept outside the database; None:
-    it does. `restored` says whether a restore has left the decision to the operator.
+    `log_id` is its newest log. `refusal` says why that log contradicts the checkpoint kept outside
+    the database; None: it does not. `restored`: after a restore the operator has to decide.
     """
 
     log_id: int | None
@@ -84,4 +87,21 @@ class Queue:
     mode: Mode
     waiting: int
     oldest: str | None
-    """The id of the oldest record that waits; it tells the time since when."""
+    """The id of the oldest record that waits, which contains its time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    """The state of a log. `suspended` says why nothing is sealed; None: sealing goes on."""
+
+    log: Log
+    suspended: str | None
+    waiting: int
+    oldest_at: datetime | None
+
+
+class PublishedHead(NamedTuple):
+    """A published checkpoint, and the signed note that contains it."""
+
+    checkpoint: Checkpoint
+    note: bytes

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from countersign.errors import InvalidArgument
+from countersign.clock import Clock
+from countersign.db.database import Database
+from countersign.errors import InvalidArgument, InvalidConfiguration
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import COSIGNATURE, ED25519, Verifier, parse_note
 from countersign.evidence.policy import NONE, Policy, Witness, parse_policy
 from countersign.instant import from_ns
+from countersign.log import checkpoints_sql, epochs_sql
 from countersign.log.model import Log, LogKey
 from countersign.mode import Mode
-from countersign.ports import Clock, LogStore
 
 _NO_WITNESSES: Final = b"quorum none\n"
 
@@ -50,6 +53,21 @@ def read_witnesses(file: bytes) -> Witnesses:
     return Witnesses(b"".join(b" ".join(items) + b"\n" for items in handed_out), policy.witnesses)
 
 
+def witnesses_in(file: Path | None) -> Witnesses:
+    """What the operator's witness file contains; without a file, nothing.
+
+    Raises:
+        InvalidConfiguration: it cannot be read or used.
+    """
+    if file is None:
+        return Witnesses(_NO_WITNESSES, ())
+    try:
+        return read_witnesses(file.read_bytes())
+    except (OSError, EvidenceError, InvalidArgument) as error:
+        msg = f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
+        raise InvalidConfiguration(msg) from error
+
+
 def _line(items: Sequence[bytes]) -> list[bytes]:
     """The items of a line without blanks; none of a comment."""
     found = [item for item in items if item]
@@ -72,22 +90,22 @@ def _cosigning(vkey: bytes) -> bytes:
 class LogPolicy:
     """Writes tlog-policy files (c2sp.org/tlog-policy)."""
 
-    def __init__(self, store: LogStore, witnesses: bytes | None, clock: Clock) -> None:
+    def __init__(self, database: Database, witnesses: bytes, clock: Clock) -> None:
         """`witnesses` are the lines of the operator's witnesses to hand out."""
-        self._store = store
+        self._database = database
         self._clock = clock
         self._witnesses = witnesses or _NO_WITNESSES
         policy = parse_policy(self._witnesses, any_kind=True)
         self._quorum = None if policy.quorum == NONE else policy
-        # Of a log, the size before a moment that is past: it changes no more.
+        # Of a log, the size before a past moment, which does not change.
         self._sizes: dict[tuple[int, datetime], int] = {}
 
     async def keys(self) -> Sequence[Verifier]:
         """The keys of every log, the oldest first."""
         return [
             Verifier.parse(key.vkey)
-            for log in await self._store.logs()
-            for key in await self._store.keys(log.id)
+            for log in await self._database.read(epochs_sql.all_logs)
+            for key in await self._keys_of(log)
         ]
 
     async def text(self, mode: Mode) -> bytes:
@@ -97,9 +115,9 @@ class LogPolicy:
         it counts.
         """
         lines: list[str] = []
-        for log in await self._store.logs():
+        for log in await self._database.read(epochs_sql.all_logs):
             if log.mode is mode:
-                keys = await self._store.keys(log.id)
+                keys = await self._keys_of(log)
                 for key in keys:
                     if len(keys) > 1:
                         lines.append(await self._counts(key, first=key is keys[0]))
@@ -112,7 +130,7 @@ class LogPolicy:
         So it stays the same when the log gets another key.
         """
         signed = {(line.name, line.key_id) for line in parse_note(note).signatures}
-        keys = [Verifier.parse(key.vkey) for key in await self._store.keys(log.id)]
+        keys = [Verifier.parse(key.vkey) for key in await self._keys_of(log)]
         lines = [f"log {key.vkey}\n" for key in keys if (key.name, key.key_id) in signed]
         return "".join(lines).encode() + self._of_witnesses(log.mode)
 
@@ -121,8 +139,11 @@ class LogPolicy:
         return replace(parse_policy(await self.text(mode), any_kind=True), quorum=NONE)
 
     def quorum(self, mode: Mode) -> Policy | None:
-        """Whose cosignatures evidence of this mode needs; None: nobody's."""
+        """Whose cosignatures evidence of this mode needs; None: it needs none."""
         return self._quorum if mode is Mode.LIVE else None
+
+    async def _keys_of(self, log: Log) -> Sequence[LogKey]:
+        return await self._database.read(epochs_sql.keys_of, log.id)
 
     def _of_witnesses(self, mode: Mode) -> bytes:
         return self._witnesses if mode is Mode.LIVE else _NO_WITNESSES
@@ -137,5 +158,6 @@ class LogPolicy:
     async def _size_before(self, log_id: int, moment: datetime) -> int:
         known = self._sizes.get((log_id, moment))
         if known is None:
-            known = self._sizes[log_id, moment] = await self._store.size_before(log_id, moment)
+            known = await self._database.scan(checkpoints_sql.size_before, log_id, moment)
+            self._sizes[log_id, moment] = known
         return known

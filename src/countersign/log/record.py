@@ -11,7 +11,7 @@ from countersign.mode import Mode
 
 
 class RecordType(StrEnum):
-    """What a record tells of."""
+    """The type of a record."""
 
     ACKNOWLEDGMENT = "acknowledgment"
     VERIFICATION = "verification"

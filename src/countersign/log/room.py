@@ -5,30 +5,70 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from countersign.access.room import Access
+from countersign.clock import Clock
+from countersign.config import Settings
+from countersign.db.database import Database
+from countersign.db.engine import is_embedded
 from countersign.log.anchor import AnchorLog
 from countersign.log.append_record import Recorder
-from countersign.log.begin import BeginLog
-from countersign.log.check import CheckLog
+from countersign.log.head_files import HeadFiles
 from countersign.log.journal import Journal
-from countersign.log.policy import LogPolicy
-from countersign.log.recover import RecoverLog
+from countersign.log.keys import LogKeys
+from countersign.log.policy import LogPolicy, witnesses_in
 from countersign.log.seal import SealLog
-from countersign.log.sql import LogRecords
+from countersign.log.sequencer import Sequencer
 from countersign.vault.room import VaultRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRoom:
-    """Records, the logs they become entries of, and what others say of these."""
+    """Records, the logs that they are entries of, and the anchors of these."""
 
     access: Access
     vault: VaultRoom
-    store: LogRecords
+    heads: HeadFiles
+    sequencer: Sequencer
     journal: Journal
     recorder: Recorder
+    keys: LogKeys
     seal: SealLog
-    begin: BeginLog
-    recover: RecoverLog
     policy: LogPolicy
-    check: CheckLog
     anchor: AnchorLog
+
+    @property
+    def database(self) -> Database:
+        """The database of the deployment."""
+        return self.access.database
+
+    @property
+    def clock(self) -> Clock:
+        """The time of the service."""
+        return self.access.clock
+
+
+async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
+    """The room, with the signing keys read.
+
+    Raises:
+        InvalidConfiguration: the witness file or the time-stamp authorities cannot be used.
+    """
+    access = vault.access
+    database, clock = access.database, access.clock
+    heads = HeadFiles(settings.log_head_dir)
+    sequencer = Sequencer(clock, heads)
+    keys = LogKeys(database, sequencer, vault.vault, clock, access.entropy)
+    await keys.load()
+    seal = SealLog(database, sequencer, heads, keys, clock)
+    lines, witnesses = witnesses_in(settings.witness_policy_file)
+    return LogRoom(
+        access=access,
+        vault=vault,
+        heads=heads,
+        sequencer=sequencer,
+        journal=Journal(sequencer if is_embedded(database.url) else None),
+        recorder=Recorder(vault.vault, clock, access.entropy),
+        keys=keys,
+        seal=seal,
+        policy=LogPolicy(database, lines, clock),
+        anchor=AnchorLog(database, seal, witnesses, settings.timestamp_urls, clock),
+    )

@@ -14,6 +14,7 @@ from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, pars
 from countersign.http.reply import Call, Header, Reply, etag_of, tagged
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import Request
+from countersign.log import tree_sql
 from countersign.log.model import Log
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
@@ -71,12 +72,12 @@ async def _tile(room: LogRoom, log: Log, path: str) -> Reply:
     start = index * WIDTH
     if start + width > nodes:
         raise NotFound
-    store = room.store
+    scan = room.database.scan
     if level == "entries":
-        digests = await store.digests(log.id, start, start + width)
+        digests = await scan(tree_sql.digests, log.id, start, start + width)
         body = entry_bundle([log_entry(log.origin, digest) for digest in digests])
     else:
-        (body,) = await store.tiles(log.id, [TileId(level, index, width)])
+        body = await scan(tree_sql.tile_hashes, log.id, TileId(level, index, width))
     return Reply(body, (_BYTES, _IMMUTABLE, _OPEN))
 
 

@@ -1,33 +1,37 @@
-"""Keeping the logs going: what waits gets sealed, and nothing leaves before it is kept outside."""
+"""Seal what waits, and publish no checkpoint before it is kept outside the database."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
 import structlog
 
+from countersign.clock import Clock
+from countersign.db.database import Database
 from countersign.errors import EvidencePending, HeadUnavailable, NotFound, StorageUnavailable
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Verifier, open_note, parse_note
+from countersign.evidence.note import Verifier, open_note
 from countersign.evidence.trust import Policy
 from countersign.ids import made_at_ms
-from countersign.instant import from_ms, from_ns
+from countersign.instant import from_ms
+from countersign.log import checkpoints_sql, epochs_sql, tree_sql
+from countersign.log.fork_guard import guard
+from countersign.log.head_files import HeadFiles, checkpoint_of
 from countersign.log.keys import LogKeys
-from countersign.log.model import WITNESS, Anchor, Log, StoredCheckpoint
+from countersign.log.model import WITNESS, Anchor, Log, LogState, StoredCheckpoint
 from countersign.log.record import Sealed
+from countersign.log.sequencer import Sequencer
 from countersign.loops import forever
 from countersign.mode import Mode
-from countersign.ports import Clock, HeadStore, LogSequencer, LogStore
 from countersign.shared_question import SharedQuestion
 
 PERIOD_SECONDS: Final = 0.25
-"""How long a record waits for its entry at most, where it is not sealed in passing."""
+"""How long a record waits for its entry at most, where it is not sealed in its own transaction."""
 _KEYS_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.05
@@ -35,18 +39,8 @@ _POLL_SECONDS: Final = 0.05
 _log: Final = structlog.get_logger("countersign.sealing")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogState:
-    """How a log is doing. `suspended` says why nothing is sealed; None: it goes on."""
-
-    log: Log
-    suspended: str | None
-    waiting: int
-    oldest_at: datetime | None
-
-
 class Released(NamedTuple):
-    """A checkpoint that has left, or may: the id of its log, its size, and the signed note."""
+    """A checkpoint that is or may be published: its log's id, its size, and the signed note."""
 
     log_id: int
     size: int
@@ -58,13 +52,13 @@ class SealLog:
 
     def __init__(
         self,
-        store: LogStore,
-        sequencer: LogSequencer,
-        heads: HeadStore,
+        database: Database,
+        sequencer: Sequencer,
+        heads: HeadFiles,
         keys: LogKeys,
         clock: Clock,
     ) -> None:
-        self._store = store
+        self._database = database
         self._sequencer = sequencer
         self._heads = heads
         self._keys = keys
@@ -77,7 +71,7 @@ class SealLog:
         self._publishing = asyncio.Lock()
         self._current: dict[Mode, Log] = {}
         self._gauges: dict[Mode, tuple[int, int]] = {}
-        self._sealed_soon = SharedQuestion(store.sealed, _POLL_SECONDS)
+        self._sealed_soon = SharedQuestion(self._places, _POLL_SECONDS)
 
     @property
     def suspended(self) -> Mapping[Mode, str]:
@@ -89,35 +83,37 @@ class SealLog:
         """Of each mode, as last seen: entries in the newest log, and records that wait."""
         return self._gauges
 
-    async def current(self, *, anew: bool = False) -> dict[Mode, Log]:
+    async def current(self, *, refresh: bool = False) -> dict[Mode, Log]:
         """The newest log of each mode; `size` and `root` may be from a while ago."""
-        if anew or not self._current:
-            self._current = {log.mode: log for log in await self._store.logs()}
+        if refresh or not self._current:
+            self._current = {log.mode: log for log in await self._logs()}
         return self._current
 
     async def log(self, mode: Mode, epoch: int) -> Log | None:
         """One log, of whichever epoch."""
-        return next(
-            (log for log in await self._store.logs() if (log.mode, log.epoch) == (mode, epoch)),
-            None,
-        )
+        wanted = mode, epoch
+        return next((x for x in await self._logs() if (x.mode, x.epoch) == wanted), None)
 
     async def settle(self) -> int:
         """Seal all that is queued, as far as sealing is possible; gives how many records."""
         total = 0
         for mode in Mode:
-            while sealed := await self._store.seal_queued(mode):
-                total += sealed
+            total += await self._settle(mode)
             if self._sequencer.unknown_keys:
                 await self._keys.load()
-                await self.current(anew=True)
-                while sealed := await self._store.seal_queued(mode):
-                    total += sealed
+                await self.current(refresh=True)
+                total += await self._settle(mode)
+        return total
+
+    async def _settle(self, mode: Mode) -> int:
+        total = 0
+        while sealed := await self._database.sequence(self._sequencer.seal_queue, mode):
+            total += sealed
         return total
 
     async def states(self) -> Sequence[LogState]:
-        """How the newest log of each mode is doing."""
-        queues = {queue.mode: queue for queue in await self._store.queues()}
+        """The state of the newest log of each mode."""
+        queues = {queue.mode: queue for queue in await self._database.read(epochs_sql.queues)}
         return [
             LogState(
                 log=log,
@@ -125,7 +121,7 @@ class SealLog:
                 waiting=queues[mode].waiting if mode in queues else 0,
                 oldest_at=_made_at(queues[mode].oldest) if mode in queues else None,
             )
-            for mode, log in (await self.current(anew=True)).items()
+            for mode, log in (await self.current(refresh=True)).items()
         ]
 
     async def release(self, log: Log, checkpoint: StoredCheckpoint) -> bytes:
@@ -137,7 +133,7 @@ class SealLog:
         """
         current = (await self.current()).get(log.mode)
         if current is None or log.epoch > current.epoch:
-            current = (await self.current(anew=True))[log.mode]
+            current = (await self.current(refresh=True))[log.mode]
         if log.id != current.id:
             return checkpoint.note  # a log of the past: its head moves no more
         if not self._has_left(log, checkpoint):
@@ -158,18 +154,18 @@ class SealLog:
         return known is not None and (known.log_id, known.size) >= (log.id, checkpoint.size)
 
     async def _keep(self, log: Log, checkpoint: StoredCheckpoint) -> None:
-        """See to it that this checkpoint, or one after it, is kept outside the database.
+        """Make sure that this checkpoint, or a later one, is kept outside the database.
 
         What is kept there is replaced only while the database agrees with it and sealing goes on:
-        it is all that tells a restored database from a whole one.
+        nothing else shows that a database was restored.
         """
         mode = log.mode
         while True:
             kept = await asyncio.to_thread(self._heads.read, mode)
-            guarded = await self._store.guard(mode, kept)
+            guarded = await self._database.read(guard, mode, kept)
             if guarded.log_id != log.id:
-                await self.current(anew=True)
-                return  # a new epoch has begun meanwhile
+                await self.current(refresh=True)
+                return  # a new epoch has begun since
             self._lost.pop(mode, None)
             if guarded.refusal is not None:
                 self._sequencer.check_again(mode)
@@ -179,7 +175,7 @@ class SealLog:
             if guarded.refusal or guarded.restored or mode in self._sequencer.suspended:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
             if kept is None and checkpoint.size > 0:
-                _log.warning("head_adopted", log=log.origin, size=checkpoint.size)
+                _log.warning("checkpoint_adopted", log=log.origin, size=checkpoint.size)
             if await asyncio.to_thread(self._heads.advance, mode, checkpoint.note, kept):
                 break
         if not self._has_left(log, checkpoint):
@@ -188,9 +184,9 @@ class SealLog:
     async def publish(self) -> None:
         """Release the newest checkpoint of each mode whose sealing is not suspended."""
         for mode, log in (await self.current()).items():
-            newest = await self._store.latest(log.id)
+            newest = await self._database.read(checkpoints_sql.latest, log.id)
             if newest is not None and mode not in self._sequencer.suspended:
-                with suppress(EvidencePending):  # it was told already; the other mode goes on
+                with suppress(EvidencePending):  # which was logged; the other mode goes on
                     await self.release(log, newest)
 
     async def sealed(self, record_id: str, seconds: float) -> tuple[int, Sealed]:
@@ -200,7 +196,7 @@ class SealLog:
             EvidencePending: it has no entry yet.
         """
         deadline = self._clock.monotonic() + seconds
-        found = (await self._store.sealed([record_id])).get(record_id)
+        found = (await self._places([record_id])).get(record_id)
         while found is None:
             if self._clock.monotonic() >= deadline:
                 raise EvidencePending(retry_after=_RETRY_SECONDS)
@@ -221,12 +217,14 @@ class SealLog:
             found = await self.cosigned(log.id, quorum)
         if found is None:
             found = await self.released(log)
-        return cosigned(found.note, await self._store.anchors(log.id, found.size))
+        anchors = await self._database.read(checkpoints_sql.anchors_of, log.id, found.size)
+        return with_cosignatures(found.note, anchors)
 
     async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
         """The newest checkpoint of a log that meets the quorum; all are looked through once."""
         known = log_id in self._cosigned
-        found = await self._store.cosigned(log_id, quorum, recent=known)
+        item = log_id, quorum, known
+        found = await self._database.scan_batched(checkpoints_sql.cosigned, item)
         self._cosigned[log_id] = found = found or self._cosigned.get(log_id)
         return found
 
@@ -239,7 +237,7 @@ class SealLog:
             NotFound: it has none.
             StorageUnavailable: none can be released, and which was the last cannot be read.
         """
-        newest = await self._store.latest(log.id)
+        newest = await self._database.read(checkpoints_sql.latest, log.id)
         if newest is None:
             raise NotFound
         try:
@@ -264,7 +262,7 @@ class SealLog:
         released = await self.released(log)
         if released.size >= log.size:
             return log.size
-        held = await self._store.checkpoint(log.id, released.size)
+        held = await self._database.read(checkpoints_sql.of_size, log.id, released.size)
         if held is None or held.note != released.note:
             msg = "The entries of the log do not match its last published checkpoint at the moment."
             raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS)
@@ -272,7 +270,8 @@ class SealLog:
 
     async def _kept(self, log: Log) -> Released:
         """The checkpoint that is kept outside as the last one, if it is signed by this log."""
-        keys = [Verifier.parse(key.vkey) for key in await self._store.keys(log.id)]
+        stored = await self._database.read(epochs_sql.keys_of, log.id)
+        keys = [Verifier.parse(key.vkey) for key in stored]
         msg = "The last published checkpoint cannot be read at the moment."
         try:
             note = await asyncio.to_thread(self._heads.read, log.mode) or b""
@@ -297,19 +296,21 @@ class SealLog:
         }
         await self.publish()
 
-    def now(self) -> datetime:
-        """The service's time."""
-        return from_ns(self._clock.time_ns())
+    async def _logs(self) -> Sequence[Log]:
+        return await self._database.read(epochs_sql.all_logs)
+
+    async def _places(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
+        return await self._database.read(tree_sql.sealed, record_ids)
 
 
-def cosigned(note: bytes, anchors: Sequence[Anchor]) -> bytes:
-    """A signed checkpoint with the cosignatures among what others say of it."""
+def with_cosignatures(note: bytes, anchors: Sequence[Anchor]) -> bytes:
+    """A signed checkpoint with the cosignatures among its anchors."""
     return note + b"".join(anchor.body for anchor in anchors if anchor.kind == WITNESS)
 
 
 def _covers(kept: bytes, log: Log, checkpoint: StoredCheckpoint) -> bool:
     """Whether the kept checkpoint is this one, or one of the same log after it."""
-    old = parse_checkpoint(parse_note(kept).text)
+    old = checkpoint_of(kept)
     if old.origin != log.origin or old.size < checkpoint.size:
         return False
     return old.size > checkpoint.size or old.root == checkpoint.root

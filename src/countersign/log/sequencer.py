@@ -3,7 +3,7 @@
 On the embedded database this happens inside the transaction of the act, whose write lock lets in
 one process at a time. On PostgreSQL a transaction of its own does it under an advisory lock, and
 the head is compared and swapped. The tree's edge is kept in memory between transactions, and read
-anew whenever the head in the database is not the one that it belongs to: after a rollback, or
+again whenever the head in the database is another than the edge belongs to: after a rollback, or
 when another process has sealed.
 """
 
@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 from sqlalchemy import Connection, select
 
+from countersign.clock import Clock
 from countersign.db.bulk import BulkInsert, DriverStatement
 from countersign.db.tables import (
     checkpoints,
@@ -26,17 +27,16 @@ from countersign.db.tables import (
 )
 from countersign.errors import CountersignError, SealingSuspended
 from countersign.events.sql import write_sealed_events
-from countersign.evidence.checkpoint import Checkpoint, sign_checkpoint
+from countersign.evidence.checkpoint import Checkpoint
 from countersign.evidence.entry import log_entry
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import Signer
+from countersign.evidence.note import Signer, sign_checkpoint
 from countersign.evidence.tiles import HEIGHT, WIDTH, GrowingTree
 from countersign.evidence.tree import leaf_hash
 from countersign.instant import from_ms, rfc3339_ms
 from countersign.log.fork_guard import suspended_by_operator, why_not
 from countersign.log.head_files import HeadFiles
 from countersign.mode import Mode
-from countersign.ports import Clock
 
 BATCH_MAX: Final = 10_000
 _CLOCK_TOLERANCE_MS: Final = 1000
@@ -65,7 +65,7 @@ _insert_checkpoint: Final = BulkInsert(checkpoints, "log_id", "size", "root", "n
 _log: Final = structlog.get_logger("countersign.sealing")
 
 
-class Waiting(NamedTuple):
+class Unsealed(NamedTuple):
     """A record that has no entry yet."""
 
     record_id: str
@@ -77,7 +77,7 @@ class _KeysChanged(CountersignError):
     """The log has other keys than this process has read; the next turn seals with them."""
 
 
-_Take: TypeAlias = Callable[[], Sequence[Waiting]]
+_Take: TypeAlias = Callable[[], Sequence[Unsealed]]
 
 
 class _Head(NamedTuple):
@@ -122,7 +122,7 @@ class Sequencer:
         self._edges.pop(mode, None)
 
     def suspend(self, mode: Mode, reason: str) -> None:
-        """Note why nothing is sealed; said once, however the numbers in it change meanwhile."""
+        """Note why nothing is sealed; logged once, even if the numbers in the reason change."""
         self._suspend(mode, "sealing_suspended", reason)
 
     def wait_for_turn(self, connection: Connection, mode: Mode) -> None:
@@ -133,12 +133,12 @@ class Sequencer:
         if connection.dialect.name == "postgresql":
             _LOCK(connection, _ADVISORY_LOCK[mode])
 
-    def seal_in_passing(self, connection: Connection, waiting: list[Waiting]) -> list[Waiting]:
-        """Seal these in the transaction of their act; gives those that could not be sealed.
+    def seal_inline(self, connection: Connection, waiting: list[Unsealed]) -> list[Unsealed]:
+        """Seal these in the transaction of their act; the result is those that could not be sealed.
 
         It never raises: trouble with sealing is no reason to refuse an act.
         """
-        left: list[Waiting] = []
+        left: list[Unsealed] = []
         for mode in {entry.mode for entry in waiting}:
             own = [entry for entry in waiting if entry.mode is mode]
             connection.exec_driver_sql("SAVEPOINT sealing")
@@ -150,25 +150,22 @@ class Sequencer:
                 left += own
         return left
 
-    def seal_queue(self, connection: Connection, modes: Sequence[Mode]) -> list[int]:
-        """An act: for each mode, seal what is queued, at most BATCH_MAX; gives how many.
+    def seal_queue(self, connection: Connection, mode: Mode) -> int:
+        """Seal what is queued, at most BATCH_MAX; the number of records that got an entry.
 
-        On PostgreSQL nothing is done while another process is at it.
+        On PostgreSQL nothing is done while another process seals.
         """
-        return [self._seal_queued(connection, mode) for mode in modes]
-
-    def _seal_queued(self, connection: Connection, mode: Mode) -> int:
         postgres = connection.dialect.name == "postgresql"
         if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).scalar_one():
             return 0
         sealed = 0
 
-        def take() -> Sequence[Waiting]:
+        def take() -> Sequence[Unsealed]:
             nonlocal sealed
             # What is sealed is exactly what this statement took from the queue.
             rows = sorted((row[0], bytes(row[1])) for row in _TAKE(connection, mode.value))
             sealed = len(rows)
-            return [Waiting(record_id, mode, digest) for record_id, digest in rows]
+            return [Unsealed(record_id, mode, digest) for record_id, digest in rows]
 
         with connection.begin_nested() as savepoint:
             if not self._seal(connection, mode, take):

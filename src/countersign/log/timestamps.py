@@ -47,7 +47,7 @@ def check_timestamp(token: bytes, over: bytes, roots: Sequence[Certificate] = ()
         token: the response (DER).
         over: the bytes that it has to be about.
         roots: certificates of authorities that are trusted; without any, the signature of the
-            authority cannot be judged, and that is said.
+            authority cannot be checked, which the result says.
 
     Raises:
         EvidenceError: it is malformed, about something else, or not signed under these roots.

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import msgspec
 
-from countersign.access.audit_entry import AuditAction
+from countersign.access.audit import AuditAction
 from countersign.cli.support import command, confirm, say, show, with_room
 from countersign.errors import InvalidNoticeFile, UnknownNotice
 from countersign.instant import rfc3339

@@ -10,8 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from countersign.access.audit_entry import AuditAction
-from countersign.access.audit_sql import write_audit
+from countersign.access.audit import AuditAction, write_audit
 from countersign.errors import (
     CountersignError,
     InvalidArgument,

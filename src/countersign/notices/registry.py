@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import NoticeNotFound, NoticeNotReviewed, Refusal
 from countersign.instant import from_ns
@@ -22,7 +23,6 @@ from countersign.notices.model import (
     NoticeVersion,
     version_in_force,
 )
-from countersign.ports import Clock
 from countersign.snapshot import Snapshot
 
 AllVersions: TypeAlias = Mapping[str, tuple[NoticeVersion, ...]]

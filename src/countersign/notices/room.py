@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.log.room import LogRoom
 from countersign.notices.registry import Registry
-from countersign.ports import Clock, Entropy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

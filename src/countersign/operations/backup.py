@@ -17,11 +17,12 @@ from typing import Any, Final
 
 from sqlalchemy import URL
 
+from countersign.buyers.erased import ERASED_BUYER
 from countersign.db.engine import is_embedded, sqlite_module
 from countersign.errors import BackupFailed, NotInitialised
 from countersign.log.fork_guard import SUSPENDED
 from countersign.mode import Mode
-from countersign.privacy.restored_sql import ERASED_BUYER, ERASURE_DUE, KEYS_MISSING
+from countersign.privacy.restore import ERASURE_DUE, KEYS_MISSING
 
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"

@@ -46,8 +46,13 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     """
 
     def old(connection: Connection) -> int:
-        kept = (now - EVENTS_KEPT, now - DELIVERIES_KEPT, now - AGE_MAX, CHUNK)
-        return delete_old(connection, kept)
+        return delete_old(
+            connection,
+            events_before=now - EVENTS_KEPT,
+            deliveries_before=now - DELIVERIES_KEPT,
+            tried_since=now - AGE_MAX,
+            limit=CHUNK,
+        )
 
     def expired(connection: Connection) -> int:
         return delete_expired(connection, now, CHUNK)

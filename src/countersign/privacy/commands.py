@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from countersign.bootstrap import Deployment
-from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.cli.support import command, confirm, say, show, with_room
 from countersign.config import load_settings
 from countersign.errors import OnHold
 from countersign.instant import from_ns, rfc3339
-from countersign.privacy.erase import Due, Plan, destroy_copies
-from countersign.privacy.model import ErasureReason, Hold
+from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
+from countersign.privacy.holds import list_holds, place_hold, release_hold
+from countersign.privacy.model import Due, ErasureReason, Hold, Plan
+from countersign.privacy.retention import list_due
+from countersign.privacy.room import Privacy
 
 _REASONS = [reason.value for reason in ErasureReason]
 _PROGRESS_EVERY = 100
@@ -55,26 +57,26 @@ def erase(
     what = f"{subject}: the disclosures of {number} record{'' if number == 1 else 's'}"
     if plan.buyer:
         what += ", and the buyer itself"
-    answer: dict[str, Any] = {
+    result: dict[str, Any] = {
         "id": subject,
         "records": [record.record_id for record in plan.records],
     }
     if not plan.records and not plan.buyer:
         say(f"{subject} was already erased.")
-        show(answer | {"erased": True}, "", as_json=as_json)
+        show(result | {"erased": True}, "", as_json=as_json)
         return
     if plan.kept_until is not None and plan.kept_until > now:
         say(f"warning: the retention period ends at {rfc3339(plan.kept_until)}.")
     if dry_run:
         say(f"Would be erased: {what}.")
-        show(answer | {"erased": False}, "\n".join(answer["records"]), as_json=as_json)
+        show(result | {"erased": False}, "\n".join(result["records"]), as_json=as_json)
         return
     confirm(f"Erase {what}? This cannot be undone.", yes=yes)
     remain = not _erase(plan, ErasureReason(reason))
     say(f"Erased: {what}.")
     _say_what_can_bring_it_back(remain=remain)
-    answer |= {"erased": True, "copies_remain": remain}
-    show(answer, "\n".join(answer["records"]), as_json=as_json)
+    result |= {"erased": True, "copies_remain": remain}
+    show(result, "\n".join(result["records"]), as_json=as_json)
 
 
 def _say_what_can_bring_it_back(*, remain: bool) -> None:
@@ -108,7 +110,7 @@ def holds() -> None:
 @command
 def place(subject: str, reason: str, *, as_json: bool) -> None:
     """Prevent the erasure of an acknowledgment, a buyer or a whole account."""
-    hold = _place(subject, reason)
+    hold = with_room(Privacy)(place_hold)(subject, reason)
     say(f"{subject} is on hold until `countersign holds release {hold.id}`.")
     show(_view(hold), hold.id, as_json=as_json)
 
@@ -118,7 +120,7 @@ def place(subject: str, reason: str, *, as_json: bool) -> None:
 @command
 def release(hold_id: str, *, as_json: bool) -> None:
     """End a hold. This erases nothing."""
-    _release(hold_id)
+    with_room(Privacy)(release_hold)(hold_id)
     say(f"The hold {hold_id} has ended.")
     show({"hold_id": hold_id}, hold_id, as_json=as_json)
 
@@ -167,14 +169,14 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     erased: list[str] = []
     if free and not dry_run:
         confirm(f"Erase the disclosures of {len(free)} records? This cannot be undone.", yes=yes)
-        erased, forgotten = _erase_due(free)
-        _say_what_can_bring_it_back(remain=not forgotten)
+        erased, destroyed = _erase_due(free)
+        _say_what_can_bring_it_back(remain=not destroyed)
         if len(erased) < len(free):
             say(
                 f"{len(erased)} were erased; {len(free) - len(erased)} were put on hold in the "
                 "meantime."
             )
-    answer = {
+    result = {
         "due": [
             {
                 "id": due.record_id,
@@ -185,57 +187,47 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
         ],
         "erased": erased,
     }
-    show(answer, "\n".join(lines), as_json=as_json)
+    show(result, "\n".join(lines), as_json=as_json)
 
 
-@with_deployment
+@with_room(Privacy)
 async def _plan(
-    deployment: Deployment, subject: str, *, with_acknowledgments: bool
+    privacy: Privacy, subject: str, *, with_acknowledgments: bool
 ) -> tuple[Plan, datetime]:
-    plan = await deployment.privacy.erase.plan(subject, with_acknowledgments=with_acknowledgments)
-    return plan, from_ns(deployment.clock.time_ns())
+    plan = await plan_erasure(privacy, subject, with_acknowledgments=with_acknowledgments)
+    return plan, from_ns(privacy.access.clock.time_ns())
 
 
-@with_deployment
-async def _erase(deployment: Deployment, plan: Plan, reason: ErasureReason) -> bool:
-    await deployment.privacy.erase(plan, reason)
-    return await destroy_copies(deployment.database)
+@with_room(Privacy)
+async def _erase(privacy: Privacy, plan: Plan, reason: ErasureReason) -> bool:
+    await erase_planned(privacy, plan, reason)
+    return await destroy_copies(privacy.access.database)
 
 
-@with_deployment
-async def _due(deployment: Deployment) -> list[Due]:
-    return [due async for due in deployment.privacy.erase.due()]
+@with_room(Privacy)
+async def _due(privacy: Privacy) -> list[Due]:
+    return [due async for due in list_due(privacy)]
 
 
-@with_deployment
-async def _erase_due(deployment: Deployment, found: Sequence[Due]) -> tuple[list[str], bool]:
+@with_room(Privacy)
+async def _erase_due(privacy: Privacy, found: Sequence[Due]) -> tuple[list[str], bool]:
     erased = []
     for number, due in enumerate(found, 1):
-        plan = await deployment.privacy.erase.plan(due.record_id)
+        plan = await plan_erasure(privacy, due.record_id)
         try:
-            await deployment.privacy.erase(plan, ErasureReason.RETENTION)
+            await erase_planned(privacy, plan, ErasureReason.RETENTION)
         except OnHold as error:  # placed while this was running
             say(f"{due.record_id}: {error.message}")
         else:
             erased.append(due.record_id)
         if number % _PROGRESS_EVERY == 0:
             say(f"{number} of {len(found)}")
-    return erased, await destroy_copies(deployment.database)
+    return erased, await destroy_copies(privacy.access.database)
 
 
-@with_deployment
-async def _place(deployment: Deployment, subject: str, reason: str) -> Hold:
-    return await deployment.privacy.erase.hold(subject, reason)
-
-
-@with_deployment
-async def _release(deployment: Deployment, hold_id: str) -> None:
-    await deployment.privacy.erase.release(hold_id)
-
-
-@with_deployment
-async def _holds(deployment: Deployment) -> Sequence[Hold]:
-    return await deployment.privacy.erase.holds()
+@with_room(Privacy)
+async def _holds(privacy: Privacy) -> Sequence[Hold]:
+    return await privacy.access.database.read(list_holds)
 
 
 def _view(hold: Hold) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Erasing: what goes, what keeps it, and what is due."""
+"""Erasing: what is destroyed, what prevents it, and what is due."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ErasureReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasable:
-    """A record whose disclosures can be destroyed. `erased_at`: they are already."""
+    """A record whose disclosures can be destroyed; `erased_at`: they already were."""
 
     record_id: str
     account_id: str
@@ -33,7 +33,7 @@ class Erasable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasableBuyer:
-    """A buyer with all its identifiers, the one it goes on as first, and its verifications."""
+    """A buyer with all its identifiers, the current one first, and its verifications."""
 
     cbids: tuple[str, ...]
     account_id: str
@@ -42,11 +42,15 @@ class ErasableBuyer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OldEvidence:
-    """A verification whose evidence is still there, and whether it verified the buyer."""
+class Plan:
+    """What erasing a subject would destroy."""
 
-    record: Erasable
-    verified: bool
+    subject: str
+    buyer: tuple[str, Mode] | None
+    """The account and mode of the buyer, if the subject is one."""
+    records: tuple[Erasable, ...]
+    kept_until: datetime | None
+    """When the longest retention period of the acknowledgments among the records ends."""
 
 
 class RecordErasure(NamedTuple):
@@ -65,6 +69,15 @@ class Hold:
     reason: str
     placed_at: datetime
     released_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A record whose retention period has ended; a hold with this id still keeps it."""
+
+    record_id: str
+    retention_ended_at: datetime
+    hold: str | None
 
 
 def years_after(instant: datetime, years: int) -> datetime:

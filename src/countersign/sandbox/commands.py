@@ -7,15 +7,14 @@ from typing import Final
 
 import click
 
-from countersign.access.account import Account
+from countersign.access.account import Account, find_account
 from countersign.access.sandbox_state import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
 from countersign.access.test_clocks import ClockView
 from countersign.bootstrap import Deployment
 from countersign.buyers.model import BuyerStatus, Standing
 from countersign.cli.support import Duration, command, field_lines, say, show, with_deployment
 from countersign.errors import InvalidArgument
-from countersign.events.model import EventType
-from countersign.events.read_events import EventView
+from countersign.events.model import EventType, EventView
 from countersign.instant import parse_rfc3339, rfc3339
 from countersign.reason import Reason
 
@@ -219,7 +218,7 @@ async def _clear(deployment: Deployment, account: str) -> None:
 
 
 async def _account(deployment: Deployment, account: str) -> Account:
-    return await deployment.access.accounts.get(account)
+    return await find_account(deployment.access, account)
 
 
 def _time(text: str | None) -> datetime | None:

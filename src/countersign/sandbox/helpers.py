@@ -11,15 +11,14 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from countersign.access.idempotency_entry import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.sandbox_state import NO_BUYER, NewMove, moved, reasons_for
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clock import TestClock
 from countersign.access.test_clocks import TestClocks
 from countersign.buyers.model import Buyer, BuyerStatus, Standing, status_at
 from countersign.errors import InvalidRequest, NotFound
-from countersign.events.model import Event, EventType, NewEvent
-from countersign.events.read_events import EventView, ReadEvents
+from countersign.events.model import Event, EventIds, EventType, EventView, NewEvent
 from countersign.evidence.canonical import Json
 from countersign.ids import (
     ACKNOWLEDGMENT,
@@ -136,10 +135,10 @@ class TriggerEvent:
     """Writes events that tell of nothing that happened, and say so."""
 
     def __init__(
-        self, *, store: SandboxStore, events: ReadEvents, clock: Clock, entropy: Entropy
+        self, *, store: SandboxStore, ids: EventIds, clock: Clock, entropy: Entropy
     ) -> None:
         self._store = store
-        self._events = events
+        self._view = ids.view
         self._clock = clock
         self._entropy = entropy
 
@@ -158,7 +157,7 @@ class TriggerEvent:
             InvalidRequest: `object_id` cannot be one of an object that such an event is about.
         """
         time_ns = self._clock.time_ns()
-        view = self._events.view
+        view = self._view
         event = await self._store.trigger(
             self._event(account_id, type_, object_id, time_ns),
             None if remember is None else lambda event: remember(view(event)),

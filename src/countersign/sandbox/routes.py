@@ -12,7 +12,7 @@ from countersign.buyers.model import Standing
 from countersign.buyers.routes import status_body
 from countersign.buyers.schemas import BuyerStatusAnswer
 from countersign.errors import ModeMismatch, NotFound
-from countersign.events.read_events import EventView
+from countersign.events.model import EventView
 from countersign.events.routes import Event, event_body
 from countersign.http.body import in_utc, parse_body
 from countersign.http.examples import CBID

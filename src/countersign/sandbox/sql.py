@@ -18,8 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.access.idempotency_entry import IdempotencyEntry
-from countersign.access.idempotency_sql import keep_answers
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.sandbox_state import NO_BUYER, Fault, FaultPlan, NewMove, SandboxState
 from countersign.access.test_clock import REAL_TIME, TestClock
 from countersign.buyers.expiry_sql import tell_expired

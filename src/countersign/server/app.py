@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from countersign.access.idempotency_entry import KEY_LENGTH_MAX
+from countersign.access.idempotency import KEY_LENGTH_MAX
 from countersign.access.key import BRAND
 from countersign.bootstrap import Deployment
 from countersign.errors import (
@@ -46,7 +46,7 @@ from countersign.server.limits import Held, RateLimiter
 from countersign.server.metrics import Metrics
 from countersign.server.routes import ROUTES
 
-Scope: TypeAlias = MutableMapping[str, Any]
+AsgiScope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -90,13 +90,13 @@ class App:
         self.metrics = Metrics(
             deployment.database.batches,
             deployment.log.seal,
-            deployment.webhooks.deliver,
+            deployment.webhooks.activity,
             deployment.buyers.poll.watch,
             deployment.clock,
         )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request (ASGI 3, `http`); other protocols are turned away."""
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Handle one request (ASGI 3, `http`); other protocols are refused."""
         if scope["type"] != "http":
             await _turn_away(scope, receive, send)
             return
@@ -116,10 +116,10 @@ class App:
             if scope["method"] not in _WITHOUT_BODY:
                 await incoming.drain()
         except OperatorError as error:  # what exactly is wrong is not the caller's to know
-            told: Refusal = InternalError()
+            shown: Refusal = InternalError()
             if isinstance(error, DatabasePermissionDenied):
-                told = StorageUnavailable(retry_after=_DENIED_RETRY_SECONDS)
-            reply = error_reply(told, self._help)
+                shown = StorageUnavailable(retry_after=_DENIED_RETRY_SECONDS)
+            reply = error_reply(shown, self._help)
             self._log_refusal(error.code, request_id, scope["method"], reply.status)
         except Exception as error:  # noqa: BLE001 - the last resort: never a bare failure
             _log.error("unexpected_error", request_id=request_id, exc_info=without_values(error))
@@ -186,7 +186,7 @@ class App:
             call.entry = partial(idempotency.entry, slot)
             return await route.handler(self._rooms[route.address], call)
 
-    def _refused(self, refusal: Refusal, request_id: str, scope: Scope) -> Reply:
+    def _refused(self, refusal: Refusal, request_id: str, scope: AsgiScope) -> Reply:
         reply = error_reply(refusal, self._help)
         if reply.status in {401, 403} or reply.status >= 500:
             self._log_refusal(refusal.code, request_id, scope["method"], reply.status)
@@ -208,7 +208,7 @@ class App:
         )
 
 
-def _call(scope: Scope, parameter: str) -> Call:
+def _call(scope: AsgiScope, parameter: str) -> Call:
     client = scope.get("client")
     raw_headers = list(scope["headers"])
     headers = dict(raw_headers)
@@ -327,7 +327,7 @@ class _Incoming:
     async def drain(self) -> None:
         """Read and drop what is left, up to a bound.
 
-        A client that is still sending sees the answer only when it has finished, and a connection
+        A client that is still sending sees the response only when it has finished, and a connection
         on which a body was left unread cannot be used again.
         """
         left = _DRAINED_BYTES_MAX
@@ -365,7 +365,7 @@ async def _send(
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def _turn_away(scope: Scope, receive: Receive, send: Send) -> None:
+async def _turn_away(scope: AsgiScope, receive: Receive, send: Send) -> None:
     """Lifespan is acknowledged, for servers that insist on it; WebSockets are closed."""
     if scope["type"] == "lifespan":
         while True:

@@ -8,7 +8,10 @@ from contextlib import nullcontext
 
 import click
 
+from countersign.access.account import create_account, find_account
 from countersign.access.key import KeyKind
+from countersign.access.keys import create_key
+from countersign.access.keys_sql import keys_of
 from countersign.bootstrap import (
     Deployment,
     initialise,
@@ -20,6 +23,7 @@ from countersign.db.engine import database_url, is_embedded
 from countersign.errors import InvalidConfiguration, NotInitialised, UnknownAccount
 from countersign.evidence.entry import entry_host
 from countersign.host import is_loopback
+from countersign.instant import from_ns
 from countersign.lock import only_server
 from countersign.log.commands import log_states
 from countersign.mode import Mode
@@ -64,7 +68,7 @@ def init(*, as_json: bool) -> None:
 
 @click.command()
 @command
-def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server's answer is its service
+def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server prints no result
     """Run the server until it is stopped (Ctrl-C or SIGTERM)."""
     _serve(load_settings(), demo=False)
 
@@ -132,13 +136,13 @@ async def _greet(deployment: Deployment) -> None:
     """Make the demo account and its first test key, and show a line to try."""
     _refuse_production((await deployment.log.seal.current())[Mode.LIVE].origin)
     try:
-        account = await deployment.access.accounts.get(_DEMO_ACCOUNT)
+        account = await find_account(deployment.access, _DEMO_ACCOUNT)
     except UnknownAccount:
-        account = await deployment.access.accounts.create(_DEMO_ACCOUNT)
-    now = deployment.access.keys.now()
+        account = await create_account(deployment.access, _DEMO_ACCOUNT)
+    now = from_ns(deployment.clock.time_ns())
     known = [
         key
-        for key in await deployment.access.keys.list(account)
+        for key in await deployment.database.scan(keys_of, account.id)
         if key.mode is Mode.TEST and key.kind is KeyKind.SECRET and key.works_at(now)
     ]
     base = deployment.settings.public_url
@@ -148,7 +152,7 @@ async def _greet(deployment: Deployment) -> None:
         say("For another one:  .venv/bin/countersign keys create --account demo --mode test")
         say(f"Guides and API:  {base}/docs")
         return
-    token = (await deployment.access.keys.create(account, Mode.TEST)).token
+    token = (await create_key(deployment.access, account, Mode.TEST)).token
     header = shlex.quote(f"Authorization: Bearer {token}")
     say("A test key, shown only once:")
     say(f"\n  {token}\n")

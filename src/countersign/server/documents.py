@@ -16,7 +16,7 @@ from markupsafe import Markup
 from countersign import __version__
 from countersign.errors import REFUSALS, NotFound
 from countersign.http.openapi import openapi_document
-from countersign.http.openapi_references import with_references
+from countersign.http.openapi_components import with_references
 from countersign.http.reply import JSON, Call, Header, Reply
 from countersign.http.route import Route
 

@@ -24,7 +24,7 @@ _GROUP: Final = "countersign.server"
 _NAME: Final = "test-mode"
 
 Admit: TypeAlias = Callable[[Route[Any]], Awaitable[Reply]]
-"""Answers the request by a route: scope, limits, body, idempotency, then the route's handler."""
+"""Handles the request by a route: scope, limits, body, idempotency, then the route's handler."""
 Around: TypeAlias = Callable[[Route[Any], Call, Admit], Awaitable[Reply]]
 """Gets an authenticated request, and its route; calls `Admit` with that route or a changed one."""
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from countersign.clock import Clock
 from countersign.config import Rate
 from countersign.errors import Overloaded
 from countersign.http.reply import Header
-from countersign.ports import Clock
 
 _KEYS_MAX: Final = 10_000
 
@@ -37,7 +37,7 @@ class RateLimiter:
     def admit(self, key_id: str) -> tuple[int, tuple[Header, Header]]:
         """Count one request, if there is room for it.
 
-        Gives the seconds to wait (0: it is let through) and the headers that tell what is left.
+        Gives the seconds to wait (0: it is let through) and the headers that state what is left.
         """
         now = self._clock.monotonic()
         arrival = max(self._arrivals.get(key_id, now), now) + self._interval

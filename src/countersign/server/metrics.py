@@ -1,4 +1,4 @@
-"""Metrics: plain counters on the hot path, told to Prometheus when it asks."""
+"""Metrics: plain counters on the hot path, rendered when Prometheus collects them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from countersign.buyers.watch_verifications import WatchVerifications
+from countersign.clock import Clock
 from countersign.instant import from_ns
 from countersign.log.seal import SealLog
-from countersign.ports import Clock
-from countersign.webhooks.deliver import DeliverWebhooks
+from countersign.webhooks.room import DeliveryActivity
 
 _CONNECTIONS_MAX: Final = 32
 """At a time; beyond them, connections are closed without a response."""
@@ -29,17 +29,17 @@ _SECONDS_MAX: Final = 5.0
 
 
 class Metrics(Collector):
-    """Counts answers by operation and status, and reads the batchers' counters."""
+    """Counts responses by operation and status, and reads the batchers' counters."""
 
     def __init__(
         self,
         batches: Callable[[], Mapping[str, tuple[int, int, int]]],
         seal_log: SealLog,
-        webhooks: DeliverWebhooks,
+        webhooks: DeliveryActivity,
         verifications: WatchVerifications,
         clock: Clock,
     ) -> None:
-        self._answers: Counter[tuple[str, int]] = Counter()
+        self._responses: Counter[tuple[str, int]] = Counter()
         self._batches = batches
         self._seal_log = seal_log
         self._webhooks = webhooks
@@ -49,19 +49,19 @@ class Metrics(Collector):
         """How often each loop of the server has ended and was begun again."""
 
     def count(self, operation: str, status: int) -> None:
-        """Count one answer."""
-        self._answers[operation, status] += 1
+        """Count one response."""
+        self._responses[operation, status] += 1
 
     def collect(self) -> Iterator[Metric]:
         """The current values."""
-        answers = CounterMetricFamily(
+        responses = CounterMetricFamily(
             "countersign_http_answers",
             "Responses by operation and status.",
             labels=("operation", "status"),
         )
-        for (operation, status), number in dict(self._answers).items():
-            answers.add_metric((operation or "none", str(status)), number)
-        yield answers
+        for (operation, status), number in dict(self._responses).items():
+            responses.add_metric((operation or "none", str(status)), number)
+        yield responses
         lane = ("lane",)
         batches = CounterMetricFamily("countersign_database_batches", "Transactions.", labels=lane)
         calls = CounterMetricFamily(
@@ -109,7 +109,7 @@ class Metrics(Collector):
         waiting = GaugeMetricFamily(
             "countersign_webhook_endpoints_waiting", "Endpoints with something to send."
         )
-        waiting.add_metric((), self._webhooks.waiting)
+        waiting.add_metric((), self._webhooks.endpoints_waiting)
         yield from (attempts, waiting)
 
     def _verified(self) -> Iterator[Metric]:
@@ -160,7 +160,7 @@ class Metrics(Collector):
 async def serve_metrics(
     metrics: Collector, host: str, port: int, *, seconds_max: float = _SECONDS_MAX
 ) -> asyncio.Server:
-    """Serve /metrics on an address of its own, on this event loop.
+    """Serve /metrics on a separate address, on this event loop.
 
     Args:
         metrics: what to serve.

@@ -28,6 +28,7 @@ from countersign.operations.housekeeping import keep_house
 from countersign.server.app import App
 from countersign.server.extension import installed_extension
 from countersign.server.metrics import serve_metrics
+from countersign.webhooks.deliver import DeliverWebhooks
 
 _BACKLOG: Final = 1024
 _CONNECTIONS_MAX: Final = 10_000
@@ -88,7 +89,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         loop.call_later(_GRACE_SECONDS, abandon)
 
     def abandon() -> None:
-        # The server's own callbacks will find their work cancelled; that is no news.
+        # The callbacks of the server find their work cancelled, as intended.
         loop.set_exception_handler(lambda *_: None)
         serving.cancel()
 
@@ -100,11 +101,11 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         "settling": deployment.buyers.poll.run,
         "anchoring": deployment.log.anchor.run,
         "expiry": deployment.buyers.expire.run,
-        "webhooks": deployment.webhooks.deliver.run,
+        "webhooks": DeliverWebhooks(deployment.webhooks).run,
     }
     if extension is not None:
         loops[extension.name] = extension.run
-    beside = [
+    background = [
         asyncio.create_task(restarted(name, run, app.metrics.loops_ended))
         for name, run in loops.items()
     ]
@@ -114,9 +115,9 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         with suppress(asyncio.CancelledError):
             await serving
     finally:
-        for task in beside:
+        for task in background:
             task.cancel()
-        await asyncio.wait(beside)
+        await asyncio.wait(background)
         # What was acknowledged last is sealed before the process ends, where that is possible.
         with suppress(CountersignError):
             await deployment.log.seal.settle()
@@ -152,7 +153,7 @@ def _allow_many_connections() -> None:
 
 
 def _calm_the_collector() -> None:
-    """What is loaded by now lives for ever: do not look through it again and again.
+    """Exempt what is loaded by now from collections: it stays until the process ends.
 
     A full collection stops the event loop; answering requests leaves almost no cycles behind.
     """

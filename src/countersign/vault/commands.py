@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import click
 
-from countersign.access.audit_entry import AuditAction
-from countersign.bootstrap import Deployment
-from countersign.cli.support import command, confirm, say, show, with_deployment
-from countersign.vault.data_keys_sql import noted_copies
-from countersign.vault.rotate_key import Rotated
+from countersign.access.audit import AuditAction
+from countersign.cli.support import command, confirm, say, show, with_room
+from countersign.vault.data_keys_sql import counts, noted_copies
+from countersign.vault.room import VaultRoom
+from countersign.vault.rotate_key import Rotated, rewrap, rotate_key_encryption
 
 _VAULT = "vault"
 
@@ -28,20 +28,20 @@ def status(*, as_json: bool) -> None:
     It also shows whether the write-ahead log of the embedded database contains copies of erased
     data.
     """
-    current, counts, remain = _status()
+    current, data_keys, remain = _status()
     lines = [
         f"{id_}  {number} data keys{'  (current)' if id_ == current else ''}"
-        for id_, number in counts.items()
+        for id_, number in data_keys.items()
     ]
     if remain:
         say("warning: countersign.db-wal contains copies of erased data until a server empties it.")
-    view = {"current": current, "data_keys": counts, "erased_copies_remain": remain}
+    view = {"current": current, "data_keys": data_keys, "erased_copies_remain": remain}
     show(view, "\n".join(lines), as_json=as_json)
 
 
 @vault.command("rewrap")
 @command
-def rewrap(*, as_json: bool) -> None:
+def rewrap_command(*, as_json: bool) -> None:
     """Wrap every data key with the first key-encryption key. Then older keys can be removed."""
     number = _rewrap()
     say(f"{number} data keys were wrapped with the first key.")
@@ -71,27 +71,25 @@ def rotate(*, yes: bool, as_json: bool) -> None:
     show({"rewrapped": done.rewrapped, "current": current}, current, as_json=as_json)
 
 
-@with_deployment
-async def _status(deployment: Deployment) -> tuple[str, Mapping[str, int], bool]:
-    counts = {
-        id_.hex(): number for id_, number in (await deployment.vault.data_keys.counts()).items()
-    }
-    ring = deployment.vault.encryption
-    remain = await deployment.database.read(noted_copies) is not None
-    return ring.current_id.hex(), {id_.hex(): 0 for id_ in ring.ids} | counts, remain
+@with_room(VaultRoom)
+async def _status(room: VaultRoom) -> tuple[str, Mapping[str, int], bool]:
+    database, ring = room.access.database, room.encryption
+    wrapped = dict.fromkeys(ring.ids, 0) | dict(await database.scan(counts))
+    remain = await database.read(noted_copies) is not None
+    return ring.current_id.hex(), {id_.hex(): number for id_, number in wrapped.items()}, remain
 
 
-@with_deployment
-async def _rewrap(deployment: Deployment) -> int:
-    await deployment.access.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
-    return await deployment.vault.rotate_key.rewrap(_progress)
+@with_room(VaultRoom)
+async def _rewrap(room: VaultRoom) -> int:
+    await room.access.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
+    return await rewrap(room, _progress)
 
 
-@with_deployment
-async def _rotate(deployment: Deployment) -> Rotated:
+@with_room(VaultRoom)
+async def _rotate(room: VaultRoom) -> Rotated:
     # Before: a rotation that stops halfway has changed the file, too.
-    await deployment.access.audit.note(AuditAction.VAULT_ROTATED, _VAULT)
-    return await deployment.vault.rotate_key(_progress)
+    await room.access.audit.note(AuditAction.VAULT_ROTATED, _VAULT)
+    return await rotate_key_encryption(room, _progress)
 
 
 def _progress(total: int) -> None:

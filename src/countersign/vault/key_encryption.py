@@ -1,7 +1,7 @@
 """Key-encryption keys from a file, an environment variable or a command.
 
 A source gives one key a line, the base64 of 32 bytes. The first wraps; all of them unwrap, so a
-key is changed by putting the new one before it, wrapping anew, and taking the old one away.
+key is changed by putting the new one before it, wrapping again, and removing the old one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from countersign.clock import Entropy
 from countersign.errors import (
     InvalidConfiguration,
     OperatorError,
     StorageUnavailable,
     WrongKeyEncryptionKey,
 )
-from countersign.ports import Entropy
 
 KEY_BYTES: Final = 32
 ID_BYTES: Final = 4
@@ -66,7 +66,7 @@ class KeyRing:
         return next(iter(self._keys))
 
     def read_again(self) -> None:
-        """Read the keys anew.
+        """Read the keys again.
 
         Raises:
             StorageUnavailable: the source cannot be read at the moment; the log says why.

@@ -28,7 +28,7 @@ _VALUE: Final = "vault"
 
 
 class KeyFile:
-    """A file of key-encryption keys. See `ports.KeyEncryptionFile`."""
+    """A file of key-encryption keys; the first one wraps."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class KeyFile:
         Raises:
             KeyRotationFailed: another one does, or the directory cannot be written.
         """
-        # The key file itself is replaced, so the lock is a file beside it. It dies with its
+        # The key file itself is replaced, so the lock is a file next to it. It dies with its
         # process.
         lock = self._path.with_name(f"{self._path.name}.lock")
         try:

@@ -1,25 +1,29 @@
 """The vault: envelopes for what is personal or secret (AES-256-GCM).
 
 A key-encryption key, which the database never sees, wraps one data key per account and month. The
-key of a single row is derived from the data key and from 32 random bytes that stand in a table of
-their own, the row's shred key: without it the row is noise, whoever holds all the other keys.
+key of a single row is derived from the data key and from 32 random bytes in a separate table, the
+row's shred key: without it the row cannot be decrypted, even with all the other keys.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.access.secrets import HmacSha256
+from countersign.clock import Clock, Entropy
+from countersign.db.database import Database
 from countersign.errors import DamagedValue
 from countersign.ids import base32, base32_value, uuid7
 from countersign.instant import from_ns
-from countersign.ports import Clock, DataKeyStore, Entropy, KeyEncryption
-from countersign.vault.data_key import WrappedKey
+from countersign.ports import KeyEncryption
+from countersign.vault import data_keys_sql
+from countersign.vault.data_keys_sql import WrappedKey
 
 DEPLOYMENT: Final = "deployment"
 """The scope of the deployment's own secrets, which belong to no account."""
@@ -104,12 +108,12 @@ class DataKey:
 
 
 class Vault:
-    """Gives data keys: makes those that there are not yet, and keeps the unwrapped at hand."""
+    """Creates data keys as they are needed, and caches them unwrapped."""
 
     def __init__(
-        self, store: DataKeyStore, encryption: KeyEncryption, clock: Clock, entropy: Entropy
+        self, database: Database, encryption: KeyEncryption, clock: Clock, entropy: Entropy
     ) -> None:
-        self._store = store
+        self._database = database
         self._encryption = encryption
         self._clock = clock
         self._entropy = entropy
@@ -118,7 +122,7 @@ class Vault:
         self._under_way: dict[tuple[str, int], asyncio.Task[DataKey]] = {}
 
     def cached(self, scope: str, time_ns: int) -> DataKey | None:
-        """The data key for this scope and time, if it is at hand."""
+        """The data key for this scope and time, if it is cached."""
         known = self._current.get(scope)
         return known[1] if known is not None and known[0] == _month(time_ns) else None
 
@@ -143,7 +147,7 @@ class Vault:
         return await asyncio.shield(task)
 
     async def _fetched(self, scope: str, month: int, time_ns: int) -> DataKey:
-        wrapped = await self._store.for_month(scope, month)
+        wrapped = await self._database.read(data_keys_sql.for_month, scope, month)
         if wrapped is None:
             entropy = self._entropy(8 + _KEY_BYTES)
             id_ = uuid7(time_ns, entropy[:8]).to_bytes(_ID_BYTES, "big")
@@ -153,7 +157,8 @@ class Vault:
             context = _wrap_context(made)
             key = await asyncio.to_thread(self._encryption.wrap, entropy[8:], context)
             # Another process may have been first: then its key is the one.
-            wrapped = await self._store.add(made.with_wrapped(key))
+            made = replace(made, wrapped=key)
+            wrapped = await self._database.write(data_keys_sql.add, made)
         data_key = await self._unwrap(wrapped)
         if len(self._current) >= _CACHED_MAX:
             self._current.clear()
@@ -181,7 +186,7 @@ class Vault:
         if data_key is None:
             wrapped = None
             if ciphertext[:1] == _FORMAT and len(id_) == _ID_BYTES:
-                wrapped = await self._store.get(_id_text(id_))
+                wrapped = await self._database.read(data_keys_sql.with_id, _id_text(id_))
             if wrapped is None:
                 msg = f"A value of {table}.{column} refers to an unknown data key."
                 raise DamagedValue(msg)
@@ -196,17 +201,18 @@ class Vault:
         )
 
     async def rewrap(self, limit: int) -> int:
-        """Wrap data keys anew with the current key-encryption key; gives how many, at most `limit`.
+        """Wrap data keys with the current key-encryption key; the number of them, at most `limit`.
 
         Raises:
             WrongKeyEncryptionKey: a key opens with none of the key-encryption keys.
         """
-        outdated = await self._store.not_wrapped_with(self._encryption.current_id, limit)
+        current = self._encryption.current_id
+        outdated = await self._database.scan(data_keys_sql.not_wrapped_with, current, limit)
         for wrapped in outdated:
             context = _wrap_context(wrapped)
             key = await asyncio.to_thread(self._encryption.unwrap, wrapped.wrapped, context)
-            anew = await asyncio.to_thread(self._encryption.wrap, key, context)
-            await self._store.replace(wrapped, anew)
+            rewrapped = await asyncio.to_thread(self._encryption.wrap, key, context)
+            await self._database.write(data_keys_sql.replace, wrapped, rewrapped)
         return len(outdated)
 
     async def _unwrap(self, wrapped: WrappedKey) -> DataKey:

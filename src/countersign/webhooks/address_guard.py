@@ -1,11 +1,11 @@
-"""Which addresses a webhook may be sent to, so that nobody can make us call what is inside.
+"""Which addresses a webhook may be sent to: never to those inside (OWASP API7, SSRF).
 
-The name is resolved once, all its addresses are judged, and the connection goes to one of those
-very addresses: what the name leads to a moment later does not matter (OWASP API7, SSRF).
+The name is resolved once, all its addresses are checked, and the connection goes to one of these
+addresses: what the name resolves to a moment later does not matter.
 
 A look-up at a name server that drops packets takes up to twenty seconds and cannot be stopped. So
-each has a thread of its own, away from the event loop's pool, which others need, and an account
-has a few at a time: names that hang delay nobody else.
+each runs in a separate thread, not in the event loop's pool, which others need, and an account has
+a few at a time: names that hang delay no other account.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 LOOKUPS_MAX: Final = 8
 """Look-ups of one account at a time."""
 REMEMBERED_SECONDS: Final = 5.0
-"""How long what came of a look-up is good for, a failure too."""
+"""How long the result of a look-up is used again, including a failure."""
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host name, as text; OSError where it has none."""
@@ -48,7 +48,7 @@ _NOT_PUBLIC: Final = (
 
 
 class AddressRefused(Exception):
-    """The name leads to an address that is not of the public internet."""
+    """The name resolves to an address that is not of the public internet."""
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
@@ -71,7 +71,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 class AddressGuard:
-    """Resolves names, and refuses those that lead inside."""
+    """Resolves names, and refuses those that resolve to an address inside."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class AddressGuard:
     async def addresses(self, host: str, port: int, account_id: str) -> Sequence[str]:
         """The addresses to connect to, in order of preference.
 
-        One that is not public spoils them all: no honest name has such a mixture. `account_id`:
-        for whom the name is looked up.
+        One that is not public makes the name refused: no honest name has such a mixture.
+        `account_id`: for whom the name is looked up.
 
         Raises:
             AddressRefused: one of them is not of the public internet.
@@ -110,7 +110,7 @@ class AddressGuard:
         return found
 
     async def _look_up(self, host: str, port: int, account_id: str) -> Sequence[str]:
-        """Ask for the name, unless this account does so already or has just done so."""
+        """Look the name up, unless this account does so already or has just done so."""
         key = (account_id, host)
         if key not in self._lookups:
             places = self._places[account_id]
@@ -121,19 +121,19 @@ class AddressGuard:
                 lookup = asyncio.ensure_future(self._resolve(host, port))
                 self._lookups[key] = lookup
                 lookup.add_done_callback(lambda done: self._looked_up(key, done))
-        # Whoever waits may give up; the look-up goes on, and its place is taken until it ends.
+        # A caller may give up; the look-up continues, and keeps its place until it ends.
         return await asyncio.shield(self._lookups[key])
 
     def _looked_up(self, key: tuple[str, str], lookup: asyncio.Future[Sequence[str]]) -> None:
         self._places[key[0]].release()
         if not lookup.cancelled():
-            lookup.exception()  # taken note of, whether or not somebody still waits
+            lookup.exception()  # retrieved, whether or not a caller still waits
         lookup.get_loop().call_later(self._remembered_seconds, self._lookups.pop, key)
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address:
     try:
-        # A zone (`fe80::1%eth0`) marks an address that is never public; it is kept, and judged.
+        # A zone (`fe80::1%eth0`) marks an address that is never public; it is kept, and checked.
         return ip_address(text)
     except ValueError as error:
         raise AddressRefused(text) from error

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from countersign.cli.support import printable, say, show
-from countersign.events.read_events import EventView
+from countersign.events.model import EventView
 from countersign.instant import rfc3339
-from countersign.webhooks.endpoints import EndpointView
-from countersign.webhooks.model import Attempt, Delivery, WebhookEndpoint
+from countersign.webhooks.model import Delivery, DeliveryAttempt, Endpoint, EndpointView
 
 
-def show_endpoints(endpoints: list[WebhookEndpoint], *, as_json: bool) -> None:
+def show_endpoints(endpoints: Sequence[Endpoint], *, as_json: bool) -> None:
     """A line for each."""
     lines = [f"{e.id}  {e.mode}  {_state(e)}  {e.url}" for e in endpoints]
     show([endpoint_json(endpoint) for endpoint in endpoints], "\n".join(lines), as_json=as_json)
 
 
-def show_endpoint(endpoint: WebhookEndpoint, *, as_json: bool) -> None:
+def show_endpoint(endpoint: Endpoint, *, as_json: bool) -> None:
     """All fields of an endpoint except its secret."""
     types = endpoint.event_types
     lines = [
@@ -52,24 +52,24 @@ def show_changed(view: EndpointView, *, as_json: bool) -> None:
     show(endpoint_json(view.endpoint), view.endpoint.id, as_json=as_json)
 
 
-def show_deliveries(found: list[tuple[EventView, Delivery]], *, as_json: bool) -> None:
+def show_deliveries(found: Sequence[tuple[EventView, Delivery]], *, as_json: bool) -> None:
     """A line for each, with the results of its attempts."""
     lines = [
         f"{view.id}  {view.event.type}  {delivery.status}  "
-        + ", ".join(told(attempt) for attempt in delivery.attempts)
+        + ", ".join(in_words(attempt) for attempt in delivery.attempts)
         for view, delivery in found
     ]
     show([_delivery(*item) for item in found], "\n".join(lines), as_json=as_json)
 
 
-def told(attempt: Attempt) -> str:
+def in_words(attempt: DeliveryAttempt) -> str:
     """The result of an attempt as text."""
     status = "" if attempt.status is None else f" {attempt.status}"
     return f"{attempt.outcome}{status} in {attempt.duration_ms} ms"
 
 
-def attempt_json(attempt: Attempt) -> dict[str, Any]:
-    """What came of an attempt."""
+def attempt_json(attempt: DeliveryAttempt) -> dict[str, Any]:
+    """The result of an attempt."""
     return {
         "attempted_at": rfc3339(attempt.at),
         "duration_ms": attempt.duration_ms,
@@ -78,7 +78,7 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def endpoint_json(endpoint: WebhookEndpoint) -> dict[str, Any]:
+def endpoint_json(endpoint: Endpoint) -> dict[str, Any]:
     """All fields of an endpoint except its secret."""
     types = endpoint.event_types
     return {
@@ -108,7 +108,7 @@ def _delivery(view: EventView, delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _state(endpoint: WebhookEndpoint) -> str:
+def _state(endpoint: Endpoint) -> str:
     return "enabled" if endpoint.disabled_reason is None else f"disabled:{endpoint.disabled_reason}"
 
 

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import click
 
-from countersign.access.audit_entry import AuditAction
-from countersign.bootstrap import Deployment
-from countersign.cli.support import Duration, command, confirm, say, show, with_deployment
+from countersign.access.account import find_account
+from countersign.access.audit import AuditAction
+from countersign.cli.support import Duration, command, confirm, say, show, with_room
 from countersign.errors import InvalidArgument
 from countersign.events.model import EventType
-from countersign.events.read_events import EventView
 from countersign.instant import parse_rfc3339
 from countersign.mode import Mode
+from countersign.webhooks import endpoints as acts
+from countersign.webhooks.attempt import send_example as send
 from countersign.webhooks.command_views import (
     attempt_json,
+    in_words,
     show_changed,
     show_deliveries,
     show_endpoint,
     show_endpoints,
     show_secret,
-    told,
 )
-from countersign.webhooks.endpoints import EndpointView
 from countersign.webhooks.listen import listen
-from countersign.webhooks.model import (
-    Attempt,
-    Delivery,
-    DeliveryStatus,
-    EndpointChanges,
-    Outcome,
-    WebhookEndpoint,
-)
+from countersign.webhooks.model import DeliveryStatus, EndpointChanges, Outcome
+from countersign.webhooks.room import Webhooks
 
 _MODES = click.Choice([mode.value for mode in Mode])
 _TYPES = click.Choice([type_.value for type_ in EventType])
@@ -50,18 +43,21 @@ def webhooks() -> None:
 @click.option("--account", required=True, help="Id or name of the account.")
 @click.option("--mode", type=_MODES, help="Only endpoints of this mode.")
 @command
-def list_(account: str, *, mode: str | None, as_json: bool) -> None:
+@with_room(Webhooks)
+async def list_(room: Webhooks, account: str, *, mode: str | None, as_json: bool) -> None:
     """List the endpoints of an account, oldest first."""
-    found = _list(account, None if mode is None else Mode(mode))
-    show_endpoints([*found], as_json=as_json)
+    owner = await find_account(room.access, account)
+    found = await acts.list_endpoints(room, owner.id, None if mode is None else Mode(mode))
+    show_endpoints(found, as_json=as_json)
 
 
 @webhooks.command("show")
 @click.argument("endpoint_id")
 @command
-def show_one(endpoint_id: str, *, as_json: bool) -> None:
+@with_room(Webhooks)
+async def show_one(room: Webhooks, endpoint_id: str, *, as_json: bool) -> None:
     """Show an endpoint, except its secret."""
-    show_endpoint(_get(endpoint_id), as_json=as_json)
+    show_endpoint(await acts.get_any_endpoint(room, endpoint_id), as_json=as_json)
 
 
 @webhooks.command("add")
@@ -77,12 +73,25 @@ def show_one(endpoint_id: str, *, as_json: bool) -> None:
 )
 @click.option("--description", default="", help="A note for your own use.")
 @command
-def add(
-    account: str, mode: str, url: str, types: tuple[str, ...], description: str, *, as_json: bool
+@with_room(Webhooks)
+async def add(
+    room: Webhooks,
+    account: str,
+    mode: str,
+    *,
+    url: str,
+    types: tuple[str, ...],
+    description: str,
+    as_json: bool,
 ) -> None:
     """Add an endpoint, and print its id and its secret. The secret is shown only once."""
     changes = EndpointChanges(url=url, description=description, event_types=_wanted(types))
-    show_secret(_add(account, Mode(mode), changes), as_json=as_json)
+    owner = await find_account(room.access, account)
+    view = await acts.create_endpoint(room, owner.id, Mode(mode), changes)
+    await room.access.audit.note(
+        AuditAction.WEBHOOK_ENDPOINT_CREATED, view.endpoint.id, account_id=owner.id, mode=mode
+    )
+    show_secret(view, as_json=as_json)
 
 
 @webhooks.command("change")
@@ -98,7 +107,9 @@ def add(
 @click.option("--every-type", is_flag=True, help="Send all types again.")
 @click.option("--description", help="For people.")
 @command
-def change(
+@with_room(Webhooks)
+async def change(
+    room: Webhooks,
     endpoint_id: str,
     *,
     url: str | None,
@@ -114,23 +125,25 @@ def change(
     changes = EndpointChanges(
         url=url, description=description, event_types=_wanted(types), every_event_type=every_type
     )
-    show_changed(_change(endpoint_id, changes), as_json=as_json)
+    await _change(room, endpoint_id, changes, as_json=as_json)
 
 
 @webhooks.command("disable")
 @click.argument("endpoint_id")
 @command
-def disable(endpoint_id: str, *, as_json: bool) -> None:
+@with_room(Webhooks)
+async def disable(room: Webhooks, endpoint_id: str, *, as_json: bool) -> None:
     """Stop sending events to an endpoint, including waiting ones."""
-    show_changed(_change(endpoint_id, EndpointChanges(disabled=True)), as_json=as_json)
+    await _change(room, endpoint_id, EndpointChanges(disabled=True), as_json=as_json)
 
 
 @webhooks.command("enable")
 @click.argument("endpoint_id")
 @command
-def enable(endpoint_id: str, *, as_json: bool) -> None:
+@with_room(Webhooks)
+async def enable(room: Webhooks, endpoint_id: str, *, as_json: bool) -> None:
     """Send new events to an endpoint again. `recover` sends the events that it missed."""
-    show_changed(_change(endpoint_id, EndpointChanges(disabled=False)), as_json=as_json)
+    await _change(room, endpoint_id, EndpointChanges(disabled=False), as_json=as_json)
 
 
 @webhooks.command("delete")
@@ -154,12 +167,18 @@ def delete(endpoint_id: str, *, yes: bool, as_json: bool) -> None:
     help="How long the old secret signs together with the new one.",
 )
 @command
-def rotate_secret(endpoint_id: str, *, overlap: timedelta, as_json: bool) -> None:
+@with_room(Webhooks)
+async def rotate_secret(
+    room: Webhooks, endpoint_id: str, *, overlap: timedelta, as_json: bool
+) -> None:
     """Give an endpoint a new secret, and print it.
 
     Messages have both signatures until the overlap ends.
     """
-    show_secret(_rotate(endpoint_id, overlap), as_json=as_json)
+    endpoint = await acts.get_any_endpoint(room, endpoint_id)
+    view = await acts.rotate_secret(room, endpoint, overlap)
+    await room.access.audit.note(AuditAction.WEBHOOK_SECRET_ROTATED, endpoint_id)
+    show_secret(view, as_json=as_json)
 
 
 @webhooks.command("deliveries")
@@ -173,19 +192,26 @@ def rotate_secret(endpoint_id: str, *, overlap: timedelta, as_json: bool) -> Non
     help="The maximum number of deliveries.",
 )
 @command
-def deliveries(endpoint_id: str, *, status: str | None, limit: int, as_json: bool) -> None:
+@with_room(Webhooks)
+async def deliveries(
+    room: Webhooks, endpoint_id: str, *, status: str | None, limit: int, as_json: bool
+) -> None:
     """Show the deliveries to an endpoint, newest events first."""
-    found = _deliveries(endpoint_id, None if status is None else DeliveryStatus(status), limit)
-    show_deliveries([*found], as_json=as_json)
+    endpoint = await acts.get_any_endpoint(room, endpoint_id)
+    only = None if status is None else DeliveryStatus(status)
+    found, _ = await acts.list_deliveries(room, endpoint, status=only, limit=limit)
+    show_deliveries(found, as_json=as_json)
 
 
 @webhooks.command("resend")
 @click.argument("endpoint_id")
 @click.argument("event_id")
 @command
-def resend(endpoint_id: str, event_id: str, *, as_json: bool) -> None:
+@with_room(Webhooks)
+async def resend(room: Webhooks, endpoint_id: str, event_id: str, *, as_json: bool) -> None:
     """Deliver an event again with the same webhook-id. A running server sends it."""
-    view = _resend(endpoint_id, event_id)
+    endpoint = await acts.get_any_endpoint(room, endpoint_id)
+    view = await acts.resend(room, endpoint, event_id)
     show({"event_id": view.id, "endpoint_id": endpoint_id}, view.id, as_json=as_json)
 
 
@@ -193,14 +219,16 @@ def resend(endpoint_id: str, event_id: str, *, as_json: bool) -> None:
 @click.argument("endpoint_id")
 @click.option("--since", required=True, help="A time, such as 2026-11-20T00:00:00Z.")
 @command
-def recover(endpoint_id: str, *, since: str, as_json: bool) -> None:
+@with_room(Webhooks)
+async def recover(room: Webhooks, endpoint_id: str, *, since: str, as_json: bool) -> None:
     """Deliver all events since a time that were not delivered."""
     try:
         start = parse_rfc3339(since)
     except ValueError as error:
         msg = f"--since: {error}."
         raise InvalidArgument(msg) from None
-    show_changed(_recover(endpoint_id, start), as_json=as_json)
+    endpoint = await acts.get_any_endpoint(room, endpoint_id)
+    show_changed(await acts.recover(room, endpoint, start), as_json=as_json)
 
 
 @webhooks.command("send-example")
@@ -214,15 +242,20 @@ def recover(endpoint_id: str, *, since: str, as_json: bool) -> None:
     help="The type of the example.",
 )
 @command
-def send_example(endpoint_id: str, *, type_: str, as_json: bool) -> None:
+@with_room(Webhooks)
+async def send_example(room: Webhooks, endpoint_id: str, *, type_: str, as_json: bool) -> None:
     """Send a signed example from this machine immediately, and print the result."""
-    attempt = _send_example(endpoint_id, EventType(type_))
+    endpoint = await acts.get_any_endpoint(room, endpoint_id)
+    try:
+        attempt = await send(room, endpoint, EventType(type_))
+    finally:
+        await room.sender.close()
     if attempt.outcome is Outcome.ADDRESS_REFUSED:
         say(
             "The settings of this command do not allow that address, but the server's settings "
             "may. To allow it, set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for this command too."
         )
-    show(attempt_json(attempt), told(attempt), as_json=as_json)
+    show(attempt_json(attempt), in_words(attempt), as_json=as_json)
 
 
 webhooks.add_command(listen)
@@ -232,89 +265,20 @@ def _wanted(types: tuple[str, ...]) -> frozenset[EventType] | None:
     return frozenset(EventType(type_) for type_ in types) or None
 
 
-@with_deployment
-async def _list(
-    deployment: Deployment, account: str, mode: Mode | None
-) -> Sequence[WebhookEndpoint]:
-    owner = await deployment.access.accounts.get(account)
-    return await deployment.webhooks.endpoints.list(owner.id, mode)
-
-
-@with_deployment
-async def _get(deployment: Deployment, endpoint_id: str) -> WebhookEndpoint:
-    return await deployment.webhooks.endpoints.by_id(endpoint_id)
-
-
-@with_deployment
-async def _add(
-    deployment: Deployment, account: str, mode: Mode, changes: EndpointChanges
-) -> EndpointView:
-    owner = await deployment.access.accounts.get(account)
-    made = await deployment.webhooks.endpoints.create(owner.id, mode, changes)
-    await deployment.access.audit.note(
-        AuditAction.WEBHOOK_ENDPOINT_CREATED, made.endpoint.id, account_id=owner.id, mode=mode.value
-    )
-    return made
-
-
-@with_deployment
-async def _change(
-    deployment: Deployment, endpoint_id: str, changes: EndpointChanges
-) -> EndpointView:
-    service = deployment.webhooks.endpoints
-    changed = await service.change(await service.by_id(endpoint_id), changes)
-    # Which members, and not the URL itself: it may hold a secret of the vendor's.
-    given = [one.name for one in fields(changes) if getattr(changes, one.name) != one.default]
-    await deployment.access.audit.note(
-        AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint_id, changed=given
-    )
-    return changed
-
-
-@with_deployment
-async def _delete(deployment: Deployment, endpoint_id: str) -> None:
-    service = deployment.webhooks.endpoints
-    endpoint = await service.by_id(endpoint_id)
-    await service.delete(endpoint)
-    await deployment.access.audit.note(
+@with_room(Webhooks)
+async def _delete(room: Webhooks, endpoint_id: str) -> None:
+    endpoint = await acts.get_any_endpoint(room, endpoint_id)
+    await acts.delete_endpoint(room, endpoint)
+    await room.access.audit.note(
         AuditAction.WEBHOOK_ENDPOINT_DELETED, endpoint_id, account_id=endpoint.account_id
     )
 
 
-@with_deployment
-async def _rotate(deployment: Deployment, endpoint_id: str, overlap: timedelta) -> EndpointView:
-    service = deployment.webhooks.endpoints
-    rotated = await service.rotate(await service.by_id(endpoint_id), overlap)
-    await deployment.access.audit.note(AuditAction.WEBHOOK_SECRET_ROTATED, endpoint_id)
-    return rotated
-
-
-@with_deployment
-async def _deliveries(
-    deployment: Deployment, endpoint_id: str, status: DeliveryStatus | None, limit: int
-) -> Sequence[tuple[EventView, Delivery]]:
-    service = deployment.webhooks.endpoints
-    endpoint = await service.by_id(endpoint_id)
-    found, _ = await service.deliveries(endpoint, status=status, before=None, limit=limit)
-    return found
-
-
-@with_deployment
-async def _resend(deployment: Deployment, endpoint_id: str, event_id: str) -> EventView:
-    service = deployment.webhooks.endpoints
-    return await service.resend(await service.by_id(endpoint_id), event_id)
-
-
-@with_deployment
-async def _recover(deployment: Deployment, endpoint_id: str, since: datetime) -> EndpointView:
-    service = deployment.webhooks.endpoints
-    return await service.recover(await service.by_id(endpoint_id), since)
-
-
-@with_deployment
-async def _send_example(deployment: Deployment, endpoint_id: str, type_: EventType) -> Attempt:
-    endpoint = await deployment.webhooks.endpoints.by_id(endpoint_id)
-    try:
-        return await deployment.webhooks.deliver.send_example(endpoint, type_)
-    finally:
-        await deployment.webhooks.deliver.close()
+async def _change(
+    room: Webhooks, endpoint_id: str, changes: EndpointChanges, *, as_json: bool
+) -> None:
+    view = await acts.change_endpoint(room, await acts.get_any_endpoint(room, endpoint_id), changes)
+    # Which members, and not the URL itself: it may contain a secret of the vendor.
+    given = [one.name for one in fields(changes) if getattr(changes, one.name) != one.default]
+    await room.access.audit.note(AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint_id, changed=given)
+    show_changed(view, as_json=as_json)

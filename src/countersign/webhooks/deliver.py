@@ -1,117 +1,141 @@
-"""Delivering webhooks: made from events, attempted by a published schedule, to an end.
+"""Delivering webhooks: made from events, and attempted by a published schedule until its end.
 
-Several servers share the work: whoever claims a delivery has it for the length of a lease. Nothing
-here is in the transaction of an act, so that a slow receiver slows nobody but itself.
+Several servers share the work: one that claims a delivery has it for the length of a lease.
+Nothing here is in the transaction of another act, so that a slow receiver delays only itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
-from collections import Counter
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-import msgspec
 import structlog
 
-from countersign.errors import CountersignError, RateLimited
-from countersign.events.model import Event, EventType
-from countersign.events.read_events import EventView, ReadEvents
-from countersign.instant import from_ns
+from countersign.errors import CountersignError
+from countersign.events.read_events import repair_order
 from countersign.loops import forever, log_failure
-from countersign.ports import Clock, DeliveryStore, Entropy, WebhookSender
-from countersign.webhooks.backoff import Pace
+from countersign.webhooks import deliveries_sql as sql
+from countersign.webhooks.attempt import attempt_delivery, target_of
+from countersign.webhooks.endpoints_sql import disable_endpoint
 from countersign.webhooks.model import (
-    Attempt,
-    Claimed,
+    ClaimedDelivery,
+    DeliveryAttempt,
     DeliveryStatus,
     Disabled,
-    Finished,
+    Endpoint,
+    FinishedDelivery,
     Outcome,
-    Sent,
-    Target,
-    WebhookEndpoint,
-    parse_target,
+    TargetAddress,
     wait_before,
-    wants_rest,
+    wants_pause,
 )
-from countersign.webhooks.secrets import WebhookSecrets
-from countersign.webhooks.signature import SigningKey, sign
+from countersign.webhooks.room import Webhooks
+from countersign.webhooks.signature import SigningKey
 
 CONCURRENT: Final = 12
 CONCURRENT_MAX: Final = 64
-"""Attempts at a time, for one endpoint in one process: more, the longer it takes to answer.
+"""Attempts at a time for one endpoint in one process: more, the longer a response takes.
 
-A receiver that answers at once would otherwise leave little of the event loop for requests.
+A receiver that responds at once would otherwise leave little of the event loop for requests.
 """
-EXAMPLES_PER_ENDPOINT: Final = 1
-EXAMPLES_PER_ACCOUNT: Final = 4
-"""Examples under way at a time in one process."""
 FIRST_CLAIM: Final = 32
 FAN_OUT: Final = 500
 CATCH_UP_SECONDS: Final = 0.05
 """The pause after so many events as FAN_OUT, of all endpoints together in one process.
 
-So a million events that are gone over again leave the database to others meanwhile.
+So a recovery over a million events leaves time on the database to others.
 """
 CLAIM_MAX: Final = 256
 IDLE_SECONDS: Final = 0.5
 _TURN_SECONDS: Final = 5.0
-"""How long one reading of an endpoint's settings is good for."""
+"""How long the settings of an endpoint are used before they are read again."""
 _MARGIN_SECONDS: Final = 5.0
 _STOP_SECONDS_MAX: Final = 5.0
+_PAUSE_SECONDS: Final = 1.0
+_PAUSE_SECONDS_MAX: Final = 60.0
+_RETRY_AFTER_SECONDS_MAX: Final = 3600.0
 _GONE: Final = 410
 _ENTROPY_BYTES: Final = 4
 
-_encode: Final = msgspec.json.Encoder().encode
 _log: Final = structlog.get_logger("countersign.webhooks")
 
 
-class DeliverWebhooks:
-    """Works for as long as the server runs."""
+class Backoff:
+    """Pauses an endpoint: for a second, then twice as long each time.
 
-    def __init__(
-        self,
-        *,
-        store: DeliveryStore,
-        events: ReadEvents,
-        secrets: WebhookSecrets,
-        sender: WebhookSender,
-        timeout_seconds: float,
-        private: bool,
-        clock: Clock,
-        entropy: Entropy,
-    ) -> None:
-        """`timeout_seconds` is how long the sender takes for a message at most."""
-        self._store = store
-        self._events = events
-        self._secrets = secrets
-        self._sender = sender
-        self._timeout = timeout_seconds
-        self._private = private
-        self._clock = clock
-        self._entropy = entropy
-        # A batch that has not ended when this is over may be another process's by then.
-        self._lease = timedelta(seconds=2 * timeout_seconds + _MARGIN_SECONDS)
-        self._paces: dict[str, Pace] = {}
+    During a pause deliveries wait without using up their attempts; then one of them goes first.
+    Without this, all that waits would fail by the thousand when a receiver restarts.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._until = float("-inf")
+        self._seconds = 0.0
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is no pause now."""
+        return self._monotonic() >= self._until
+
+    @property
+    def suspect(self) -> bool:
+        """Whether the last result was such a sign: send one message first."""
+        return self._seconds > 0
+
+    def record(self, *, pause: bool, retry_after: timedelta | None) -> None:
+        """Count a result; `pause`: it is such a sign."""
+        if not pause:
+            self._seconds = 0.0
+        elif self.ready:  # the failures of one batch count once
+            self.pause(retry_after)
+
+    def pause(self, retry_after: timedelta | None = None) -> None:
+        """Begin a pause, for as long as the endpoint has requested if that is longer."""
+        self._seconds = min(max(2 * self._seconds, _PAUSE_SECONDS), _PAUSE_SECONDS_MAX)
+        requested = retry_after.total_seconds() if retry_after else 0.0
+        seconds = max(self._seconds, min(requested, _RETRY_AFTER_SECONDS_MAX))
+        self._until = self._monotonic() + seconds
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Claimed deliveries of one endpoint, worked through by several tasks."""
+
+    target: TargetAddress | None
+    keys: Sequence[SigningKey]
+    backoff: Backoff
+    waiting: Iterator[ClaimedDelivery]
+    last_start: float
+    """What has not begun by then is released: its lease would end during the attempt."""
+    gone: bool = False
+    failure: CountersignError | None = None
+    took_ms: list[int] = field(default_factory=list)
+
+
+class DeliverWebhooks:
+    """The deliveries of one process: runs as long as the server."""
+
+    def __init__(self, webhooks: Webhooks) -> None:
+        self._webhooks = webhooks
+        self._database = webhooks.access.database
+        self._clock = webhooks.access.clock
+        # A batch that has not ended by then may belong to another process.
+        self._lease = timedelta(seconds=2 * webhooks.timeout_seconds + _MARGIN_SECONDS)
+        self._backoffs: dict[str, Backoff] = {}
         self._turns: dict[str, asyncio.Task[bool]] = {}
-        self._examples: Counter[str] = Counter()
         self._catching_up = asyncio.Lock()
-        self._ended = asyncio.Event()
-        self._begun = self._stopping = False
-        self.attempts: Counter[Outcome] = Counter()
-        """How many attempts this process has made, by what came of them."""
-        self.waiting = 0
-        """For how many endpoints there was something to do when it was looked last."""
+        self._turn_ended = asyncio.Event()
+        self._repaired = self._stopping = False
 
     async def run(self) -> None:
-        """Deliver until cancelled; what is under way then comes to its end."""
-        self._begun = self._stopping = False
+        """Deliver until cancelled; attempts that have begun then end normally."""
+        self._repaired = self._stopping = False
         try:
-            await forever("webhooks", self._look, IDLE_SECONDS, self._ended)
+            await forever("webhooks", self._look, IDLE_SECONDS, self._turn_ended)
         finally:
             self._stopping = True
             if self._turns:
@@ -121,192 +145,149 @@ class DeliverWebhooks:
             await self.close()
 
     async def _look(self) -> None:
-        if not self._begun:
-            await self._events.begin()
-            self._begun = True
+        if not self._repaired:
+            await repair_order(self._webhooks.events)
+            self._repaired = True
         await self.start_turns()
 
     async def close(self) -> None:
         """Close the connections to receivers."""
-        await self._sender.close()
+        await self._webhooks.sender.close()
 
     async def start_turns(self) -> None:
-        """Begin to work for each endpoint that waits, and for which nobody here works yet.
+        """Begin a turn for each endpoint with work, unless one is running in this process.
 
         Raises:
-            CountersignError: the database could not be asked.
+            CountersignError: the database could not be read.
         """
-        now = from_ns(self._clock.time_ns())
-        found = await self._store.waiting(now)
-        self.waiting = len(found)
+        found = await self._database.scan(sql.find_work, self._webhooks.now)
+        self._webhooks.activity.endpoints_waiting = len(found)
         for endpoint, behind, due in found:
-            pace = self._paces.setdefault(endpoint.id, Pace(self._clock.monotonic))
-            if endpoint.id not in self._turns and (behind or (due and pace.ready)):
-                turn = asyncio.create_task(self._turn(endpoint, pace))
+            backoff = self._backoffs.setdefault(endpoint.id, Backoff(self._clock.monotonic))
+            if endpoint.id not in self._turns and (behind or (due and backoff.ready)):
+                turn = asyncio.create_task(self._turn(endpoint, backoff))
                 self._turns[endpoint.id] = turn
-                turn.add_done_callback(partial(self._turn_ended, endpoint.id))
+                turn.add_done_callback(partial(self._end_turn, endpoint.id))
 
     async def settle(self) -> None:
-        """Work until nothing is due any more; for tests and tools."""
+        """Work until nothing is due; for tests and tools."""
         while True:
             await self.start_turns()
             if not self._turns:
                 return
             await asyncio.gather(*self._turns.values())
 
-    async def send_example(self, endpoint: WebhookEndpoint, type_: EventType) -> Attempt:
-        """Send a signed example at once; nothing is written down, and nothing is repeated.
-
-        Raises:
-            RateLimited: too many for this endpoint or account are under way.
-        """
-        names = (endpoint.id, endpoint.account_id)
-        under_way = [self._examples[name] for name in names]
-        if under_way[0] >= EXAMPLES_PER_ENDPOINT or under_way[1] >= EXAMPLES_PER_ACCOUNT:
-            msg = "Other examples are still being sent; wait for their results."
-            raise RateLimited(msg, retry_after=math.ceil(self._timeout))
-        self._examples.update(names)
-        try:
-            return await self._example(endpoint, type_)
-        finally:
-            self._examples.subtract(names)
-            self._examples = +self._examples  # only what is above zero stays
-
-    async def _example(self, endpoint: WebhookEndpoint, type_: EventType) -> Attempt:
-        time_ns = self._clock.time_ns()
-        event = Event.example(endpoint.account_id, endpoint.mode, type_, from_ns(time_ns))
-        keys = await self._secrets.signing_keys(endpoint, from_ns(time_ns))
-        view = self._events.view(event)
-        attempt, _ = await self._attempt(self._target(endpoint), keys, view, 1)
-        return attempt
-
-    def _target(self, endpoint: WebhookEndpoint) -> Target | None:
-        """Where to send to; None for what was made while private addresses were allowed."""
-        try:
-            return parse_target(endpoint.url, private=self._private)
-        except ValueError:
-            return None
-
-    def _turn_ended(self, endpoint_id: str, turn: asyncio.Task[bool]) -> None:
+    def _end_turn(self, endpoint_id: str, turn: asyncio.Task[bool]) -> None:
         del self._turns[endpoint_id]
         if not turn.cancelled() and turn.result():
-            self._ended.set()
+            self._turn_ended.set()
 
-    async def _turn(self, endpoint: WebhookEndpoint, pace: Pace) -> bool:
-        """Work for an endpoint for a while; whether there may be more to do at once."""
+    async def _turn(self, endpoint: Endpoint, backoff: Backoff) -> bool:
+        """Work for an endpoint for a while; whether there may be more to do immediately."""
         try:
-            return await self._work(endpoint, pace)
+            return await self._work(endpoint, backoff)
         except CountersignError as error:
-            pace.rest()
-            _log.warning("webhook_postponed", endpoint=endpoint.id, code=error.code)
-        except Exception as error:  # noqa: BLE001 - one endpoint's trouble is not another's
-            pace.rest()
+            backoff.pause()
+            _log.warning("webhook_endpoint_deferred", endpoint=endpoint.id, code=error.code)
+        except Exception as error:  # noqa: BLE001 - other endpoints must not suffer
+            backoff.pause()
             log_failure("webhook_failed", error, endpoint=endpoint.id)
         return False
 
-    async def _work(self, endpoint: WebhookEndpoint, pace: Pace) -> bool:
-        target = self._target(endpoint)
+    async def _work(self, endpoint: Endpoint, backoff: Backoff) -> bool:
         end = self._clock.monotonic() + _TURN_SECONDS
         size, concurrent = FIRST_CLAIM, CONCURRENT
         while self._clock.monotonic() < end and not self._stopping:
-            now = from_ns(self._clock.time_ns())
-            gone_through = await self._store.fan_out(endpoint, now, FAN_OUT)
-            claimed: Sequence[Claimed] = ()
-            if pace.ready:
-                number = 1 if pace.tired else size
-                claimed = await self._store.claim(endpoint, now, now + self._lease, number)
+            now = self._webhooks.now
+            processed = await self._database.write(sql.fan_out, endpoint.id, now, FAN_OUT)
+            claimed: Sequence[ClaimedDelivery] = ()
+            if backoff.ready:
+                number = 1 if backoff.suspect else size
+                claimed = await self._database.write(
+                    sql.claim, endpoint.id, now, now + self._lease, number
+                )
             if claimed:
                 size = min(2 * size, CLAIM_MAX)
-                took_ms = await self._deliver(endpoint, target, claimed, pace, concurrent)
+                took_ms = await self._deliver(endpoint, claimed, backoff, concurrent)
                 if took_ms is None:
                     return False
                 # As many at a time as give about a thousand a second.
                 concurrent = min(max(CONCURRENT, took_ms), CONCURRENT_MAX)
-            elif gone_through < FAN_OUT:
+            elif processed < FAN_OUT:
                 return False
-            if gone_through == FAN_OUT:
+            if processed == FAN_OUT:
                 async with self._catching_up:
                     await asyncio.sleep(CATCH_UP_SECONDS)
         return True
 
     async def _deliver(
-        self,
-        endpoint: WebhookEndpoint,
-        target: Target | None,
-        claimed: Sequence[Claimed],
-        pace: Pace,
-        concurrent: int,
+        self, endpoint: Endpoint, claimed: Sequence[ClaimedDelivery], backoff: Backoff, number: int
     ) -> int | None:
-        """Attempt these, several at a time; gives how long one takes on average, in milliseconds.
+        """Attempt these, so many at a time; gives the average milliseconds of one.
 
-        None: the endpoint is not to get any more.
+        None: the endpoint gets no more messages.
         """
-        keys = await self._secrets.signing_keys(endpoint, from_ns(self._clock.time_ns()))
-        # Whatever is not begun by then is given back: its lease would end during the attempt.
-        last_start = self._clock.monotonic() + self._lease.total_seconds() - self._timeout - 1
-        waiting = iter(claimed)
-        gone = False
-        failure: CountersignError | None = None
-        took: list[int] = []
-
-        async def one_after_the_other() -> None:
-            nonlocal gone, failure
-            for delivery in waiting:
-                if failure is not None:
-                    return  # due again when the lease is over
-                late = self._clock.monotonic() > last_start
-                try:
-                    if gone or late or self._stopping or not pace.ready:
-                        await self._give_back(delivery)
-                        continue
-                    view = self._events.view(delivery.event)
-                    attempt, sent = await self._attempt(target, keys, view, delivery.number)
-                    took.append(attempt.duration_ms)
-                    self.attempts[sent.outcome] += 1
-                    pace.judge(rest=wants_rest(sent), retry_after=sent.retry_after)
-                    await self._store.finish(self._finished(delivery, attempt, sent))
-                except CountersignError as error:
-                    # What others have sent meanwhile is written down, if that is possible again.
-                    failure = error
-                    return
-                if sent.status == _GONE:
-                    gone = True
-
+        webhooks = self._webhooks
+        lease_seconds = self._lease.total_seconds()
+        batch = _Batch(
+            target=target_of(webhooks, endpoint),
+            keys=await webhooks.secrets.signing_keys(endpoint, webhooks.now),
+            backoff=backoff,
+            waiting=iter(claimed),
+            last_start=self._clock.monotonic() + lease_seconds - webhooks.timeout_seconds - 1,
+        )
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(concurrent, len(claimed))):
-                group.create_task(one_after_the_other())
-        if failure is not None:
-            raise failure
-        if gone:
-            now = from_ns(self._clock.time_ns())
-            await self._store.disable(endpoint, Disabled.GONE, now)
+            for _ in range(min(number, len(claimed))):
+                group.create_task(self._work_through(batch))
+        if batch.failure is not None:
+            raise batch.failure
+        if batch.gone:
+            await self._database.write(disable_endpoint, endpoint, Disabled.GONE, webhooks.now)
             _log.warning("webhook_endpoint_gone", endpoint=endpoint.id)
             return None
-        return sum(took) // max(len(took), 1)
+        return sum(batch.took_ms) // max(len(batch.took_ms), 1)
 
-    async def _attempt(
-        self, target: Target | None, keys: Sequence[SigningKey], view: EventView, number: int
-    ) -> tuple[Attempt, Sent]:
-        time_ns, started = self._clock.time_ns(), self._clock.monotonic()
-        body = _encode(view.message)
-        headers = {"Content-Type": "application/json"}
-        headers |= sign(keys, view.id, time_ns // 1_000_000_000, body)
-        sent = Sent(Outcome.ADDRESS_REFUSED)
-        if target is not None:
-            sent = await self._sender.post(target, headers, body, view.event.account_id)
-        took = round((self._clock.monotonic() - started) * 1000)
-        return Attempt(number, from_ns(time_ns), took, sent.outcome, sent.status), sent
+    async def _work_through(self, batch: _Batch) -> None:
+        for delivery in batch.waiting:
+            if batch.failure is not None:
+                return  # due again when the lease ends
+            late = self._clock.monotonic() > batch.last_start
+            try:
+                if batch.gone or late or self._stopping or not batch.backoff.ready:
+                    await self._finish(delivery, None, DeliveryStatus.PENDING, self._webhooks.now)
+                else:
+                    await self._attempt(batch, delivery)
+            except CountersignError as error:
+                # What others send now is still written, if that becomes possible again.
+                batch.failure = error
 
-    def _finished(self, claimed: Claimed, attempt: Attempt, sent: Sent) -> Finished:
+    async def _attempt(self, batch: _Batch, delivery: ClaimedDelivery) -> None:
+        webhooks = self._webhooks
+        view = webhooks.events.ids.view(delivery.event)
+        attempt, sent = await attempt_delivery(
+            webhooks, batch.target, batch.keys, view, delivery.number
+        )
+        batch.took_ms.append(attempt.duration_ms)
+        webhooks.activity.attempts[sent.outcome] += 1
+        batch.backoff.record(pause=wants_pause(sent), retry_after=sent.retry_after)
         if sent.outcome is Outcome.DELIVERED:
-            return Finished(claimed, attempt, DeliveryStatus.SUCCEEDED, None)
-        chance = int.from_bytes(self._entropy(_ENTROPY_BYTES), "big") / (1 << 8 * _ENTROPY_BYTES)
-        wait = wait_before(claimed.step, sent, chance)
+            await self._finish(delivery, attempt, DeliveryStatus.SUCCEEDED, None)
+            return
+        entropy = webhooks.access.entropy
+        chance = int.from_bytes(entropy(_ENTROPY_BYTES), "big") / (1 << 8 * _ENTROPY_BYTES)
+        wait = wait_before(delivery.step, sent, chance)
         if wait is None:
-            return Finished(claimed, attempt, DeliveryStatus.FAILED, None)
-        due_at = from_ns(self._clock.time_ns()) + wait
-        return Finished(claimed, attempt, DeliveryStatus.PENDING, due_at)
+            await self._finish(delivery, attempt, DeliveryStatus.FAILED, None)
+        else:
+            await self._finish(delivery, attempt, DeliveryStatus.PENDING, webhooks.now + wait)
+        batch.gone = batch.gone or sent.status == _GONE
 
-    async def _give_back(self, claimed: Claimed) -> None:
-        now = from_ns(self._clock.time_ns())
-        await self._store.finish(Finished(claimed, None, DeliveryStatus.PENDING, now))
+    async def _finish(
+        self,
+        claimed: ClaimedDelivery,
+        attempt: DeliveryAttempt | None,
+        status: DeliveryStatus,
+        due_at: datetime | None,
+    ) -> None:
+        finished = FinishedDelivery(claimed, attempt, status, due_at)
+        await self._database.write_batched(sql.finish, finished)

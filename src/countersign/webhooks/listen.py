@@ -72,7 +72,7 @@ def listen(
     Each event is signed and posted once. The command prints the status that your receiver returns.
     """
     shared = _secret(secret)
-    # It follows from the secret, so that both stay the same from one start to the next.
+    # It is derived from the secret, so that both stay the same from one start to the next.
     private = PrivateKey(shared.signature(b"countersign webhooks listen, v1a"))
     base = server or load_settings().public_url
     named = "--server" if server else "The public URL of the settings"
@@ -86,7 +86,7 @@ def listen(
     headers = {"Authorization": f"Bearer {key}"}
     say(f"Listening to {base}, forwarding to {forward_to}. Verify with:")
     say(f"  v1   {shared.text}")
-    say(f"  v1a  {private.public_key.text}")
+    say(f"  v1a  {private.public_key}")
     query = {"since": since or rfc3339(datetime.now(tz=UTC)), "limit": "100"}
     if type_ is not None:
         query["type"] = type_
@@ -95,9 +95,9 @@ def listen(
         httpx2.Client(timeout=_FORWARD_SECONDS_MAX, trust_env=False) as local,
     ):
         for event in _follow(api, query):
-            told = _forward(local, forward_to, [shared, private], event)
-            line = f"{event['type']}  {event['id']}  →  {told}"
-            show(event | {"answer": told}, line, as_json=as_json)
+            result = _forward(local, forward_to, [shared, private], event)
+            line = f"{event['type']}  {event['id']}  →  {result}"
+            show(event | {"answer": result}, line, as_json=as_json)
 
 
 def _secret(text: str | None) -> SharedSecret:
@@ -115,17 +115,19 @@ def _follow(api: httpx2.Client, query: dict[str, str]) -> Iterator[dict[str, Any
     """Every event from now on, without end."""
     while True:
         try:
-            answer = api.get("/v1/events", params=query)
+            response = api.get("/v1/events", params=query)
         except httpx2.TransportError as error:
             say(f"The server cannot be reached ({type(error).__name__}); trying again.")
             time.sleep(_POLL_SECONDS)
             continue
-        if answer.status_code >= 500 or answer.status_code == 429:
-            say(f"The server returned {answer.status_code}; trying again.")
-        elif answer.status_code != 200:
-            raise InvalidArgument(f"The server returned {answer.status_code}: {answer.text[:300]}")
+        if response.status_code >= 500 or response.status_code == 429:
+            say(f"The server returned {response.status_code}; trying again.")
+        elif response.status_code != 200:
+            raise InvalidArgument(
+                f"The server returned {response.status_code}: {response.text[:300]}"
+            )
         else:
-            page = answer.json()
+            page = response.json()
             for event in page["data"]:
                 yield event
                 query["after"] = event["id"]

@@ -11,20 +11,21 @@ from typing import Final, NamedTuple
 
 from countersign.events.model import Event, EventType
 from countersign.mode import Mode
+from countersign.webhooks.signature import SharedSecret
 
 ENDPOINTS_MAX: Final = 16
 """Per account and mode."""
 URL_LENGTH_MAX: Final = 2000
 DESCRIPTION_LENGTH_MAX: Final = 200
 OVERLAP: Final = timedelta(hours=24)
-"""How long a secret that was rotated away signs beside its successor, unless told otherwise."""
+"""How long an old secret signs together with its successor by default."""
 OVERLAP_MAX: Final = timedelta(days=7)
 SECRETS_MAX: Final = 4
-"""How many secrets sign at a time: rotating again and again lets the oldest go earlier."""
+"""How many secrets sign at a time: with more rotations the oldest ends earlier."""
 LOG_KEPT: Final = timedelta(days=30)
 """How long finished deliveries are kept."""
 AGE_MAX: Final = timedelta(days=4)
-"""No delivery is tried for longer than this, however seldom there was an attempt."""
+"""No delivery is attempted for longer than this, however few attempts there were."""
 RECOVERY_WAIT: Final = timedelta(seconds=60)
 """How long after the last recovery of an endpoint the next may begin, at the earliest."""
 RETRY_AFTER_MAX: Final = timedelta(hours=24)
@@ -43,7 +44,7 @@ SCHEDULE: Final = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-"""How long after the one before each attempt is made; after the last there is none."""
+"""How long after the previous attempt each one is made; after the last there is none."""
 
 _SLOW_DOWN: Final = frozenset({429, 502, 503, 504})
 _URL: Final = re.compile(
@@ -65,7 +66,7 @@ class DeliveryStatus(StrEnum):
     PENDING = "pending"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """The schedule came to its end."""
+    """All attempts of the schedule failed."""
     STOPPED = "stopped"
     """The endpoint was disabled or deleted before there was a success."""
 
@@ -74,14 +75,14 @@ class Outcome(StrEnum):
     """The result of one attempt."""
 
     DELIVERED = "delivered"
-    """An answer 2xx, to its end."""
+    """A complete 2xx response."""
     REFUSED = "refused"
-    """Any other answer; redirects are not followed."""
+    """Any other response; redirects are not followed."""
     TIMED_OUT = "timed_out"
     UNREACHABLE = "unreachable"
-    """No connection, no TLS, or no answer in HTTP."""
+    """No connection, no TLS, or no HTTP response."""
     ADDRESS_REFUSED = "address_refused"
-    """The name leads to an address that is not of the public internet."""
+    """The name resolves to an address that is not of the public internet."""
 
 
 class Disabled(StrEnum):
@@ -89,11 +90,11 @@ class Disabled(StrEnum):
 
     REQUESTED = "requested"
     GONE = "gone"
-    """It answered 410."""
+    """It returned 410."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookSecret:
+class EndpointSecret:
     """What signs for an endpoint: a shared secret and a private key, sealed by the vault."""
 
     id: str
@@ -109,7 +110,7 @@ class WebhookSecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookEndpoint:
+class Endpoint:
     """Where an account wants its events of one mode to be sent."""
 
     id: str
@@ -122,7 +123,7 @@ class WebhookEndpoint:
     created_at: datetime
     disabled_at: datetime | None
     disabled_reason: Disabled | None
-    secrets: tuple[WebhookSecret, ...]
+    secrets: tuple[EndpointSecret, ...]
     """The newest first."""
 
     def wants(self, type_: EventType) -> bool:
@@ -140,7 +141,7 @@ class EndpointChanges:
     every_event_type: bool = False
     disabled: bool | None = None
 
-    def apply(self, endpoint: WebhookEndpoint, now: datetime) -> WebhookEndpoint:
+    def apply(self, endpoint: Endpoint, now: datetime) -> Endpoint:
         """The endpoint after the changes, made at this time."""
         if self.url is not None:
             endpoint = replace(endpoint, url=self.url)
@@ -155,18 +156,16 @@ class EndpointChanges:
         return endpoint
 
 
-class Waiting(NamedTuple):
-    """An endpoint for which there is something to do."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointView:
+    """An endpoint, and its shared secret if it has just been made."""
 
-    endpoint: WebhookEndpoint
-    behind: bool
-    """There are events of which no deliveries were made."""
-    due: bool
-    """There are deliveries to attempt."""
+    endpoint: Endpoint
+    secret: SharedSecret | None = None
 
 
-class Attempt(NamedTuple):
-    """What came of one attempt; `status` is that of the answer, if there was one."""
+class DeliveryAttempt(NamedTuple):
+    """The result of one attempt; `status` is that of the response, if there was one."""
 
     number: int
     at: datetime
@@ -175,8 +174,8 @@ class Attempt(NamedTuple):
     status: int | None
 
 
-class Sent(NamedTuple):
-    """What came of sending one message."""
+class SendResult(NamedTuple):
+    """The result of sending one message."""
 
     outcome: Outcome
     status: int | None = None
@@ -192,20 +191,10 @@ class Delivery:
     status: DeliveryStatus
     created_at: datetime
     next_attempt_at: datetime | None
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[DeliveryAttempt, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryQuery:
-    """Which deliveries to an endpoint to list, the newest events first."""
-
-    endpoint_id: str
-    status: DeliveryStatus | None
-    before_seq: int | None
-    limit: int
-
-
-class Claimed(NamedTuple):
+class ClaimedDelivery(NamedTuple):
     """A delivery that this process has to attempt before its lease is over."""
 
     endpoint_id: str
@@ -216,22 +205,22 @@ class Claimed(NamedTuple):
     """Which attempt of the schedule it is, from 1."""
 
 
-class Finished(NamedTuple):
-    """A claimed delivery after its attempt: what to write down.
+class FinishedDelivery(NamedTuple):
+    """A claimed delivery after its attempt.
 
-    Without an attempt it is given back as if it had not been claimed.
+    Without an attempt it is released as if it had not been claimed.
     """
 
-    claimed: Claimed
-    attempt: Attempt | None
+    claimed: ClaimedDelivery
+    attempt: DeliveryAttempt | None
     status: DeliveryStatus
     due_at: datetime | None
 
 
-def wait_before(step: int, sent: Sent, chance: float) -> timedelta | None:
+def wait_before(step: int, sent: SendResult, chance: float) -> timedelta | None:
     """How long to wait after attempt `step` (from 1) has failed; None: that was the last.
 
-    `chance` is from 0 to 1, at random, so that what failed together does not come back together.
+    `chance` is from 0 to 1, at random, so that what failed together is not repeated together.
     """
     if step >= len(SCHEDULE):
         return None
@@ -239,12 +228,12 @@ def wait_before(step: int, sent: Sent, chance: float) -> timedelta | None:
     return wait if sent.retry_after is None else max(wait, min(sent.retry_after, RETRY_AFTER_MAX))
 
 
-def wants_rest(sent: Sent) -> bool:
-    """Whether the endpoint is to be asked less often for a while, whatever is waiting for it."""
+def wants_pause(sent: SendResult) -> bool:
+    """Whether to send less to the endpoint for a while: it is overloaded or absent."""
     return sent.status in _SLOW_DOWN or sent.outcome not in {Outcome.DELIVERED, Outcome.REFUSED}
 
 
-class Target(NamedTuple):
+class TargetAddress(NamedTuple):
     """The parts of an endpoint's address."""
 
     scheme: str
@@ -262,15 +251,15 @@ class Target(NamedTuple):
         return host if self.port == usual else f"{host}:{self.port}"
 
 
-def parse_target(url: str, *, private: bool) -> Target:
+def parse_target(url: str, *, private: bool) -> TargetAddress:
     """The parts of an endpoint's address.
 
     Args:
         url: as the vendor gave it.
-        private: whether plain HTTP will do, too.
+        private: whether plain HTTP is allowed, too.
 
     Raises:
-        ValueError: saying what is expected instead.
+        ValueError: its text is what is expected instead.
     """
     if len(url) > URL_LENGTH_MAX:
         msg = f"a URL of at most {URL_LENGTH_MAX} characters"
@@ -290,7 +279,7 @@ def parse_target(url: str, *, private: bool) -> Target:
     if port > _PORT_MAX:
         msg = "a URL with a port up to 65535"
         raise ValueError(msg)
-    return Target(scheme, host.lower(), port, path if path.startswith("/") else "/" + path)
+    return TargetAddress(scheme, host.lower(), port, path if path.startswith("/") else "/" + path)
 
 
 def _is_six(text: str | None) -> bool:

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Annotated, Final
 
 from msgspec import Meta
-from msgspec.structs import asdict
 
 from countersign.access.key import Scope
 from countersign.errors import (
@@ -15,7 +14,6 @@ from countersign.errors import (
     TooManyWebhookEndpoints,
     WebhookEndpointDisabled,
 )
-from countersign.events.read_events import EventView
 from countersign.events.routes import EVENT, Event, event_body
 from countersign.http.body import parse_body
 from countersign.http.examples import ENDPOINT_ID, EVENT_ID
@@ -25,19 +23,17 @@ from countersign.http.route import Route, grouped
 from countersign.http.schemas import Request
 from countersign.ids import EVENT as EVENT_PREFIX
 from countersign.ids import WEBHOOK_ENDPOINT
-from countersign.instant import parse_rfc3339, to_the_second
-from countersign.mode import Mode
-from countersign.webhooks import schemas
-from countersign.webhooks.endpoints import EndpointView
-from countersign.webhooks.model import (
-    OVERLAP,
-    Attempt,
-    Delivery,
-    DeliveryStatus,
-    EndpointChanges,
-    WebhookEndpoint,
-)
+from countersign.instant import parse_rfc3339
+from countersign.webhooks import endpoints, schemas
+from countersign.webhooks.attempt import send_example as send
+from countersign.webhooks.model import OVERLAP, DeliveryStatus, Endpoint, EndpointChanges
 from countersign.webhooks.room import Webhooks
+from countersign.webhooks.schemas import (
+    delivery_body,
+    endpoint_body,
+    render_attempt,
+    render_endpoint,
+)
 
 
 class EndpointsQuery(Request, frozen=True, kw_only=True):
@@ -68,27 +64,28 @@ async def create(room: Webhooks, call: Call) -> Reply:
     """Create an endpoint that gets events from now on. Its secret is returned only once."""
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
     types = None if body.event_types is None else frozenset(body.event_types)
-    view = await room.endpoints.create(
+    view = await endpoints.create_endpoint(
+        room,
         call.principal.account_id,
         call.principal.mode,
         EndpointChanges(url=body.url, description=body.description, event_types=types),
-        call.remembering(_render),
+        call.entry,
     )
-    return Reply(_render(view))
+    return Reply(render_endpoint(view))
 
 
 async def list_endpoints(room: Webhooks, call: Call) -> Reply:
     """The webhook endpoints of this account and mode, oldest first."""
     query: EndpointsQuery = call.query
     principal = call.principal
-    found = await room.endpoints.list(principal.account_id, principal.mode)
-    rest = [_endpoint(endpoint) for endpoint in found if endpoint.id > (query.after or "")]
+    found = await endpoints.list_endpoints(room, principal.account_id, principal.mode)
+    rest = [endpoint_body(endpoint) for endpoint in found if endpoint.id > (query.after or "")]
     return Reply(encode(page_of(rest, query.limit, lambda e: e.endpoint_id)))
 
 
 async def get_endpoint(room: Webhooks, call: Call) -> Reply:
     """One webhook endpoint, without its secret."""
-    return Reply(encode(_endpoint(await _named(room, call))))
+    return Reply(encode(endpoint_body(await _named(room, call))))
 
 
 async def change(room: Webhooks, call: Call) -> Reply:
@@ -101,7 +98,8 @@ async def change(room: Webhooks, call: Call) -> Reply:
     if body.event_types is not None and body.every_event_type:
         msg = "Send either event_types or every_event_type, not both - at `$.every_event_type`."
         raise InvalidRequest(msg)
-    view = await room.endpoints.change(
+    view = await endpoints.change_endpoint(
+        room,
         await _named(room, call),
         EndpointChanges(
             url=body.url,
@@ -110,15 +108,15 @@ async def change(room: Webhooks, call: Call) -> Reply:
             every_event_type=bool(body.every_event_type),
             disabled=body.disabled,
         ),
-        call.remembering(_render),
+        call.entry,
     )
-    return Reply(_render(view))
+    return Reply(render_endpoint(view))
 
 
 async def delete(room: Webhooks, call: Call) -> Reply:
     """Delete a webhook endpoint and its secrets. It gets no more events."""
     endpoint = await _named(room, call)
-    await room.endpoints.delete(endpoint)
+    await endpoints.delete_endpoint(room, endpoint)
     return Reply(encode(schemas.DeletedWebhookEndpoint(endpoint_id=endpoint.id, deleted=True)))
 
 
@@ -126,12 +124,13 @@ async def rotate_secret(room: Webhooks, call: Call) -> Reply:
     """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
     body = parse_body(call.body, schemas.SecretRotation)
     seconds = body.overlap_seconds
-    view = await room.endpoints.rotate(
+    view = await endpoints.rotate_secret(
+        room,
         await _named(room, call),
         OVERLAP if seconds is None else timedelta(seconds=seconds),
-        call.remembering(_render),
+        call.entry,
     )
-    return Reply(_render(view))
+    return Reply(render_endpoint(view))
 
 
 async def recover(room: Webhooks, call: Call) -> Reply:
@@ -142,95 +141,42 @@ async def recover(room: Webhooks, call: Call) -> Reply:
     except ValueError:
         msg = "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
         raise InvalidRequest(msg) from None
-    view = await room.endpoints.recover(await _named(room, call), since, call.remembering(_render))
-    return Reply(_render(view))
+    view = await endpoints.recover(room, await _named(room, call), since, call.entry)
+    return Reply(render_endpoint(view))
 
 
 async def resend(room: Webhooks, call: Call) -> Reply:
     """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
     body = parse_body(call.body, schemas.Resending)
     endpoint = await _named(room, call)
-    view = await room.endpoints.resend(endpoint, body.event_id, call.remembering(_render_event))
-    return Reply(_render_event(view))
+    view = await endpoints.resend(room, endpoint, body.event_id, call.entry)
+    return Reply(encode(event_body(view)))
 
 
 async def send_example(room: Webhooks, call: Call) -> Reply:
     """Send a signed example immediately, and return the result. The example is sent only once."""
     body = parse_body(call.body, schemas.ExampleRequest)
     endpoint = await _named(room, call)
-    attempt = await room.deliver.send_example(endpoint, body.type)
-    response = encode(_attempt(attempt))
-    if call.entry is not None:
-        await room.endpoints.keep(call.entry(response))
-    return Reply(response)
+    attempt = await send(room, endpoint, body.type, call.entry)
+    return Reply(render_attempt(attempt))
 
 
 async def list_deliveries(room: Webhooks, call: Call) -> Reply:
     """The deliveries to a webhook endpoint, newest events first."""
     query: DeliveriesQuery = call.query
-    found, cursor = await room.endpoints.deliveries(
+    found, cursor = await endpoints.list_deliveries(
+        room,
         await _named(room, call),
         status=query.status,
         before=query.after,
         limit=query.limit,
     )
-    return Reply(encode(Page(data=[_delivery(*item) for item in found], next_cursor=cursor)))
+    return Reply(encode(Page(data=[delivery_body(*item) for item in found], next_cursor=cursor)))
 
 
-async def _named(room: Webhooks, call: Call) -> WebhookEndpoint:
+async def _named(room: Webhooks, call: Call) -> Endpoint:
     principal = call.principal
-    return await room.endpoints.get(principal.account_id, principal.mode, call.parameter)
-
-
-def _render(view: EndpointView) -> bytes:
-    plain = _endpoint(view.endpoint)
-    if view.secret is None:
-        return encode(plain)
-    return encode(schemas.NewWebhookEndpoint(**asdict(plain), secret=view.secret.text))
-
-
-def _render_event(view: EventView) -> bytes:
-    return encode(event_body(view))
-
-
-def _endpoint(endpoint: WebhookEndpoint) -> schemas.WebhookEndpoint:
-    types = endpoint.event_types
-    return schemas.WebhookEndpoint(
-        endpoint_id=endpoint.id,
-        livemode=endpoint.mode is Mode.LIVE,
-        url=endpoint.url,
-        description=endpoint.description,
-        event_types=None if types is None else sorted(types),
-        created_at=endpoint.created_at.replace(microsecond=0),
-        disabled_at=to_the_second(endpoint.disabled_at),
-        disabled_reason=endpoint.disabled_reason,
-        secrets=[
-            schemas.Secret(
-                public_key=secret.public_key,
-                created_at=secret.created_at.replace(microsecond=0),
-                expires_at=to_the_second(secret.expires_at),
-            )
-            for secret in endpoint.secrets
-        ],
-    )
-
-
-def _delivery(view: EventView, delivery: Delivery) -> schemas.WebhookDelivery:
-    return schemas.WebhookDelivery(
-        event=event_body(view),
-        status=delivery.status,
-        next_attempt_at=to_the_second(delivery.next_attempt_at),
-        attempts=[_attempt(attempt) for attempt in delivery.attempts],
-    )
-
-
-def _attempt(attempt: Attempt) -> schemas.WebhookAttempt:
-    return schemas.WebhookAttempt(
-        attempted_at=attempt.at.replace(microsecond=0),
-        duration_ms=attempt.duration_ms,
-        outcome=attempt.outcome,
-        http_status=attempt.status,
-    )
+    return await endpoints.get_endpoint(room, principal.account_id, principal.mode, call.parameter)
 
 
 ROUTES: Final = grouped(

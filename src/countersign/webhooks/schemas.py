@@ -1,20 +1,28 @@
-"""Bodies of webhook endpoints and deliveries, with examples."""
+"""Bodies of webhook endpoints and deliveries, with examples, and how responses are made."""
 
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from countersign.events.model import EventType
-from countersign.events.routes import EVENT, Event
+from countersign.events.model import EventType, EventView
+from countersign.events.routes import EVENT, Event, event_body
 from countersign.http.examples import ENDPOINT_ID
+from countersign.http.reply import encode
 from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp
+from countersign.instant import to_the_second
+from countersign.mode import Mode
 from countersign.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
     OVERLAP,
     OVERLAP_MAX,
     URL_LENGTH_MAX,
+    Delivery,
+    DeliveryAttempt,
     DeliveryStatus,
     Disabled,
+    Endpoint,
+    EndpointView,
     Outcome,
 )
 from countersign.webhooks.signature import SharedSecret
@@ -172,6 +180,62 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True):
     status: DeliveryStatus
     next_attempt_at: Timestamp | None
     attempts: list[WebhookAttempt]
+
+
+def render_endpoint(view: EndpointView) -> bytes:
+    """An endpoint, with its secret if that has just been made."""
+    plain = endpoint_body(view.endpoint)
+    if view.secret is None:
+        return encode(plain)
+    return encode(NewWebhookEndpoint(**asdict(plain), secret=view.secret.text))
+
+
+def endpoint_body(endpoint: Endpoint) -> WebhookEndpoint:
+    """The endpoint as the API shows it, without secrets."""
+    types = endpoint.event_types
+    return WebhookEndpoint(
+        endpoint_id=endpoint.id,
+        livemode=endpoint.mode is Mode.LIVE,
+        url=endpoint.url,
+        description=endpoint.description,
+        event_types=None if types is None else sorted(types),
+        created_at=endpoint.created_at.replace(microsecond=0),
+        disabled_at=to_the_second(endpoint.disabled_at),
+        disabled_reason=endpoint.disabled_reason,
+        secrets=[
+            Secret(
+                public_key=secret.public_key,
+                created_at=secret.created_at.replace(microsecond=0),
+                expires_at=to_the_second(secret.expires_at),
+            )
+            for secret in endpoint.secrets
+        ],
+    )
+
+
+def delivery_body(view: EventView, delivery: Delivery) -> WebhookDelivery:
+    """The delivery of an event as the API shows it."""
+    return WebhookDelivery(
+        event=event_body(view),
+        status=delivery.status,
+        next_attempt_at=to_the_second(delivery.next_attempt_at),
+        attempts=[attempt_body(attempt) for attempt in delivery.attempts],
+    )
+
+
+def attempt_body(attempt: DeliveryAttempt) -> WebhookAttempt:
+    """One attempt as the API shows it."""
+    return WebhookAttempt(
+        attempted_at=attempt.at.replace(microsecond=0),
+        duration_ms=attempt.duration_ms,
+        outcome=attempt.outcome,
+        http_status=attempt.status,
+    )
+
+
+def render_attempt(attempt: DeliveryAttempt) -> bytes:
+    """One attempt as the body of a response."""
+    return encode(attempt_body(attempt))
 
 
 NEW_ENDPOINT: Final[dict[str, Any]] = {

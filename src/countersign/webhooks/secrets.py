@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from countersign.clock import Clock, Entropy
 from countersign.ids import WEBHOOK_SECRET, timed_id
 from countersign.instant import from_ns
-from countersign.ports import Clock, Entropy
 from countersign.vault.sealed_column import SealedColumn
 from countersign.vault.vault import Vault
-from countersign.webhooks.model import WebhookEndpoint, WebhookSecret
+from countersign.webhooks.model import Endpoint, EndpointSecret
 from countersign.webhooks.signature import (
     SECRET_BYTES,
     SEED_BYTES,
@@ -33,23 +33,23 @@ class WebhookSecrets:
         self._entropy = entropy
         self._opened: OrderedDict[str, tuple[SigningKey, ...]] = OrderedDict()
 
-    async def make(self, account_id: str) -> tuple[WebhookSecret, SharedSecret]:
+    async def make(self, account_id: str) -> tuple[EndpointSecret, SharedSecret]:
         """A new secret; the shared part of it is shown now and never again."""
         time_ns = self._clock.time_ns()
         drawn = self._entropy(SECRET_BYTES + SEED_BYTES)
         shared, private = SharedSecret(drawn[:SECRET_BYTES]), PrivateKey(drawn[SECRET_BYTES:])
         id_ = timed_id(WEBHOOK_SECRET, time_ns, self._entropy(8))
         sealed = await self._column.seal(drawn, account=account_id, row_id=id_, time_ns=time_ns)
-        made = WebhookSecret(
+        made = EndpointSecret(
             id=id_,
-            public_key=private.public_key.text,
+            public_key=private.public_key,
             sealed=sealed,
             created_at=from_ns(time_ns),
             expires_at=None,
         )
         return made, shared
 
-    async def signing_keys(self, endpoint: WebhookEndpoint, now: datetime) -> Sequence[SigningKey]:
+    async def signing_keys(self, endpoint: Endpoint, now: datetime) -> Sequence[SigningKey]:
         """Those that sign for the endpoint now: the newest first, each in both ways."""
         return [
             key
@@ -58,7 +58,7 @@ class WebhookSecrets:
             for key in await self._open(endpoint.account_id, secret)
         ]
 
-    async def _open(self, account_id: str, secret: WebhookSecret) -> tuple[SigningKey, ...]:
+    async def _open(self, account_id: str, secret: EndpointSecret) -> tuple[SigningKey, ...]:
         known = self._opened.get(secret.id)
         if known is None:
             drawn = await self._column.open(secret.sealed, account=account_id, row_id=secret.id)

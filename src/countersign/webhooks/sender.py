@@ -1,7 +1,7 @@
-"""Posting webhooks: to the address that was judged, bounded in time and size, never redirected.
+"""Posting webhooks: only to checked addresses, bounded in time and size, never redirected.
 
-This speaks HTTP/1.1 through h11 on connections of its own. A general client takes a millisecond
-of the event loop for a request, four times as long, and would resolve the name by itself.
+This speaks HTTP/1.1 with h11. A general client takes a millisecond
+of the event loop for a request, four times as long, and would resolve the name itself.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Final
 import h11
 
 from countersign.webhooks.address_guard import AddressGuard, AddressRefused
-from countersign.webhooks.model import Outcome, Sent, Target
+from countersign.webhooks.model import Outcome, SendResult, TargetAddress
 
 CONNECT_SECONDS_MAX: Final = 5.0
-ANSWER_BYTES_MAX: Final = 64 * 1024
+RESPONSE_BYTES_MAX: Final = 64 * 1024
 IDLE_SECONDS_MAX: Final = 4.0
 """How long a connection is kept for the next message; many servers close theirs after five."""
 IDLE_MAX: Final = 32
@@ -36,7 +36,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}\Z")
 
 
 class WebhookSender:
-    """Posts messages. See `ports.WebhookSender`."""
+    """Posts messages, never to an address that the guard refuses."""
 
     def __init__(
         self,
@@ -52,19 +52,19 @@ class WebhookSender:
         self._idle: dict[tuple[str, str, int], deque[_Connection]] = {}
 
     async def post(
-        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
-    ) -> Sent:
+        self, target: TargetAddress, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> SendResult:
         """Post a message of an account; whatever happens is an outcome."""
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._post(target, headers, body, account_id)
         except TimeoutError:
-            return Sent(Outcome.TIMED_OUT)
+            return SendResult(Outcome.TIMED_OUT)
         except AddressRefused:
-            return Sent(Outcome.ADDRESS_REFUSED)
+            return SendResult(Outcome.ADDRESS_REFUSED)
         except (OSError, EOFError, h11.ProtocolError, ValueError):
             # ValueError: certificates and names that the library cannot make sense of.
-            return Sent(Outcome.UNREACHABLE)
+            return SendResult(Outcome.UNREACHABLE)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -75,13 +75,13 @@ class WebhookSender:
         await asyncio.gather(*(connection.closed() for connection in kept))
 
     async def _post(
-        self, target: Target, headers: Mapping[str, str], body: bytes, account_id: str
-    ) -> Sent:
+        self, target: TargetAddress, headers: Mapping[str, str], body: bytes, account_id: str
+    ) -> SendResult:
         request = [("Host", target.authority), ("User-Agent", "Countersign-Webhooks")]
         request += [*headers.items(), ("Content-Length", str(len(body)))]
         connection = self._kept(target)
         if connection is not None:
-            # The server may have closed it at this very moment; then nobody has read the message.
+            # The server may have closed it at this moment; then it has not read the message.
             with suppress(OSError, EOFError, h11.ProtocolError):
                 return await self._exchange(connection, target, request, body)
         connection = await self._connect(target, account_id)
@@ -90,10 +90,10 @@ class WebhookSender:
     async def _exchange(
         self,
         connection: _Connection,
-        target: Target,
+        target: TargetAddress,
         request: list[tuple[str, str]],
         body: bytes,
-    ) -> Sent:
+    ) -> SendResult:
         reusable = False
         try:
             sent, reusable = await connection.post(target.path, request, body)
@@ -103,7 +103,7 @@ class WebhookSender:
         self._keep(target, connection)
         return sent
 
-    def _kept(self, target: Target) -> _Connection | None:
+    def _kept(self, target: TargetAddress) -> _Connection | None:
         idle = self._idle.get(target[:3])
         oldest = asyncio.get_running_loop().time() - IDLE_SECONDS_MAX
         while idle:
@@ -113,7 +113,7 @@ class WebhookSender:
             connection.close()
         return None
 
-    def _keep(self, target: Target, connection: _Connection) -> None:
+    def _keep(self, target: TargetAddress, connection: _Connection) -> None:
         loop = asyncio.get_running_loop()
         connection.used_at = loop.time()
         if not connection.usable:
@@ -129,7 +129,7 @@ class WebhookSender:
             idle.popleft().close()
 
     def _close_old(self, loop: asyncio.AbstractEventLoop, address: tuple[str, str, int]) -> None:
-        """Close what nobody used again: an address may never be sent to a second time."""
+        """Close what was not used again: an address may never be sent to a second time."""
         idle = self._idle.get(address, deque())
         while idle and idle[0].used_at <= loop.time() - IDLE_SECONDS_MAX:
             idle.popleft().close()
@@ -138,7 +138,7 @@ class WebhookSender:
         else:
             self._idle.pop(address, None)
 
-    async def _connect(self, target: Target, account_id: str) -> _Connection:
+    async def _connect(self, target: TargetAddress, account_id: str) -> _Connection:
         addresses = await self._guard.addresses(target.host, target.port, account_id)
         secure = target.scheme == "https"
         if secure and self._tls is None:
@@ -177,7 +177,7 @@ class _Connection:
         return not (self._writer.is_closing() or self._reader.at_eof())
 
     def close(self) -> None:
-        """Hang up, without waiting for the other side."""
+        """Begin to close, without waiting for the other side."""
         self._writer.close()
 
     async def closed(self) -> None:
@@ -187,8 +187,8 @@ class _Connection:
 
     async def post(
         self, path: str, headers: list[tuple[str, str]], body: bytes
-    ) -> tuple[Sent, bool]:
-        """What was answered, and whether the connection can be used again."""
+    ) -> tuple[SendResult, bool]:
+        """The result, and whether the connection can be used again."""
         protocol = self._protocol
         request = h11.Request(method="POST", target=path, headers=headers)
         parts = [protocol.send(event) for event in (request, h11.Data(data=body))]
@@ -202,12 +202,12 @@ class _Connection:
         return _sent(response), reusable
 
     async def _response(self) -> h11.Response:
-        """The response, when its body has ended or is longer than anybody needs.
+        """The response, when its body has ended or is longer than needed.
 
         All bytes that arrive are counted, whatever they are part of.
 
         Raises:
-            EOFError: the other side hung up.
+            EOFError: the other side closed the connection.
             ValueError: there is no response in as much as is read.
         """
         protocol = self._protocol
@@ -221,7 +221,7 @@ class _Connection:
                     raise EOFError
                 received += len(data)
                 protocol.receive_data(data)
-                # Reading does not pause while there are bytes, and others have work to do.
+                # Reading does not pause while there are bytes, and other tasks have work to do.
                 await asyncio.sleep(0)
             elif isinstance(event, h11.Response):
                 response = event
@@ -231,15 +231,15 @@ class _Connection:
                 raise EOFError
             elif isinstance(event, h11.EndOfMessage) and response is not None:
                 return response
-            if received > HEADER_BYTES_MAX + ANSWER_BYTES_MAX or interim > _INTERIM_MAX:
+            if received > HEADER_BYTES_MAX + RESPONSE_BYTES_MAX or interim > _INTERIM_MAX:
                 break
         if response is None:
-            msg = "no response in what is read at most"
+            msg = "no response within the limits"
             raise ValueError(msg)
         return response
 
 
-def _sent(response: h11.Response) -> Sent:
+def _sent(response: h11.Response) -> SendResult:
     status = response.status_code
     delivered = 200 <= status < 300
     named = None
@@ -247,4 +247,4 @@ def _sent(response: h11.Response) -> Sent:
         if name == b"retry-after" and _SECONDS.match(text := value.decode("latin-1").strip()):
             named = timedelta(seconds=int(text))
     outcome = Outcome.DELIVERED if delivered else Outcome.REFUSED
-    return Sent(outcome, status, None if delivered else named)
+    return SendResult(outcome, status, None if delivered else named)

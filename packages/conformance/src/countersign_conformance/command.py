@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import click
 
-from countersign.access.account import Account
+from countersign.access.account import Account, find_account
 from countersign.bootstrap import Deployment
-from countersign.cli.support import Duration, command, say, show, with_deployment
+from countersign.cli.support import Duration, command, say, show, with_room
 from countersign.config import load_settings
 from countersign.instant import rfc3339, rfc3339_ms
 from countersign_conformance.kit import run_conformance
@@ -78,7 +78,7 @@ def conformance(
         sys.exit(1)
 
 
-@with_deployment
+@with_room(Deployment)
 async def _conduct(
     deployment: Deployment,
     account: str,
@@ -88,7 +88,7 @@ async def _conduct(
     hold: timedelta,
     linger: timedelta,
 ) -> tuple[Account, Report]:
-    found = await deployment.access.accounts.get(account)
+    found = await find_account(deployment.access, account)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -6,12 +6,10 @@ from functools import partial
 from typing import Final
 
 from countersign.bootstrap import Deployment
+from countersign.clock import Clock
 from countersign.instant import from_ns
 from countersign.loops import forever
-from countersign.ports import Clock
 from countersign.server.extension import Extension
-from countersign.webhooks.address_guard import AddressGuard
-from countersign.webhooks.sender import WebhookSender
 from countersign_conformance.intercept import Interceptor
 from countersign_conformance.model import KEPT
 from countersign_conformance.probes import ProbeWebhooks
@@ -47,22 +45,10 @@ def watch_vendors(deployment: Deployment) -> WatchVendors:
 
 def run_conformance(deployment: Deployment) -> RunConformance:
     """What conducts a run."""
-    settings = deployment.settings
-    private = settings.webhook_allow_private
     return RunConformance(
         RunStore(deployment.database),
         watch_vendors(deployment),
-        ProbeWebhooks(
-            endpoints=deployment.webhooks.endpoints,
-            events=deployment.events,
-            secrets=deployment.webhooks.secrets,
-            sender=WebhookSender(
-                AddressGuard(private=private), timeout_seconds=settings.webhook_timeout_seconds
-            ),
-            private=private,
-            clock=deployment.clock,
-            entropy=deployment.entropy,
-        ),
+        ProbeWebhooks(deployment.webhooks),
         deployment.clock,
         deployment.entropy,
     )

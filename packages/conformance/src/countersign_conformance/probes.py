@@ -10,14 +10,13 @@ from typing import Final
 
 import msgspec
 
-from countersign.events.model import Event, EventType
-from countersign.events.read_events import EventView, ReadEvents
+from countersign.events.model import Event, EventType, EventView
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.ports import Clock, Entropy, WebhookSender
-from countersign.webhooks.endpoints import WebhookEndpoints
-from countersign.webhooks.model import Outcome, Sent, WebhookEndpoint, parse_target
-from countersign.webhooks.secrets import WebhookSecrets
+from countersign.webhooks.attempt import target_of
+from countersign.webhooks.endpoints import list_endpoints
+from countersign.webhooks.model import Endpoint, Outcome, SendResult
+from countersign.webhooks.room import Webhooks
 from countersign.webhooks.signature import (
     SECRET_BYTES,
     SEED_BYTES,
@@ -43,25 +42,10 @@ Note = Callable[[Observation], Awaitable[None]]
 class ProbeWebhooks:
     """Sends the messages; they are no events, so no server delivers or lists them."""
 
-    def __init__(
-        self,
-        *,
-        endpoints: WebhookEndpoints,
-        events: ReadEvents,
-        secrets: WebhookSecrets,
-        sender: WebhookSender,
-        private: bool,
-        clock: Clock,
-        entropy: Entropy,
-    ) -> None:
-        """`private`: whether plain HTTP and private addresses will do."""
-        self._endpoints = endpoints
-        self._events = events
-        self._secrets = secrets
-        self._sender = sender
-        self._private = private
-        self._clock = clock
-        self._entropy = entropy
+    def __init__(self, webhooks: Webhooks) -> None:
+        self._webhooks = webhooks
+        self._clock = webhooks.access.clock
+        self._entropy = webhooks.access.entropy
 
     async def __call__(self, account_id: str, note: Note, *, reaction: timedelta) -> int:
         """Send all probes to each enabled test endpoint of an account; gives how many there are.
@@ -69,17 +53,17 @@ class ProbeWebhooks:
         `note` gets each message before it is sent, and again with its response. `reaction`: how
         long it is watched what the vendor does after a message that it may act on.
         """
-        found = await self._endpoints.list(account_id, Mode.TEST)
+        found = await list_endpoints(self._webhooks, account_id, Mode.TEST)
         enabled = [endpoint for endpoint in found if endpoint.disabled_at is None]
         try:
             for endpoint in enabled:
                 await self._probe(endpoint, note, reaction)
         finally:
-            await self._sender.close()
+            await self._webhooks.sender.close()
         return len(enabled)
 
-    async def _probe(self, endpoint: WebhookEndpoint, note: Note, reaction: timedelta) -> None:
-        keys = await self._secrets.signing_keys(endpoint, self._now())
+    async def _probe(self, endpoint: Endpoint, note: Note, reaction: timedelta) -> None:
+        keys = await self._webhooks.secrets.signing_keys(endpoint, self._now())
         type_ = next(type_ for type_ in EventType if endpoint.wants(type_))
         # What the vendor does anyway is not done because of a message.
         await asyncio.sleep(PROBING_SECONDS)
@@ -113,24 +97,22 @@ class ProbeWebhooks:
             body = _encode({**view.message, "livemode": True})
         return headers, body
 
-    async def _send(self, endpoint: WebhookEndpoint, headers: dict[str, str], body: bytes) -> Sent:
-        try:
-            target = parse_target(endpoint.url, private=self._private)
-        except ValueError:
-            # It was made while private addresses were allowed.
-            return Sent(Outcome.ADDRESS_REFUSED)
-        return await self._sender.post(target, headers, body, endpoint.account_id)
+    async def _send(self, endpoint: Endpoint, headers: dict[str, str], body: bytes) -> SendResult:
+        target = target_of(self._webhooks, endpoint)
+        if target is None:
+            return SendResult(Outcome.ADDRESS_REFUSED)
+        return await self._webhooks.sender.post(target, headers, body, endpoint.account_id)
 
-    def _example(self, endpoint: WebhookEndpoint, type_: EventType, at: datetime) -> EventView:
+    def _example(self, endpoint: Endpoint, type_: EventType, at: datetime) -> EventView:
         example = Event.example(endpoint.account_id, endpoint.mode, type_, at)
-        return self._events.view(replace(example, triggered=True))
+        return self._webhooks.events.ids.view(replace(example, triggered=True))
 
     def _now(self) -> datetime:
         return from_ns(self._clock.time_ns())
 
 
 def _observation(
-    at: datetime, probe: Probe, endpoint: WebhookEndpoint, sent: Sent | None
+    at: datetime, probe: Probe, endpoint: Endpoint, sent: SendResult | None
 ) -> Observation:
     return Observation(
         operation=WEBHOOK,

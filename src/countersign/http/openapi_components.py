@@ -1,11 +1,14 @@
-"""The JSON Schemas of the types that routes name, as the OpenAPI document has them."""
+"""The components of the OpenAPI document: schemas of types, and what operations share."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from inspect import cleandoc
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -29,6 +32,23 @@ def name_of(kind: Any) -> str:  # noqa: ANN401 - a type, or a generic alias
     """The name of a type in the document."""
     (schema,), _ = msgspec.json.schema_components([kind], ref_template="{name}")
     return _readable(str(schema["$ref"]))
+
+
+def with_references(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with what several operations share in `components`, once."""
+    document = deepcopy(document)
+    for section in ("headers", "parameters", "responses"):
+        places = list(_places(document, section))
+        uses = Counter(json.dumps(place.value, sort_keys=True) for place in places)
+        shared: dict[str, Any] = {}
+        for place in places:
+            if uses[json.dumps(place.value, sort_keys=True)] > 1:
+                if shared.setdefault(place.name, place.value) != place.value:
+                    msg = f"Two different shared {section} are named {place.name}."
+                    raise ValueError(msg)
+                place.holder[place.key] = {"$ref": f"#/components/{section}/{place.name}"}
+        document["components"][section] = shared
+    return document
 
 
 def _parameters(struct: dict[str, Any]) -> list[dict[str, Any]]:
@@ -74,3 +94,31 @@ def _published(value: Any) -> Any:  # noqa: ANN401 - any JSON
         elif key != "title":
             found[key] = item.replace(r"\Z", "$") if key == "pattern" else item
     return found
+
+
+class _Place(NamedTuple):
+    """Where something stands that could be shared, and its name in `components`."""
+
+    holder: Any
+    key: str | int
+    name: str
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - any JSON
+        return self.holder[self.key]
+
+
+def _places(document: dict[str, Any], section: str) -> Iterator[_Place]:
+    for operation in (o for path in document["paths"].values() for o in path.values()):
+        if section == "parameters":
+            for index, parameter in enumerate(operation["parameters"]):
+                yield _Place(operation["parameters"], index, parameter["name"])
+            continue
+        for status, response in operation["responses"].items():
+            if section == "headers":
+                for name, header in response["headers"].items():
+                    optional = "" if header["required"] else "-optional"
+                    yield _Place(response["headers"], name, name + optional)
+            elif int(status) >= 400:
+                codes = response["content"]["application/json"]["examples"]
+                yield _Place(operation["responses"], status, "-".join(codes))

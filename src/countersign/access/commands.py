@@ -1,4 +1,4 @@
-"""`countersign keys`."""
+"""`countersign accounts` and `countersign keys`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ from typing import Any
 
 import click
 
+from countersign.access.account import Account, all_accounts, create_account, find_account
 from countersign.access.key import RESERVED_SCOPES, ApiKey, Scope, parse_scopes
-from countersign.access.manage_accounts import REVOCATION_LAG_SECONDS, NewKey
-from countersign.bootstrap import Deployment
+from countersign.access.keys import (
+    REVOCATION_LAG_SECONDS,
+    NewKey,
+    create_key,
+    revoke_key,
+    rotate_key,
+)
+from countersign.access.keys_sql import keys_of, live_origin
+from countersign.access.room import Access
 from countersign.cli.support import (
     Duration,
     command,
@@ -18,10 +26,37 @@ from countersign.cli.support import (
     say,
     say_if_local,
     show,
-    with_deployment,
+    with_room,
 )
-from countersign.instant import rfc3339
+from countersign.instant import from_ns, rfc3339
 from countersign.mode import Mode
+
+
+@click.group()
+def accounts() -> None:
+    """Accounts, one for each vendor."""
+
+
+@accounts.command("create")
+@click.argument("name")
+@command
+def create_account_command(name: str, *, as_json: bool) -> None:
+    """Create an account, and print its id."""
+    account = _create_account(name)
+    say(f"Account {account.name} was created.")
+    show(_account_view(account), account.id, as_json=as_json)
+
+
+@accounts.command("list")
+@command
+def list_accounts(*, as_json: bool) -> None:
+    """List the accounts, oldest first."""
+    found = _list_accounts()
+    lines = [f"{a.id}  {rfc3339(a.created_at)}  {a.name}" for a in found]
+    if found or as_json:
+        show([_account_view(account) for account in found], "\n".join(lines), as_json=as_json)
+    else:
+        say("No accounts yet. Create one: countersign accounts create NAME")
 
 
 @click.group()
@@ -45,12 +80,12 @@ def keys() -> None:
 )
 @click.option("--expires-in", type=Duration(), help="Lifetime, such as 24h or 365d.")
 @command
-def create(
+def create_key_command(
     account: str, mode: str, scopes: tuple[str, ...], expires_in: timedelta | None, *, as_json: bool
 ) -> None:
     """Create a key, and print it. It is shown only once, and works immediately."""
     _show_new(
-        _create(account, Mode(mode), parse_scopes(scopes) if scopes else None, expires_in),
+        _create_key(account, Mode(mode), parse_scopes(scopes) if scopes else None, expires_in),
         as_json=as_json,
     )
 
@@ -58,9 +93,9 @@ def create(
 @keys.command("list")
 @click.option("--account", help="Only the keys of this account (id or name).")
 @command
-def list_(account: str | None, *, as_json: bool) -> None:
+def list_keys(account: str | None, *, as_json: bool) -> None:
     """List the ids and hints of keys, oldest first."""
-    now, found = _list(account)
+    now, found = _list_keys(account)
     lines = [
         f"{k.id}  {k.hint}  {k.account_id}  {_state(k, now)}  "
         f"last used {_time(k.last_used_at) or 'never'}"
@@ -82,7 +117,7 @@ def list_(account: str | None, *, as_json: bool) -> None:
     help="How long the old key continues to work.",
 )
 @command
-def rotate(key_id: str, overlap: timedelta, *, as_json: bool) -> None:
+def rotate_key_command(key_id: str, overlap: timedelta, *, as_json: bool) -> None:
     """Create a successor with the same scopes, and print it.
 
     The old key works until the overlap ends.
@@ -96,7 +131,7 @@ def rotate(key_id: str, overlap: timedelta, *, as_json: bool) -> None:
 @click.argument("key_id")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @command
-def revoke(key_id: str, *, yes: bool, as_json: bool) -> None:
+def revoke_key_command(key_id: str, *, yes: bool, as_json: bool) -> None:
     """Revoke a key permanently."""
     confirm(f"Revoke the key {key_id}? This cannot be undone.", yes=yes)
     now, key = _revoke(key_id)
@@ -104,37 +139,49 @@ def revoke(key_id: str, *, yes: bool, as_json: bool) -> None:
     show(_view(key, now), key.id, as_json=as_json)
 
 
-@with_deployment
-async def _create(
-    deployment: Deployment,
+_create_account = with_room(Access)(create_account)
+_rotate = with_room(Access)(rotate_key)
+
+
+@with_room(Access)
+async def _list_accounts(access: Access) -> Sequence[Account]:
+    return await access.database.scan(all_accounts)
+
+
+@with_room(Access)
+async def _create_key(
+    access: Access,
     account: str,
     mode: Mode,
     scopes: frozenset[Scope] | None,
     lifetime: timedelta | None,
 ) -> NewKey:
-    owner = await deployment.access.accounts.get(account)
-    made = await deployment.access.keys.create(owner, mode, scopes, lifetime)
-    live = (await deployment.log.seal.current()).get(Mode.LIVE)
-    if mode is Mode.LIVE and live is not None:
-        say_if_local(live.origin)
+    owner = await find_account(access, account)
+    made = await create_key(access, owner, mode, scopes, lifetime)
+    origin = await access.database.read(live_origin)
+    if mode is Mode.LIVE and origin is not None:
+        say_if_local(origin)
     return made
 
 
-@with_deployment
-async def _list(deployment: Deployment, account: str | None) -> tuple[datetime, Sequence[ApiKey]]:
-    owner = None if account is None else await deployment.access.accounts.get(account)
-    return deployment.access.keys.now(), await deployment.access.keys.list(owner)
+@with_room(Access)
+async def _list_keys(access: Access, account: str | None) -> tuple[datetime, Sequence[ApiKey]]:
+    owner = None if account is None else (await find_account(access, account)).id
+    return from_ns(access.clock.time_ns()), await access.database.scan(keys_of, owner)
 
 
-@with_deployment
-async def _rotate(deployment: Deployment, key_id: str, overlap: timedelta) -> NewKey:
-    return await deployment.access.keys.rotate(key_id, overlap)
+@with_room(Access)
+async def _revoke(access: Access, key_id: str) -> tuple[datetime, ApiKey]:
+    key = await revoke_key(access, key_id)
+    return from_ns(access.clock.time_ns()), key
 
 
-@with_deployment
-async def _revoke(deployment: Deployment, key_id: str) -> tuple[datetime, ApiKey]:
-    key = await deployment.access.keys.revoke(key_id)
-    return deployment.access.keys.now(), key
+def _account_view(account: Account) -> dict[str, str]:
+    return {
+        "account_id": account.id,
+        "name": account.name,
+        "created_at": rfc3339(account.created_at),
+    }
 
 
 def _show_new(new: NewKey, *, as_json: bool) -> None:

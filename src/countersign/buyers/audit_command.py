@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import click
 import msgspec
 
-from countersign.access.audit_entry import AuditEntry
-from countersign.bootstrap import Deployment
-from countersign.cli.support import command, json_text, say, show, with_deployment
+from countersign.access.audit import AuditEntry
+from countersign.buyers.room import Buyers
+from countersign.cli.support import command, json_text, say, show, with_room
 from countersign.instant import rfc3339
 
 
@@ -31,6 +31,6 @@ def audit(subject: str | None, *, as_json: bool) -> None:
         say("No entries.")
 
 
-@with_deployment
-async def _audit(deployment: Deployment, subject: str | None) -> Sequence[AuditEntry]:
-    return await deployment.buyers.admin.audit_log(subject)
+@with_room(Buyers)
+async def _audit(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:
+    return await room.admin.audit_log(subject)

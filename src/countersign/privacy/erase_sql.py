@@ -1,0 +1,264 @@
+"""Erasing in the database: disclosures and their keys go, records and their entries stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    delete,
+    insert,
+    select,
+    union,
+    update,
+)
+
+from countersign.access.secrets import DeploymentSecret
+from countersign.buyers.erased import erased_name
+from countersign.buyers.model import BuyerStatus
+from countersign.db.tables import (
+    accounts,
+    acknowledgment_uses,
+    buyer_documents,
+    buyers,
+    clearances,
+    deployment,
+    disclosures,
+    erasures,
+    events,
+    fulfilments,
+    notice_versions,
+    pending_sessions,
+    provider_sessions,
+    records,
+    shred_keys,
+    verification_evidence,
+    verifications,
+    zip_attempts,
+)
+from countersign.evidence.record import CBID_FIELD
+from countersign.instant import to_ms
+from countersign.log.record import RecordType
+from countersign.mode import Mode
+from countersign.privacy.model import Erasable, ErasableBuyer, RecordErasure
+from countersign.vault.data_keys_sql import COPIES_REMAIN
+
+_CHUNK: Final = 500
+_NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
+SELECT_ERASABLE: Final = select(
+    records.c.id,
+    records.c.account_id,
+    records.c.mode,
+    records.c.at,
+    records.c.body,
+    erasures.c.at.label("erased_at"),
+).outerjoin(erasures, erasures.c.record_id == records.c.id)
+_SELECT_ALIASES: Final = select(buyers.c.cbid).where(buyers.c.same_as == bindparam("cbid"))
+_SELECT_CURRENT: Final = select(buyers.c.same_as).where(buyers.c.cbid == bindparam("cbid"))
+
+
+class _Notice(msgspec.Struct):
+    retention_years: int | None = None
+
+
+class _Acknowledgment(msgspec.Struct):
+    notice_digest: str
+
+
+_read_notice: Final = msgspec.json.Decoder(_Notice).decode
+_read_acknowledgment: Final = msgspec.json.Decoder(_Acknowledgment).decode
+
+
+def find_retention_years(connection: Connection) -> dict[str, int]:
+    """How many years acknowledgments are kept, by the digest of the notice; without limit: none."""
+    rows = connection.execute(select(notice_versions.c.digest, notice_versions.c.body))
+    found = {row.digest: _read_notice(row.body).retention_years for row in rows}
+    return {digest: years for digest, years in found.items() if years is not None}
+
+
+def notice_of(acknowledgment: Erasable) -> str:
+    """The digest of the notice that was acknowledged."""
+    return _read_acknowledgment(acknowledgment.body).notice_digest
+
+
+def find_records(connection: Connection, ids: Sequence[str]) -> list[Erasable]:
+    """Those of these records that there are, of any account and mode."""
+    return _found(connection, SELECT_ERASABLE.where(records.c.id.in_(ids)))
+
+
+def find_buyer(connection: Connection, cbid: str) -> ErasableBuyer | None:
+    """The buyer with this identifier."""
+    cbids = identifiers_of(connection, cbid)
+    known = connection.execute(
+        select(buyers.c.account_id, buyers.c.mode).where(buyers.c.cbid == cbids[0])
+    ).one_or_none()
+    if known is None:
+        return None
+    own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
+    return ErasableBuyer(
+        cbids=tuple(cbids),
+        account_id=known.account_id,
+        mode=Mode(known.mode),
+        verifications=_found(connection, SELECT_ERASABLE.where(records.c.id.in_(own))),
+    )
+
+
+def find_naming(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
+) -> list[Erasable]:
+    """The acknowledgments and clearances that name a buyer, in every account."""
+    indexes = [
+        secret.blind_index(account_id, CBID_FIELD, cbid)
+        for account_id in connection.execute(select(accounts.c.id)).scalars()
+        for cbid in cbids
+    ]
+    own = select(disclosures.c.record_id).where(disclosures.c.cbid_index.in_(indexes))
+    return _found(
+        connection,
+        SELECT_ERASABLE.where(records.c.id.in_(own), records.c.type.in_(_NAMING)),
+    )
+
+
+def find_order_records(connection: Connection, ack_ids: Sequence[str]) -> list[Erasable]:
+    """The clearances requested with these acknowledgments, and the fulfilments reported of them."""
+    found: list[Erasable] = []
+    for chunk in chunks(ack_ids):
+        for table in (clearances, fulfilments):
+            own = select(table.c.id).where(table.c.ack_id.in_(chunk))
+            found += _found(connection, SELECT_ERASABLE.where(records.c.id.in_(own)))
+    return found
+
+
+def find_accounts_of(connection: Connection, cbid: str) -> list[str]:
+    """The accounts with data that goes with a buyer, under any of its identifiers."""
+    cbids = identifiers_of(connection, cbid)
+    owned = [
+        select(table.c.account_id).where(table.c.cbid.in_(cbids))
+        for table in (buyers, verifications, pending_sessions)
+    ]
+    return [*connection.execute(union(*owned)).scalars()]
+
+
+def identifiers_of(connection: Connection, cbid: str) -> list[str]:
+    """All identifiers of the person with this one, the current one first."""
+    current = connection.execute(_SELECT_CURRENT, {"cbid": cbid}).scalar() or cbid
+    return [current, *connection.execute(_SELECT_ALIASES, {"cbid": current}).scalars()]
+
+
+def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
+    """Destroy the disclosures and evidence of these records with their keys."""
+    for chunk in chunks(part.record_ids):
+        for table in (disclosures, verification_evidence):
+            connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
+        erased = set(
+            connection.execute(
+                select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
+            ).scalars()
+        )
+        new = [
+            {"record_id": id_, "at": part.erasure.at, "erasure_id": part.erasure.id}
+            for id_ in chunk
+            if id_ not in erased
+        ]
+        if new:
+            connection.execute(insert(erasures), new)
+        # Last: PostgreSQL lets the key of a record go only once its erasure is written.
+        connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
+
+
+def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
+    """Destroy what is known of a buyer that is not a record, under all its identifiers.
+
+    A revocation stays, or erasing would be a way around it: then the identifiers, and the keyed
+    hashes of documents and sessions, stay, and nothing else.
+    """
+    status = select(buyers.c.status).where(buyers.c.cbid == cbids[0])
+    revoked = connection.execute(status).scalar() == BuyerStatus.REVOKED
+    own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
+    guesses = select(verifications.c.subject_index).where(verifications.c.cbid.in_(cbids))
+    pending = select(pending_sessions.c.id).where(pending_sessions.c.cbid.in_(cbids))
+    askers = select(verifications.c.account_id).where(verifications.c.cbid.in_(cbids))
+    for statement in (
+        # The events stay as long as others do, without the reasons.
+        update(events)
+        .where(events.c.account_id.in_(askers), events.c.object_id.in_(cbids))
+        .values(reasons=None),
+        delete(verification_evidence).where(verification_evidence.c.record_id.in_(own)),
+        delete(shred_keys).where(shred_keys.c.record_id.in_(own)),
+        delete(shred_keys).where(shred_keys.c.record_id.in_(pending)),
+        delete(pending_sessions).where(pending_sessions.c.cbid.in_(cbids)),
+        delete(zip_attempts).where(zip_attempts.c.subject_index.in_(guesses)),
+        delete(verifications).where(verifications.c.cbid.in_(cbids)),
+    ):
+        connection.execute(statement)
+    if revoked:
+        bare = {
+            "reasons": "[]",
+            "attempted_by": None,
+            "proofs": "[]",
+            "verified_at": None,
+            "expires_at": None,
+        }
+        connection.execute(update(buyers).where(buyers.c.cbid.in_(cbids)).values(bare))
+    else:
+        for table in (buyer_documents, provider_sessions, buyers):
+            connection.execute(delete(table).where(table.c.cbid.in_(cbids)))
+    # What an acknowledgment was used for stays: it must not be used again.
+    connection.execute(
+        update(acknowledgment_uses).where(acknowledgment_uses.c.cbid.in_(cbids)).values(cbid=None)
+    )
+
+
+def remember_erased(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str], at: datetime
+) -> None:
+    """Remember the erasure of a buyer with these identifiers, so that no backup undoes it.
+
+    A buyer of the sandbox can come back under its identifier, and be erased again: therefore the
+    value is the time.
+    """
+    for name in {erased_name(secret, cbid) for cbid in cbids}:
+        connection.execute(delete(deployment).where(deployment.c.name == name))
+        connection.execute(insert(deployment), {"name": name, "value": str(to_ms(at)).encode()})
+
+
+def note_copies(connection: Connection, erasure_id: str) -> None:
+    """Note that the write-ahead log of the embedded database may hold copies of what was erased."""
+    if connection.dialect.name == "sqlite":
+        connection.execute(delete(deployment).where(deployment.c.name == COPIES_REMAIN))
+        row = {"name": COPIES_REMAIN, "value": erasure_id.encode()}
+        connection.execute(insert(deployment), row)
+
+
+def delete_noted_copies(connection: Connection, noted: bytes) -> None:
+    """Delete this note, if there is no newer one."""
+    connection.execute(
+        delete(deployment).where(deployment.c.name == COPIES_REMAIN, deployment.c.value == noted)
+    )
+
+
+def chunks(ids: Sequence[str]) -> list[Sequence[str]]:
+    """The ids in lists short enough for one statement."""
+    return [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]
+
+
+def to_erasable(row: Row[*tuple[Any, ...]]) -> Erasable:
+    """From a row of SELECT_ERASABLE."""
+    return Erasable(
+        record_id=row.id,
+        account_id=row.account_id,
+        mode=Mode(row.mode),
+        at=row.at,
+        body=row.body,
+        erased_at=row.erased_at,
+    )
+
+
+def _found(connection: Connection, query: Select[Any]) -> list[Erasable]:
+    return [to_erasable(row) for row in connection.execute(query)]

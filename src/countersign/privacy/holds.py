@@ -1,0 +1,181 @@
+"""Legal holds: they prevent erasure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, insert, select, text, update
+
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.secrets import DeploymentSecret
+from countersign.db.tables import (
+    accounts,
+    buyers,
+    disclosures,
+    legal_holds,
+    records,
+    verifications,
+)
+from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.evidence.record import CBID_FIELD
+from countersign.ids import BUYER, timed_id
+from countersign.instant import from_ns
+from countersign.privacy.erase_sql import chunks, identifiers_of
+from countersign.privacy.model import Hold
+from countersign.privacy.room import Privacy
+
+_HOLD: Final = "hold"
+_HOLDS_LOCK: Final = 0x636F756E68
+
+
+async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
+    """Prevent the erasure of an acknowledgment, or of all data of a buyer or an account.
+
+    On a buyer, it also keeps the acknowledgments that name the buyer, of every account.
+
+    Raises:
+        UnknownSubject: there is nothing with this identifier.
+        InvalidArgument: no reason is given.
+    """
+    if not reason.strip():
+        msg = "Give a reason: --reason TEXT."
+        raise InvalidArgument(msg)
+    access = privacy.access
+    time_ns = access.clock.time_ns()
+    hold = Hold(
+        id=timed_id(_HOLD, time_ns, access.entropy(8)),
+        subject=subject,
+        reason=reason.strip(),
+        placed_at=from_ns(time_ns),
+        released_at=None,
+    )
+    audit = access.audit.entry(
+        AuditAction.HOLD_PLACED, subject, hold_id=hold.id, reason=hold.reason
+    )
+    await access.database.write(place, hold, audit)
+    return hold
+
+
+def place(connection: Connection, hold: Hold, audit: AuditEntry) -> UnknownSubject | None:
+    """Place a hold in this transaction."""
+    take_turn(connection)
+    if not exists(connection, hold.subject):
+        return UnknownSubject(
+            f"The acknowledgment, buyer or account {hold.subject!r} does not exist: give its "
+            "identifier."
+        )
+    insert_hold(connection, hold)
+    write_audit(connection, audit)
+    return None
+
+
+async def release_hold(privacy: Privacy, hold_id: str) -> None:
+    """End a hold; an earlier end is kept.
+
+    Raises:
+        UnknownSubject: there is no such hold.
+    """
+    await privacy.access.database.write(_release, privacy, hold_id)
+
+
+def _release(connection: Connection, privacy: Privacy, hold_id: str) -> UnknownSubject | None:
+    hold = next((hold for hold in list_holds(connection) if hold.id == hold_id), None)
+    if hold is None:
+        return UnknownSubject(
+            f"The hold {hold_id!r} does not exist; `countersign holds list` shows all holds."
+        )
+    if end_hold(connection, hold_id, from_ns(privacy.access.clock.time_ns())):
+        audit = privacy.access.audit.entry(AuditAction.HOLD_RELEASED, hold.subject, hold_id=hold_id)
+        write_audit(connection, audit)
+    return None
+
+
+def take_turn(connection: Connection) -> None:
+    """Wait until no other server places a hold or erases: each must see what the other did.
+
+    The embedded database has one writer in any case.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _HOLDS_LOCK})
+
+
+def exists(connection: Connection, subject: str) -> bool:
+    """Whether there is a record, a buyer or an account with this identifier."""
+    return any(
+        connection.execute(select(column).where(column == subject)).first() is not None
+        for column in (records.c.id, buyers.c.cbid, accounts.c.id)
+    )
+
+
+def insert_hold(connection: Connection, hold: Hold) -> None:
+    """Insert a hold."""
+    connection.execute(insert(legal_holds), asdict(hold))
+
+
+def end_hold(connection: Connection, hold_id: str, at: datetime) -> bool:
+    """End a hold; False: it has ended already."""
+    statement = update(legal_holds).where(
+        legal_holds.c.id == hold_id, legal_holds.c.released_at.is_(None)
+    )
+    return connection.execute(statement.values(released_at=at)).rowcount > 0
+
+
+def list_holds(connection: Connection) -> Sequence[Hold]:
+    """Every hold, oldest first, including ended ones."""
+    rows = connection.execute(select(legal_holds).order_by(legal_holds.c.id))
+    return [Hold(**row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's public name
+
+
+def active_holds(connection: Connection) -> dict[str, str]:
+    """The id of the hold on each subject; the oldest, if there are several."""
+    rows = connection.execute(
+        select(legal_holds.c.subject, legal_holds.c.id)
+        .where(legal_holds.c.released_at.is_(None))
+        .order_by(legal_holds.c.id.desc())
+    )
+    active = {row.subject: row.id for row in rows}
+    for subject in [subject for subject in active if subject.startswith(f"{BUYER}_")]:
+        # A person may be known by several identifiers.
+        for other in identifiers_of(connection, subject):
+            active.setdefault(other, active[subject])
+    return active
+
+
+def find_holding(
+    connection: Connection,
+    secret: DeploymentSecret,
+    active: Mapping[str, str],
+    record_ids: Sequence[str],
+) -> dict[str, tuple[str, str]]:
+    """Of those of these records that one of the active holds keeps: its id, and its subject.
+
+    A hold on a record, on its account, or on the buyer that it names. That name is encrypted, so
+    it is found by its blind index, which differs from account to account.
+    """
+    held_buyers = [subject for subject in active if subject.startswith(f"{BUYER}_")]
+    indexes: dict[str, dict[bytes, str]] = {}
+    found = {}
+    for chunk in chunks(record_ids if active else ()):
+        rows = connection.execute(
+            select(
+                records.c.id, records.c.account_id, disclosures.c.cbid_index, verifications.c.cbid
+            )
+            .outerjoin(disclosures, disclosures.c.record_id == records.c.id)
+            .outerjoin(verifications, verifications.c.id == records.c.id)
+            .where(records.c.id.in_(chunk))
+        )
+        for row in rows:
+            if row.account_id not in indexes:
+                indexes[row.account_id] = {
+                    secret.blind_index(row.account_id, CBID_FIELD, cbid): cbid
+                    for cbid in held_buyers
+                }
+            named = row.cbid_index and indexes[row.account_id].get(bytes(row.cbid_index))
+            subjects = (row.id, row.account_id, row.cbid, named)
+            subject = next((s for s in subjects if s in active), None)
+            if subject is not None:
+                found[row.id] = (active[subject], subject)
+    return found
