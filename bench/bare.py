@@ -7,7 +7,6 @@ else.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,10 +15,11 @@ from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaD
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
-from countersign.acknowledgments.acknowledge import Submission
-from countersign.acknowledgments.initials import check_initials
-from countersign.acknowledgments.model import Receipt
-from countersign.bootstrap import Deployment, open_deployment
+from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.acknowledgments import acknowledge as acknowledging
+from countersign.acknowledgments.model import Receipt, Submission
+from countersign.acknowledgments.room import Acknowledgments
+from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.db.bulk import BulkInsert
 from countersign.events.model import EventType, NewEvent
@@ -63,64 +63,52 @@ def _add(connection: Connection, items: Sequence[_New]) -> list[None]:
     return [None] * len(items)
 
 
-def _make_table(connection: Connection, items: Sequence[None]) -> list[None]:
-    _TABLE.create(connection)
-    return [None] * len(items)
-
-
-class BareAcknowledge:
-    """Judges and stores, and proves nothing."""
-
-    def __init__(self, deployment: Deployment) -> None:
-        """Use the database of this deployment."""
-        self._deployment = deployment
-
-    async def __call__(
-        self,
-        principal: Principal,
-        notice: NoticeVersion,
-        submission: Submission,
-        remember: Callable[[Receipt], IdempotencyEntry] | None = None,
-    ) -> Receipt:
-        """Store one row, and its event."""
-        content = notice.content
-        check_initials(submission.initials_per_line, len(content.bullets))
-        deployment = self._deployment
-        time_ns = deployment.clock.time_ns()
-        receipt = Receipt(
-            timed_id(ACKNOWLEDGMENT, time_ns, deployment.entropy(8)), content.id, content.version
-        )
-        row = (
-            receipt.ack_id,
-            principal.account_id,
-            principal.mode.value,
-            content.id,
-            content.version,
-            notice.digest,
-            time_ns // 1_000_000,
-            submission.session_id,
-            submission.cbid,
-            _encode(submission),
-        )
-        event = NewEvent(
-            type=EventType.ACKNOWLEDGMENT_CREATED,
-            account_id=principal.account_id,
-            mode=principal.mode,
-            object_id=receipt.ack_id,
-            at=from_ns(time_ns),
-        )
-        kept = remember(receipt) if remember else None
-        await deployment.database.write_batched(_add, _New(row, event, kept))
-        return receipt
+async def bare_acknowledge(
+    room: Acknowledgments,
+    who: Principal,
+    notice: NoticeVersion,
+    submission: Submission,
+    *,
+    clock: TestClock = REAL_TIME,  # noqa: ARG001 - as the act that it stands for
+    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+) -> Receipt:
+    """Check, and store one row and its event; prove nothing."""
+    content = notice.content
+    acknowledging.check_initials(submission.initials_per_line, len(content.bullets))
+    time_ns = room.clock.time_ns()
+    ack_id = timed_id(ACKNOWLEDGMENT, time_ns, room.entropy(8))
+    response = {"ack_id": ack_id, "notice_id": content.id, "notice_version": content.version}
+    receipt = Receipt(ack_id, content.id, content.version, _encode(response))
+    row = (
+        ack_id,
+        who.account_id,
+        who.mode.value,
+        content.id,
+        content.version,
+        notice.digest,
+        time_ns // 1_000_000,
+        submission.session_id,
+        submission.cbid,
+        _encode(submission),
+    )
+    event = NewEvent(
+        type=EventType.ACKNOWLEDGMENT_CREATED,
+        account_id=who.account_id,
+        mode=who.mode,
+        object_id=ack_id,
+        at=from_ns(time_ns),
+    )
+    kept = entry(receipt.body) if entry else None
+    await room.database.write_batched(_add, _New(row, event, kept))
+    return receipt
 
 
 async def main() -> None:
     """Serve until stopped."""
+    acknowledging.acknowledge = bare_acknowledge  # in this process, which does nothing else
     async with open_deployment(load_settings()) as deployment:
-        await deployment.database.write_batched(_make_table, None)
-        bare = BareAcknowledge(deployment)
-        room = replace(deployment.acknowledgments, acknowledge=bare)  # type: ignore[arg-type]
-        await serve(replace(deployment, acknowledgments=room))
+        await deployment.database.write(_TABLE.create)
+        await serve(deployment)
 
 
 if __name__ == "__main__":

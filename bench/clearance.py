@@ -28,7 +28,8 @@ from bench.rounds import say
 from bench.servers import ZIP, Installation, install, prepare, serve
 from countersign.access.account import all_accounts
 from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
 from countersign.bootstrap import Deployment, open_deployment
 from countersign.config import load_settings
 from countersign.mode import Mode
@@ -146,8 +147,11 @@ async def _acknowledged(deployment: Deployment, endpoint: Endpoint, number: int)
         cbids = [endpoint.cbids[place % len(endpoint.cbids)] for place in places]
         receipts = await asyncio.gather(
             *(
-                deployment.acknowledgments.acknowledge(
-                    principal, notice, replace(submission, session_id=session, cbid=cbid)
+                acknowledge(
+                    deployment.acknowledgments,
+                    principal,
+                    notice,
+                    replace(submission, session_id=session, cbid=cbid),
                 )
                 for session, cbid in zip(sessions, cbids, strict=True)
             )

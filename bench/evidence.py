@@ -29,7 +29,9 @@ from bench.rounds import say
 from bench.servers import Installation, install, prepare, serve
 from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments import proof
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import SystemClock, initialise, open_deployment
 from countersign.config import load_settings
@@ -189,25 +191,25 @@ async def _files(folder: Path) -> list[Figure]:
             origin=NOBODY,
         )
         made = [
-            (await deployment.acknowledgments.acknowledge(principal, notice, submission)).ack_id
+            (await acknowledge(deployment.acknowledgments, principal, notice, submission)).ack_id
             for _ in range(1000)
         ]
-        proof = await deployment.acknowledgments.prove.proof(principal, made[500])
-        bundle = await deployment.acknowledgments.prove.bundle(principal, made[500], None)
+        written = await proof.proof(deployment.acknowledgments, principal, made[500])
+        bundle = await proof.bundle(deployment.acknowledgments, principal, made[500], None)
         policy = parse_policy(await deployment.log.policy.text(Mode.TEST))
         times = []
         for ack_id in made[:20]:
             begun = time.perf_counter()
-            await deployment.acknowledgments.prove.certificate(principal, ack_id, None)
+            await proof.certificate(deployment.acknowledgments, principal, ack_id, None)
             times.append((time.perf_counter() - begun) * 1000)
-    verdict = verify_file(proof, policy)
+    verdict = verify_file(written, policy)
     assert verdict.ok
-    checkpoint_only = _milliseconds(lambda: policy.check(_note(proof)))
+    checkpoint_only = _milliseconds(lambda: policy.check(_note(written)))
     return [
         Figure("checking a signature alone", f"{checkpoint_only:.2f} ms", "floor"),
         Figure(
             "verifying a proof",
-            f"{_milliseconds(lambda: verify_file(proof, policy)):.2f} ms",
+            f"{_milliseconds(lambda: verify_file(written, policy)):.2f} ms",
             "<= 5 ms",
         ),
         Figure(

@@ -9,23 +9,15 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from countersign import notices as shipped_notices
 from countersign.access.room import Access, open_access
 from countersign.access.secret_file import make_secret, open_secret
-from countersign.acknowledgments.acknowledge import Acknowledge
-from countersign.acknowledgments.certificate import Certificates
-from countersign.acknowledgments.export import ExportAcknowledgments
-from countersign.acknowledgments.find import FindAcknowledgments
-from countersign.acknowledgments.proof import ProveAcknowledgment
-from countersign.acknowledgments.room import Acknowledgments
-from countersign.acknowledgments.sql import Acknowledgments as AcknowledgmentRows
+from countersign.acknowledgments.room import Acknowledgments, open_acknowledgments
 from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
 from countersign.clearances.room import Clearances, open_clearances
+from countersign.clock import Clock, Entropy
 from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
@@ -37,13 +29,9 @@ from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
 from countersign.log.begin import begin_first_logs
 from countersign.log.room import LogRoom, open_log
-from countersign.notices.notice_file import NOTICE_BYTES_MAX
-from countersign.notices.publish import Publication, PublishNotices
-from countersign.notices.registry import Registry
-from countersign.notices.room import Notices
-from countersign.notices.sql import Notices as NoticeRows
+from countersign.notices.publish import Publication, publish_shipped
+from countersign.notices.room import Notices, open_notices
 from countersign.operations.room import Operations, open_operations
-from countersign.ports import Clock, Entropy
 from countersign.privacy.restore import finish_restore
 from countersign.privacy.room import Privacy, open_privacy
 from countersign.sandbox.room import SandboxRoom
@@ -53,8 +41,6 @@ from countersign.vault.room import VaultRoom, open_vault
 from countersign.webhooks.room import Webhooks, open_webhooks
 
 R = TypeVar("R")
-
-_SHIPPED: Final = "shipped:"
 
 
 class SystemClock:
@@ -127,10 +113,7 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
         await finish_restore(deployment.privacy)
         await begin_first_logs(deployment.log, settings.public_url)
         await deployment.clearances.keys.begin()
-        published = [
-            await deployment.notices.publish.publish(data, _SHIPPED + name)
-            for name, data in shipped_notice_files().items()
-        ]
+        published = await publish_shipped(deployment.notices)
     return Initialised(published=published, upgraded=upgraded)
 
 
@@ -150,40 +133,22 @@ async def open_deployment(
     schema.check(url)
     secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
-    certificates = Certificates()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(url))
-        stack.push_async_callback(certificates.close)
         access = open_access(database, secret, operator=_operator(), clock=clock, entropy=entropy)
-        audit, test_clocks = access.audit, access.test_clocks
         own_file = key_file(settings.key_encryption_key)
         vault_room = open_vault(access, encryption, own_file)
         vault = vault_room.vault
         log_room = await open_log(vault_room, settings)
-        journal, recorder = log_room.journal, log_room.recorder
-        notice_rows = NoticeRows(database, journal)
-        registry = Registry(notice_rows, clock, settings.time_zone)
-        notices = Notices(
-            log=log_room,
-            rows=notice_rows,
-            registry=registry,
-            publish=PublishNotices(
-                store=notice_rows,
-                registry=registry,
-                recorder=recorder,
-                audit=audit,
-                clock=clock,
-                entropy=entropy,
-            ),
-        )
+        notices = open_notices(log_room, settings.time_zone)
+        acknowledgments = open_acknowledgments(settings, notices)
+        stack.push_async_callback(acknowledgments.certificates.close)
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
         )
         factory = IdentityProviders(secret.document_fingerprint, clock, _reach(settings))
         buyers = open_buyers(log_room, factory, floor, settings.public_url)
         stack.push_async_callback(buyers.providers.close)
-        acknowledgment_rows = AcknowledgmentRows(database, journal)
-        find = FindAcknowledgments(acknowledgment_rows, database, secret, vault)
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
         yield Deployment(
             settings=settings,
@@ -197,29 +162,8 @@ async def open_deployment(
             notices=notices,
             buyers=buyers,
             privacy=open_privacy(access, log_room, settings),
-            acknowledgments=Acknowledgments(
-                notices=notices,
-                acknowledge=Acknowledge(
-                    store=acknowledgment_rows,
-                    secret=secret,
-                    vault=vault,
-                    clocks=test_clocks,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                find=find,
-                prove=ProveAcknowledgment(
-                    find=find,
-                    log=log_room,
-                    notices=notice_rows,
-                    certificates=certificates,
-                    public_url=settings.public_url,
-                ),
-                export=ExportAcknowledgments(find),
-                client_ip_header=settings.client_ip_header,
-                trusted_proxies=settings.trusted_proxies,
-            ),
-            clearances=open_clearances(log_room, registry, floor, settings.public_url),
+            acknowledgments=acknowledgments,
+            clearances=open_clearances(log_room, notices.registry, floor, settings.public_url),
             webhooks=open_webhooks(access, events, vault, settings),
             sandbox=SandboxRoom(buyers=buyers, events=events),
             operations=open_operations(settings, notices, log_room.heads),
@@ -251,33 +195,3 @@ def _reach(settings: Settings) -> Reach:
         proxy_url=settings.provider_proxy_url,
         ca_file=file,
     )
-
-
-async def refuse_changed_notices(deployment: Deployment) -> None:
-    """Refuse to go on where the file of a published notice version holds other words now.
-
-    Raises:
-        NoticeFileChanged: with every such file.
-    """
-    files = {_SHIPPED + name: data for name, data in shipped_notice_files().items()}
-    for source in await deployment.notices.publish.sources():
-        if not source.startswith(_SHIPPED):
-            files[source] = _read_if_there(source)
-    await deployment.notices.publish.refuse_changed(files)
-
-
-def _read_if_there(place: str) -> bytes:
-    """The file's bytes; none where it is gone, for what it said is in the database."""
-    try:
-        file = Path(place)
-        is_notice = file.is_file() and file.stat().st_size <= NOTICE_BYTES_MAX
-        return file.read_bytes() if is_notice else b""
-    except OSError:
-        return b""
-
-
-def shipped_notice_files() -> dict[str, bytes]:
-    """The notice files of this release by name, in order."""
-    folder = resources.files(shipped_notices)
-    files = [f for f in folder.iterdir() if f.name.endswith(".toml")]
-    return {f.name: f.read_bytes() for f in sorted(files, key=lambda f: f.name)}

@@ -1,4 +1,4 @@
-"""Hosts that name no place for anyone else: this machine alone, and every address of it."""
+"""Networks, and hosts that no other machine can reach: loopback and wildcard addresses."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeVar
 
-from countersign.ports import Clock
+from countersign.clock import Clock
 
 STALENESS_SECONDS: Final = 0.25
 """How long after a change a running server may still use the value before it."""

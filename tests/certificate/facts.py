@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from countersign.acknowledgments.certificate import CertificateFacts
+from countersign.acknowledgments.certificate_claims import CertificateFacts
 from countersign.evidence.canonical import canonical_json
 from countersign.evidence.record import (
     Draft,

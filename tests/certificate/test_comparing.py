@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.acknowledgments.certificate import make_certificate
-from countersign.acknowledgments.certificate_facts import CertificateFacts, Review
-from countersign.acknowledgments.compare_certificate import compare_certificate, readme
+from countersign.acknowledgments.certificate import compare_certificate, make_certificate, readme
+from countersign.acknowledgments.certificate_claims import CertificateFacts, Review
 from countersign.evidence.bundle import GUIDE
 from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError

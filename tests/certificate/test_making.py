@@ -11,12 +11,8 @@ from hashlib import sha256
 import pytest
 
 from countersign.acknowledgments import certificate
-from countersign.acknowledgments.certificate import (
-    WAITING_MAX,
-    CertificateFacts,
-    Certificates,
-    make_certificate,
-)
+from countersign.acknowledgments.certificate import WAITING_MAX, Certificates, make_certificate
+from countersign.acknowledgments.certificate_claims import CertificateFacts
 from countersign.errors import Overloaded
 from tests.certificate.facts import made_facts
 

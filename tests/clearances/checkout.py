@@ -13,7 +13,8 @@ import httpx2
 
 from countersign import bootstrap
 from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments import acknowledge as acknowledging
+from countersign.acknowledgments.model import Submission
 from countersign.config import load_settings
 from countersign.mode import Mode
 from tests.clearances.desk import NOBODY, MovingClock
@@ -82,7 +83,9 @@ class Checkout:
                     origin=NOBODY,
                 )
                 return (
-                    await opened.acknowledgments.acknowledge(principal, notice, submission)
+                    await acknowledging.acknowledge(
+                        opened.acknowledgments, principal, notice, submission
+                    )
                 ).ack_id
 
         return asyncio.run(work())

@@ -18,7 +18,8 @@ from countersign import bootstrap
 from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.buyers import admin
 from countersign.buyers import settings as verification_settings
@@ -42,6 +43,7 @@ from countersign.identity.model import Source, Tri
 from countersign.ids import BUYER, base32
 from countersign.instant import to_ms
 from countersign.mode import Mode
+from countersign.notices import publish as publishing
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 
@@ -108,16 +110,16 @@ class Desk:
         )
 
     def publish(self, file: str, *, reviewed: bool = True) -> None:
-        notices = self.deployment.notices.publish
-        content = self.do(notices.publish(file.encode(), "")).content
+        notices = self.deployment.notices
+        content = self.do(publishing.publish(notices, file.encode(), "")).content
         if reviewed:
             against = "https://law.example/text"
-            self.do(notices.review(content.id, content.version, "A. Reader", against))
+            self.do(publishing.review(notices, content.id, content.version, "A. Reader", against))
         # The command returns only when every server knows of it.
         self.do(self.deployment.notices.registry.notices(fresh=True))
 
     def withdraw(self, notice_id: str, version: str) -> None:
-        self.do(self.deployment.notices.publish.withdraw(notice_id, version, "a test"))
+        self.do(publishing.withdraw(self.deployment.notices, notice_id, version, "a test"))
 
     def acknowledge(
         self, who: Principal, notice_id: str, session_id: str | None, cbid: str | None = None
@@ -130,7 +132,7 @@ class Desk:
             notice_version=None,
             origin=NOBODY,
         )
-        return self.do(self.deployment.acknowledgments.acknowledge(who, notice, submission)).ack_id
+        return self.do(acknowledge(self.deployment.acknowledgments, who, notice, submission)).ack_id
 
     def sandbox_buyer(self, who: Principal, session: str, zip_: str | None) -> str:
         request = VerificationRequest(

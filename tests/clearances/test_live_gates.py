@@ -6,23 +6,24 @@ from datetime import timedelta
 
 from countersign.clearances.model import ClearanceRules
 from countersign.mode import Mode
+from countersign.notices import publish as publishing
 from tests.clearances.desk import Desk, order
 from tests.http.backstage import notice_file
 
 
 def test_an_injunction_keeps_live_orders_back_until_a_version_is_reinstated(desk: Desk) -> None:
     """An order whose text is still the same goes on where it stopped."""
-    notices = desk.deployment.notices.publish
+    notices = desk.deployment.notices
     desk.publish(notice_file("stopped-orders", "1"))
     desk.publish(notice_file("stopped-orders", "2", effective_from="2021-01-01"))
     who = desk.account(Mode.LIVE)
     cbid = desk.live_buyer(who, "94110")
     asked = order(desk.acknowledge(who, "stopped-orders", "cs_1"), cbid, "cs_1", "94110")
-    desk.do(notices.withdraw("stopped-orders", "1", "Case 1", enjoined=True))
+    desk.do(publishing.withdraw(notices, "stopped-orders", "1", "Case 1", enjoined=True))
     desk.clock.advance(timedelta(seconds=1))
     assert desk.clear(who, asked).reasons == ("notice_not_in_force",)
     reviewed = ("A. Reader", "https://law.example/text")
-    desk.do(notices.reinstate("stopped-orders", "2", *reviewed))
+    desk.do(publishing.reinstate(notices, "stopped-orders", "2", *reviewed))
     assert desk.clear(who, asked).cleared
 
 

@@ -6,8 +6,10 @@ import asyncio
 from pathlib import Path
 
 from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
+from countersign.acknowledgments.proof import proof
 from countersign.bootstrap import open_deployment
 from countersign.buyers import verify as verifying
 from countersign.buyers.verify import VerificationRequest
@@ -62,7 +64,7 @@ async def _make_many(bench: Bench, account_id: str, number: int) -> None:
         notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
         await asyncio.gather(
             *(
-                deployment.acknowledgments.acknowledge(_principal(account_id), notice, _SUBMISSION)
+                acknowledge(deployment.acknowledgments, _principal(account_id), notice, _SUBMISSION)
                 for _ in range(number)
             )
         )
@@ -92,10 +94,10 @@ async def _make(bench: Bench, account_id: str) -> tuple[str, bytes, bytes]:
     principal = _principal(account_id)
     async with open_deployment(load_settings(bench.environment)) as deployment:
         notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
-        receipt = await deployment.acknowledgments.acknowledge(principal, notice, _SUBMISSION)
+        receipt = await acknowledge(deployment.acknowledgments, principal, notice, _SUBMISSION)
         await deployment.log.seal.settle()
         return (
             receipt.ack_id,
-            await deployment.acknowledgments.prove.proof(principal, receipt.ack_id),
+            await proof(deployment.acknowledgments, principal, receipt.ack_id),
             await deployment.log.policy.text(Mode.TEST),
         )

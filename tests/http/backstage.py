@@ -28,6 +28,7 @@ from countersign.access.keys import create_key, revoke_key, rotate_key
 from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.mode import Mode
+from countersign.notices import publish as publishing
 from countersign.snapshot import STALENESS_SECONDS
 from tests.support import postgres
 from tests.support.service import Deployment, Server
@@ -148,10 +149,14 @@ class Operator:
 
         async def work(opened: bootstrap.Deployment) -> None:
             for file in files:
-                content = (await opened.notices.publish.publish(file.encode(), "")).content
+                content = (await publishing.publish(opened.notices, file.encode(), "")).content
                 if reviewed:
-                    await opened.notices.publish.review(
-                        content.id, content.version, "A. Reader", "https://law.example/text"
+                    await publishing.review(
+                        opened.notices,
+                        content.id,
+                        content.version,
+                        "A. Reader",
+                        "https://law.example/text",
                     )
 
         self._do(work)
@@ -159,15 +164,17 @@ class Operator:
 
     def withdraw(self, notice_id: str, version: str, *, enjoined: bool = False) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await opened.notices.publish.withdraw(notice_id, version, "a test", enjoined=enjoined)
+            await publishing.withdraw(
+                opened.notices, notice_id, version, "a test", enjoined=enjoined
+            )
 
         self._do(work)
         time.sleep(STALENESS_SECONDS)
 
     def reinstate(self, notice_id: str, version: str) -> None:
         async def work(opened: bootstrap.Deployment) -> None:
-            await opened.notices.publish.reinstate(
-                notice_id, version, "A. Reader", "https://law.example/text"
+            await publishing.reinstate(
+                opened.notices, notice_id, version, "A. Reader", "https://law.example/text"
             )
 
         self._do(work)

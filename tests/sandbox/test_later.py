@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.access.key import Principal
-from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
 from countersign.buyers import expiry
 from countersign.buyers import verify as verifying
 from countersign.buyers.model import BuyerStatus, BuyerStatusView
@@ -118,8 +119,8 @@ class Shop:
 
     def _acknowledge(self, _: str) -> str:
         deployment = self.desk.deployment
-        by = self.desk.do(deployment.access.test_clocks.shown(self.who))
-        notice = self.desk.do(deployment.notices.registry.in_force(NOTICE, self.who.mode, by))
+        clock = self.desk.do(deployment.access.test_clocks.of(self.who.account_id, self.who.mode))
+        notice = self.desk.do(deployment.notices.registry.in_force(NOTICE, self.who.mode, clock))
         submission = Submission(
             initials_per_line=["JD", "JD"],
             session_id="an order",
@@ -127,7 +128,9 @@ class Shop:
             notice_version=None,
             origin=NOBODY,
         )
-        receipt = self.desk.do(deployment.acknowledgments.acknowledge(self.who, notice, submission))
+        receipt = self.desk.do(
+            acknowledge(deployment.acknowledgments, self.who, notice, submission, clock=clock)
+        )
         self.asked: Order = order(receipt.ack_id, self.cbid, "an order", ZIP)
         return receipt.notice_version
 

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from countersign.access.key import Principal
-from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.bootstrap import Deployment as Opened
 from countersign.bootstrap import SystemClock, open_deployment
@@ -54,5 +55,5 @@ async def acknowledge_inside(
         initials_per_line=["JD"] * len(notice.content.bullets), session_id="s", cbid=cbid,
         notice_version=None, origin=NOWHERE,
     )  # fmt: skip
-    receipt = await deployment.acknowledgments.acknowledge(principal, notice, submission)
+    receipt = await acknowledge(deployment.acknowledgments, principal, notice, submission)
     return principal, receipt.ack_id

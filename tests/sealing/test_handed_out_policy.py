@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign.acknowledgments import proof
 from countersign.bootstrap import Deployment as Opened
 from countersign.evidence.note import COSIGNATURE, ED25519, Verifier
 from countersign.evidence.policy import parse_policy
@@ -73,7 +74,7 @@ def test_a_witness_key_published_as_0x01_is_taken_as_0x04(
             policy = await service.log.policy.text(Mode.LIVE)
             assert f"witness w {witness.verifier.vkey}\n".encode() in policy
             verdict = verify_file(
-                await service.acknowledgments.prove.proof(*made), parse_policy(policy)
+                await proof.proof(service.acknowledgments, *made), parse_policy(policy)
             )
             assert verdict.ok, verdict.line()
 
@@ -168,9 +169,9 @@ def test_a_bundle_stays_the_same_when_the_log_gets_another_key(
         async with opened(embedded) as service:
             made = await acknowledge_inside(service, account, NOTICE, Mode.LIVE)
             await service.log.seal.settle()
-            before = await service.acknowledgments.prove.bundle(*made, disclose=None)
+            before = await proof.bundle(service.acknowledgments, *made, disclose=None)
             await rotate_log_key(service.log, Mode.LIVE)
-            assert await service.acknowledgments.prove.bundle(*made, disclose=None) == before
+            assert await proof.bundle(service.acknowledgments, *made, disclose=None) == before
             assert verify_file(before).ok
             assert verify_file(before, await service.log.policy.without_quorum(Mode.LIVE)).ok
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from countersign.bootstrap import open_deployment
+from countersign.clock import Clock
 from countersign.config import load_settings
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
@@ -16,7 +17,7 @@ from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import verify_file
 from countersign.log import checkpoints_sql
 from countersign.mode import Mode
-from countersign.ports import Clock
+from countersign.notices.publish import publish
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import check, get, policy_of
 from tests.sealing.live import acknowledge_live, open_for_live
@@ -75,7 +76,7 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
     async def newest(notice: bytes, clock: Clock | None = None) -> bytes:
         settings = load_settings(embedded.environment)
         async with open_deployment(settings, clock=clock) as opened:
-            await opened.notices.publish.publish(notice, "")
+            await publish(opened.notices, notice, "")
             await opened.log.seal.settle()
             log = (await opened.log.seal.current(refresh=True))[Mode.LIVE]
             latest = await opened.database.read(checkpoints_sql.latest, log.id)

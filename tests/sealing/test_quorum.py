@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
+from countersign.acknowledgments import proof
 from countersign.bootstrap import Deployment as Opened
 from countersign.errors import AnchoringFailed
 from countersign.evidence.note import Verifier
@@ -64,7 +65,7 @@ class Place:
         """Acknowledge; gives what asks for its bundle."""
         made = await acknowledge_inside(service, self.account, NOTICE, Mode.LIVE)
         await service.log.seal.settle()
-        return lambda: service.acknowledgments.prove.bundle(*made, disclose=None)
+        return lambda: proof.bundle(service.acknowledgments, *made, disclose=None)
 
 
 async def newest(service: Opened) -> StoredCheckpoint:
@@ -237,7 +238,7 @@ def test_whoever_waits_gets_a_proof_that_meets_the_quorum(place: Place) -> None:
 
     async def act(service: Opened) -> None:
         made = await acknowledge_inside(service, place.account, NOTICE, Mode.LIVE)
-        waiting = asyncio.create_task(service.acknowledgments.prove.proof(*made, wait=30.0))
+        waiting = asyncio.create_task(proof.proof(service.acknowledgments, *made, wait=30.0))
         await service.log.anchor.anchor()
         policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         assert verify_file(await waiting, policy).ok

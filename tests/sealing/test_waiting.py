@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from countersign.acknowledgments.proof import WAITING_MAX
+from countersign.acknowledgments.checkpoints import WAITING_MAX
+from countersign.acknowledgments.proof import proof
 from countersign.errors import EvidencePending
 from countersign.mode import Mode
 from tests.sealing.acts import NOTICE
@@ -34,7 +35,7 @@ def test_an_account_that_waits_a_thousandfold_takes_no_place_from_another(own: D
             await service.log.seal.settle()
             assert service.log.seal.suspended
             crowd = [
-                asyncio.create_task(service.acknowledgments.prove.proof(*asked[0], wait=120.0))
+                asyncio.create_task(proof(service.acknowledgments, *asked[0], wait=120.0))
                 for _ in range(WAITING_MAX + MORE)
             ]
             refused, _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
@@ -44,9 +45,7 @@ def test_an_account_that_waits_a_thousandfold_takes_no_place_from_another(own: D
                 )
                 refused |= done
             assert {type(task.exception()) for task in refused} == {EvidencePending}
-            waiting = asyncio.create_task(
-                service.acknowledgments.prove.proof(*asked[1], wait=120.0)
-            )
+            waiting = asyncio.create_task(proof(service.acknowledgments, *asked[1], wait=120.0))
             head.write_bytes(kept)
             assert await service.log.seal.settle()
             assert (await waiting).startswith(b"c2sp.org/tlog-proof@v1")

@@ -18,7 +18,8 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.acknowledgments.acknowledge import Submission
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.mode import Mode
@@ -61,7 +62,7 @@ async def _work(last: int, account: str) -> None:
     async with open_deployment(load_settings()) as deployment:
         notice = await deployment.notices.registry.in_force("ab1263", Mode.TEST)
         _last = last
-        receipt = await deployment.acknowledgments.acknowledge(principal, notice, submission)
+        receipt = await acknowledge(deployment.acknowledgments, principal, notice, submission)
         print(receipt.ack_id, flush=True)  # noqa: T201 - for the test that started it
         await deployment.log.seal.settle()
         await deployment.log.seal.publish()

@@ -2,21 +2,22 @@
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from countersign.access.account import Account
-from countersign.access.idempotency import LIFETIME, IdempotencyEntry, keep_answers
-from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind
+from countersign.access.idempotency import LIFETIME, IdempotencyEntry, keep_answers, kept_entries
+from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal
 from countersign.access.room import Access, open_access
 from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments.model import AcknowledgmentQuery, NewAcknowledgment, Receipt
+from countersign.acknowledgments import sql
+from countersign.acknowledgments.model import Search, StoredAcknowledgment
 from countersign.buyers.model import (
     VALIDITY,
     Buyer,
@@ -103,6 +104,17 @@ def idempotency_entry(
     )
 
 
+class NewAcknowledgment(NamedTuple):
+    """A record to write, and the response to keep with it."""
+
+    record: NewRecord
+    keep: IdempotencyEntry | None
+
+    @property
+    def ack_id(self) -> str:
+        return self.record.id
+
+
 def acknowledgment(
     owner: Account,
     mode: Mode = Mode.TEST,
@@ -114,12 +126,11 @@ def acknowledgment(
     cbid_index: bytes | None = None,
     keep: IdempotencyEntry | None = None,
 ) -> NewAcknowledgment:
+    """Make an acknowledgment to write."""
     body = b'{"type":"acknowledgment","x":"' + some_bytes(40).hex().encode() + b'"}'
-    receipt = Receipt(ack_id or identifier("ack", at), notice_id, "1")
     return NewAcknowledgment(
-        receipt=receipt,
-        record=NewRecord(
-            id=receipt.ack_id,
+        NewRecord(
+            id=ack_id or identifier("ack", at),
             account_id=owner.id,
             mode=mode,
             type=RecordType.ACKNOWLEDGMENT,
@@ -134,8 +145,45 @@ def acknowledgment(
                 cbid_index=cbid_index,
             ),
         ),
-        remember=None if keep is None else lambda _: keep,
+        keep,
     )
+
+
+async def add(database: Database, new: NewAcknowledgment) -> None:
+    """Write an acknowledgment as acknowledging does, in a batch with others."""
+    return await database.write_batched(_write, new)
+
+
+def _write(connection: Connection, new: Sequence[NewAcknowledgment]) -> Sequence[None]:
+    JOURNAL.write(connection, [item.record for item in new])
+    keep_answers(connection, [item.keep for item in new if item.keep is not None])
+    return [None] * len(new)
+
+
+def principal(owner: Account, mode: Mode = Mode.TEST) -> Principal:
+    return Principal(
+        key_id="key", account_id=owner.id, mode=mode, scopes=VENDOR_SCOPES, credential="secret_key"
+    )
+
+
+async def found(
+    database: Database,
+    owner: Account,
+    mode: Mode = Mode.TEST,
+    *,
+    session_index: bytes | None = None,
+    cbid_index: bytes | None = None,
+    **narrowed: Any,  # noqa: ANN401 - the fields of a search
+) -> Sequence[StoredAcknowledgment]:
+    """Ask for all acknowledgments of an account and mode, unless narrowed down."""
+    search = Search(**{"limit": 100} | narrowed)
+    who = principal(owner, mode)
+    return await database.scan(sql.find, who, search, session_index, cbid_index)
+
+
+async def kept(database: Database, slot: bytes) -> IdempotencyEntry | None:
+    """What is kept in a slot."""
+    return await database.read_batched(kept_entries, slot)
 
 
 def fact(
@@ -157,22 +205,6 @@ def fact(
         digest=sha256(body).digest(),
         disclosures=None,
     )
-
-
-def everything(owner: Account, mode: Mode = Mode.TEST, **different: object) -> AcknowledgmentQuery:
-    """Ask for all acknowledgments of an account and mode, unless narrowed down."""
-    fields: dict[str, Any] = {
-        "account_id": owner.id,
-        "mode": mode,
-        "session_index": None,
-        "cbid_index": None,
-        "notice_id": None,
-        "accepted_after": None,
-        "accepted_before": None,
-        "older_than": None,
-        "limit": 100,
-    }
-    return AcknowledgmentQuery(**fields | different)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,13 +1,13 @@
-"""The store of acknowledgments keeps what it was given, for one account and one mode."""
+"""The database of acknowledgments keeps what it was given, for one account and one mode."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from countersign.access.account import add_account
-from countersign.access.idempotency import kept_entries
-from countersign.acknowledgments.model import NewAcknowledgment, StoredAcknowledgment
-from countersign.acknowledgments.sql import Acknowledgments
+from countersign.acknowledgments import sql
+from countersign.acknowledgments.model import StoredAcknowledgment
 from countersign.db.database import Database
 from countersign.errors import IdempotencyInProgress
 from countersign.mode import Mode
@@ -15,7 +15,7 @@ from tests.storage import items
 from tests.storage.conftest import Run
 
 
-def stored(new: NewAcknowledgment) -> StoredAcknowledgment:
+def stored(new: items.NewAcknowledgment) -> StoredAcknowledgment:
     record = new.record
     assert record.account_id is not None
     assert record.disclosures is not None
@@ -29,11 +29,12 @@ def stored(new: NewAcknowledgment) -> StoredAcknowledgment:
         shred_key=record.disclosures.shred_key,
         sealed=None,
         erased_at=None,
+        clearance_id=None,
     )
 
 
 def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> None:
-    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
     keep = items.idempotency_entry(owner, Mode.LIVE)
     new = items.acknowledgment(
@@ -44,18 +45,14 @@ def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> Non
         cbid_index=items.some_bytes(16),
         keep=keep,
     )
-    run(store.add(new, list))
-    assert run(store.get(owner.id, Mode.LIVE, new.receipt.ack_id)) == stored(new)
-    assert run(store.find(items.everything(owner, Mode.LIVE))) == [stored(new)]
-    assert run(database.read_batched(kept_entries, keep.slot)) == keep
+    run(items.add(database, new))
+    assert run(database.read(sql.get, items.principal(owner, Mode.LIVE), new.ack_id)) == stored(new)
+    assert run(items.found(database, owner, Mode.LIVE)) == [stored(new)]
+    assert run(items.kept(database, keep.slot)) == keep
 
 
 def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None:
-    owner, stranger, store = (
-        items.account(),
-        items.account(),
-        Acknowledgments(database, items.JOURNAL),
-    )
+    owner, stranger = items.account(), items.account()
     for account in (owner, stranger):
         run(database.write(add_account, account))
     index = items.some_bytes(16)
@@ -65,41 +62,41 @@ def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None
         for mode in Mode
     }
     for new in own.values():
-        run(store.add(new, list))
+        run(items.add(database, new))
     for (account_id, mode), new in own.items():
         for other in own:
-            found = run(store.get(*other, new.receipt.ack_id))
+            who = items.principal(owner if other[0] == owner.id else stranger, other[1])
+            found = run(database.read(sql.get, who, new.ack_id))
             assert (found is not None) == (other == (account_id, mode))
     for account in (owner, stranger):
         for mode in Mode:
             expected = [stored(own[account.id, mode])]
-            assert run(store.find(items.everything(account, mode))) == expected
-            narrowed = items.everything(account, mode, session_index=index)
-            assert run(store.find(narrowed)) == expected
+            assert run(items.found(database, account, mode)) == expected
+            assert run(items.found(database, account, mode, session_index=index)) == expected
 
 
 def test_an_unknown_acknowledgment_is_nothing(database: Database, run: Run) -> None:
-    store = Acknowledgments(database, items.JOURNAL)
-    assert run(store.get("acct_1", Mode.TEST, items.identifier("ack"))) is None
-    assert run(store.find(items.everything(items.account()))) == []
+    owner = items.account()
+    assert run(database.read(sql.get, items.principal(owner), items.identifier("ack"))) is None
+    assert run(items.found(database, owner)) == []
 
 
 def test_a_list_is_newest_first_and_goes_on_where_it_stopped(database: Database, run: Run) -> None:
-    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
     made = [items.acknowledgment(owner, at=items.NOON + n * items.SECOND) for n in range(5)]
     for new in made:
-        run(store.add(new, list))
+        run(items.add(database, new))
     newest_first = [stored(new) for new in reversed(made)]
-    assert run(store.find(items.everything(owner))) == newest_first
-    page = run(store.find(items.everything(owner, limit=2)))
+    assert run(items.found(database, owner)) == newest_first
+    page = run(items.found(database, owner, limit=2))
     assert page == newest_first[:2]
-    rest = run(store.find(items.everything(owner, older_than=page[-1].ack_id)))
+    rest = run(items.found(database, owner, after=page[-1].ack_id))
     assert rest == newest_first[2:]
 
 
 def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database, run: Run) -> None:
-    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
     session, cbid = items.some_bytes(16), items.some_bytes(16)
     made = [
@@ -112,13 +109,12 @@ def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database,
         ),
     ]
     for new in made:
-        run(store.add(new, list))
+        run(items.add(database, new))
 
-    def found(**narrowed: object) -> list[int]:
-        ids = [new.receipt.ack_id for new in made]
+    def found(**narrowed: Any) -> list[int]:  # noqa: ANN401 - the fields of a search
+        ids = [new.ack_id for new in made]
         return [
-            ids.index(a.ack_id)
-            for a in run(store.find(items.everything(owner, Mode.TEST, **narrowed)))
+            ids.index(a.ack_id) for a in run(items.found(database, owner, Mode.TEST, **narrowed))
         ]
 
     assert found(session_index=session) == [4, 1]
@@ -135,21 +131,21 @@ def test_a_list_is_narrowed_by_session_buyer_notice_and_time(database: Database,
 def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
     database: Database, run: Run
 ) -> None:
-    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner)
-    run(store.add(items.acknowledgment(owner, keep=entry), list))
+    run(items.add(database, items.acknowledgment(owner, keep=entry)))
     late = items.acknowledgment(owner, keep=entry)
     with pytest.raises(IdempotencyInProgress):
-        run(store.add(late, list))
-    assert run(store.get(owner.id, Mode.TEST, late.receipt.ack_id)) is None
+        run(items.add(database, late))
+    assert run(database.read(sql.get, items.principal(owner, Mode.TEST), late.ack_id)) is None
 
 
 def test_an_expired_answer_makes_place_for_a_new_one(database: Database, run: Run) -> None:
-    owner, store = items.account(), Acknowledgments(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
     old = items.idempotency_entry(owner)
-    run(store.add(items.acknowledgment(owner, keep=old), list))
+    run(items.add(database, items.acknowledgment(owner, keep=old)))
     new = items.idempotency_entry(owner, slot=old.slot, at=old.expires_at)
-    run(store.add(items.acknowledgment(owner, keep=new), list))
-    assert run(database.read_batched(kept_entries, old.slot)) == new
+    run(items.add(database, items.acknowledgment(owner, keep=new)))
+    assert run(items.kept(database, old.slot)) == new

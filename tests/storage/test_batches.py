@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, text
 
 from countersign.access.account import add_account, all_accounts, read_account
-from countersign.access.idempotency import kept_entries
 from countersign.access.keys_sql import add_key, keys_by_digest, read_key
-from countersign.acknowledgments.sql import Acknowledgments
 from countersign.buyers.model import ZIPS_PER_DAY
 from countersign.db.database import Database
 from countersign.errors import AccountExists, IdempotencyInProgress, InternalError, RateLimited
@@ -30,12 +28,11 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
 
 def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> None:
     owner = items.account()
-    acknowledgments = Acknowledgments(database, items.JOURNAL)
     run(database.write(add_account, owner))
     twice = items.acknowledgment(owner)
     slot = items.idempotency_entry(owner)
-    run(acknowledgments.add(twice, list))
-    run(acknowledgments.add(items.acknowledgment(owner, keep=slot), list))
+    run(items.add(database, twice))
+    run(items.add(database, items.acknowledgment(owner, keep=slot)))
 
     good = [items.acknowledgment(owner) for _ in range(3)]
     good_account, good_key = items.account(), items.api_key(owner)
@@ -43,18 +40,16 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
         in_one_batch(
             database,
             [
-                acknowledgments.add(good[0], list),
-                acknowledgments.add(twice, list),  # its id is there already
+                items.add(database, good[0]),
+                items.add(database, twice),  # its id is there already
                 database.write(add_account, good_account),
                 database.write(add_account, items.account(owner.name)),  # its name is taken
-                acknowledgments.add(good[1], list),
-                acknowledgments.add(items.acknowledgment(items.account()), list),  # no such account
-                acknowledgments.add(
-                    items.acknowledgment(owner, keep=slot), list
-                ),  # its slot is taken
+                items.add(database, good[1]),
+                items.add(database, items.acknowledgment(items.account())),  # no such account
+                items.add(database, items.acknowledgment(owner, keep=slot)),  # its slot is taken
                 database.write(add_key, good_key, b"digest"),
                 items.verify(database, items.verification(owner, "cbid_test_1")),
-                acknowledgments.add(good[2], list),
+                items.add(database, good[2]),
             ],
         )
     )
@@ -70,8 +65,8 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
         "Buyer",
         "NoneType",
     ]
-    stored = {found.ack_id for found in run(acknowledgments.find(items.everything(owner)))}
-    assert stored >= {new.receipt.ack_id for new in good}
+    stored = {found.ack_id for found in run(items.found(database, owner))}
+    assert stored >= {new.ack_id for new in good}
     assert len(stored) == 5
     assert run(database.read(read_account, good_account.id)) == good_account
     assert run(database.read(read_key, good_key.id)) == good_key
@@ -83,16 +78,15 @@ def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
 ) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
-    acknowledgments = Acknowledgments(database, items.JOURNAL)
     ack_id = items.identifier("ack")
     outcomes = run(
         in_one_batch(
             database,
             [
-                acknowledgments.add(items.acknowledgment(owner), list),
-                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id), list),
-                acknowledgments.add(items.acknowledgment(owner, ack_id=ack_id), list),
-                acknowledgments.add(items.acknowledgment(owner), list),
+                items.add(database, items.acknowledgment(owner)),
+                items.add(database, items.acknowledgment(owner, ack_id=ack_id)),
+                items.add(database, items.acknowledgment(owner, ack_id=ack_id)),
+                items.add(database, items.acknowledgment(owner)),
             ],
         )
     )
@@ -100,7 +94,7 @@ def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
         InternalError,
         type(None),
     ]
-    assert len(run(acknowledgments.find(items.everything(owner)))) == 3
+    assert len(run(items.found(database, owner))) == 3
 
 
 def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
@@ -108,15 +102,14 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
 ) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
-    acknowledgments = Acknowledgments(database, items.JOURNAL)
     entry = items.idempotency_entry(owner)
     first = items.acknowledgment(owner, keep=entry)
     outcomes = run(
         in_one_batch(
             database,
             [
-                acknowledgments.add(first, list),
-                acknowledgments.add(items.acknowledgment(owner, keep=entry), list),
+                items.add(database, first),
+                items.add(database, items.acknowledgment(owner, keep=entry)),
                 items.verify(database, items.verification(owner, "cbid_test_1", keep=entry)),
             ],
         )
@@ -126,10 +119,10 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
         IdempotencyInProgress,
         IdempotencyInProgress,
     ]
-    found = run(acknowledgments.find(items.everything(owner)))
-    assert [acknowledgment.ack_id for acknowledgment in found] == [first.receipt.ack_id]
+    found = run(items.found(database, owner))
+    assert [acknowledgment.ack_id for acknowledgment in found] == [first.ack_id]
     assert run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1")) is None
-    assert run(database.read_batched(kept_entries, entry.slot)) == entry
+    assert run(items.kept(database, entry.slot)) == entry
 
 
 def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) -> None:
@@ -199,8 +192,8 @@ def test_reads_that_share_a_query_get_their_own_answers(database: Database, run:
             items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_2"),
             items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1"),
             items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_3"),
-            ask_for(kept_entries, entry.slot),
-            ask_for(kept_entries, items.some_bytes()),
+            items.kept(database, entry.slot),
+            items.kept(database, items.some_bytes()),
         )
         expected = [*(key for key, _ in made), *(key for key, _ in made), None]
         assert answers == [

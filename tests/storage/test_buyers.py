@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import URL, Connection, func, select
 
 from countersign.access.account import Account, add_account
-from countersign.access.idempotency import kept_entries
 from countersign.buyers.model import (
     ZIP_WINDOW,
     ZIPS_PER_DAY,
@@ -56,7 +55,7 @@ def test_a_buyer_is_read_back_as_it_was_decided(
     new = items.verification(owner, CBID, Mode.LIVE, decide=lambda _: decided, keep=entry)
     assert run(items.verify(database, new)) == decided
     assert run(items.buyer_of(database, owner.id, Mode.LIVE, CBID)) == (decided, None)
-    assert run(database.read_batched(kept_entries, entry.slot)) == entry
+    assert run(items.kept(database, entry.slot)) == entry
     assert run(database.read(verifications_of, CBID)) == 1
 
 
@@ -187,7 +186,7 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
     # The first ZIP code was tried at the same moment: it stops counting a day later.
     assert 0 <= refusal.value.retry_after - ZIP_WINDOW.total_seconds() <= 1
     assert run(items.buyer_of(database, entry.account_id, Mode.TEST, CBID)) is None
-    found = run(database.read_batched(kept_entries, entry.slot))
+    found = run(items.kept(database, entry.slot))
     assert found is None
 
 

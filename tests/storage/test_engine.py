@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import URL, Connection, Engine, bindparam, event, func, select, text
 
 from countersign.access.account import add_account, all_accounts, read_account
-from countersign.acknowledgments.sql import Acknowledgments
 from countersign.bootstrap import initialise, open_deployment
 from countersign.config import load_settings
 from countersign.db import schema
@@ -169,8 +168,8 @@ def test_a_full_disk_is_unavailable_storage_and_nothing_half_written(
     with pytest.raises(StorageUnavailable) as refusal:
         run(database.write(fill, None))
     assert refusal.value.retry_after >= 1
-    assert run(Acknowledgments(database, items.JOURNAL).find(items.everything(owner))) == []
-    run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner), list))
+    assert run(items.found(database, owner)) == []
+    run(items.add(database, items.acknowledgment(owner)))
 
 
 @on_sqlite
@@ -239,10 +238,8 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
             for n in range(3):
                 entry = items.idempotency_entry(owner)
                 acts = [
-                    Acknowledgments(database, items.JOURNAL).add(
-                        items.acknowledgment(owner, keep=entry), list
-                    ),
-                    Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner), list),
+                    items.add(database, items.acknowledgment(owner, keep=entry)),
+                    items.add(database, items.acknowledgment(owner)),
                     items.verify(database, items.verification(owner, f"cbid_test_{n}")),
                 ]
                 for number, act in enumerate(asyncio.as_completed(acts), 1):
@@ -311,12 +308,12 @@ def test_two_servers_write_at_once_and_all_of_it_is_there(url: URL, run: Run) ->
         async with Database(url) as one, Database(url) as two:
             await one.write(add_account, owner)
             await asyncio.gather(
-                *(Acknowledgments(one, items.JOURNAL).add(new, list) for new in made[0]),
-                *(Acknowledgments(two, items.JOURNAL).add(new, list) for new in made[1]),
+                *(items.add(one, new) for new in made[0]),
+                *(items.add(two, new) for new in made[1]),
             )
             for database in (one, two):
-                found = await Acknowledgments(database, items.JOURNAL).find(items.everything(owner))
-                ids = [new.receipt.ack_id for new in made[0] + made[1]]
+                found = await items.found(database, owner)
+                ids = [new.ack_id for new in made[0] + made[1]]
                 assert sorted(f.ack_id for f in found) == sorted(ids)
 
     run(write())
@@ -381,9 +378,7 @@ def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run
                 entry = items.idempotency_entry(owner)
                 outcomes = await asyncio.gather(
                     *(
-                        Acknowledgments(database, items.JOURNAL).add(
-                            items.acknowledgment(owner, keep=entry), list
-                        )
+                        items.add(database, items.acknowledgment(owner, keep=entry))
                         for database in (one, two)
                     ),
                     return_exceptions=True,
@@ -392,7 +387,7 @@ def test_of_two_servers_with_one_idempotency_key_one_has_an_effect(url: URL, run
                     IdempotencyInProgress.__name__,
                     "NoneType",
                 ]
-                found = await Acknowledgments(one, items.JOURNAL).find(items.everything(owner))
+                found = await items.found(one, owner)
                 assert len(found) == n
 
     run(write())

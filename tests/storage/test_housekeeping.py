@@ -6,9 +6,8 @@ import pytest
 from sqlalchemy import Connection, func, select
 
 from countersign.access.account import add_account
-from countersign.access.idempotency import LIFETIME, kept_entries
+from countersign.access.idempotency import LIFETIME
 from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments.sql import Acknowledgments
 from countersign.buyers import sessions_sql
 from countersign.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
 from countersign.db.database import Database
@@ -38,13 +37,9 @@ def test_a_kept_answer_is_read_back_equal(database: Database, run: Run) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner, Mode.LIVE)
-    run(
-        Acknowledgments(database, items.JOURNAL).add(
-            items.acknowledgment(owner, Mode.LIVE, keep=entry), list
-        )
-    )
-    assert run(database.read_batched(kept_entries, entry.slot)) == entry
-    assert run(database.read_batched(kept_entries, items.some_bytes())) is None
+    run(items.add(database, items.acknowledgment(owner, Mode.LIVE, keep=entry)))
+    assert run(items.kept(database, entry.slot)) == entry
+    assert run(items.kept(database, items.some_bytes())) is None
 
 
 def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: Run) -> None:
@@ -53,11 +48,7 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
     expired = items.idempotency_entry(owner, at=now - LIFETIME)
     fresh = items.idempotency_entry(owner, at=now - LIFETIME + items.SECOND)
     for entry in (expired, fresh):
-        run(
-            Acknowledgments(database, items.JOURNAL).add(
-                items.acknowledgment(owner, keep=entry), list
-            )
-        )
+        run(items.add(database, items.acknowledgment(owner, keep=entry)))
     for n, at in enumerate((now - ZIP_WINDOW, now - ZIP_WINDOW + items.SECOND)):
         new = items.verification(
             owner, f"cbid_test_{n}", at=at, subject_index=b"subject", zip_index=b"zip %d" % n
@@ -65,8 +56,8 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
         run(items.verify(database, new))
 
     assert run(delete_expired(database, now)) == 1
-    assert run(database.read_batched(kept_entries, expired.slot)) is None
-    assert run(database.read_batched(kept_entries, fresh.slot)) == fresh
+    assert run(items.kept(database, expired.slot)) is None
+    assert run(items.kept(database, fresh.slot)) == fresh
     # Acts stay for ever; only the count of ZIP codes goes.
     assert run(database.read(counts, None)) == {
         "records": 4,

@@ -12,11 +12,10 @@ import pytest
 from sqlalchemy import URL, BigInteger, Integer, LargeBinary, String, Table, Text, insert
 
 from countersign.access.account import add_account
-from countersign.acknowledgments.sql import Acknowledgments
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine, sqlite_module
 from countersign.db.tables import PROTECTED, Instant, metadata
-from countersign.notices.sql import Notices
+from countersign.notices.sql import add_version
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres, on_sqlite
 
@@ -51,9 +50,10 @@ def execute(url: URL, database: Database, run: Run) -> Iterator[Execute]:
     owner = items.account()
     run(database.write(add_account, owner))
     for number in ("1", "2"):
-        run(Acknowledgments(database, items.JOURNAL).add(items.acknowledgment(owner), list))
+        run(items.add(database, items.acknowledgment(owner)))
         event = items.notice_event("a-notice", number)
-        run(Notices(database, items.JOURNAL).publish(b"{}", "digest", event, [items.fact()]))
+        run(database.write(add_version, b"{}", "digest", event))
+        run(database.write(items.JOURNAL.write, [items.fact()]))
     engine = open_engine(url, Purpose.WRITE)
     with engine.begin() as connection:
         for name in PROTECTED[4:]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event
 
-from countersign.acknowledgments.model import AcknowledgmentQuery
-from countersign.acknowledgments.sql import _find_statement
+from countersign.acknowledgments.model import Search
+from countersign.acknowledgments.sql import find
 from countersign.buyers.zip_attempts_sql import _SELECT, _insert
 from countersign.db import schema
 from countersign.db.engine import Purpose, database_url, open_engine
-from countersign.mode import Mode
+from tests.storage import items
 
 
 @pytest.mark.parametrize("given", ["session_index", "cbid_index"])
@@ -20,26 +21,14 @@ def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: str) -> None:
     """The planner has no statistics in a young database, and still no other way to go."""
     url = database_url(None, tmp_path)
     schema.upgrade(url)
-    query = AcknowledgmentQuery(
-        account_id="acct_1",
-        mode=Mode.TEST,
-        session_index=b"x" * 16 if given == "session_index" else None,
-        cbid_index=b"x" * 16 if given == "cbid_index" else None,
-        notice_id=None,
-        accepted_after=None,
-        accepted_before=None,
-        older_than=None,
-        limit=21,
-    )
+    index = {given: b"x" * 16}
+    asked: list[tuple[str, Any]] = []
     engine = open_engine(url, Purpose.READ)
+    event.listen(engine, "before_cursor_execute", lambda *args: asked.append((args[2], args[3])))
     with engine.connect() as connection:
-        compiled = _find_statement(query).compile(
-            engine, compile_kwargs={"render_postcompile": True}
-        )
-        plan = connection.execute(
-            text(f"EXPLAIN QUERY PLAN {compiled.string.replace('?', ':p')}"),
-            {"p": b"x"},
-        ).all()
+        find(connection, items.principal(items.account()), Search(), **index)
+        [(statement, values)] = asked
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
     engine.dispose()
     assert f"ix_disclosures_{given}" in str(plan)
 

@@ -45,12 +45,9 @@ _FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.sp
 _ALONE = {"offline"}
 # To be emptied while the house is rebuilt: (importing room, imported room).
 _FOR_NOW: set[tuple[str, str]] = {
-    ("acknowledgments", "bootstrap"),
     ("buyers", "bootstrap"),
     ("db", "log"),
     ("log", "bootstrap"),
-    ("notices", "acknowledgments"),
-    ("notices", "bootstrap"),
     ("sandbox", "bootstrap"),
 }
 _REST = {"ports"}

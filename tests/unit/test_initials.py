@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from countersign.acknowledgments import initials
-from countersign.acknowledgments.initials import check_initials, is_blank
+from countersign.acknowledgments.acknowledge import check_initials
 from countersign.errors import EmptyInitials, InitialsCountMismatch
+from countersign.notices import visible_text
+from countersign.notices.visible_text import is_blank
 
 
 def _points(text: str) -> set[int]:
@@ -74,7 +75,7 @@ SEEN = st.sampled_from("AjÉß.·-中ا\u05d0\U0001f58b0\u0378")
 
 def test_the_ranges_are_the_default_ignorable_code_points_of_unicode() -> None:
     """The standard library lacks the property; its parts give the same set."""
-    ranges = {p for first, last in initials._DEFAULT_IGNORABLE for p in range(first, last + 1)}
+    ranges = {p for first, last in visible_text._DEFAULT_IGNORABLE for p in range(first, last + 1)}
     assert ranges == DEFAULT_IGNORABLE
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from countersign.errors import InvalidNoticeFile
 from countersign.notices.model import NoticeContent, notice_digest, published_bytes
-from countersign.notices.notice_file import effective_at, parse_notice_file
+from countersign.notices.notice_file import parse_notice_file
+from countersign.notices.registry import effective_at
 from tests.unit.support import jcs
 
 MINIMAL = {

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import count
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
+from sqlalchemy import StaticPool, create_engine
 
-from countersign.access.audit import AuditEntry
+from countersign.db.database import Database
+from countersign.db.tables import metadata, notice_events, notice_versions
 from countersign.errors import (
     NoticeNotFound,
     NoticeNotInForce,
@@ -17,16 +22,15 @@ from countersign.errors import (
     StorageUnavailable,
 )
 from countersign.instant import from_ns
-from countersign.log.record import NewRecord
 from countersign.mode import Mode
+from countersign.notices import sql
 from countersign.notices.model import (
     LifecycleEvent,
     NoticeEvent,
     NoticeVersion,
-    PublishedVersion,
     notice_digest,
 )
-from countersign.notices.registry import Registry
+from countersign.notices.registry import Registry, all_versions
 from countersign.snapshot import STALENESS_SECONDS
 from tests.unit.support import HandClock, jcs, run
 
@@ -34,80 +38,59 @@ ZONE = ZoneInfo("America/Los_Angeles")
 
 
 class Notices:
-    """Notice versions in memory, and what was asked of them. See `ports.NoticeStore`."""
+    """A database of notices in memory as the registry sees it, and what was asked of it."""
 
     def __init__(self) -> None:
-        self.bodies: dict[tuple[str, str], bytes] = {}
-        self.events: list[NoticeEvent] = []
-        self.revisions_read = 0
-        self.versions_read = 0
-        self.gate: asyncio.Event | None = None
+        self.engine = create_engine("sqlite://", poolclass=StaticPool)
+        metadata.create_all(self.engine, tables=[notice_versions, notice_events])
+        self.asked: Counter[Callable[..., Any]] = Counter()
         self.broken = False
 
-    async def revision(self) -> int:
-        self.revisions_read += 1
-        revision = len(self.events)
-        if self.gate is not None:
-            await self.gate.wait()
+    async def read(self, act: Callable[..., Any], *args: object) -> object:
+        self.asked[act] += 1
         if self.broken:
             raise StorageUnavailable
-        return revision
+        return self.do(act, *args)
 
-    async def versions(self) -> Sequence[PublishedVersion]:
-        self.versions_read += 1
-        return [
-            PublishedVersion(
-                body=body,
-                digest=notice_digest(body),
-                events=tuple(e for e in self.events if (e.notice_id, e.version) == place),
-            )
-            for place, body in self.bodies.items()
-        ]
-
-    async def publish(
-        self, body: bytes, digest: str, published: NoticeEvent, records: Sequence[NewRecord]
-    ) -> None:
-        self.bodies[published.notice_id, published.version] = body
-        self.events.append(published)
-
-    async def add_event(
-        self, event: NoticeEvent, records: Sequence[NewRecord], audit: AuditEntry | None = None
-    ) -> None:
-        self.events.append(event)
+    def do(self, act: Callable[..., Any], *args: object) -> object:
+        with self.engine.begin() as connection:
+            return act(connection, *args)
 
 
 class World:
     def __init__(self) -> None:
         self.clock = HandClock()
         self.notices = Notices()
-        self.registry = Registry(self.notices, self.clock, ZONE)
+        self.numbers = count()
+        self.registry = Registry(cast("Database", self.notices), self.clock, ZONE)
 
     @property
     def now(self) -> datetime:
         return from_ns(self.clock.ns)
 
-    def event(self, notice: str, version: str, kind: LifecycleEvent) -> None:
+    def event(self, notice: str, version: str, kind: LifecycleEvent) -> NoticeEvent:
         """Something happens to a version, in another process."""
-        number = len(self.notices.events)
         event = NoticeEvent(
-            id=f"nev_{number}",
+            id=f"nev_{next(self.numbers):03}",
             notice_id=notice,
             version=version,
             type=kind,
-            at=self.now + timedelta(milliseconds=number),
+            at=self.now,
             details={},
         )
-        if kind is LifecycleEvent.PUBLISHED:
-            self.notices.bodies[notice, version] = jcs(content(notice, version))
-        self.notices.events.append(event)
+        if kind is not LifecycleEvent.PUBLISHED:
+            self.notices.do(sql.add_event, event)
+        return event
 
     def publish(
         self, notice: str, version: str, *, reviewed: bool = True, effective: str = "2026-01-01"
-    ) -> None:
-        self.event(notice, version, LifecycleEvent.PUBLISHED)
-        self.notices.bodies[notice, version] = jcs(content(notice, version, effective))
+    ) -> bytes:
+        body = jcs(content(notice, version, effective))
+        event = self.event(notice, version, LifecycleEvent.PUBLISHED)
+        self.notices.do(sql.add_version, body, notice_digest(body), event)
         if reviewed:
             self.event(notice, version, LifecycleEvent.REVIEWED)
+        return body
 
     def in_force(self, notice: str = "n", mode: Mode = Mode.LIVE) -> str:
         """The version that is served."""
@@ -149,7 +132,7 @@ def test_while_a_snapshot_is_fresh_nothing_is_asked_of_the_database(world: World
     """The hot path."""
     for _ in range(10):
         world.in_force()
-    assert (world.notices.revisions_read, world.notices.versions_read) == (1, 1)
+    assert world.notices.asked == {sql.revision: 1, all_versions: 1}
 
 
 def test_without_news_only_the_revision_is_read(world: World) -> None:
@@ -157,7 +140,7 @@ def test_without_news_only_the_revision_is_read(world: World) -> None:
     for _ in range(5):
         world.in_force()
         world.clock.advance(1)
-    assert (world.notices.revisions_read, world.notices.versions_read) == (5, 1)
+    assert world.notices.asked == {sql.revision: 5, all_versions: 1}
 
 
 def test_a_refusal_is_given_only_after_a_fresh_look(world: World) -> None:
@@ -201,7 +184,7 @@ def test_callers_share_one_reading() -> None:
         return await asyncio.gather(*(world.registry.in_force("n", Mode.LIVE) for _ in range(50)))
 
     assert {found.content.version for found in run(burst())} == {"1"}
-    assert world.notices.revisions_read <= 2
+    assert world.notices.asked[sql.revision] <= 2
 
 
 def test_a_failed_reading_is_told_and_not_remembered(world: World) -> None:
@@ -244,7 +227,8 @@ def test_the_registry_lists_notices_by_name_and_versions_by_age(world: World) ->
 
 def test_what_is_served_is_what_was_published(world: World) -> None:
     """Bytes and digest as stored; nothing is written anew."""
+    body = world.publish("n", "2")
     found = run(world.registry.in_force("n", Mode.LIVE))
-    assert found.body == world.notices.bodies["n", "1"]
+    assert found.body == body
     assert found.digest == notice_digest(found.body)
     assert found.effective_at == datetime(2026, 1, 1, tzinfo=ZONE)

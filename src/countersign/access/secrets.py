@@ -106,7 +106,9 @@ class DeploymentSecret:
 
     def idempotency_slot(self, *parts: str) -> bytes:
         """The keyed hash of what an idempotency key belongs to."""
-        message = b"".join(len(p := part.encode()).to_bytes(4, "big") + p for part in parts)
+        message = b""
+        for part in map(str.encode, parts):
+            message += len(part).to_bytes(4, "big") + part
         return self._slot_key(message)
 
     def fingerprint(self, body: bytes) -> bytes:

@@ -1,231 +1,223 @@
-"""Acknowledge a notice: judge the initials, write the record, keep it."""
+"""Acknowledge a notice: check the initials, write the record, keep the response."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
+from sqlalchemy import Connection
 
-from countersign.access.idempotency import IdempotencyEntry
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
-from countersign.access.secrets import DeploymentSecret
-from countersign.access.test_clock import TestClock
-from countersign.access.test_clocks import TestClocks
-from countersign.acknowledgments.initials import check_initials
+from countersign.access.test_clock import REAL_TIME, TestClock
 from countersign.acknowledgments.model import (
     PERSONAL_FIELDS,
     Capture,
-    NewAcknowledgment,
     Receipt,
+    Submission,
     VersionSource,
 )
-from countersign.acknowledgments.origin import Origin
-from countersign.errors import NoticeVersionMismatch
-from countersign.evidence.disclosure import Disclosure
-from countersign.evidence.record import Draft, Subject, bullet_digests, entropy_needed, make_records
+from countersign.acknowledgments.room import Acknowledgments
+from countersign.errors import EmptyInitials, InitialsCountMismatch, NoticeVersionMismatch
+from countersign.evidence.record import (
+    CBID_FIELD,
+    SESSION_FIELD,
+    Draft,
+    SealedRecord,
+    Subject,
+    bullet_digests,
+    entropy_needed,
+    make_records,
+)
 from countersign.ids import ACKNOWLEDGMENT, timed_id
-from countersign.instant import from_ms, rfc3339_ms
+from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.log.record import NewRecord, RecordType, SealedDisclosures
+from countersign.log.record import NewRecord, RecordType
 from countersign.notices.model import NoticeVersion
-from countersign.ports import AcknowledgmentStore, Clock, Entropy
-from countersign.vault.vault import DataKey, Vault
+from countersign.notices.visible_text import is_blank
+from countersign.vault.vault import DataKey
 
-SESSION_FIELD: Final = "session_id"
-CBID_FIELD: Final = "cbid"
 _ID_ENTROPY: Final = 8
 _ENTROPY: Final = _ID_ENTROPY + entropy_needed(len(PERSONAL_FIELDS)) + SEAL_ENTROPY
+_encode: Final = msgspec.json.Encoder().encode
 
 
-class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller submits for one notice."""
+class _Order(msgspec.Struct, frozen=True, kw_only=True):
+    """An acknowledgment that was found to be in order, on its way into the database."""
 
-    initials_per_line: Sequence[str]
-    session_id: str | None
-    cbid: str | None
-    notice_version: str | None
-    origin: Origin
-
-
-class _Act(msgspec.Struct, frozen=True, kw_only=True):
-    """An acknowledgment that was found to be in order, on its way into the store."""
-
-    receipt: Receipt
-    principal: Principal
+    room: Acknowledgments
+    ack_id: str
+    who: Principal
     notice: NoticeVersion
     submission: Submission
-    at_ms: int
+    at: datetime
     clock: TestClock
     key: DataKey
     entropy: bytes
-    remember: Callable[[Receipt], IdempotencyEntry] | None
+    entry: Callable[[bytes], IdempotencyEntry] | None
 
 
-class Acknowledge:
-    """The act of acknowledging."""
+async def acknowledge(
+    room: Acknowledgments,
+    who: Principal,
+    notice: NoticeVersion,
+    submission: Submission,
+    *,
+    clock: TestClock = REAL_TIME,
+    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+) -> Receipt:
+    """Store an acknowledgment of this notice version; durable when this returns.
 
-    def __init__(
-        self,
-        *,
-        store: AcknowledgmentStore,
-        secret: DeploymentSecret,
-        vault: Vault,
-        clocks: TestClocks,
-        clock: Clock,
-        entropy: Entropy,
-    ) -> None:
-        self._store = store
-        self._secret = secret
-        self._vault = vault
-        self._clocks = clocks
-        self._clock = clock
-        self._entropy = entropy
-        self._bullets: dict[str, msgspec.Raw] = {}
+    Args:
+        room: of acknowledgments.
+        who: the key that sends it.
+        notice: the version in force.
+        submission: what the buyer typed, and where it came from.
+        clock: the test clock of the account.
+        entry: makes what is kept of the response for a repeated request.
 
-    async def __call__(
-        self,
-        principal: Principal,
-        notice: NoticeVersion,
-        submission: Submission,
-        remember: Callable[[Receipt], IdempotencyEntry] | None = None,
-    ) -> Receipt:
-        """Store an acknowledgment of this notice version; durable when this returns.
-
-        Raises:
-            NoticeVersionMismatch: `notice_version` was given and is not this version.
-            InitialsCountMismatch, EmptyInitials: see `check_initials`.
-        """
-        content = notice.content
-        shown = submission.notice_version
-        if shown is not None and shown != content.version:
-            msg = f"The version in force is {content.version}, not {shown}."
-            raise NoticeVersionMismatch(msg)
-        check_initials(submission.initials_per_line, len(content.bullets))
-
-        clock = await self._clocks.of(principal.account_id, principal.mode)
-        time_ns = self._clock.time_ns()
-        key = self._vault.cached(principal.account_id, time_ns)
-        if key is None:
-            key = await self._vault.data_key(principal.account_id, time_ns)
-        entropy = self._entropy(_ENTROPY)
-        receipt = Receipt(
-            timed_id(ACKNOWLEDGMENT, time_ns, entropy[:_ID_ENTROPY]), content.id, content.version
-        )
-        await self._store.add(
-            _Act(
-                receipt=receipt,
-                principal=principal,
-                notice=notice,
-                submission=submission,
-                at_ms=time_ns // 1_000_000,
-                clock=clock,
-                key=key,
-                entropy=entropy,
-                remember=remember,
-            ),
-            self._write_down,
-        )
-        return receipt
-
-    def _write_down(self, acts: Sequence[_Act]) -> list[NewAcknowledgment]:
-        """The records of acts that are stored together.
-
-        Made one by one, each between two requests, they take half as long again.
-        """
-        moments = {ms: from_ms(ms) for ms in {act.at_ms for act in acts}}
-        texts = {ms: rfc3339_ms(moment) for ms, moment in moments.items()}
-        written = make_records(
-            [
-                Draft(
-                    Subject(
-                        id=act.receipt.ack_id,
-                        account=act.principal.account_id,
-                        mode=act.principal.mode,
-                        notice_id=act.receipt.notice_id,
-                        notice_version=act.receipt.notice_version,
-                        notice_digest=act.notice.digest,
-                        notice_version_source=VersionSource.ASSUMED
-                        if act.submission.notice_version is None
-                        else VersionSource.ASSERTED,
-                        bullets=self._bullet_digests(act.notice),
-                        capture=Capture.VENDOR_API,
-                        credential=act.principal.credential,
-                        accepted_at=texts[act.at_ms],
-                        test_clock=act.clock.text(moments[act.at_ms]) or msgspec.UNSET,
-                    ),
-                    _personal(act.submission),
-                    act.entropy[_ID_ENTROPY:-SEAL_ENTROPY],
-                )
-                for act in acts
-            ]
-        )
-        return [
-            NewAcknowledgment(
-                receipt=act.receipt,
-                record=NewRecord(
-                    id=act.receipt.ack_id,
-                    account_id=act.principal.account_id,
-                    mode=act.principal.mode,
-                    type=RecordType.ACKNOWLEDGMENT,
-                    notice_id=act.receipt.notice_id,
-                    at=moments[act.at_ms],
-                    body=record.body,
-                    digest=record.digest,
-                    disclosures=self._seal(act, record.disclosures),
-                ),
-                remember=act.remember,
-            )
-            for act, record in zip(acts, written, strict=True)
-        ]
-
-    def _seal(self, act: _Act, disclosures: Sequence[Disclosure]) -> SealedDisclosures:
-        return seal_disclosures(
-            act.key,
-            act.receipt.ack_id,
-            disclosures,
-            act.entropy[-SEAL_ENTROPY:],
-            account_id=act.principal.account_id,
-            session_index=self._index(act.principal, SESSION_FIELD, act.submission.session_id),
-            cbid_index=self._index(act.principal, CBID_FIELD, act.submission.cbid),
-        )
-
-    def _index(self, principal: Principal, field: str, value: str | None) -> bytes | None:
-        if value is None:
-            return None
-        return self._secret.blind_index(principal.account_id, field, value)
-
-    def _bullet_digests(self, notice: NoticeVersion) -> msgspec.Raw:
-        known = self._bullets.get(notice.digest)
-        if known is None:
-            known = bullet_digests([(bullet.id, bullet.text) for bullet in notice.content.bullets])
-            self._bullets[notice.digest] = known
-        return known
+    Raises:
+        NoticeVersionMismatch: `notice_version` was given and is not this version.
+        InitialsCountMismatch, EmptyInitials: see `check_initials`.
+    """
+    content, shown = notice.content, submission.notice_version
+    if shown is not None and shown != content.version:
+        msg = f"The version in force is {content.version}, not {shown}."
+        raise NoticeVersionMismatch(msg)
+    check_initials(submission.initials_per_line, len(content.bullets))
+    time_ns = room.clock.time_ns()
+    key = room.vault.cached(who.account_id, time_ns)
+    if key is None:
+        key = await room.vault.data_key(who.account_id, time_ns)
+    entropy = room.entropy(_ENTROPY)
+    order = _Order(
+        room=room,
+        ack_id=timed_id(ACKNOWLEDGMENT, time_ns, entropy[:_ID_ENTROPY]),
+        who=who,
+        notice=notice,
+        submission=submission,
+        at=from_ns(time_ns),
+        clock=clock,
+        key=key,
+        entropy=entropy[_ID_ENTROPY:],
+        entry=entry,
+    )
+    return await room.database.write_batched(_acknowledge, order)
 
 
-def _personal(submission: Submission) -> tuple[tuple[str, object], ...]:
-    """The personal fields of a record, each one disclosure; see spec/evidence-format.md."""
-    origin = submission.origin
-    return (
-        ("initials_per_line", submission.initials_per_line),
-        (SESSION_FIELD, submission.session_id),
-        (CBID_FIELD, submission.cbid),
-        (
-            "ip",
-            {
-                "ip": origin.ip,
-                "source": origin.ip_source,
-                "peer_ip": origin.peer_ip,
-                "forwarded": origin.forwarded,
-                "truncated": origin.forwarded_truncated,
-            },
-        ),
-        (
-            "user_agent",
-            {
-                "user_agent": origin.user_agent,
-                "source": origin.user_agent_source,
-                "truncated": origin.user_agent_truncated,
-            },
+def check_initials(initials: Sequence[str], lines: int) -> None:
+    """Check the initials for a notice of this many lines: the count first, then the blanks.
+
+    They are kept exactly as typed.
+
+    Raises:
+        InitialsCountMismatch: not exactly one element per line.
+        EmptyInitials: the initials of one or more lines are blank.
+    """
+    if len(initials) != lines:
+        msg = f"The notice has {lines} lines to initial: expected {lines} elements in "
+        msg += f"initials_per_line, got {len(initials)}."
+        raise InitialsCountMismatch(msg)
+    if any(map(is_blank, set(initials))):
+        blank = [str(number) for number, text in enumerate(initials, 1) if is_blank(text)]
+        word = "line" if len(blank) == 1 else "lines"
+        msg = f"The initials are blank on {word} {', '.join(blank)}."
+        raise EmptyInitials(msg)
+
+
+def _acknowledge(connection: Connection, orders: Sequence[_Order]) -> Sequence[Receipt]:
+    """Write the orders that share a transaction, all of them on the database of one room.
+
+    Their records are made together: one by one, each between two requests, they take half as long
+    again.
+    """
+    journal = orders[0].room.journal
+    records, receipts, kept = [], [], []
+    for order, record in zip(orders, make_records([*map(_draft, orders)]), strict=True):
+        records.append(_new_record(order, record))
+        receipt = _receipt(order)
+        receipts.append(receipt)
+        if order.entry is not None:
+            kept.append(order.entry(receipt.body))
+    journal.write(connection, records)
+    keep_answers(connection, kept)
+    return receipts
+
+
+def _draft(order: _Order) -> Draft:
+    """The record of an order, each personal field one disclosure; see spec/evidence-format.md."""
+    notice, submission, origin = order.notice, order.submission, order.submission.origin
+    subject = Subject(
+        id=order.ack_id,
+        account=order.who.account_id,
+        mode=order.who.mode,
+        notice_id=notice.content.id,
+        notice_version=notice.content.version,
+        notice_digest=notice.digest,
+        notice_version_source=VersionSource.ASSUMED
+        if submission.notice_version is None
+        else VersionSource.ASSERTED,
+        bullets=order.room.bullet_digests.get(notice.digest) or _bullets(order),
+        capture=Capture.VENDOR_API,
+        credential=order.who.credential,
+        accepted_at=rfc3339_ms(order.at),
+        test_clock=order.clock.text(order.at) or msgspec.UNSET,
+    )
+    ip = {
+        "ip": origin.ip,
+        "source": origin.ip_source,
+        "peer_ip": origin.peer_ip,
+        "forwarded": origin.forwarded,
+        "truncated": origin.forwarded_truncated,
+    }
+    agent = {
+        "user_agent": origin.user_agent,
+        "source": origin.user_agent_source,
+        "truncated": origin.user_agent_truncated,
+    }
+    values = (submission.initials_per_line, submission.session_id, submission.cbid, ip, agent)
+    personal = tuple(zip(PERSONAL_FIELDS, values, strict=True))
+    return Draft(subject, personal, order.entropy[:-SEAL_ENTROPY])
+
+
+def _bullets(order: _Order) -> msgspec.Raw:
+    notice = order.notice
+    made = bullet_digests([(bullet.id, bullet.text) for bullet in notice.content.bullets])
+    order.room.bullet_digests[notice.digest] = made
+    return made
+
+
+def _new_record(order: _Order, record: SealedRecord) -> NewRecord:
+    who, secret, entropy = order.who, order.room.secret, order.entropy[-SEAL_ENTROPY:]
+    session, cbid = order.submission.session_id, order.submission.cbid
+    return NewRecord(
+        id=order.ack_id,
+        account_id=who.account_id,
+        mode=who.mode,
+        type=RecordType.ACKNOWLEDGMENT,
+        notice_id=order.notice.content.id,
+        at=order.at,
+        body=record.body,
+        digest=record.digest,
+        disclosures=seal_disclosures(
+            order.key,
+            order.ack_id,
+            record.disclosures,
+            entropy,
+            account_id=who.account_id,
+            session_index=None
+            if session is None
+            else secret.blind_index(who.account_id, SESSION_FIELD, session),
+            cbid_index=None
+            if cbid is None
+            else secret.blind_index(who.account_id, CBID_FIELD, cbid),
         ),
     )
+
+
+def _receipt(order: _Order) -> Receipt:
+    id_, version = order.notice.content.id, order.notice.content.version
+    response = {"ack_id": order.ack_id, "notice_id": id_, "notice_version": version}
+    return Receipt(order.ack_id, id_, version, _encode(response))

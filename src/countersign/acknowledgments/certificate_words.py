@@ -1,6 +1,7 @@
 """The text of a certificate: facts in, a tree of showable text out.
 
-A missing personal field has a reason, and each value has its source.
+A missing personal field has a reason, and each value has its source. A character that has no glyph,
+or shows nothing, is written as its code point.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from typing import Any, Final
 
 import msgspec
 
-from countersign.acknowledgments.certificate_claims import how, proves, proves_not
-from countersign.acknowledgments.certificate_facts import CertificateFacts, Review
+from countersign.acknowledgments.certificate_claims import (
+    CertificateFacts,
+    Review,
+    how,
+    proves,
+    proves_not,
+)
 from countersign.acknowledgments.model import Capture, VersionSource
-from countersign.acknowledgments.text_safety import code_points, showable
 from countersign.evidence.canonical import canonical_json
 from countersign.evidence.disclosure import read_disclosure
 from countersign.mode import Mode
@@ -38,7 +43,54 @@ _CREDENTIALS: Final = {
     "secret_key": "a secret API key of the account",
     "restricted_key": "a restricted API key of the account",
 }
-_OWN_CLOCK: Final = "by this service's own clock"
+_SERVICE_CLOCK: Final = "by this service's own clock"
+SHOWABLE: Final = (
+    (0x20, 0x7E),
+    (0xA1, 0xAC),
+    (0xAE, 0x24F),
+    (0x370, 0x377),
+    (0x37A, 0x37F),
+    (0x384, 0x38A),
+    (0x38C, 0x38C),
+    (0x38E, 0x3A1),
+    (0x3A3, 0x3FF),
+    (0x400, 0x481),
+    (0x48A, 0x4FF),
+    (0x510, 0x513),
+    (0x531, 0x556),
+    (0x559, 0x58A),
+    (0x5D0, 0x5EA),
+    (0x621, 0x63A),
+    (0x641, 0x64A),
+    (0x10D0, 0x10FF),
+    (0x1E00, 0x1F15),
+    (0x2010, 0x2027),
+    (0x2030, 0x2040),
+    (0x2044, 0x2052),
+    (0x2070, 0x2071),
+    (0x2074, 0x208E),
+    (0x20A0, 0x20C0),
+    (0x2100, 0x211E),
+    (0x2120, 0x2120),
+    (0x2122, 0x2122),
+    (0x2126, 0x2151),
+    (0x2153, 0x2184),
+    (0x2190, 0x23FF),
+    (0x2460, 0x262F),
+    (0x2701, 0x2704),
+    (0x2713, 0x2718),
+)
+"""Code points that show something by themselves, for which the compiler has a glyph in every style.
+
+PDF/A forbids a character without a glyph, and fonts of the machine are not used: the same facts
+would look different elsewhere. Nor is Python's table of characters: it grows from version to
+version.
+"""
+# A bracket that was typed is escaped too, to differ from those that are put in.
+_UNSHOWABLE: Final = re.compile(
+    r"\[(?=U\+)|[^" + "".join(f"\\u{a:04x}-\\u{b:04x}" for a, b in SHOWABLE) + "]"
+)
+_LATIN: Final = re.compile(r"(?:[!-~\u00c0-\u017f]+(?: [!-~\u00c0-\u017f]+)*)?")
 
 
 def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
@@ -66,8 +118,8 @@ def certificate_words(facts: CertificateFacts) -> dict[str, Any]:
         "proves_not": proves_not(record, facts),
         "how": how(facts, digest),
     }
-    told: dict[str, Any] = showable(words)
-    return told | {
+    shown: dict[str, Any] = showable(words)
+    return shown | {
         "test": record["mode"] == Mode.TEST,
         # Of the document too: if a clock were asked it would not be the same each time.
         "date": [int(part) for part in _PARTS.findall(record["accepted_at"])[:6]],
@@ -164,7 +216,7 @@ def _name_note(name: str | None) -> str | None:
 def _recorded(
     record: dict[str, Any], fields: dict[str, Any], absent: str, name: str | None
 ) -> list[dict[str, Any]]:
-    def told(name: str, value: str | None) -> str:
+    def given(name: str, value: str | None) -> str:
         if name not in fields:
             return absent
         return "not given" if value is None else value
@@ -173,7 +225,7 @@ def _recorded(
     cbid = fields.get("cbid")
     by = _CREDENTIALS.get(record["credential"], record["credential"])
     return [
-        _row("Accepted", _time_text(record["accepted_at"]), _OWN_CLOCK),
+        _row("Accepted", _time_text(record["accepted_at"]), _SERVICE_CLOCK),
         _row("Account (vendor)", record["account"], _name_note(name)),
         _row("Mode", record["mode"]),
         _row(
@@ -181,14 +233,14 @@ def _recorded(
             _CAPTURES.get(record["capture"], record["capture"]),
             f"submitted with {by}",
         ),
-        _row("Session", told("session_id", fields.get("session_id"))),
+        _row("Session", given("session_id", fields.get("session_id"))),
         _row(
             "Buyer identifier",
-            told("cbid", cbid),
+            given("cbid", cbid),
             "as given; not checked whether it exists" if cbid else None,
         ),
-        _row("IP address", told("ip", ip.get("ip")), _ip_note(ip)),
-        _row("User agent", told("user_agent", agent.get("user_agent")), _source(agent)),
+        _row("IP address", given("ip", ip.get("ip")), _ip_note(ip)),
+        _row("User agent", given("user_agent", agent.get("user_agent")), _source(agent)),
     ]
 
 
@@ -222,7 +274,7 @@ def _seal(facts: CertificateFacts, digest: str) -> list[dict[str, Any]]:
         _row(
             "Checkpoint made",
             _instant(facts.checkpoint_at),
-            f"{_OWN_CLOCK}; in neither the record nor the proof",
+            f"{_SERVICE_CLOCK}; in neither the record nor the proof",
         ),
         _row("Checkpoint root", facts.root.hex(), mono=True),
         _row("Log key SHA-256", facts.key_fingerprint, mono=True),
@@ -261,3 +313,30 @@ def _time_text(text: str) -> str:
 
 def _instant(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def showable(value: Any, keep: str = "") -> Any:  # noqa: ANN401 - a tree of JSON values
+    """The value, with each character that a page cannot show truly written as `[U+202E]`.
+
+    These are the ones that the fonts lack, and those that show nothing, combine with what stands
+    before them or turn the writing around. `keep` are characters to leave as they are.
+    """
+    if isinstance(value, str):
+        return _UNSHOWABLE.sub(
+            lambda found: found[0] if found[0] in keep else f"[U+{ord(found[0]):04X}]", value
+        )
+    if isinstance(value, dict):
+        return {name: showable(item, keep) for name, item in value.items()}
+    if isinstance(value, list):
+        return [showable(item, keep) for item in value]
+    return value
+
+
+def code_points(text: str) -> str | None:
+    """The code points of a text in which letters or blanks could be mistaken, such as `U+0410`.
+
+    None for Latin letters, digits and signs with single spaces between them.
+    """
+    if _LATIN.fullmatch(text):
+        return None
+    return " ".join(f"U+{ord(char):04X}" for char in text)

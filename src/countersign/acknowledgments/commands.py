@@ -12,10 +12,10 @@ import click
 
 from countersign.access.account import find_account
 from countersign.access.audit import AuditAction
-from countersign.access.key import Principal
-from countersign.acknowledgments.export import COLUMNS, csv_lines
-from countersign.acknowledgments.sql import find_owner
-from countersign.bootstrap import Deployment
+from countersign.acknowledgments import proof, sql
+from countersign.acknowledgments.export import COLUMNS, csv_lines, operator_of
+from countersign.acknowledgments.export import export as exported
+from countersign.acknowledgments.room import Acknowledgments
 from countersign.cli.files import written
 from countersign.cli.support import (
     command,
@@ -23,7 +23,7 @@ from countersign.cli.support import (
     printable,
     say,
     show,
-    with_deployment,
+    with_room,
 )
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.instant import parse_rfc3339, rfc3339
@@ -112,9 +112,9 @@ class Terminal:
         click.echo(printable(data.decode(), keep="\r\n"), nl=False)
 
 
-@with_deployment
+@with_room(Acknowledgments)
 async def _export(
-    deployment: Deployment,
+    room: Acknowledgments,
     target: BinaryIO | Terminal,
     account: str,
     mode: Mode,
@@ -122,15 +122,16 @@ async def _export(
     *,
     jsonl: bool,
 ) -> int:
-    owner = await find_account(deployment.access, account)
+    access = room.log.access
+    owner = await find_account(access, account)
     after, before = (None if time is None else rfc3339(time) for time in times)
-    await deployment.access.audit.note(
+    await access.audit.note(
         AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode.value, after=after, before=before
     )
     number = 0
     if not jsonl:
         target.write(csv_lines([COLUMNS]).encode())
-    async for row in deployment.acknowledgments.export(owner, mode, *times):
+    async for row in exported(room, owner, mode, *times):
         line = json_text(row) + "\n" if jsonl else csv_lines([[*row.values()]])
         target.write(line.encode())
         number += 1
@@ -139,27 +140,19 @@ async def _export(
     return number
 
 
-@with_deployment
-async def _bundle(deployment: Deployment, ack_id: str, disclose: str | None) -> bytes:
-    await deployment.log.seal.settle()
-    found = await deployment.database.read(find_owner, ack_id)
+@with_room(Acknowledgments)
+async def _bundle(room: Acknowledgments, ack_id: str, disclose: str | None) -> bytes:
+    await room.log.seal.settle()
+    found = await room.database.read(sql.find_owner, ack_id)
     if found is None:
         msg = f"The acknowledgment {ack_id!r} does not exist."
         raise UnknownSubject(msg)
-    account_id, ack_mode = found
-    await deployment.access.audit.note(
+    account_id, mode = found
+    await room.log.access.audit.note(
         AuditAction.BUNDLE_WRITTEN, ack_id, account_id=account_id, disclose=disclose
     )
-    principal = Principal(
-        key_id="operator",
-        account_id=account_id,
-        mode=ack_mode,
-        scopes=frozenset(),
-        credential="operator",
-    )
-    return await deployment.acknowledgments.prove.bundle(
-        principal, ack_id, disclose, _SEALING_SECONDS
-    )
+    who = operator_of(account_id, mode)
+    return await proof.bundle(room, who, ack_id, disclose, _SEALING_SECONDS)
 
 
 def _time(option: str, text: str | None) -> datetime | None:

@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from countersign import offline
 from countersign.access.key import Scope
+from countersign.acknowledgments import proof
 from countersign.acknowledgments.model import NO_FIELD, PERSONAL_FIELDS
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.errors import Erased, EvidenceDamaged, EvidencePending, NotFound
@@ -53,14 +54,14 @@ async def get_proof(room: Acknowledgments, call: Call) -> Reply:
     A text file in the format `c2sp.org/tlog-proof@v1`, with the record in its `extra` line. The
     file changes only when a witness or a time-stamp authority signs a later checkpoint.
     """
-    proof = await room.prove.proof(call.principal, call.parameter, _wait(call))
-    return _file(proof, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
+    file = await proof.proof(room, call.principal, call.parameter, _wait(call))
+    return _file(file, b"text/plain; charset=utf-8", f"{call.parameter}.tlog-proof")
 
 
 async def get_certificate(room: Acknowledgments, call: Call) -> Reply:
     """A certificate that people can read, with the machine-readable evidence attached."""
     query: DisclosureQuery = call.query
-    pdf = await room.prove.certificate(call.principal, call.parameter, query.disclose, _wait(call))
+    pdf = await proof.certificate(room, call.principal, call.parameter, query.disclose, _wait(call))
     return _file(pdf, b"application/pdf", f"{call.parameter}.pdf")
 
 
@@ -73,15 +74,15 @@ async def get_bundle(room: Acknowledgments, call: Call) -> Reply:
     release of the service.
     """
     query: DisclosureQuery = call.query
-    bundle = await room.prove.bundle(call.principal, call.parameter, query.disclose, _wait(call))
+    bundle = await proof.bundle(room, call.principal, call.parameter, query.disclose, _wait(call))
     return _file(bundle, b"application/zip", f"{call.parameter}.zip")
 
 
 async def get_verify_page(room: Acknowledgments, _call: Call) -> Reply:
     """The page on which a bundle or a proof is checked: in the browser, uploading nothing.
 
-    It judges by the policies of this deployment, which stand in it as data. No script is changed,
-    so the digests in its content security policy hold.
+    It checks against the policies of this deployment, which it contains as data. No script is
+    changed, so the digests in its content security policy hold.
     """
     before, after, policy = _verify_page()
     policies = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,36 +12,12 @@ import msgspec
 
 from countersign.access.account import Account
 from countersign.access.key import Principal
-from countersign.acknowledgments.find import (
-    AcknowledgmentView,
-    FindAcknowledgments,
-    Search,
-)
+from countersign.acknowledgments.find import find_many
+from countersign.acknowledgments.model import AcknowledgmentView, Search
+from countersign.acknowledgments.room import Acknowledgments
 from countersign.instant import rfc3339_ms
 from countersign.mode import Mode
 
-COLUMNS: Final = (
-    "ack_id",
-    "livemode",
-    "accepted_at",
-    "notice_id",
-    "notice_version",
-    "notice_version_source",
-    "notice_digest",
-    "initials_per_line",
-    "session_id",
-    "cbid",
-    "ip",
-    "ip_source",
-    "peer_ip",
-    "user_agent",
-    "user_agent_source",
-    "capture",
-    "evidence_status",
-    "evidence_log",
-    "evidence_index",
-    "erased_at",
-)
 _PAGE: Final = 500
 _FORMULA: Final = (
     *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),
@@ -53,42 +29,39 @@ The last four are the full-width forms of the first: with some languages they co
 """
 
 
-class ExportAcknowledgments:
-    """Goes through an account's acknowledgments, newest first."""
-
-    def __init__(self, find: FindAcknowledgments) -> None:
-        self._find = find
-
-    async def __call__(
-        self,
-        account: Account,
-        mode: Mode,
-        accepted_after: datetime | None,
-        accepted_before: datetime | None,
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Each acknowledgment in this range of times, as a row with the COLUMNS as its names."""
-        principal = Principal(
-            key_id="operator",
-            account_id=account.id,
-            mode=mode,
-            scopes=frozenset(),
-            credential="operator",
+async def export(
+    room: Acknowledgments,
+    account: Account,
+    mode: Mode,
+    accepted_after: datetime | None,
+    accepted_before: datetime | None,
+) -> AsyncIterator[dict[str, Any]]:
+    """Each acknowledgment in this range of times, newest first, as a row with the COLUMNS."""
+    who = operator_of(account.id, mode)
+    after: str | None = None
+    while True:
+        search = Search(
+            accepted_after=accepted_after,
+            accepted_before=accepted_before,
+            after=after,
+            limit=_PAGE,
         )
-        after: str | None = None
-        while True:
-            page, after = await self._find.many(
-                principal,
-                Search(
-                    accepted_after=accepted_after,
-                    accepted_before=accepted_before,
-                    after=after,
-                    limit=_PAGE,
-                ),
-            )
-            for view in page:
-                yield _row(view)
-            if after is None:
-                return
+        page, after = await find_many(room, who, search)
+        for view in page:
+            yield {name: value(view) for name, value in _VALUES.items()}
+        if after is None:
+            return
+
+
+def operator_of(account_id: str, mode: Mode) -> Principal:
+    """The operator, reading what this account could read."""
+    return Principal(
+        key_id="operator",
+        account_id=account_id,
+        mode=mode,
+        scopes=frozenset(),
+        credential="operator",
+    )
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:
@@ -112,29 +85,26 @@ def _safe(value: object) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _row(view: AcknowledgmentView) -> dict[str, Any]:
-    personal = view.personal or {}
-    ip, agent = personal.get("ip", {}), personal.get("user_agent", {})
-    values = (
-        view.ack_id,
-        view.mode is Mode.LIVE,
-        rfc3339_ms(view.accepted_at),
-        view.record.notice_id,
-        view.record.notice_version,
-        view.record.notice_version_source.value,
-        view.record.notice_digest,
-        personal.get("initials_per_line"),
-        personal.get("session_id"),
-        personal.get("cbid"),
-        ip.get("ip"),
-        ip.get("source"),
-        ip.get("peer_ip"),
-        agent.get("user_agent"),
-        agent.get("source"),
-        view.record.capture.value,
-        "pending" if view.sealed is None else "sealed",
-        None if view.sealed is None else view.sealed.origin,
-        None if view.sealed is None else view.sealed.index,
-        None if view.erased_at is None else rfc3339_ms(view.erased_at),
-    )
-    return dict(zip(COLUMNS, values, strict=True))
+_VALUES: Final[Mapping[str, Callable[[AcknowledgmentView], object]]] = {
+    "ack_id": lambda view: view.ack_id,
+    "livemode": lambda view: view.mode is Mode.LIVE,
+    "accepted_at": lambda view: rfc3339_ms(view.accepted_at),
+    "notice_id": lambda view: view.record.notice_id,
+    "notice_version": lambda view: view.record.notice_version,
+    "notice_version_source": lambda view: view.record.notice_version_source.value,
+    "notice_digest": lambda view: view.record.notice_digest,
+    "initials_per_line": lambda view: view.field("initials_per_line"),
+    "session_id": lambda view: view.field("session_id"),
+    "cbid": lambda view: view.field("cbid"),
+    "ip": lambda view: view.field("ip", "ip"),
+    "ip_source": lambda view: view.field("ip", "source"),
+    "peer_ip": lambda view: view.field("ip", "peer_ip"),
+    "user_agent": lambda view: view.field("user_agent", "user_agent"),
+    "user_agent_source": lambda view: view.field("user_agent", "source"),
+    "capture": lambda view: view.record.capture.value,
+    "evidence_status": lambda view: "pending" if view.sealed is None else "sealed",
+    "evidence_log": lambda view: view.sealed and view.sealed.origin,
+    "evidence_index": lambda view: None if view.sealed is None else view.sealed.index,
+    "erased_at": lambda view: view.erased_at and rfc3339_ms(view.erased_at),
+}
+COLUMNS: Final = tuple(_VALUES)

@@ -1,20 +1,23 @@
 """Acknowledgments: append-only, each bound to the exact words that were shown."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from countersign.access.idempotency import IdempotencyEntry
-from countersign.log.record import NewRecord, Sealed
+from countersign.acknowledgments.origin import Origin
+from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
+from countersign.log.record import Sealed
 from countersign.mode import Mode
 
-PERSONAL_FIELDS: Final = ("initials_per_line", "session_id", "cbid", "ip", "user_agent")
-"""The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
+INITIALS_LENGTH_MAX: Final = 32
+"""Characters (Unicode code points) in the initials of one line."""
 
+PERSONAL_FIELDS: Final = ("initials_per_line", SESSION_FIELD, CBID_FIELD, "ip", "user_agent")
+"""The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
 
 NO_FIELD: Final = "none"
 """In the place of names of fields: not one of them."""
@@ -38,25 +41,29 @@ class VersionSource(StrEnum):
     ASSUMED = "assumed"
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller submits for one notice."""
+
+    initials_per_line: Sequence[str]
+    session_id: str | None
+    cbid: str | None
+    notice_version: str | None
+    origin: Origin
+
+
+class Receipt(NamedTuple):
     """What the caller of *acknowledge* gets."""
 
     ack_id: str
     notice_id: str
     notice_version: str
-
-
-class NewAcknowledgment(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one acknowledgment writes, in one transaction."""
-
-    receipt: Receipt
-    record: NewRecord
-    remember: Callable[[Receipt], IdempotencyEntry] | None
+    body: bytes
+    """The same as JSON: the response, and what is kept for a repeated request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAcknowledgment:
-    """An acknowledgment as read back.
+    """An acknowledgment as the database has it.
 
     `payload` and `shred_key` are None once its disclosures are erased; `sealed` is None while its
     entry in the log is pending.
@@ -71,21 +78,55 @@ class StoredAcknowledgment:
     shred_key: bytes | None
     sealed: Sealed | None
     erased_at: datetime | None
+    clearance_id: str | None
+    """The newest clearance that was granted with it."""
+
+
+class RecordView(msgspec.Struct, frozen=True, kw_only=True):
+    """The members of a record that are read back."""
+
+    notice_id: str
+    notice_version: str
+    notice_digest: str
+    notice_version_source: VersionSource
+    capture: Capture
+    test_clock: datetime | None = None
+    """What the account's test clock showed, if it was ahead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgmentQuery:
-    """Which acknowledgments of one account and mode to list, newest first."""
+class AcknowledgmentView:
+    """An acknowledgment as its account reads it; `personal` is None once it is erased.
 
-    account_id: str
+    `personal` holds the disclosed fields by name, in the shapes of spec/evidence-format.md.
+    """
+
+    ack_id: str
     mode: Mode
-    session_index: bytes | None
-    cbid_index: bytes | None
-    notice_id: str | None
-    accepted_after: datetime | None
+    accepted_at: datetime
+    record: RecordView
+    personal: dict[str, Any] | None
+    sealed: Sealed | None
+    erased_at: datetime | None
+    clearance_id: str | None
+
+    def field(self, name: str, member: str | None = None) -> Any:  # noqa: ANN401 - any JSON
+        """A personal field, or a member of one; None where it is missing or erased."""
+        value = (self.personal or {}).get(name)
+        return value if member is None or value is None else value.get(member)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Which acknowledgments to list, newest first; None is no limit."""
+
+    session_id: str | None = None
+    cbid: str | None = None
+    notice_id: str | None = None
+    accepted_after: datetime | None = None
     """Inclusive."""
-    accepted_before: datetime | None
+    accepted_before: datetime | None = None
     """Exclusive, so that neighbouring ranges neither overlap nor leave a gap."""
-    older_than: str | None
+    after: str | None = None
     """The `ack_id` after which to go on."""
-    limit: int
+    limit: int = 20

@@ -82,10 +82,12 @@ def resolve_origin(
         forwarded_addresses: its elements, left (client) to right (nearest).
         user_agent: the `User-Agent` header.
         peer: the address of the connection.
-        trusted_proxies: this deployment's own proxies, removed from the right.
+        trusted_proxies: this deployment's proxies, removed from the right.
     """
     peer_ip = _address(peer) if peer is not None else None
-    claimed = body_ip or _left_most(forwarded_addresses, trusted_proxies)
+    claimed = body_ip
+    if claimed is None and forwarded_addresses:
+        claimed = _left_most(forwarded_addresses, trusted_proxies)
     source = Source.BODY if body_ip else Source.HEADER if claimed else None
     if claimed is None and peer_ip is not None:
         claimed, source = peer_ip, Source.CONNECTION

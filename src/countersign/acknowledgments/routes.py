@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Meta
 
 from countersign.access.key import Scope
+from countersign.acknowledgments import acknowledge as acknowledging
 from countersign.acknowledgments import schemas
-from countersign.acknowledgments.acknowledge import Submission
-from countersign.acknowledgments.find import AcknowledgmentView, Search
-from countersign.acknowledgments.model import Receipt
+from countersign.acknowledgments.find import find_many, find_one
+from countersign.acknowledgments.model import AcknowledgmentView, Search, Submission
 from countersign.acknowledgments.origin import (
     Origin,
     forwarding_elements,
@@ -71,27 +71,26 @@ class AcknowledgmentsQuery(Request, frozen=True, kw_only=True):
 
 async def acknowledge(room: Acknowledgments, call: Call) -> Reply:
     """Store the initials of a buyer for every line of the notice in force."""
-    by = await room.notices.log.access.test_clocks.shown(call.principal)
-    notice = await room.notices.registry.in_force(call.parameter, call.principal.mode, by)
+    who = call.principal
+    clock = await room.notices.log.access.test_clocks.of(who.account_id, who.mode)
+    notice = await room.notices.registry.in_force(call.parameter, who.mode, clock)
     body = parse_body(call.body, schemas.AcknowledgmentRequest)
-    receipt = await room.acknowledge(
-        call.principal,
-        notice,
-        Submission(
-            initials_per_line=body.initials_per_line,
-            session_id=body.session_id,
-            cbid=body.cbid,
-            notice_version=body.notice_version,
-            origin=_origin(room, call, body),
-        ),
-        call.remembering(_render),
+    submission = Submission(
+        initials_per_line=body.initials_per_line,
+        session_id=body.session_id,
+        cbid=body.cbid,
+        notice_version=body.notice_version,
+        origin=_origin(room, call, body),
     )
-    return Reply(_render(receipt))
+    receipt = await acknowledging.acknowledge(
+        room, who, notice, submission, clock=clock, entry=call.entry
+    )
+    return Reply(receipt.body)
 
 
 async def get_acknowledgment(room: Acknowledgments, call: Call) -> Reply:
     """One acknowledgment of this account."""
-    return Reply(encode(_view(await room.find.one(call.principal, call.parameter))))
+    return Reply(encode(_view(await find_one(room, call.principal, call.parameter))))
 
 
 async def list_acknowledgments(room: Acknowledgments, call: Call) -> Reply:
@@ -101,18 +100,8 @@ async def list_acknowledgments(room: Acknowledgments, call: Call) -> Reply:
     if search.notice_id not in {None, *await room.notices.registry.notice_ids()}:
         # Nothing can be found, and looking for it would walk through all that the account has.
         return Reply(encode(Page(data=[], next_cursor=None)))
-    found, cursor = await room.find.many(call.principal, search)
+    found, cursor = await find_many(room, call.principal, search)
     return Reply(encode(Page(data=[_view(item) for item in found], next_cursor=cursor)))
-
-
-def _render(receipt: Receipt) -> bytes:
-    return encode(
-        schemas.AcknowledgmentReceipt(
-            ack_id=receipt.ack_id,
-            notice_id=receipt.notice_id,
-            notice_version=receipt.notice_version,
-        )
-    )
 
 
 def _origin(room: Acknowledgments, call: Call, body: schemas.AcknowledgmentRequest) -> Origin:
@@ -151,8 +140,6 @@ def _header_text(value: bytes) -> str:
 
 
 def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
-    personal = view.personal or {}
-    ip, agent = personal.get("ip", {}), personal.get("user_agent", {})
     return schemas.Acknowledgment(
         ack_id=view.ack_id,
         livemode=view.mode is Mode.LIVE,
@@ -160,15 +147,15 @@ def _view(view: AcknowledgmentView) -> schemas.Acknowledgment:
         notice_version=view.record.notice_version,
         notice_version_source=view.record.notice_version_source,
         notice_digest=view.record.notice_digest,
-        initials_per_line=personal.get("initials_per_line"),
-        session_id=personal.get("session_id"),
-        cbid=personal.get("cbid"),
-        ip=ip.get("ip"),
-        ip_source=ip.get("source"),
-        peer_ip=ip.get("peer_ip"),
-        user_agent=agent.get("user_agent"),
-        user_agent_source=agent.get("source"),
-        user_agent_truncated=agent.get("truncated"),
+        initials_per_line=view.field("initials_per_line"),
+        session_id=view.field("session_id"),
+        cbid=view.field("cbid"),
+        ip=view.field("ip", "ip"),
+        ip_source=view.field("ip", "source"),
+        peer_ip=view.field("ip", "peer_ip"),
+        user_agent=view.field("user_agent", "user_agent"),
+        user_agent_source=view.field("user_agent", "source"),
+        user_agent_truncated=view.field("user_agent", "truncated"),
         capture=view.record.capture,
         accepted_at=view.accepted_at.replace(microsecond=0),
         test_clock=to_the_second(view.record.test_clock) or msgspec.UNSET,

@@ -4,8 +4,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from countersign.acknowledgments.initials import INITIALS_LENGTH_MAX
-from countersign.acknowledgments.model import Capture, VersionSource
+from countersign.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, VersionSource
 from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
 from countersign.http.schemas import STORABLE, Evidence, Opaque, Request, Timestamp

@@ -1,21 +1,14 @@
-"""Acknowledgments in the database: the record, its disclosures, and the kept answer."""
+"""Acknowledgments in the database: records with their disclosures and places in the log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, bindparam, select
+from sqlalchemy import Connection, Row, bindparam, select
 
-from countersign.access.idempotency import keep_answers
-from countersign.acknowledgments.model import (
-    AcknowledgmentQuery,
-    NewAcknowledgment,
-    StoredAcknowledgment,
-)
-from countersign.db.database import Database
+from countersign.access.key import Principal
+from countersign.acknowledgments.model import Search, StoredAcknowledgment
 from countersign.db.tables import (
     acknowledgment_uses,
     disclosures,
@@ -25,11 +18,9 @@ from countersign.db.tables import (
     records,
     shred_keys,
 )
-from countersign.errors import CountersignError
 from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import earliest_id
 from countersign.instant import to_ms
-from countersign.log.journal import Journal
 from countersign.log.record import RecordType, Sealed
 from countersign.mode import Mode
 
@@ -45,6 +36,7 @@ _SELECT: Final = (
         log_entries.c.leaf_index,
         logs.c.origin,
         erasures.c.at.label("erased_at"),
+        acknowledgment_uses.c.clearance_id,
     )
     .select_from(
         records.outerjoin(disclosures, disclosures.c.record_id == records.c.id)
@@ -52,6 +44,7 @@ _SELECT: Final = (
         .outerjoin(log_entries, log_entries.c.record_id == records.c.id)
         .outerjoin(logs, logs.c.id == log_entries.c.log_id)
         .outerjoin(erasures, erasures.c.record_id == records.c.id)
+        .outerjoin(acknowledgment_uses, acknowledgment_uses.c.ack_id == records.c.id)
     )
     .where(records.c.type == RecordType.ACKNOWLEDGMENT)
 )
@@ -62,79 +55,56 @@ _SELECT_ONE: Final = _SELECT.where(
 )
 
 
-T = TypeVar("T")
-_Make: TypeAlias = Callable[[Sequence[Any]], Sequence[NewAcknowledgment]]
-
-
-class Acknowledgments:
-    """See `ports.AcknowledgmentStore`."""
-
-    def __init__(self, database: Database, journal: Journal) -> None:
-        self._database = database
-        self._journal = journal
-
-    async def add(self, act: T, make: Callable[[Sequence[T]], Sequence[NewAcknowledgment]]) -> None:
-        """Write the record, its disclosures and the kept answer: all of them, or none.
-
-        `make` gives what to write for all the acts that share the transaction.
-        """
-        await self._database.write_batched(self._add, (act, make))
-
-    async def get(self, account_id: str, mode: Mode, ack_id: str) -> StoredAcknowledgment | None:
-        """One acknowledgment of this account and mode."""
-        return await self._database.read(_get, (account_id, mode, ack_id))
-
-    async def find(self, query: AcknowledgmentQuery) -> Sequence[StoredAcknowledgment]:
-        """Newest first, at most `query.limit`."""
-        return await self._database.scan(_find, query)
-
-    def _add(
-        self, connection: Connection, items: Sequence[tuple[Any, _Make]]
-    ) -> Sequence[CountersignError | None]:
-        made = [
-            new
-            for make, group in groupby(items, itemgetter(1))
-            for new in make([act for act, _ in group])
-        ]
-        self._journal.write(connection, [new.record for new in made])
-        keep_answers(connection, [new.remember(new.receipt) for new in made if new.remember])
-        return [None] * len(items)
-
-
-def _get(connection: Connection, item: tuple[str, Mode, str]) -> StoredAcknowledgment | None:
-    account_id, mode, ack_id = item
-    row = connection.execute(
-        _SELECT_ONE, {"id": ack_id, "account_id": account_id, "mode": mode}
-    ).one_or_none()
+def get(connection: Connection, who: Principal, ack_id: str) -> StoredAcknowledgment | None:
+    """One acknowledgment of the account and mode of this key."""
+    values = {"id": ack_id, "account_id": who.account_id, "mode": who.mode}
+    row = connection.execute(_SELECT_ONE, values).one_or_none()
     return _from_row(row) if row is not None else None
 
 
-def _find(connection: Connection, query: AcknowledgmentQuery) -> Sequence[StoredAcknowledgment]:
-    return [_from_row(row) for row in connection.execute(_find_statement(query))]
+def find_owner(connection: Connection, ack_id: str) -> tuple[str, Mode] | None:
+    """The account and mode of an acknowledgment of any account."""
+    row = connection.execute(
+        select(records.c.account_id, records.c.mode).where(
+            records.c.id == ack_id, records.c.type == RecordType.ACKNOWLEDGMENT
+        )
+    ).one_or_none()
+    return None if row is None else (row.account_id, Mode(row.mode))
 
 
-def _find_statement(query: AcknowledgmentQuery) -> Select[Any]:
+def find(
+    connection: Connection,
+    who: Principal,
+    search: Search,
+    session_index: bytes | None = None,
+    cbid_index: bytes | None = None,
+) -> Sequence[StoredAcknowledgment]:
+    """What is found for the account and mode of this key, newest first.
+
+    The blind indexes are those of `session_id` and `cbid` of the search.
+    """
     # By a blind index, a few disclosures lead to their records; else the account's own records are
     # walked. The conditions stand on the table to begin with, which leaves a planner no choice.
-    start = records if query.session_index is None and query.cbid_index is None else disclosures
+    start = records if session_index is None and cbid_index is None else disclosures
     id_ = records.c.id if start is records else disclosures.c.record_id
-    statement = _SELECT.where(start.c.account_id == query.account_id, start.c.mode == query.mode)
-    if query.session_index is not None:
-        statement = statement.where(disclosures.c.session_index == query.session_index)
-    if query.cbid_index is not None:
-        statement = statement.where(disclosures.c.cbid_index == query.cbid_index)
-    if query.notice_id is not None:
-        statement = statement.where(records.c.notice_id == query.notice_id)
+    statement = _SELECT.where(start.c.account_id == who.account_id, start.c.mode == who.mode)
+    if session_index is not None:
+        statement = statement.where(disclosures.c.session_index == session_index)
+    if cbid_index is not None:
+        statement = statement.where(disclosures.c.cbid_index == cbid_index)
+    if search.notice_id is not None:
+        statement = statement.where(records.c.notice_id == search.notice_id)
     # Identifiers begin with the millisecond of acceptance, so a range of times is one of ids.
-    if query.accepted_after is not None:
-        earliest = earliest_id(ID_PREFIX, to_ms(query.accepted_after))
+    if search.accepted_after is not None:
+        earliest = earliest_id(ID_PREFIX, to_ms(search.accepted_after))
         statement = statement.where(id_ >= earliest)
-    if query.accepted_before is not None:
-        end = earliest_id(ID_PREFIX, to_ms(query.accepted_before))
+    if search.accepted_before is not None:
+        end = earliest_id(ID_PREFIX, to_ms(search.accepted_before))
         statement = statement.where(id_ < end)
-    if query.older_than is not None:
-        statement = statement.where(id_ < query.older_than)
-    return statement.order_by(id_.desc()).limit(query.limit)
+    if search.after is not None:
+        statement = statement.where(id_ < search.after)
+    statement = statement.order_by(id_.desc()).limit(search.limit)
+    return [_from_row(row) for row in connection.execute(statement)]
 
 
 def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
@@ -148,22 +118,5 @@ def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
         shred_key=row.key,
         sealed=None if row.origin is None else Sealed(row.origin, row.leaf_index),
         erased_at=row.erased_at,
+        clearance_id=row.clearance_id,
     )
-
-
-def find_owner(connection: Connection, ack_id: str) -> tuple[str, Mode] | None:
-    """The account and mode of an acknowledgment."""
-    statement = select(records.c.account_id, records.c.mode).where(
-        records.c.id == ack_id, records.c.type == RecordType.ACKNOWLEDGMENT
-    )
-    row = connection.execute(statement).one_or_none()
-    return None if row is None else (row.account_id, Mode(row.mode))
-
-
-def granted_clearances(connection: Connection, ack_ids: Sequence[str]) -> Mapping[str, str]:
-    """By acknowledgment, the newest clearance that was granted with it."""
-    uses = acknowledgment_uses.c
-    query = select(uses.ack_id, uses.clearance_id).where(
-        uses.ack_id.in_(ack_ids), uses.clearance_id.is_not(None)
-    )
-    return {row.ack_id: row.clearance_id for row in connection.execute(query)}

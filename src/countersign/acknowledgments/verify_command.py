@@ -98,23 +98,23 @@ def verify(
         say(_printable(line))
     for cosigned in verdict.facts.get("cosigned", ()):
         at = cosigned_at(cosigned["time"])
-        told = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is not a valid date"
-        say(_printable(f"cosigned by {cosigned['name']} at {told}"))
+        when = rfc3339(at) if at else f"{cosigned['time']} (Unix time), which is not a valid date"
+        say(_printable(f"cosigned by {cosigned['name']} at {when}"))
     if "certificate" in verdict.facts:
         say(_printable(verdict.facts["certificate"]))
     for stamp in verdict.facts.get("timestamps", ()):
         say(_printable(f"time-stamp: {stamp}"))
-    answer = json.dumps(_view(verdict) | {"warnings": warnings})
-    click.echo(answer if as_json else _printable(verdict.line()))
+    result = json.dumps(_view(verdict) | {"warnings": warnings})
+    click.echo(result if as_json else _printable(verdict.line()))
     if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
         sys.exit(_STATUS[verdict.outcome])
 
 
 def _compared(verdict: Verdict, data: bytes) -> Verdict:
-    """The verdict with what came of making the certificate again."""
+    """The verdict, with the result of making the certificate again."""
     if not verdict.ok or not verdict.notice:
         return verdict
-    from countersign.acknowledgments.compare_certificate import (  # noqa: PLC0415 - it is slow to load
+    from countersign.acknowledgments.certificate import (  # noqa: PLC0415 - it is slow to load
         compare_certificate,
     )
 
@@ -159,7 +159,7 @@ def _bytes(file: Path, most: int = BUNDLE_BYTES_MAX) -> bytes:
 
 
 def _refuse_certificate(pdf: bytes) -> None:
-    """Say what to give in the place of a certificate, and exit."""
+    """Say what to check instead of a certificate, and exit."""
     found = _ACK_ID.search(pdf)
     of = f" It seems to belong to {found[0].decode()}." if found else ""
     say(
@@ -197,7 +197,7 @@ def _warnings(verdict: Verdict) -> list[str]:
     """What a reader of a good verdict must know."""
     if not verdict.ok:
         return []
-    told = {
+    warnings = {
         _OWN_KEY: verdict.facts["policy"] == "bundle",
         _TEST: verdict.record.get("mode") == "test",
         _VENDOR: verdict.record.get("capture") == "vendor_api",
@@ -205,7 +205,7 @@ def _warnings(verdict: Verdict) -> list[str]:
         _GAPS: bool(verdict.notice.get("text_gaps")),
         _READ_HERE: bool(verdict.notice),
     }
-    return [warning for warning, due in told.items() if due]
+    return [warning for warning, due in warnings.items() if due]
 
 
 def _printable(text: str) -> str:

@@ -12,12 +12,12 @@ from countersign.access.test_clocks import TestClocks
 from countersign.buyers.providers import Providers
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.watch_verifications import WatchVerifications
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.identity.registry import IdentityProviders
 from countersign.log.append_record import Recorder
 from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
-from countersign.ports import Clock, Entropy
 from countersign.vault.sealed_column import SealedColumn
 from countersign.vault.vault import Vault
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from countersign.ports import Clock
+from countersign.clock import Clock
 from countersign.reason import Reason
 
 LOG_SECONDS: Final = 60.0

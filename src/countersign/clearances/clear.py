@@ -10,7 +10,6 @@ from sqlalchemy import Connection
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
-from countersign.acknowledgments.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.buyers.rules import AbsentCountry, VerificationRules
 from countersign.buyers.write_evaluation import proved_zip_index
@@ -36,13 +35,14 @@ from countersign.db.bulk import BulkInsert
 from countersign.db.tables import clearances
 from countersign.errors import CountersignError, InvalidRequest
 from countersign.evidence.canonical import canonical_json
+from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.http.reply import encode
 from countersign.identity.postal_code import zip5
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
 from countersign.instant import from_ns, to_ms
 from countersign.notices.model import NoticeStatus, status_of
 from countersign.notices.obligations import COMPARED_ZIP, NOTHING, Following
-from countersign.notices.registry import Notices as AllNotices
+from countersign.notices.registry import AllVersions
 from countersign.vault.vault import DataKey
 
 _ID_ENTROPY: Final = 8
@@ -68,7 +68,7 @@ class _Item(NamedTuple):
     key: DataKey
     signers: Signers
     entropy: bytes
-    notices: AllNotices
+    notices: AllVersions
     fresh: bool
     """Whether the notices are those of now."""
     input_required: bool

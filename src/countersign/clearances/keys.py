@@ -17,12 +17,12 @@ from sqlalchemy import Connection, delete, insert, select
 from countersign.access.audit import Audit, AuditAction, AuditEntry, write_audit
 from countersign.clearances.model import LIFETIME_MAX
 from countersign.clearances.token import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.db.tables import clearance_keys
 from countersign.errors import CountersignError, InvalidArgument, UnknownKey
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.ports import Clock, Entropy
 from countersign.snapshot import Snapshot
 from countersign.vault.sealed_column import SealedColumn
 from countersign.vault.vault import DEPLOYMENT, Vault

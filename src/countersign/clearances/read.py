@@ -10,7 +10,6 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select, union
 
 from countersign.access.key import Principal
-from countersign.acknowledgments.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.acknowledgments.routes import evidence_of
 from countersign.clearances import schemas
 from countersign.clearances.model import Order
@@ -29,6 +28,7 @@ from countersign.db.tables import (
 )
 from countersign.errors import NotFound
 from countersign.evidence.disclosure import read_disclosure
+from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.http.paging import Page
 from countersign.ids import CLEARANCE, is_id
 from countersign.instant import from_ns, to_the_second

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from countersign.acknowledgments.acknowledge import CBID_FIELD, SESSION_FIELD
 from countersign.clearances.model import ClearanceResult, NewClearance, Order
-from countersign.evidence.record import FactDraft, SealedRecord, entropy_needed, make_facts
+from countersign.evidence.record import (
+    CBID_FIELD,
+    SESSION_FIELD,
+    FactDraft,
+    SealedRecord,
+    entropy_needed,
+    make_facts,
+)
 from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import rfc3339, rfc3339_ms
 from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures

@@ -10,15 +10,14 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
 from countersign.buyers.rules import VerificationRules
 from countersign.clearances.keys import ClearanceKeys
+from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.log.append_record import Recorder
 from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
 from countersign.notices.model import NoticeVersion
 from countersign.notices.obligations import KNOWN_CLASSES, Following, following
-from countersign.notices.registry import Notices as AllNotices
-from countersign.notices.registry import Registry
-from countersign.ports import Clock, Entropy
+from countersign.notices.registry import AllVersions, Registry
 from countersign.vault.vault import Vault
 
 
@@ -27,7 +26,7 @@ class NoticeDuties:
 
     def __init__(self) -> None:
         self._following: dict[str, Following] = {}
-        self._classes: tuple[AllNotices, frozenset[str]] = ({}, KNOWN_CLASSES)
+        self._classes: tuple[AllVersions, frozenset[str]] = ({}, KNOWN_CLASSES)
 
     def of(self, version: NoticeVersion) -> Following:
         """What follows from a version."""
@@ -36,7 +35,7 @@ class NoticeDuties:
             known = self._following[version.digest] = following(version.content.obligations)
         return known
 
-    def classes(self, notices: AllNotices) -> frozenset[str]:
+    def classes(self, notices: AllVersions) -> frozenset[str]:
         """The product classes that an order may name."""
         if self._classes[0] is not notices:
             named = [self.of(version).classes for all_ in notices.values() for version in all_]

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
@@ -29,11 +29,10 @@ An outcome that is a CountersignError refuses that item alone. An act that raise
 for any of them.
 """
 
-Call: TypeAlias = tuple[BatchAct[Any, Any], Any]
+Call: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any]]"
+"""An act, its item, and the future of the caller."""
 Outcomes: TypeAlias = Sequence[object]
 """One per call: its result, or the exception that it ended with."""
-
-_Waiting: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any]]"
 
 _BATCH_MAX: Final = 512
 _LINGER_MAX: Final = 64
@@ -45,7 +44,7 @@ class Batcher(ABC):
     """Collects calls; how a batch is worked on is up to the kind."""
 
     def __init__(self) -> None:
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[Call] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = False
         self.batches = 0
@@ -60,20 +59,21 @@ class Batcher(ABC):
         """How many calls wait for the next batch."""
         return len(self._queue)
 
-    async def call(self, act: BatchAct[T, R], item: T) -> R:
-        """Have the act done for this item, and wait until its transaction has ended.
+    def call(self, act: BatchAct[T, R], item: T) -> asyncio.Future[R]:
+        """Have the act done for this item; the future ends with its transaction.
+
+        Its exception is the act's refusal of this item.
 
         Raises:
             Overloaded: too many calls are waiting, or the batcher is closing.
-            CountersignError: the act's refusal of this item.
         """
         loop = self._loop
         if loop is None or self._closing or len(self._queue) >= _PENDING_MAX:
             raise Overloaded
-        future: asyncio.Future[Any] = loop.create_future()
+        future: asyncio.Future[R] = loop.create_future()
         self._queue.append((act, item, future))
         self._wake(loop)
-        return cast("R", await future)
+        return future
 
     @abstractmethod
     async def close(self) -> None:
@@ -95,11 +95,11 @@ class Batcher(ABC):
         else:
             then()
 
-    def _take(self) -> list[_Waiting]:
+    def _take(self) -> list[Call]:
         queue = self._queue
         return [queue.popleft() for _ in range(min(len(queue), _BATCH_MAX))]
 
-    def _deliver(self, batch: Sequence[_Waiting], outcomes: Outcomes) -> None:
+    def _deliver(self, batch: Sequence[Call], outcomes: Outcomes) -> None:
         self.batches += 1
         self.calls += len(batch)
         for (_, _, future), outcome in zip(batch, outcomes, strict=True):
@@ -143,7 +143,7 @@ class ThreadBatcher(Batcher):
             self._awake.acquire()
             batch = self._take()
             if batch:
-                outcomes = self._run([(act, item) for act, item, _ in batch])
+                outcomes = self._run(batch)
                 loop.call_soon_threadsafe(self._deliver, batch, outcomes)
             if self._closing and not self._queue:
                 return
@@ -174,7 +174,7 @@ class LoopBatcher(Batcher):
         self._scheduled = False
         batch = self._take()
         if batch:
-            self._deliver(batch, self._run([(act, item) for act, item, _ in batch]))
+            self._deliver(batch, self._run(batch))
         if self._queue and self._loop is not None:
             self._wake(self._loop)
 
@@ -231,25 +231,24 @@ class CommitBatcher(Batcher):
             self._busy = False
             self._idle.set()
 
-    def _begin(self, batch: Sequence[_Waiting], waited: float) -> None:
+    def _begin(self, batch: Sequence[Call], waited: float) -> None:
         loop = self._loop
         assert loop is not None  # noqa: S101 - calls come after start()
-        calls = [(act, item) for act, item, _ in batch]
         try:
-            outcomes = self._transactor.prepare(calls)
+            outcomes = self._transactor.prepare(batch)
         except Exception as error:  # noqa: BLE001 - whatever happens, the next batch goes on
             self._fail(batch, error)
             return
         if outcomes is None and waited < self._patience:
             loop.call_later(_RETRY_SECONDS, self._begin, batch, waited + _RETRY_SECONDS)
         elif outcomes is None:
-            self._deliver(batch, self._transactor.give_up(calls))
+            self._deliver(batch, self._transactor.give_up(batch))
             self._next()
         else:
-            ended = loop.run_in_executor(self._thread, self._transactor.commit, calls, outcomes)
+            ended = loop.run_in_executor(self._thread, self._transactor.commit, batch, outcomes)
             ended.add_done_callback(lambda future: self._ended(batch, future))
 
-    def _ended(self, batch: Sequence[_Waiting], future: asyncio.Future[Outcomes]) -> None:
+    def _ended(self, batch: Sequence[Call], future: asyncio.Future[Outcomes]) -> None:
         error = future.exception()
         if error is not None:
             self._fail(batch, error)
@@ -259,6 +258,6 @@ class CommitBatcher(Batcher):
         assert loop is not None  # noqa: S101 - calls come after start()
         loop.call_soon(self._linger, loop, self._next, 0)
 
-    def _fail(self, batch: Sequence[_Waiting], error: BaseException) -> None:
+    def _fail(self, batch: Sequence[Call], error: BaseException) -> None:
         self._deliver(batch, [error] * len(batch))
         self._next()

@@ -17,23 +17,27 @@ _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class BulkInsert:
-    """An INSERT of these columns of a table."""
+class BulkStatement:
+    """A statement of the hot path for many rows of values, written with `?` for each parameter."""
+
+    def __init__(self, text: str) -> None:
+        self._text = {dialect: text.replace("?", mark) for dialect, mark in _MARKS.items()}
+
+    def __call__(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
+        """Run it for each of these rows, in the driver's own types."""
+        connection.exec_driver_sql(self._text[connection.dialect.name], list(rows))
+
+
+class BulkInsert(BulkStatement):
+    """An INSERT of these columns of a table; times are Unix milliseconds."""
 
     def __init__(self, table: Table, *columns: str) -> None:
         unknown = set(columns) - set(table.c.keys())
         if unknown:
             msg = f"{table.name} has no columns {sorted(unknown)}"
             raise ValueError(msg)
-        self._text = {
-            dialect: f"INSERT INTO {table.name} ({', '.join(columns)}) "  # noqa: S608 - our own names
-            f"VALUES ({', '.join([mark] * len(columns))})"
-            for dialect, mark in _MARKS.items()
-        }
-
-    def __call__(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
-        """Insert these rows: values in the order of the columns, times as Unix milliseconds."""
-        connection.exec_driver_sql(self._text[connection.dialect.name], list(rows))
+        marks = ", ".join("?" * len(columns))
+        super().__init__(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})")  # noqa: S608 - our own names
 
 
 class DriverStatement:

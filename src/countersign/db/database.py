@@ -324,10 +324,10 @@ def _transact(engine: Engine, calls: Sequence[Call]) -> Outcomes:
 def _run(connection: Connection, calls: Sequence[Call]) -> Outcomes:
     """Do the calls of each act together, and put the outcomes in the order of the calls."""
     places: dict[BatchAct[Any, Any], list[int]] = {}
-    for place, (act, _) in enumerate(calls):
+    for place, (act, *_) in enumerate(calls):
         places.setdefault(act, []).append(place)
     if len(places) == 1:
-        only = calls[0][0](connection, [item for _, item in calls])
+        only = calls[0][0](connection, [item for _, item, _ in calls])
         if len(only) != len(calls):
             msg = "an act gives one outcome for each item"
             raise ValueError(msg)

@@ -7,6 +7,7 @@ hashed as they are, and never made again when they are verified.
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,6 +17,9 @@ from countersign.evidence.disclosure import SALT_BYTES, Disclosure, b64url_each,
 
 VERSION: Final = 1
 ACKNOWLEDGMENT: Final = "acknowledgment"
+SESSION_FIELD: Final = "session_id"
+CBID_FIELD: Final = "cbid"
+"""The names of personal fields by whose values records are found, too."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +81,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _encode: Final = msgspec.json.Encoder().encode
+_digest: Final = attrgetter("digest")
 
 
 def entropy_needed(fields: int) -> int:
@@ -95,11 +100,11 @@ def bullet_digests(bullets: Sequence[tuple[str, str]]) -> msgspec.Raw:
 
 def make_records(drafts: Sequence[Draft]) -> list[SealedRecord]:
     """Write the records of acknowledgments, and the disclosures of their personal fields."""
-    hidden = _hide([(draft.personal, draft.entropy) for draft in drafts])
-    bodies = [
-        _encode(
+    made = []
+    for (subject, _, _), (nonce, disclosures) in zip(drafts, _hide(drafts), strict=True):
+        body = _encode(
             _Record(
-                sd=sorted([disclosure.digest for disclosure in disclosures]),
+                sd=sorted(map(_digest, disclosures)),
                 sd_alg="sha-256",
                 accepted_at=subject.accepted_at,
                 account=subject.account,
@@ -118,12 +123,8 @@ def make_records(drafts: Sequence[Draft]) -> list[SealedRecord]:
                 v=VERSION,
             )
         )
-        for (subject, _, _), (nonce, disclosures) in zip(drafts, hidden, strict=True)
-    ]
-    return [
-        SealedRecord(body, sha256(body).digest(), disclosures)
-        for body, (_, disclosures) in zip(bodies, hidden, strict=True)
-    ]
+        made.append(SealedRecord(body, sha256(body).digest(), disclosures))
+    return made
 
 
 class FactDraft(NamedTuple):
@@ -139,13 +140,12 @@ class FactDraft(NamedTuple):
 
 def make_facts(drafts: Sequence[FactDraft]) -> list[SealedRecord]:
     """Write records of something else: verifications, clearances, erasures, key rotations."""
-    hidden = _hide([(draft.personal, draft.entropy) for draft in drafts])
     made = []
-    for draft, (nonce, disclosures) in zip(drafts, hidden, strict=True):
+    for draft, (nonce, disclosures) in zip(drafts, _hide(drafts), strict=True):
         own: dict[str, Json] = {
             "v": VERSION,
             "nonce": nonce,
-            "_sd": [*sorted(disclosure.digest for disclosure in disclosures)],
+            "_sd": [*sorted(map(_digest, disclosures))],
             "_sd_alg": "sha-256",
         }
         body = checked_canonical_json({**draft.members, **own})
@@ -153,23 +153,21 @@ def make_facts(drafts: Sequence[FactDraft]) -> list[SealedRecord]:
     return made
 
 
-def _hide(
-    hidden: Sequence[tuple[Sequence[tuple[str, object]], bytes]],
-) -> list[tuple[str, list[Disclosure]]]:
-    """For each record, of which personal fields and entropy are given: nonce and disclosures."""
+def _hide(drafts: Sequence[Draft | FactDraft]) -> list[tuple[str, list[Disclosure]]]:
+    """For each draft its nonce and its disclosures, which are made in one go for all."""
     fields: list[tuple[str, object]] = []
     nonces: list[bytes] = []
     salts: list[bytes] = []
-    for personal, entropy in hidden:
-        if len(entropy) != entropy_needed(len(personal)):
+    for _, personal, entropy in drafts:
+        if len(entropy) != SALT_BYTES * (len(personal) + 1):
             msg = "wrong number of random bytes"
             raise ValueError(msg)
         fields += personal
-        nonce, *own = [entropy[at : at + SALT_BYTES] for at in range(0, len(entropy), SALT_BYTES)]
-        nonces.append(nonce)
-        salts += own
+        nonces.append(entropy[:SALT_BYTES])
+        for at in range(SALT_BYTES, len(entropy), SALT_BYTES):
+            salts.append(entropy[at : at + SALT_BYTES])  # noqa: PERF401 - in the order of fields
     made = iter(disclose(salts, fields))
-    return [
-        (nonce, list(islice(made, len(personal))))
-        for nonce, (personal, _) in zip(b64url_each(nonces), hidden, strict=True)
-    ]
+    hidden = []
+    for nonce, (_, personal, _) in zip(b64url_each(nonces), drafts, strict=True):
+        hidden.append((nonce, list(islice(made, len(personal)))))
+    return hidden

@@ -80,7 +80,10 @@ def _is_plain(body: bytes, schema: type) -> bool:
         names = _NAMES[schema] = tuple(f'"{field.encode_name}"'.encode() for field in fields)
     if b"\\" in body or body.count(b"{") != 1:
         return False
-    return all(body.count(name) < 2 for name in names)
+    for name in names:  # noqa: SIM110 - a loop is twice as fast as a generator
+        if body.count(name) > 1:
+            return False
+    return True
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

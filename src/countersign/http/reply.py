@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -36,10 +36,7 @@ class Reply(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """A request that has passed authentication, limits and size, on its way to a handler.
-
-    `principal` is None on the routes that need no key.
-    """
+    """A request that has passed authentication, limits and size, on its way to a handler."""
 
     method: str
     path: str
@@ -48,7 +45,8 @@ class Call:
     headers: dict[bytes, bytes]
     raw_headers: list[Header]
     peer: str | None
-    principal_: Principal | None = None
+    principal: Principal = field(init=False)
+    """Who is asking; only on a route that needs a key."""
     body: bytes = b""
     read_body: Callable[[], Awaitable[bytes]] | None = None
     """Reads a body that is not read before the handler, which first checks whom it is for."""
@@ -56,12 +54,6 @@ class Call:
     """Makes the kept response from its body; None without an Idempotency-Key."""
     query: Any = None
     """The parameters of the query, as the `query` of the route."""
-
-    @property
-    def principal(self) -> Principal:
-        """Who is asking, on a route that needs a key."""
-        assert self.principal_ is not None  # noqa: S101 - the route table says so
-        return self.principal_
 
     def remembering(self, render: Callable[[T], bytes]) -> Callable[[T], IdempotencyEntry] | None:
         """What a service calls inside its transaction to keep the response that it leads to."""

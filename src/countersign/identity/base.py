@@ -15,6 +15,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
+from countersign.clock import Clock
 from countersign.errors import WebhookRefused
 from countersign.identity.budget import Budget
 from countersign.identity.fields import Fields
@@ -35,7 +36,6 @@ from countersign.identity.types import (
     TransportFailure,
 )
 from countersign.instant import from_ns
-from countersign.ports import Clock
 
 
 class IdentityProvider(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from countersign.ports import Clock
+from countersign.clock import Clock
 
 FAILURES: Final = 8
 """Failures in a row that open it."""

@@ -7,6 +7,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
+from countersign.clock import Clock
 from countersign.errors import InvalidArgument
 from countersign.identity.base import Adapter, Credentials, IdentityProvider
 from countersign.identity.didit import Didit
@@ -17,7 +18,6 @@ from countersign.identity.plaid import Plaid
 from countersign.identity.stripe import Stripe
 from countersign.identity.transport import DIRECT, Reach
 from countersign.identity.veriff import Veriff
-from countersign.ports import Clock
 
 _CREDENTIALS_BYTES_MAX: Final = 64 * 1024
 _ADAPTERS: Final[Mapping[str, type[Adapter[Any]]]] = {

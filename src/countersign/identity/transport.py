@@ -21,11 +21,11 @@ from urllib.parse import urlencode
 
 import httpx2
 
+from countersign.clock import Clock
 from countersign.identity.breaker import Breaker
 from countersign.identity.budget import Allowance, Budget
 from countersign.identity.model import Outcome
 from countersign.identity.types import ProviderReply, ProviderRequest, TransportFailure
-from countersign.ports import Clock
 
 CONNECT_SECONDS: Final = 2.0
 READ_SECONDS: Final = 8.0

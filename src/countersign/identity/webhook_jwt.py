@@ -19,11 +19,11 @@ from weakref import WeakValueDictionary
 import jwt
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
+from countersign.clock import Clock
 from countersign.errors import ProviderUnavailable, WebhookRefused
 from countersign.identity.json_reader import Unreadable, parse
 from countersign.identity.types import RETRY_AFTER_SECONDS, TransportFailure
 from countersign.identity.webhook_signature import is_fresh
-from countersign.ports import Clock
 
 KEYS_MAX: Final = 16
 """Keys kept, and as many identifiers that belong to no key."""

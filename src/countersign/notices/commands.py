@@ -14,11 +14,11 @@ import click
 import msgspec
 
 from countersign.access.audit import AuditAction
-from countersign.bootstrap import Deployment
-from countersign.cli.support import command, confirm, say, show, with_deployment
+from countersign.cli.support import command, confirm, say, show, with_room
 from countersign.errors import InvalidNoticeFile, UnknownNotice
 from countersign.instant import rfc3339
 from countersign.mode import Mode
+from countersign.notices import publish as publishing
 from countersign.notices.model import (
     NoticeContent,
     NoticeEvent,
@@ -29,7 +29,7 @@ from countersign.notices.model import (
     status_of,
 )
 from countersign.notices.notice_file import NOTICE_BYTES_MAX, parse_notice_file
-from countersign.notices.publish import Publication
+from countersign.notices.room import Notices
 from countersign.snapshot import STALENESS_SECONDS
 
 
@@ -202,20 +202,18 @@ def reinstate(notice_id: str, version: str, by: str, against: str, *, as_json: b
     _report(event, as_json=as_json)
 
 
-@with_deployment
-async def _list(deployment: Deployment) -> Sequence[_Listed]:
-    found = []
-    registry = deployment.notices.registry
-    for notice_id in await registry.notice_ids():
-        versions = await registry.versions(notice_id)
-        test, live = (
-            [status_of(v, versions, mode, registry.now()) for v in versions]
-            for mode in (Mode.TEST, Mode.LIVE)
+@with_room(Notices)
+async def _list(room: Notices) -> Sequence[_Listed]:
+    all_versions, now = await room.registry.notices(fresh=True), room.registry.now()
+    return [
+        _Listed(
+            version=version,
+            test=status_of(version, versions, Mode.TEST, now),
+            live=status_of(version, versions, Mode.LIVE, now),
         )
-        found += [
-            _Listed(version=v, test=t, live=s) for v, t, s in zip(versions, test, live, strict=True)
-        ]
-    return found
+        for _, versions in sorted(all_versions.items())
+        for version in versions
+    ]
 
 
 def _find(notice_id: str, version: str | None) -> _Listed:
@@ -229,35 +227,19 @@ def _find(notice_id: str, version: str | None) -> _Listed:
     return found[-1]
 
 
-@with_deployment
-async def _publish(deployment: Deployment, data: bytes, source: str) -> Publication:
-    made = await deployment.notices.publish.publish(data, source)
+@with_room(Notices)
+async def _publish(room: Notices, data: bytes, source: str) -> publishing.Publication:
+    made = await publishing.publish(room, data, source)
     if made.new:
-        await deployment.access.audit.note(
+        await room.log.access.audit.note(
             AuditAction.NOTICE_PUBLISHED, made.content.id, version=made.content.version
         )
     return made
 
 
-@with_deployment
-async def _review(
-    deployment: Deployment, notice_id: str, version: str, by: str, against: str
-) -> NoticeEvent:
-    return await deployment.notices.publish.review(notice_id, version, by, against)
-
-
-@with_deployment
-async def _withdraw(
-    deployment: Deployment, notice_id: str, version: str, reason: str, *, enjoined: bool
-) -> NoticeEvent:
-    return await deployment.notices.publish.withdraw(notice_id, version, reason, enjoined=enjoined)
-
-
-@with_deployment
-async def _reinstate(
-    deployment: Deployment, notice_id: str, version: str, by: str, against: str
-) -> NoticeEvent:
-    return await deployment.notices.publish.reinstate(notice_id, version, by, against)
+_review = with_room(Notices)(publishing.review)
+_withdraw = with_room(Notices)(publishing.withdraw)
+_reinstate = with_room(Notices)(publishing.reinstate)
 
 
 def _report(event: NoticeEvent, *, as_json: bool) -> None:

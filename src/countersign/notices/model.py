@@ -1,4 +1,4 @@
-"""Notices: the words, their versions and the lifecycle beside them.
+"""Notices: the words, their versions and their lifecycle.
 
 Nothing here knows a notice id or a number of lines. A version's content is published once and
 never changes; what happens to it afterwards is a list of events.
@@ -145,7 +145,7 @@ def open_injunctions(versions: Iterable[NoticeVersion]) -> tuple[NoticeEvent, ..
 
 
 def published_bytes(content: NoticeContent) -> bytes:
-    """The canonical JSON bytes that publishing stores for ever."""
+    """The canonical JSON bytes that publishing stores permanently."""
     return canonical_json(content)
 
 

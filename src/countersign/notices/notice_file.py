@@ -3,17 +3,17 @@
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime
+from importlib import resources
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import msgspec
 
-from countersign.acknowledgments.initials import is_blank
 from countersign.errors import InvalidNoticeFile
 from countersign.evidence.canonical import checked_canonical_json
 from countersign.evidence.errors import EvidenceError
 from countersign.notices.model import Bullet, NoticeContent
+from countersign.notices.visible_text import is_blank
 
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
@@ -58,9 +58,11 @@ def parse_notice_file(data: bytes) -> NoticeContent:
     return NoticeContent(**values)
 
 
-def effective_at(content: NoticeContent, zone: ZoneInfo) -> datetime:
-    """The start of the day `effective_from` in this zone."""
-    return datetime.combine(date.fromisoformat(content.effective_from), time(), zone)
+def shipped_notice_files() -> dict[str, bytes]:
+    """The notice files of this release by name, in order."""
+    folder = resources.files(__package__)
+    files = [f for f in folder.iterdir() if f.name.endswith(".toml")]
+    return {f.name: f.read_bytes() for f in sorted(files, key=lambda f: f.name)}
 
 
 def _missing_or_unknown(table: dict[str, Any]) -> list[str]:

@@ -48,7 +48,7 @@ class Following(Struct, frozen=True):
     obligations: tuple[Mapping[str, Any], ...]
 
     def covers(self, product_class: str | None) -> bool:
-        """Whether the notice suffices for this class; a class that is not given is not judged."""
+        """Whether the notice suffices for this class; a class that is not given is not checked."""
         return product_class is None or product_class in self.classes
 
 

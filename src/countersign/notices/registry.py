@@ -4,50 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 import msgspec
+from sqlalchemy import Connection
 
+from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.clock import Clock
+from countersign.db.database import Database
 from countersign.errors import NoticeNotFound, NoticeNotReviewed, Refusal
 from countersign.instant import from_ns
 from countersign.mode import Mode
+from countersign.notices import sql
 from countersign.notices.model import (
     NoticeContent,
     NoticeVersion,
-    PublishedVersion,
     version_in_force,
 )
-from countersign.notices.notice_file import effective_at
-from countersign.ports import Clock, NoticeStore
 from countersign.snapshot import Snapshot
 
-Notices: TypeAlias = Mapping[str, tuple[NoticeVersion, ...]]
+AllVersions: TypeAlias = Mapping[str, tuple[NoticeVersion, ...]]
 """Every version of each notice, oldest first."""
 
 _decode: Final = msgspec.json.Decoder(NoticeContent).decode
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Read:
     revision: int
-    notices: dict[str, tuple[NoticeVersion, ...]]
+    notices: AllVersions
     in_force: dict[tuple[str, Mode], NoticeVersion] = field(default_factory=dict)
+
+
+def effective_at(content: NoticeContent, zone: ZoneInfo) -> datetime:
+    """The start of the day `effective_from` in this zone."""
+    return datetime.combine(date.fromisoformat(content.effective_from), time(), zone)
+
+
+def all_versions(connection: Connection, zone: ZoneInfo) -> AllVersions:
+    """The notices in the database; `effective_from` is a day in this zone."""
+    notices: dict[str, tuple[NoticeVersion, ...]] = {}
+    for stored in sql.versions(connection):
+        content = _decode(stored.body)
+        version = NoticeVersion(
+            content=content,
+            body=stored.body,
+            digest=stored.digest,
+            effective_at=effective_at(content, zone),
+            events=stored.events,
+        )
+        notices[content.id] = (*notices.get(content.id, ()), version)
+    return notices
 
 
 class Registry:
     """Notice versions by id, and which one is in force."""
 
-    def __init__(self, store: NoticeStore, clock: Clock, zone: ZoneInfo) -> None:
-        self._store = store
+    def __init__(self, database: Database, clock: Clock, zone: ZoneInfo) -> None:
+        self._database = database
         self._clock = clock
         self._zone = zone
-        self._known = _Known(-1, {})
+        self._last = _Read(-1, {})
         self._snapshot = Snapshot(self._read, clock)
 
     async def in_force(
-        self, notice_id: str, mode: Mode, by: datetime | None = None
+        self, notice_id: str, mode: Mode, clock: TestClock = REAL_TIME
     ) -> NoticeVersion:
         """The version that keys of this mode are served now.
 
@@ -57,26 +80,25 @@ class Registry:
         Args:
             notice_id: the notice.
             mode: that of the key.
-            by: what the test clock of the account shows; None: real time counts.
+            clock: the test clock of the account.
 
         Raises:
             NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: see `version_in_force`.
         """
         known = await self._snapshot.get()
-        found = known.in_force.get((notice_id, mode)) if by is None else None
+        # Each test clock shows another time: what is in force by it is not remembered.
+        found = None if clock.ahead else known.in_force.get((notice_id, mode))
         if found is not None:
             return found
         try:
-            return self._look_up(known, notice_id, mode, by)
+            return self._look_up(known, notice_id, mode, clock)
         except Refusal:
-            return self._look_up(await self._snapshot.fresh(), notice_id, mode, by)
+            return self._look_up(await self._snapshot.fresh(), notice_id, mode, clock)
 
-    def _look_up(
-        self, known: _Known, notice_id: str, mode: Mode, by: datetime | None
-    ) -> NoticeVersion:
+    def _look_up(self, known: _Read, notice_id: str, mode: Mode, clock: TestClock) -> NoticeVersion:
         versions = known.notices.get(notice_id, ())
-        found = version_in_force(versions, mode, by or from_ns(self._clock.time_ns()))
-        if by is None:  # each test clock shows another time
+        found = version_in_force(versions, mode, clock.at(self.now()))
+        if not clock.ahead:
             known.in_force[notice_id, mode] = found
         return found
 
@@ -117,7 +139,7 @@ class Registry:
             raise NoticeNotFound
         return versions
 
-    async def notices(self, *, fresh: bool = False) -> Notices:
+    async def notices(self, *, fresh: bool = False) -> AllVersions:
         """All notices, as of at most STALENESS_SECONDS ago; `fresh`: as of now."""
         return (await (self._snapshot.fresh() if fresh else self._snapshot.get())).notices
 
@@ -126,36 +148,22 @@ class Registry:
         return sorted((await self._snapshot.fresh()).notices)
 
     async def current(
-        self, notice_id: str, mode: Mode, by: datetime | None = None
+        self, notice_id: str, mode: Mode, clock: TestClock = REAL_TIME
     ) -> NoticeVersion | None:
         """The version in force, or None where a refusal would be given."""
         try:
-            return await self.in_force(notice_id, mode, by)
+            return await self.in_force(notice_id, mode, clock)
         except Refusal:
             return None
 
     def now(self) -> datetime:
-        """The time by which versions are judged."""
+        """The time at which versions are in force or not."""
         return from_ns(self._clock.time_ns())
 
-    async def _read(self) -> _Known:
-        revision = await self._store.revision()
-        notices = self._known.notices
-        if revision != self._known.revision:
-            stored = await self._store.versions()
-            notices = {}
-            for version in (self._restore(item) for item in stored):
-                id_ = version.content.id
-                notices[id_] = (*notices.get(id_, ()), version)
-        self._known = _Known(revision, notices)
-        return self._known
-
-    def _restore(self, stored: PublishedVersion) -> NoticeVersion:
-        content = _decode(stored.body)
-        return NoticeVersion(
-            content=content,
-            body=stored.body,
-            digest=stored.digest,
-            effective_at=effective_at(content, self._zone),
-            events=stored.events,
-        )
+    async def _read(self) -> _Read:
+        revision = await self._database.read(sql.revision)
+        notices = self._last.notices
+        if revision != self._last.revision:
+            notices = await self._database.read(all_versions, self._zone)
+        self._last = _Read(revision, notices)
+        return self._last

@@ -58,15 +58,12 @@ class VersionsQuery(Request, frozen=True, kw_only=True):
 async def get_notice(room: Notices, call: Call) -> Reply:
     """The notice in force for the key's mode, or the requested version."""
     query: NoticeQuery = call.query
-    mode = call.principal.mode
+    registry, mode = room.registry, call.principal.mode
     if query.version is None:
-        by = await room.log.access.test_clocks.shown(call.principal)
-        notice, caching = (
-            await room.registry.in_force(call.parameter, mode, by),
-            _FRESH,
-        )
+        clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
+        notice, caching = await registry.in_force(call.parameter, mode, clock), _FRESH
     else:
-        notice = await room.registry.version_for(call.parameter, query.version, mode)
+        notice = await registry.version_for(call.parameter, query.version, mode)
         caching = _IMMUTABLE
     body, etag = _render(notice)
     return tagged(call, body, etag, JSON, caching)
@@ -77,11 +74,11 @@ async def list_notices(room: Notices, call: Call) -> Reply:
     query: NoticesQuery = call.query
     registry, mode = room.registry, call.principal.mode
     ids = await registry.notice_ids()
-    by = await room.log.access.test_clocks.shown(call.principal)
+    clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
     rows = []
     for notice_id in ids:
         versions = await registry.versions(notice_id)
-        current = await registry.current(notice_id, mode, by)
+        current = await registry.current(notice_id, mode, clock)
         words = (current or versions[-1]).content
         rows.append(
             schemas.NoticeSummary(
@@ -100,11 +97,12 @@ async def list_notices(room: Notices, call: Call) -> Reply:
 async def list_versions(room: Notices, call: Call) -> Reply:
     """The published versions of a notice, newest first."""
     query: VersionsQuery = call.query
-    versions = list(await room.registry.versions(call.parameter))
-    now = await room.log.access.test_clocks.shown(call.principal) or room.registry.now()
+    registry, mode = room.registry, call.principal.mode
+    versions = list(await registry.versions(call.parameter))
+    clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
+    now = clock.at(registry.now())
     rows = [
-        _version(version, status_of(version, versions, call.principal.mode, now))
-        for version in reversed(versions)
+        _version(version, status_of(version, versions, mode, now)) for version in reversed(versions)
     ]
     if query.after is not None:
         places = [place for place, row in enumerate(rows) if row.version == query.after]

@@ -4,10 +4,9 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from countersign.bootstrap import shipped_notice_files
 from countersign.http.schemas import Timestamp
 from countersign.notices.model import NoticeStatus, notice_digest, published_bytes
-from countersign.notices.notice_file import parse_notice_file
+from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
 
 
 class Notice(Struct, frozen=True, kw_only=True):

@@ -7,12 +7,12 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, insert
 
+from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.tables import log_pending
 from countersign.errors import CountersignError, HeadUnavailable, Overloaded, StorageUnavailable
 from countersign.log.head_files import HeadFiles
 from countersign.mode import Mode
-from countersign.ports import Clock
 
 _FRESH_SECONDS: Final = 1.0
 """Nothing is written more often than this, whatever the number of requests."""

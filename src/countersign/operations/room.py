@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from countersign.clock import Clock
 from countersign.config import Settings
 from countersign.db.database import Database
 from countersign.log.head_files import HeadFiles
 from countersign.notices.room import Notices
 from countersign.operations.readiness import WriteCheck
-from countersign.ports import Clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

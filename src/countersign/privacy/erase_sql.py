@@ -20,7 +20,6 @@ from sqlalchemy import (
 )
 
 from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments.acknowledge import CBID_FIELD
 from countersign.buyers.erased import erased_name
 from countersign.buyers.model import BuyerStatus
 from countersign.db.tables import (
@@ -43,6 +42,7 @@ from countersign.db.tables import (
     verifications,
     zip_attempts,
 )
+from countersign.evidence.record import CBID_FIELD
 from countersign.instant import to_ms
 from countersign.log.record import RecordType
 from countersign.mode import Mode

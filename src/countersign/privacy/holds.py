@@ -11,7 +11,6 @@ from sqlalchemy import Connection, insert, select, text, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments.acknowledge import CBID_FIELD
 from countersign.db.tables import (
     accounts,
     buyers,
@@ -21,6 +20,7 @@ from countersign.db.tables import (
     verifications,
 )
 from countersign.errors import InvalidArgument, UnknownSubject
+from countersign.evidence.record import CBID_FIELD
 from countersign.ids import BUYER, timed_id
 from countersign.instant import from_ns
 from countersign.privacy.erase_sql import chunks, identifiers_of

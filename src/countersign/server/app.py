@@ -8,6 +8,7 @@ docs/decisions/0002.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -59,6 +60,7 @@ _BODY_SECONDS_MAX: Final = 20
 _DRAIN_SECONDS_MAX: Final = 1
 _DENIED_RETRY_SECONDS: Final = 30
 """An operator has to grant the missing right first."""
+_KEY: Final = re.compile(rb"[!-~]{1,%d}" % KEY_LENGTH_MAX)
 _ONCE: Final = (b"authorization", b"content-type", b"idempotency-key")
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _NOSNIFF: Final[Header] = (b"x-content-type-options", b"nosniff")
@@ -131,7 +133,7 @@ class App:
         """Pass the gates; `extra` gets the headers that also a refusal carries."""
         if route.scope is None:
             return await self._public(route, call, incoming)
-        principal = call.principal_ = await self._deployment.access.authenticate(_bearer(call))
+        principal = call.principal = await self._deployment.access.authenticate(_bearer(call))
         if self._around_test_mode is None or principal.mode is Mode.LIVE:
             return await self._admit(route, call, incoming, extra)
         return await self._around_test_mode(
@@ -276,7 +278,7 @@ def _idempotency_key(value: bytes) -> str:
     key = value.strip()
     if len(key) > 1 and key[:1] == key[-1:] == b'"':
         key = key[1:-1]
-    if not 0 < len(key) <= KEY_LENGTH_MAX or not all(0x20 < byte < 0x7F for byte in key):
+    if _KEY.fullmatch(key) is None:
         msg = f"An Idempotency-Key must have 1 to {KEY_LENGTH_MAX} visible ASCII characters."
         raise InvalidRequest(msg)
     return key.decode("ascii")

@@ -16,7 +16,6 @@ from countersign.bootstrap import (
     Deployment,
     initialise,
     open_deployment,
-    shipped_notice_files,
 )
 from countersign.cli.support import command, say, say_if_local, show
 from countersign.config import Settings, load_settings, unknown_variables
@@ -28,7 +27,7 @@ from countersign.instant import from_ns
 from countersign.lock import only_server
 from countersign.log.commands import log_states
 from countersign.mode import Mode
-from countersign.notices.notice_file import parse_notice_file
+from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
 from countersign.operations import serving_role
 from countersign.private_file import loose_mode
 from countersign.vault.key_file import key_file

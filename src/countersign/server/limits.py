@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from countersign.clock import Clock
 from countersign.config import Rate
 from countersign.errors import Overloaded
 from countersign.http.reply import Header
-from countersign.ports import Clock
 
 _KEYS_MAX: Final = 10_000
 

@@ -18,9 +18,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from countersign.buyers.watch_verifications import WatchVerifications
+from countersign.clock import Clock
 from countersign.instant import from_ns
 from countersign.log.seal import SealLog
-from countersign.ports import Clock
 from countersign.webhooks.room import DeliveryActivity
 
 _CONNECTIONS_MAX: Final = 32

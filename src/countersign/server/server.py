@@ -20,10 +20,11 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
-from countersign.bootstrap import Deployment, refuse_changed_notices
+from countersign.bootstrap import Deployment
 from countersign.buyers import expiry, poll_sessions
 from countersign.errors import AddressInUse, CountersignError
 from countersign.loops import restarted
+from countersign.notices.publish import refuse_changed
 from countersign.operations.housekeeping import keep_house
 from countersign.server.app import App
 from countersign.server.extension import installed_extension
@@ -55,7 +56,7 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
         NoticeFileChanged: the file of a published notice version holds other words now.
     """
     settings = deployment.settings
-    await refuse_changed_notices(deployment)
+    await refuse_changed(deployment.notices)
     refuse_taken(settings.host, settings.port)
     # The storage threads hold the interpreter for microseconds at a time; with the default of
     # 5 ms the event loop would wait for them far longer than their work takes.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from countersign.clock import Clock, Entropy
 from countersign.ids import WEBHOOK_SECRET, timed_id
 from countersign.instant import from_ns
-from countersign.ports import Clock, Entropy
 from countersign.vault.sealed_column import SealedColumn
 from countersign.vault.vault import Vault
 from countersign.webhooks.model import Endpoint, EndpointSecret

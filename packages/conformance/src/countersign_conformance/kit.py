@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final
 
 from countersign.bootstrap import Deployment
+from countersign.clock import Clock
 from countersign.instant import from_ns
 from countersign.loops import forever
-from countersign.ports import Clock
 from countersign.server.extension import Extension
 from countersign_conformance.intercept import Interceptor
 from countersign_conformance.model import KEPT

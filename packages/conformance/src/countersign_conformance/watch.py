@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 import structlog
 
 from countersign.access.secrets import DeploymentSecret
+from countersign.clock import Clock, Entropy
 from countersign.errors import CountersignError
 from countersign.ids import timed_id
 from countersign.instant import from_ns
-from countersign.ports import Clock, Entropy
 from countersign_conformance.model import (
     OBSERVATION,
     OBSERVATIONS_MAX,

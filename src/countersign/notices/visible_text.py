@@ -1,25 +1,16 @@
-"""Initials: what counts as blank, and the two rules over the lines of a notice.
-
-Initials are kept exactly as typed; nothing here changes them.
-"""
+"""What counts as blank: text of which nothing can be seen."""
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
-
-from countersign.errors import EmptyInitials, InitialsCountMismatch
-
-INITIALS_LENGTH_MAX: Final = 32
-"""Characters (Unicode code points) in the initials of one line."""
 
 # The Braille blank, the object replacement character (it stands for something that is not there)
 # and the musical null notehead: characters that show nothing, in categories of visible ones.
 _SHOW_NOTHING: Final = frozenset("\u2800\ufffc\U0001d159")
 # Private use (Co) has no agreed look, so a record of it does not say what the buyer saw. Unassigned
 # code points (Cn) do count as seen, but for the noncharacters: a later Unicode may assign them, and
-# the judgement must not depend on the version of Python.
+# the result must not depend on the version of Python.
 _UNSEEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Zs", "Zl", "Zp"})
 
 # Default_Ignorable_Code_Point of DerivedCoreProperties.txt (Unicode 16), first to last: the
@@ -57,24 +48,6 @@ def is_blank(text: str) -> bool:
     if text.isalnum() and text.isascii():
         return False
     return not any(_stands_alone(character) for character in text)
-
-
-def check_initials(initials: Sequence[str], lines: int) -> None:
-    """Judge the initials against a notice of this many lines: the count first, then the blanks.
-
-    Raises:
-        InitialsCountMismatch: not exactly one element per line.
-        EmptyInitials: the initials of one or more lines are blank.
-    """
-    if len(initials) != lines:
-        msg = f"The notice has {lines} lines to initial: expected {lines} elements in "
-        msg += f"initials_per_line, got {len(initials)}."
-        raise InitialsCountMismatch(msg)
-    blank = [str(number) for number, text in enumerate(initials, 1) if is_blank(text)]
-    if blank:
-        word = "line" if len(blank) == 1 else "lines"
-        msg = f"The initials are blank on {word} {', '.join(blank)}."
-        raise EmptyInitials(msg)
 
 
 def _stands_alone(character: str) -> bool:
