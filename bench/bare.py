@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaD
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
-from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.access.test_clock import REAL_TIME, AccountClock
 from countersign.acknowledgments import acknowledge as acknowledging
 from countersign.acknowledgments.model import Receipt, Submission
 from countersign.acknowledgments.room import Acknowledgments
@@ -26,7 +26,7 @@ from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.ids import ACKNOWLEDGMENT, timed_id
 from countersign.instant import from_ns
-from countersign.notices.model import NoticeVersion
+from countersign.notices.model import NoticeEdition
 from countersign.server.server import serve
 
 _TABLE: Final = Table(
@@ -66,10 +66,10 @@ def _add(connection: Connection, items: Sequence[_New]) -> list[None]:
 async def bare_acknowledge(
     room: Acknowledgments,
     who: Principal,
-    notice: NoticeVersion,
+    notice: NoticeEdition,
     submission: Submission,
     *,
-    clock: TestClock = REAL_TIME,  # noqa: ARG001 - as the act that it stands for
+    clock: AccountClock = REAL_TIME,  # noqa: ARG001 - as the act that it stands for
     entry: Callable[[bytes], IdempotencyEntry] | None = None,
 ) -> Receipt:
     """Check, and store one row and its event; prove nothing."""

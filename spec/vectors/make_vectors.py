@@ -23,13 +23,13 @@ import msgspec
 
 from countersign.access.key import KeyKind, Principal
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.access.test_clock import REAL_TIME, AccountClock
 from countersign.acknowledgments.acknowledge import Acknowledge, Submission
 from countersign.acknowledgments.model import NewAcknowledgment
 from countersign.acknowledgments.origin import Origin, Source
 from countersign.log.append_record import SEAL_ENTROPY
 from countersign.mode import Mode
-from countersign.notices.model import NoticeContent, NoticeVersion, notice_digest, published_bytes
+from countersign.notices.model import NoticeContent, NoticeEdition, notice_digest, published_bytes
 from countersign.vault.vault import DataKey
 
 ROOT = Path(__file__).parent / "record"
@@ -64,7 +64,7 @@ class _Given:
     async def data_key(self, *_: object) -> DataKey:
         return _KEY
 
-    async def of(self, *_: object) -> TestClock:
+    async def of(self, *_: object) -> AccountClock:
         return REAL_TIME
 
     async def add(self, act: object, make: Callable[[list[Any]], list[NewAcknowledgment]]) -> None:
@@ -107,7 +107,7 @@ def make(given: dict[str, Any]) -> Made:
     world = _Given(given["time_ns"], bytes.fromhex(given["entropy_hex"]))
     content = msgspec.convert(given["notice"], NoticeContent)
     body = published_bytes(content)
-    notice = NoticeVersion(
+    notice = NoticeEdition(
         content=content,
         body=body,
         digest=notice_digest(body),

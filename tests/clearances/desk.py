@@ -39,7 +39,7 @@ from countersign.clearances.schemas import (
 )
 from countersign.clearances.settings import set_rules
 from countersign.config import load_settings
-from countersign.identity.model import Source, Tri
+from countersign.identity.model import FactSource, Tri
 from countersign.ids import BUYER, base32
 from countersign.instant import to_ms
 from countersign.mode import Mode
@@ -158,10 +158,10 @@ class Desk:
                 age_over=age,
                 document_checked=True,
                 document_unexpired=Tri.PASS,
-                zip_sources=(Source.DOCUMENT,),
+                zip_sources=(FactSource.DOCUMENT,),
             ),
             zips=tuple(
-                proved_zip_index(self._secret, cbid, zip_, Source.DOCUMENT) for zip_ in zips
+                proved_zip_index(self._secret, cbid, zip_, FactSource.DOCUMENT) for zip_ in zips
             ),
         )
         self.write(

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from countersign.buyers.rules import PROOFS
-from countersign.identity.model import Source
+from countersign.identity.model import FactSource
 from countersign.instant import rfc3339
 from countersign.root import main
 from countersign_simulators.registry import SIMULATORS
@@ -188,7 +188,7 @@ def revoked(bench: Bench, there_is: Mapping[str, str]) -> str:
 def moved(bench: Bench, _: Mapping[str, str]) -> str:
     """Have a live buyer refused for the ZIP code alone."""
     with staged(bench) as stage:
-        vendor = stage.insider(zip_sources=(*PROOFS, Source.OPERATOR))
+        vendor = stage.insider(zip_sources=(*PROOFS, FactSource.OPERATOR))
         return vendor.verify(vendor.part("verified"), "10001").cbid
 
 

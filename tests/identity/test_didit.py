@@ -17,7 +17,7 @@ from countersign.buyers.decision import decide
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import didit
-from countersign.identity.model import Check, Outcome, ProviderResult, Source, Tri
+from countersign.identity.model import Check, FactSource, Finding, ProviderResult, Tri
 from countersign.instant import from_ns
 from countersign.reason import Reason
 from countersign_simulators import didit as simulated
@@ -87,13 +87,13 @@ def with_document(**members: object) -> dict[str, Any]:
 def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
     """Name, birth, address, document and reference are read; the number only as a fingerprint."""
     result = read(ANSWER)
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert (result.given_name, result.family_name) == ("Tulipane", "Whiskerton")
     assert result.date_of_birth == date(1990, 1, 15)
-    assert result.date_of_birth_source is Source.DOCUMENT
+    assert result.date_of_birth_source is FactSource.DOCUMENT
     assert (result.live, result.subject_reference) == (True, "buyer-1")
     (address,) = result.addresses
-    assert (address.source, address.postal_code) == (Source.DOCUMENT, "94111")
+    assert (address.source, address.postal_code) == (FactSource.DOCUMENT, "94111")
     assert result.document is not None
     assert result.document.expires_on == date(2030, 1, 15)
     assert result.document_fingerprint == fingerprint("US", "CA", "dl", "Y7714093")
@@ -103,32 +103,32 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        ("Approved", Outcome.VERIFIED),
-        ("In Progress", Outcome.PENDING),
-        ("In Review", Outcome.PENDING),
-        ("Not Started", Outcome.REQUIRES_INPUT),
-        ("Awaiting User", Outcome.REQUIRES_INPUT),
-        ("Resubmitted", Outcome.REQUIRES_INPUT),
-        ("Declined", Outcome.FAILED),
-        ("Abandoned", Outcome.CANCELED),
-        ("Expired", Outcome.EXPIRED),
-        ("Kyc Expired", Outcome.EXPIRED),
-        ("approved", Outcome.INVALID_RESPONSE),
-        ("APPROVED", Outcome.INVALID_RESPONSE),
-        ("Approved ", Outcome.INVALID_RESPONSE),
-        ("In\u00a0Review", Outcome.INVALID_RESPONSE),
-        ("Verified", Outcome.INVALID_RESPONSE),
-        ("", Outcome.INVALID_RESPONSE),
-        (None, Outcome.INVALID_RESPONSE),
-        (True, Outcome.INVALID_RESPONSE),
+        ("Approved", Finding.VERIFIED),
+        ("In Progress", Finding.PENDING),
+        ("In Review", Finding.PENDING),
+        ("Not Started", Finding.REQUIRES_INPUT),
+        ("Awaiting User", Finding.REQUIRES_INPUT),
+        ("Resubmitted", Finding.REQUIRES_INPUT),
+        ("Declined", Finding.FAILED),
+        ("Abandoned", Finding.CANCELED),
+        ("Expired", Finding.EXPIRED),
+        ("Kyc Expired", Finding.EXPIRED),
+        ("approved", Finding.INVALID_RESPONSE),
+        ("APPROVED", Finding.INVALID_RESPONSE),
+        ("Approved ", Finding.INVALID_RESPONSE),
+        ("In\u00a0Review", Finding.INVALID_RESPONSE),
+        ("Verified", Finding.INVALID_RESPONSE),
+        ("", Finding.INVALID_RESPONSE),
+        (None, Finding.INVALID_RESPONSE),
+        (True, Finding.INVALID_RESPONSE),
     ],
 )
-def test_a_status_is_compared_exactly(status: object, outcome: Outcome) -> None:
+def test_a_status_is_compared_exactly(status: object, outcome: Finding) -> None:
     """Capitals and spaces count; a word that is not in the table is invalid."""
     result = read(changed(status=status))
     assert result.outcome is outcome
     personal = (result.given_name, result.date_of_birth, result.document_fingerprint)
-    assert outcome is Outcome.VERIFIED or (personal == (None, None, None) and not result.addresses)
+    assert outcome is Finding.VERIFIED or (personal == (None, None, None) and not result.addresses)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_only_the_environment_live_is_live(environment: str | None, live: bool |
 def test_what_cannot_be_read_is_invalid(answer: object, reason: str) -> None:
     """Another session's answer, broken JSON and impossible values never verify."""
     result = read(answer)
-    assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, reason)
+    assert (result.outcome, result.reason_code) == (Finding.INVALID_RESPONSE, reason)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
 def test_an_address_counts_only_if_nothing_doubts_it(verified: object) -> None:
     """A doubt that cannot be read is a doubt."""
     (address,) = read(with_document(parsed_address=PARSED | {"is_verified": verified})).addresses
-    assert address.source is Source.NONE
+    assert address.source is FactSource.NONE
 
 
 def test_a_session_is_as_old_as_its_beginning() -> None:
@@ -252,14 +252,14 @@ def test_a_risk_becomes_a_reason_of_ours(feature: str, risk: str, reason: Reason
 def test_an_age_without_a_birth_date_is_no_age() -> None:
     """Didit's `age` disagrees with its own dates and is never used."""
     result = read(with_document(date_of_birth=None, age=41))
-    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, FactSource.NONE)
 
 
 @pytest.mark.parametrize("status", ["Declined", "In Review", "Not Finished", None, "approved"])
 def test_a_document_that_is_not_approved_itself_proves_nothing(status: str | None) -> None:
     """A workflow can approve a session without its document."""
     result = read(with_document(status=status))
-    assert result.outcome is Outcome.UNPROVED
+    assert result.outcome is Finding.UNPROVED
     assert (result.date_of_birth, result.addresses, result.document) == (None, (), None)
 
 
@@ -273,9 +273,9 @@ def test_documents_that_disagree_about_the_birth_prove_neither_date() -> None:
 def test_a_doubted_address_has_no_source() -> None:
     """An address that the map does not know may have a ZIP code that somebody guessed."""
     (address,) = read(with_document(parsed_address=PARSED | {"is_verified": False})).addresses
-    assert address.source is Source.NONE
+    assert address.source is FactSource.NONE
     (silent,) = read(with_document(parsed_address=PARSED | {"is_verified": None})).addresses
-    assert silent.source is Source.DOCUMENT
+    assert silent.source is FactSource.DOCUMENT
 
 
 BILL: Final[dict[str, Any]] = {
@@ -289,7 +289,7 @@ def test_a_proof_of_address_is_an_address_of_its_own() -> None:
     """A bill's address comes after the document's, and only if Didit approved the bill."""
     result = read(changed(poa_verifications=[BILL]))
     told = [(address.source, address.postal_code) for address in result.addresses]
-    assert told == [(Source.DOCUMENT, "94111"), (Source.PROOF_OF_ADDRESS, "95816")]
+    assert told == [(FactSource.DOCUMENT, "94111"), (FactSource.PROOF_OF_ADDRESS, "95816")]
     declined = read(changed(poa_verifications=[BILL | {"status": "Declined"}]))
     assert [address.postal_code for address in declined.addresses] == ["94111"]
 
@@ -299,7 +299,7 @@ def test_a_bill_of_another_name_proves_no_address(score: object) -> None:
     """An account can let Didit approve it: below 90 of 100, or without a score, it is nobody's."""
     bill = put(BILL, ("name_match_score_id_verification",), score)
     result = read(changed(poa_verifications=[bill]))
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert [address.postal_code for address in result.addresses] == ["94111"]
 
 
@@ -322,27 +322,27 @@ def test_two_documents_of_two_people_prove_nothing_of_either() -> None:
     """One's own licence and somebody else's: neither birth nor address counts."""
     other = DOCUMENT | {"last_name": "Otherwise", "first_name": "Somebody"}
     result = read(changed(id_verifications=[other, DOCUMENT]))
-    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
-    assert {address.source for address in result.addresses} == {Source.NONE}
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, FactSource.NONE)
+    assert {address.source for address in result.addresses} == {FactSource.NONE}
     again = read(changed(id_verifications=[DOCUMENT, DOCUMENT]))
     assert again.date_of_birth is not None
-    assert {address.source for address in again.addresses} == {Source.DOCUMENT}
+    assert {address.source for address in again.addresses} == {FactSource.DOCUMENT}
 
 
 @pytest.mark.parametrize(
     ("body", "outcome"),
     [
-        ({"detail": "Not found."}, Outcome.NOT_FOUND),
-        ({"detail": "Session not found.", "code": "session_not_found"}, Outcome.NOT_FOUND),
-        ({"detail": "Not Found"}, Outcome.INVALID_RESPONSE),
-        ({"detail": 7}, Outcome.INVALID_RESPONSE),
-        ({"detail": "Not found.", "status": 404}, Outcome.INVALID_RESPONSE),
-        ({"error": {"code": "not_found"}}, Outcome.INVALID_RESPONSE),
-        ({}, Outcome.INVALID_RESPONSE),
-        (None, Outcome.INVALID_RESPONSE),
+        ({"detail": "Not found."}, Finding.NOT_FOUND),
+        ({"detail": "Session not found.", "code": "session_not_found"}, Finding.NOT_FOUND),
+        ({"detail": "Not Found"}, Finding.INVALID_RESPONSE),
+        ({"detail": 7}, Finding.INVALID_RESPONSE),
+        ({"detail": "Not found.", "status": 404}, Finding.INVALID_RESPONSE),
+        ({"error": {"code": "not_found"}}, Finding.INVALID_RESPONSE),
+        ({}, Finding.INVALID_RESPONSE),
+        (None, Finding.INVALID_RESPONSE),
     ],
 )
-def test_only_didits_own_404_is_about_the_session(body: object, outcome: Outcome) -> None:
+def test_only_didits_own_404_is_about_the_session(body: object, outcome: Finding) -> None:
     """Another server's says nothing of it, nor of our credentials."""
     assert read(body, 404).outcome is outcome
 
@@ -377,7 +377,7 @@ def test_no_mutation_raises_or_verifies_what_is_not_approved(
     """Any member replaced by anything (or left out) gives a result; approval needs its words."""
     mutated = put(ANSWER, place, junk)
     result = read(mutated)
-    if result.outcome is Outcome.VERIFIED:
+    if result.outcome is Finding.VERIFIED:
         assert (mutated["session_id"], mutated["status"]) == (SESSION, "Approved")
     else:
         assert (result.given_name, result.addresses, result.document) == (None, (), None)
@@ -386,7 +386,7 @@ def test_no_mutation_raises_or_verifies_what_is_not_approved(
 @given(st.binary(max_size=200) | JUNK.map(lambda junk: json.dumps(junk).encode()))
 def test_no_bytes_raise(body: bytes) -> None:
     """Whatever arrives, there is a result, and it is an invalid one."""
-    assert read(body).outcome is Outcome.INVALID_RESPONSE
+    assert read(body).outcome is Finding.INVALID_RESPONSE
 
 
 # --- over HTTP ------------------------------------------------------------------------------------
@@ -426,28 +426,28 @@ def ask(
 
 SESSIONS: Final = make(FixedClock())[0].sessions
 EXPECTED: Final = {
-    "document_not_approved": Outcome.UNPROVED,
-    "failed": Outcome.FAILED,
-    "redacted": Outcome.NOT_FOUND,
-    "unknown_status": Outcome.INVALID_RESPONSE,
-    "other_session": Outcome.INVALID_RESPONSE,
-    "business": Outcome.INVALID_RESPONSE,
-    "pending": Outcome.PENDING,
-    "review": Outcome.PENDING,
-    "requires_input": Outcome.REQUIRES_INPUT,
-    "awaiting_user": Outcome.REQUIRES_INPUT,
-    "resubmitted": Outcome.REQUIRES_INPUT,
-    "canceled": Outcome.CANCELED,
-    "expired": Outcome.EXPIRED,
-    "document_check_expired": Outcome.EXPIRED,
-    "truncated": Outcome.INVALID_RESPONSE,
-    "huge": Outcome.INVALID_RESPONSE,
-    "error_500": Outcome.PROVIDER_UNAVAILABLE,
-    "html_502": Outcome.PROVIDER_UNAVAILABLE,
-    "slow": Outcome.PROVIDER_UNAVAILABLE,
-    "cut": Outcome.PROVIDER_UNAVAILABLE,
-    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
-    "decided_later": Outcome.PENDING,
+    "document_not_approved": Finding.UNPROVED,
+    "failed": Finding.FAILED,
+    "redacted": Finding.NOT_FOUND,
+    "unknown_status": Finding.INVALID_RESPONSE,
+    "other_session": Finding.INVALID_RESPONSE,
+    "business": Finding.INVALID_RESPONSE,
+    "pending": Finding.PENDING,
+    "review": Finding.PENDING,
+    "requires_input": Finding.REQUIRES_INPUT,
+    "awaiting_user": Finding.REQUIRES_INPUT,
+    "resubmitted": Finding.REQUIRES_INPUT,
+    "canceled": Finding.CANCELED,
+    "expired": Finding.EXPIRED,
+    "document_check_expired": Finding.EXPIRED,
+    "truncated": Finding.INVALID_RESPONSE,
+    "huge": Finding.INVALID_RESPONSE,
+    "error_500": Finding.PROVIDER_UNAVAILABLE,
+    "html_502": Finding.PROVIDER_UNAVAILABLE,
+    "slow": Finding.PROVIDER_UNAVAILABLE,
+    "cut": Finding.PROVIDER_UNAVAILABLE,
+    "rate_limited": Finding.PROVIDER_UNAVAILABLE,
+    "decided_later": Finding.PENDING,
 }
 """What the parts come to; those not named are approved by Didit."""
 
@@ -463,7 +463,7 @@ def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> Non
     """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
     unable = {"error_500", "html_502", "slow", "cut"}
     result, _ = ask(each.session_id, patient=each.scenario not in unable)
-    assert result.outcome is EXPECTED.get(each.scenario, Outcome.VERIFIED)
+    assert result.outcome is EXPECTED.get(each.scenario, Finding.VERIFIED)
     decision = decide(
         result,
         VerificationRules(),
@@ -496,7 +496,7 @@ def test_the_exact_answer_is_kept() -> None:
 def test_an_undecided_session_is_verified_once_didit_has_decided() -> None:
     """Asking again settles it."""
     result, _ = ask(session("decided_later").session_id, times=2)
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
 
 
 def test_how_long_to_wait_is_handed_on() -> None:
@@ -507,7 +507,7 @@ def test_how_long_to_wait_is_handed_on() -> None:
 def test_a_wrong_key_is_rejected_not_unavailable() -> None:
     """A wrong key is our misconfiguration."""
     result, _ = ask(session("verified").session_id, api_key="not-the-key")
-    assert result.outcome is Outcome.PROVIDER_REJECTED
+    assert result.outcome is Finding.PROVIDER_REJECTED
 
 
 @pytest.mark.parametrize(
@@ -532,7 +532,7 @@ def test_what_cannot_be_a_session_id_is_refused_before_anything_is_sent(wrong: s
 
 def test_the_probe_is_an_id_that_no_session_has() -> None:
     """Asking for it tells good credentials (not found) from bad ones."""
-    assert ask(didit.Didit.probe_session_id)[0].outcome is Outcome.NOT_FOUND
+    assert ask(didit.Didit.probe_session_id)[0].outcome is Finding.NOT_FOUND
 
 
 def test_every_field_of_an_answer_is_sorted() -> None:

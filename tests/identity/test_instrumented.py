@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from countersign.identity.base import evidence_of
 from countersign.identity.instrumented import reason_word, report
-from countersign.identity.model import Outcome, ProviderResult
+from countersign.identity.model import Finding, ProviderResult
 from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
 from countersign.identity.stripe import Stripe
 from countersign_simulators.registry import SIMULATORS
@@ -20,14 +20,14 @@ from countersign_simulators.server import serve
 from tests.identity.asking import FixedClock, keyed, reply
 
 TOLD: Final = {
-    Outcome.PROVIDER_UNAVAILABLE: "warning",
-    Outcome.PROVIDER_REJECTED: "error",
-    Outcome.INVALID_RESPONSE: "error",
+    Finding.PROVIDER_UNAVAILABLE: "warning",
+    Finding.PROVIDER_REJECTED: "error",
+    Finding.INVALID_RESPONSE: "error",
 }
 
 
 def logged(
-    outcome: Outcome, reason: str | None, request_id: str | None, unread: tuple[str, ...] = ()
+    outcome: Finding, reason: str | None, request_id: str | None, unread: tuple[str, ...] = ()
 ) -> list[Any]:
     answer = reply(b"Jane Doe", 418)
     evidence = evidence_of(answer, FixedClock(), "v1", request_id)
@@ -46,8 +46,8 @@ def logged(
     return lines
 
 
-@pytest.mark.parametrize("outcome", Outcome)
-def test_only_an_answer_that_decides_nothing_is_reported(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", Finding)
+def test_only_an_answer_that_decides_nothing_is_reported(outcome: Finding) -> None:
     """One line, an error where somebody has to look; a verdict is nobody's business."""
     lines = logged(outcome, "unreadable", "req_1")
     if outcome not in TOLD:
@@ -69,11 +69,11 @@ def test_only_an_answer_that_decides_nothing_is_reported(outcome: Outcome) -> No
 @pytest.mark.parametrize(
     ("outcome", "event"),
     [
-        (Outcome.VERIFIED, "provider_facts_unreadable"),
-        (Outcome.INVALID_RESPONSE, "provider_no_result"),
+        (Finding.VERIFIED, "provider_facts_unreadable"),
+        (Finding.INVALID_RESPONSE, "provider_no_result"),
     ],
 )
-def test_members_that_could_not_be_read_are_named(outcome: Outcome, event: str) -> None:
+def test_members_that_could_not_be_read_are_named(outcome: Finding, event: str) -> None:
     """Else nobody can see why a buyer is refused, or a session is unusable at each try."""
     (line,) = logged(outcome, None, None, unread=("verified_outputs.dob",))
     assert (line["event"], line["members"]) == (event, ["verified_outputs.dob"])
@@ -82,7 +82,7 @@ def test_members_that_could_not_be_read_are_named(outcome: Outcome, event: str) 
 @pytest.mark.parametrize("request_id", [None, "", "Jane Doe", "a" * 129, "a\nb", "é", "a" * 128])
 def test_a_request_id_is_logged_only_if_it_can_be_one(request_id: str | None) -> None:
     """It is a header that anybody could have filled."""
-    (line,) = logged(Outcome.INVALID_RESPONSE, "unreadable", request_id)
+    (line,) = logged(Finding.INVALID_RESPONSE, "unreadable", request_id)
     assert line.get("request_id") == (request_id if request_id == "a" * 128 else None)
 
 
@@ -131,12 +131,12 @@ def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
             assert provider.name == name
             probe = provider.probe_session_id
             with capture_logs() as absent:
-                assert (await provider.retrieve(probe)).outcome is Outcome.NOT_FOUND
+                assert (await provider.retrieve(probe)).outcome is Finding.NOT_FOUND
             assert absent == []
             await provider.close()
         away = providers(name, credentials, url)
         with capture_logs() as lines:
-            assert (await away.retrieve(probe)).outcome is Outcome.PROVIDER_UNAVAILABLE
+            assert (await away.retrieve(probe)).outcome is Finding.PROVIDER_UNAVAILABLE
         await away.close()
         return lines
 
@@ -170,4 +170,4 @@ def test_a_404_of_another_server_is_never_a_providers_word(name: str, body: byte
             await provider.close()
             return result
 
-    assert asyncio.run(work()).outcome is Outcome.INVALID_RESPONSE
+    assert asyncio.run(work()).outcome is Finding.INVALID_RESPONSE

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from countersign.buyers.decision import decide
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import onfido
-from countersign.identity.model import Outcome, ProviderResult, Source, Tri
+from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 from countersign.identity.onfido import MappedMember, OnfidoOutput
 from countersign.instant import from_ns
 from countersign_simulators import onfido as simulated
@@ -197,20 +197,20 @@ def test_an_approved_run_gives_the_facts_of_its_document_report() -> None:
     """Everything comes from the report, nothing from the undeclared output."""
     result = read()
     assert (result.outcome, result.live, result.subject_reference) == (
-        Outcome.VERIFIED,
+        Finding.VERIFIED,
         True,
         "buyer-1",
     )
     assert (result.given_name, result.family_name) == ("Jane", "Doe")
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1990, 1, 1),
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     (address,) = result.addresses
     assert (address.postal_code, address.country, address.source) == (
         "94111",
         "USA",
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     assert result.document is not None
     assert (result.document.type, result.document.issuing_region) == ("driving_licence", "CA")
@@ -239,30 +239,30 @@ def test_every_answer_is_kept_as_evidence() -> None:
 @pytest.mark.parametrize(
     ("run", "outcome", "reason"),
     [
-        (changed(status="processing"), Outcome.PENDING, None),
-        (changed(status="review"), Outcome.PENDING, None),
-        (changed(status="awaiting_input"), Outcome.REQUIRES_INPUT, None),
-        (changed(status="awaiting_client_input"), Outcome.REQUIRES_INPUT, None),
-        (changed(status="declined", reasons=["FRAUD"]), Outcome.FAILED, "FRAUD"),
-        (changed(status="declined", reasons=["Jane Doe, 12"]), Outcome.FAILED, None),
-        (changed(status="abandoned"), Outcome.CANCELED, None),
+        (changed(status="processing"), Finding.PENDING, None),
+        (changed(status="review"), Finding.PENDING, None),
+        (changed(status="awaiting_input"), Finding.REQUIRES_INPUT, None),
+        (changed(status="awaiting_client_input"), Finding.REQUIRES_INPUT, None),
+        (changed(status="declined", reasons=["FRAUD"]), Finding.FAILED, "FRAUD"),
+        (changed(status="declined", reasons=["Jane Doe, 12"]), Finding.FAILED, None),
+        (changed(status="abandoned"), Finding.CANCELED, None),
         (
             changed(status="error", error={"type": "timeout", "message": "Jane Doe"}),
-            Outcome.PROVIDER_UNAVAILABLE,
+            Finding.PROVIDER_UNAVAILABLE,
             "timeout",
         ),
-        (changed(status="Approved"), Outcome.INVALID_RESPONSE, "unknown_status"),
-        (changed(status=...), Outcome.INVALID_RESPONSE, "unknown_status"),
-        (changed(status=["approved"]), Outcome.INVALID_RESPONSE, "unreadable"),
-        (changed(id=REPORT_ID), Outcome.INVALID_RESPONSE, "other_session"),
-        (changed(id=SESSION.upper()), Outcome.INVALID_RESPONSE, "other_session"),
-        (b"[]", Outcome.INVALID_RESPONSE, "unreadable"),
-        (b'{"id":"a","id":"b"}', Outcome.INVALID_RESPONSE, "unreadable"),
-        (json.dumps(RUN).encode()[:-30], Outcome.INVALID_RESPONSE, "unreadable"),
+        (changed(status="Approved"), Finding.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=...), Finding.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=["approved"]), Finding.INVALID_RESPONSE, "unreadable"),
+        (changed(id=REPORT_ID), Finding.INVALID_RESPONSE, "other_session"),
+        (changed(id=SESSION.upper()), Finding.INVALID_RESPONSE, "other_session"),
+        (b"[]", Finding.INVALID_RESPONSE, "unreadable"),
+        (b'{"id":"a","id":"b"}', Finding.INVALID_RESPONSE, "unreadable"),
+        (json.dumps(RUN).encode()[:-30], Finding.INVALID_RESPONSE, "unreadable"),
     ],
 )
 def test_every_status_of_a_run_has_its_outcome(
-    run: object, outcome: Outcome, reason: str | None
+    run: object, outcome: Finding, reason: str | None
 ) -> None:
     """One outcome each; no report is needed for it, and nobody is told of."""
     result = read(run)
@@ -273,27 +273,27 @@ def test_every_status_of_a_run_has_its_outcome(
 @pytest.mark.parametrize(
     ("shown", "outcome", "reason"),
     [
-        (task(result="consider"), Outcome.UNPROVED, "no_clear_document_report"),
-        (task(result="unidentified"), Outcome.UNPROVED, "no_clear_document_report"),
-        (task(result="Clear"), Outcome.UNPROVED, "no_clear_document_report"),
-        (task(result=...), Outcome.UNPROVED, "no_clear_document_report"),
-        (task(sub_result="caution"), Outcome.UNPROVED, "no_clear_document_report"),
-        (task(status="awaiting_data"), Outcome.UNPROVED, "no_clear_document_report"),
-        (TASKS[1] | {"output": None}, Outcome.UNPROVED, "no_clear_document_report"),
-        (TASKS[1] | {"output": []}, Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (task() | {"id": "another"}, Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (task() | {"workflow_run_id": REPORT_ID}, Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (task(uuid="../../x"), Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (b"<html>", Outcome.INVALID_RESPONSE, "unreadable_report"),
-        (Reply(status=404, body=b"{}"), Outcome.INVALID_RESPONSE, "report_http_404"),
-        (Reply(status=403, body=b"{}"), Outcome.PROVIDER_REJECTED, "report_http_403"),
-        (Reply(status=429, body=b"{}"), Outcome.PROVIDER_UNAVAILABLE, "report_http_429"),
-        (Reply(status=500, body=b"{}"), Outcome.PROVIDER_UNAVAILABLE, "report_http_500"),
-        (Reply(status=200, body=b"{}" * 9, cut_after=3), Outcome.PROVIDER_UNAVAILABLE, None),
+        (task(result="consider"), Finding.UNPROVED, "no_clear_document_report"),
+        (task(result="unidentified"), Finding.UNPROVED, "no_clear_document_report"),
+        (task(result="Clear"), Finding.UNPROVED, "no_clear_document_report"),
+        (task(result=...), Finding.UNPROVED, "no_clear_document_report"),
+        (task(sub_result="caution"), Finding.UNPROVED, "no_clear_document_report"),
+        (task(status="awaiting_data"), Finding.UNPROVED, "no_clear_document_report"),
+        (TASKS[1] | {"output": None}, Finding.UNPROVED, "no_clear_document_report"),
+        (TASKS[1] | {"output": []}, Finding.INVALID_RESPONSE, "unreadable_report"),
+        (task() | {"id": "another"}, Finding.INVALID_RESPONSE, "unreadable_report"),
+        (task() | {"workflow_run_id": REPORT_ID}, Finding.INVALID_RESPONSE, "unreadable_report"),
+        (task(uuid="../../x"), Finding.INVALID_RESPONSE, "unreadable_report"),
+        (b"<html>", Finding.INVALID_RESPONSE, "unreadable_report"),
+        (Reply(status=404, body=b"{}"), Finding.INVALID_RESPONSE, "report_http_404"),
+        (Reply(status=403, body=b"{}"), Finding.PROVIDER_REJECTED, "report_http_403"),
+        (Reply(status=429, body=b"{}"), Finding.PROVIDER_UNAVAILABLE, "report_http_429"),
+        (Reply(status=500, body=b"{}"), Finding.PROVIDER_UNAVAILABLE, "report_http_500"),
+        (Reply(status=200, body=b"{}" * 9, cut_after=3), Finding.PROVIDER_UNAVAILABLE, None),
     ],
 )
 def test_an_approved_run_without_a_clear_report_verifies_nobody(
-    shown: object, outcome: Outcome, reason: str | None
+    shown: object, outcome: Finding, reason: str | None
 ) -> None:
     """`approved` is the workflow's word: the proof is a document report that is clear."""
     result = read(shown=shown)
@@ -336,19 +336,19 @@ def test_a_fact_that_cannot_be_read_is_unknown(
 @pytest.mark.parametrize(
     ("tasks", "outcome"),
     [
-        ([], Outcome.UNPROVED),
-        (TASKS[:1], Outcome.UNPROVED),
-        (b"", Outcome.INVALID_RESPONSE),
-        ({}, Outcome.INVALID_RESPONSE),
-        ([7], Outcome.INVALID_RESPONSE),
-        ([TASKS[1] | {"workflow_run_id": REPORT_ID}], Outcome.INVALID_RESPONSE),
-        ([TASKS[1] | {"id": "../../reports"}], Outcome.INVALID_RESPONSE),
-        ([TASKS[1] | {"id": None}], Outcome.INVALID_RESPONSE),
-        ([TASKS[1] | {"created_at": "yesterday"}], Outcome.INVALID_RESPONSE),
+        ([], Finding.UNPROVED),
+        (TASKS[:1], Finding.UNPROVED),
+        (b"", Finding.INVALID_RESPONSE),
+        ({}, Finding.INVALID_RESPONSE),
+        ([7], Finding.INVALID_RESPONSE),
+        ([TASKS[1] | {"workflow_run_id": REPORT_ID}], Finding.INVALID_RESPONSE),
+        ([TASKS[1] | {"id": "../../reports"}], Finding.INVALID_RESPONSE),
+        ([TASKS[1] | {"id": None}], Finding.INVALID_RESPONSE),
+        ([TASKS[1] | {"created_at": "yesterday"}], Finding.INVALID_RESPONSE),
     ],
 )
 def test_a_list_of_tasks_that_has_no_document_check_verifies_nobody(
-    tasks: object, outcome: Outcome
+    tasks: object, outcome: Finding
 ) -> None:
     """Nor does one that is no list of tasks of this run."""
     assert read(tasks=tasks).outcome is outcome
@@ -377,7 +377,7 @@ def test_the_newest_clear_report_counts_and_few_are_asked_for() -> None:
             **TASKS[1], "id": f"document_check_{n}", "output": consider
         }  # fmt: skip
     result, asked = ask_scripted(answers, CREDENTIALS)
-    assert result.outcome is Outcome.UNPROVED
+    assert result.outcome is Finding.UNPROVED
     assert len(asked) == 5
 
 
@@ -387,9 +387,9 @@ def test_properties_that_the_task_leaves_out_come_from_the_report() -> None:
     whole = {**REPORT, "id": REPORT_ID, "name": "document"}
     assert read(shown=shown, report=whole).date_of_birth == date(1990, 1, 1)
     for other in ({"id": SESSION}, {"name": "facial_similarity_photo"}, {"properties": 7}):
-        assert read(shown=shown, report=whole | other).outcome is Outcome.INVALID_RESPONSE
-    assert read(shown=shown, report=whole | {"result": "consider"}).outcome is Outcome.UNPROVED
-    assert read(shown=shown).outcome is Outcome.INVALID_RESPONSE
+        assert read(shown=shown, report=whole | other).outcome is Finding.INVALID_RESPONSE
+    assert read(shown=shown, report=whole | {"result": "consider"}).outcome is Finding.UNPROVED
+    assert read(shown=shown).outcome is Finding.INVALID_RESPONSE
 
 
 def test_all_requests_of_one_result_share_one_allowance_of_time() -> None:
@@ -398,13 +398,13 @@ def test_all_requests_of_one_result_share_one_allowance_of_time() -> None:
     tasks = Reply(status=200, body=json.dumps(TASKS).encode(), delay=0.35)
     answers = {RUN_PATH: slow, f"{RUN_PATH}/tasks": tasks}
     result, _ = ask_scripted(answers, CREDENTIALS, total_seconds=0.6)
-    assert (result.outcome, result.reason_code) == (Outcome.PROVIDER_UNAVAILABLE, "timeout")
+    assert (result.outcome, result.reason_code) == (Finding.PROVIDER_UNAVAILABLE, "timeout")
 
 
 def test_missing_facts_stay_missing() -> None:
     """A passport has no address, and an unreadable birth is none."""
     result = read(shown=properties(date_of_birth=..., address_lines=..., issuing_state=...))
-    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, FactSource.NONE)
     assert result.addresses == ()
     # A licence of any state of the United States is not one document.
     assert result.document_fingerprint is None
@@ -433,13 +433,13 @@ def test_output_that_is_declared_for_everything_needs_no_report(tasks: object) -
         answers[f"{RUN_PATH}/tasks"] = tasks
     credentials = msgspec.structs.replace(CREDENTIALS, output=DECLARED)
     result, _ = ask_scripted(answers, credentials)
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1951, 1, 2),
-        Source.DATABASE,
+        FactSource.DATABASE,
     )
     assert [(a.postal_code, a.source) for a in result.addresses] == [
-        ("94612", Source.PROOF_OF_ADDRESS)
+        ("94612", FactSource.PROOF_OF_ADDRESS)
     ]
     assert result.document is not None
     assert result.document.expires_on == date(2031, 1, 1)
@@ -452,7 +452,7 @@ def test_the_report_is_asked_for_its_number_even_if_the_output_has_everything() 
     assert result.document_fingerprint == fingerprint("US", "CA", "dl", "999999999")
     later = read(output=DECLARED, tasks=Reply(status=500, body=b"{}"))
     assert (later.outcome, later.reason_code) == (
-        Outcome.PROVIDER_UNAVAILABLE,
+        Finding.PROVIDER_UNAVAILABLE,
         "report_http_500",
     )
 
@@ -462,9 +462,9 @@ def test_output_about_somebody_else_than_the_document_proves_nothing() -> None:
     result = read(output=DECLARED)
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1990, 1, 1),
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
-    assert [(a.postal_code, a.source) for a in result.addresses] == [("94111", Source.DOCUMENT)]
+    assert [(a.postal_code, a.source) for a in result.addresses] == [("94111", FactSource.DOCUMENT)]
 
 
 def test_a_later_change_of_the_run_does_not_make_its_decision_younger() -> None:
@@ -485,14 +485,14 @@ def test_what_is_declared_adds_to_the_report_and_replaces_nothing_in_it() -> Non
     result = read(run, output=output)
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1990, 1, 1),
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     assert [(a.postal_code, a.source) for a in result.addresses] == [
-        ("94111", Source.DOCUMENT),
-        ("94612", Source.DATABASE),
+        ("94111", FactSource.DOCUMENT),
+        ("94612", FactSource.DATABASE),
     ]
     result = read(shown=properties(date_of_birth=...), output=output)
-    assert result.date_of_birth_source is Source.DATABASE
+    assert result.date_of_birth_source is FactSource.DATABASE
 
 
 @pytest.mark.parametrize(
@@ -512,7 +512,7 @@ def test_declared_output_that_is_not_what_was_declared_is_not_guessed_at(
 ) -> None:
     """What is absent is unknown; what is something else is unknown too, and named for the log."""
     result = read(run, tasks=[], output=DECLARED)
-    assert (result.outcome, result.unread) == (Outcome.VERIFIED, unread)
+    assert (result.outcome, result.unread) == (Finding.VERIFIED, unread)
 
 
 # --- errors and anything at all -----------------------------------------------------------------
@@ -521,27 +521,27 @@ def test_declared_output_that_is_not_what_was_declared_is_not_guessed_at(
 @pytest.mark.parametrize(
     ("status", "body", "outcome", "reason"),
     [
-        (404, {"error": {"type": "resource_not_found"}}, Outcome.NOT_FOUND, "resource_not_found"),
-        (401, {"error": {"type": "authorization_error"}}, Outcome.PROVIDER_REJECTED,
+        (404, {"error": {"type": "resource_not_found"}}, Finding.NOT_FOUND, "resource_not_found"),
+        (401, {"error": {"type": "authorization_error"}}, Finding.PROVIDER_REJECTED,
          "authorization_error"),
-        (403, {"error": {}}, Outcome.PROVIDER_REJECTED, "http_403"),
-        (410, {"error": {"type": "gone"}}, Outcome.REDACTED, "gone"),
-        (422, {"error": {"type": "validation_error"}}, Outcome.INVALID_RESPONSE,
+        (403, {"error": {}}, Finding.PROVIDER_REJECTED, "http_403"),
+        (410, {"error": {"type": "gone"}}, Finding.REDACTED, "gone"),
+        (422, {"error": {"type": "validation_error"}}, Finding.INVALID_RESPONSE,
          "validation_error"),
-        (429, {"error": {"type": "rate_limit"}}, Outcome.PROVIDER_UNAVAILABLE, "rate_limit"),
-        (500, {"error": {"type": "Jane Doe"}}, Outcome.PROVIDER_UNAVAILABLE, "http_500"),
-        (502, b"<html>", Outcome.PROVIDER_UNAVAILABLE, "http_502"),
-        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
-        (404, {"error": {"type": "invalid_request_error"}}, Outcome.INVALID_RESPONSE,
+        (429, {"error": {"type": "rate_limit"}}, Finding.PROVIDER_UNAVAILABLE, "rate_limit"),
+        (500, {"error": {"type": "Jane Doe"}}, Finding.PROVIDER_UNAVAILABLE, "http_500"),
+        (502, b"<html>", Finding.PROVIDER_UNAVAILABLE, "http_502"),
+        (404, b"<html>", Finding.INVALID_RESPONSE, "http_404"),
+        (404, {"error": {"type": "invalid_request_error"}}, Finding.INVALID_RESPONSE,
          "invalid_request_error"),
-        (404, {"error": {"code": "not_found"}}, Outcome.INVALID_RESPONSE, "http_404"),
-        (404, {"detail": "Not Found"}, Outcome.INVALID_RESPONSE, "http_404"),
-        (410, b"<html>", Outcome.INVALID_RESPONSE, "http_410"),
-        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
+        (404, {"error": {"code": "not_found"}}, Finding.INVALID_RESPONSE, "http_404"),
+        (404, {"detail": "Not Found"}, Finding.INVALID_RESPONSE, "http_404"),
+        (410, b"<html>", Finding.INVALID_RESPONSE, "http_410"),
+        (302, b"", Finding.INVALID_RESPONSE, "http_302"),
     ],
 )  # fmt: skip
 def test_every_error_has_its_outcome(
-    status: int, body: object, outcome: Outcome, reason: str
+    status: int, body: object, outcome: Finding, reason: str
 ) -> None:
     """The types are Onfido's; its messages go nowhere."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -556,8 +556,8 @@ def test_no_malformed_run_raises(place: tuple[str | int, ...], junk: object) -> 
     run = put(RUN, place, junk)
     result = read(run, output=DECLARED)
     if (run.get("status"), run.get("id")) != ("approved", SESSION):
-        assert result.outcome is not Outcome.VERIFIED
-    if result.outcome is not Outcome.VERIFIED:
+        assert result.outcome is not Finding.VERIFIED
+    if result.outcome is not Finding.VERIFIED:
         assert (result.date_of_birth, result.addresses) == (None, ())
 
 
@@ -573,8 +573,8 @@ def test_no_malformed_report_raises(place: tuple[str | int, ...], junk: object) 
     result = read(shown=shown, tasks=both["tasks"])
     clear = isinstance(shown, dict) and isinstance(shown.get("output"), dict)
     if not clear or shown["output"].get("result") != "clear":
-        assert result.outcome is not Outcome.VERIFIED
-    if result.outcome is not Outcome.VERIFIED:
+        assert result.outcome is not Finding.VERIFIED
+    if result.outcome is not Finding.VERIFIED:
         assert (result.date_of_birth, result.addresses) == (None, ())
 
 
@@ -582,34 +582,34 @@ def test_no_malformed_report_raises(place: tuple[str | int, ...], junk: object) 
 def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
     """Bytes that are no run come to an outcome, and to no buyer."""
     whole = Reply(status=status, body=b"" if status in {204, 304} else body)
-    assert read(whole).outcome is not Outcome.VERIFIED
+    assert read(whole).outcome is not Finding.VERIFIED
 
 
 # --- against the simulator ----------------------------------------------------------------------
 
 OUTCOMES: Final = {
-    "pending": Outcome.PENDING,
-    "review": Outcome.PENDING,
-    "requires_input": Outcome.REQUIRES_INPUT,
-    "requires_client_input": Outcome.REQUIRES_INPUT,
-    "failed": Outcome.FAILED,
-    "canceled": Outcome.CANCELED,
-    "workflow_error": Outcome.PROVIDER_UNAVAILABLE,
-    "unknown_status": Outcome.INVALID_RESPONSE,
-    "document_not_clear": Outcome.UNPROVED,
-    "no_document": Outcome.UNPROVED,
-    "other_environment": Outcome.NOT_FOUND,
-    "wrong_id": Outcome.INVALID_RESPONSE,
-    "wrong_task": Outcome.INVALID_RESPONSE,
-    "truncated": Outcome.INVALID_RESPONSE,
-    "oversized": Outcome.INVALID_RESPONSE,
-    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
-    "deleted": Outcome.REDACTED,
-    "server_error": Outcome.PROVIDER_UNAVAILABLE,
-    "bad_gateway": Outcome.PROVIDER_UNAVAILABLE,
-    "slow": Outcome.PROVIDER_UNAVAILABLE,
-    "cut": Outcome.PROVIDER_UNAVAILABLE,
-    "report_server_error": Outcome.PROVIDER_UNAVAILABLE,
+    "pending": Finding.PENDING,
+    "review": Finding.PENDING,
+    "requires_input": Finding.REQUIRES_INPUT,
+    "requires_client_input": Finding.REQUIRES_INPUT,
+    "failed": Finding.FAILED,
+    "canceled": Finding.CANCELED,
+    "workflow_error": Finding.PROVIDER_UNAVAILABLE,
+    "unknown_status": Finding.INVALID_RESPONSE,
+    "document_not_clear": Finding.UNPROVED,
+    "no_document": Finding.UNPROVED,
+    "other_environment": Finding.NOT_FOUND,
+    "wrong_id": Finding.INVALID_RESPONSE,
+    "wrong_task": Finding.INVALID_RESPONSE,
+    "truncated": Finding.INVALID_RESPONSE,
+    "oversized": Finding.INVALID_RESPONSE,
+    "rate_limited": Finding.PROVIDER_UNAVAILABLE,
+    "deleted": Finding.REDACTED,
+    "server_error": Finding.PROVIDER_UNAVAILABLE,
+    "bad_gateway": Finding.PROVIDER_UNAVAILABLE,
+    "slow": Finding.PROVIDER_UNAVAILABLE,
+    "cut": Finding.PROVIDER_UNAVAILABLE,
+    "report_server_error": Finding.PROVIDER_UNAVAILABLE,
 }
 """Every other part is approved with a clear report, and judged by the decision."""
 HOPELESS: Final = {"server_error", "bad_gateway", "slow", "cut", "report_server_error"}
@@ -650,7 +650,7 @@ def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
     failures, _ = asyncio.run(ask(*(s.session_id for s in hopeless), patient=False))
     rules = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
     for session, result in zip([*others, *hopeless], [*results, *failures], strict=True):
-        assert result.outcome is OUTCOMES.get(session.scenario, Outcome.VERIFIED), session.scenario
+        assert result.outcome is OUTCOMES.get(session.scenario, Finding.VERIFIED), session.scenario
         decision = decide(
             result,
             rules,
@@ -664,15 +664,15 @@ def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
 def test_a_passing_trouble_is_outlived_by_a_second_attempt() -> None:
     """A 429 without Retry-After does not reach the caller."""
     (result,), requests = asyncio.run(ask(LIMITED))
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert [seen.path.count("/") for seen in requests] == [3, 3, 4, 5]
 
 
 def test_a_long_wait_is_told_to_the_caller() -> None:
     """Nobody waits thirty seconds in an open request; the next one succeeds."""
     (first, second), _ = asyncio.run(ask(LIMITED_LONGER, LIMITED_LONGER))
-    assert (first.outcome, first.retry_after) == (Outcome.PROVIDER_UNAVAILABLE, 30)
-    assert second.outcome is Outcome.VERIFIED
+    assert (first.outcome, first.retry_after) == (Finding.PROVIDER_UNAVAILABLE, 30)
+    assert second.outcome is Finding.VERIFIED
 
 
 def test_a_wrong_token_is_rejected_and_the_probe_is_not_found() -> None:
@@ -680,8 +680,8 @@ def test_a_wrong_token_is_rejected_and_the_probe_is_not_found() -> None:
     wrong = msgspec.structs.replace(SIMULATED, api_token="api_live_us.of.somebody-else")
     (rejected,), _ = asyncio.run(ask(onfido.Onfido.probe_session_id, credentials=wrong))
     (absent,), _ = asyncio.run(ask(onfido.Onfido.probe_session_id))
-    assert rejected.outcome is Outcome.PROVIDER_REJECTED
-    assert absent.outcome is Outcome.NOT_FOUND
+    assert rejected.outcome is Finding.PROVIDER_REJECTED
+    assert absent.outcome is Finding.NOT_FOUND
 
 
 def test_a_run_of_the_sandbox_is_not_live() -> None:
@@ -690,7 +690,7 @@ def test_a_run_of_the_sandbox_is_not_live() -> None:
         SIMULATED, api_token=simulated.TOKENS["sandbox"], environment="sandbox"
     )
     (result,), _ = asyncio.run(ask("0f1d0000-0000-4000-8000-000000000042", credentials=sandbox))
-    assert (result.outcome, result.live) == (Outcome.VERIFIED, False)
+    assert (result.outcome, result.live) == (Finding.VERIFIED, False)
 
 
 def test_the_request_is_what_onfido_documents() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from countersign.buyers.decision import decide
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import persona
-from countersign.identity.model import Outcome, ProviderResult, Source, Tri
+from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 from countersign.identity.types import ProviderReply
 from countersign.instant import from_ns
 from countersign.reason import Reason
@@ -148,7 +148,7 @@ def test_an_approved_inquiry_gives_the_documents_facts() -> None:
     """What the buyer typed into `fields` contradicts them, and does not count."""
     result = told(APPROVED)
     assert (result.outcome, result.live, result.subject_reference) == (
-        Outcome.VERIFIED,
+        Finding.VERIFIED,
         True,
         "buyer-1",
     )
@@ -156,13 +156,13 @@ def test_an_approved_inquiry_gives_the_documents_facts() -> None:
     assert (result.given_name, result.family_name) == ("FENWICKA", "BRAMBLETHORPE")
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1991, 7, 22),
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     (address,) = result.addresses
     assert (address.postal_code, address.country, address.source) == (
         "94110",
         "US",
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     assert result.document is not None
     assert (result.document.type, result.document.issuing_region) == ("dl", "CA")
@@ -181,21 +181,21 @@ def test_an_approved_inquiry_gives_the_documents_facts() -> None:
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        ("created", Outcome.REQUIRES_INPUT),
-        ("pending", Outcome.REQUIRES_INPUT),
-        ("completed", Outcome.PENDING),
-        ("needs_review", Outcome.PENDING),
-        ("declined", Outcome.FAILED),
-        ("failed", Outcome.FAILED),
-        ("expired", Outcome.EXPIRED),
-        ("approved_provisionally", Outcome.INVALID_RESPONSE),
-        ("Approved", Outcome.INVALID_RESPONSE),
-        ("", Outcome.INVALID_RESPONSE),
-        (None, Outcome.INVALID_RESPONSE),
-        (["approved"], Outcome.INVALID_RESPONSE),
+        ("created", Finding.REQUIRES_INPUT),
+        ("pending", Finding.REQUIRES_INPUT),
+        ("completed", Finding.PENDING),
+        ("needs_review", Finding.PENDING),
+        ("declined", Finding.FAILED),
+        ("failed", Finding.FAILED),
+        ("expired", Finding.EXPIRED),
+        ("approved_provisionally", Finding.INVALID_RESPONSE),
+        ("Approved", Finding.INVALID_RESPONSE),
+        ("", Finding.INVALID_RESPONSE),
+        (None, Finding.INVALID_RESPONSE),
+        (["approved"], Finding.INVALID_RESPONSE),
     ],
 )
-def test_every_status_has_its_outcome(status: object, outcome: Outcome) -> None:
+def test_every_status_has_its_outcome(status: object, outcome: Finding) -> None:
     """Only `approved` is positive, and nothing personal goes with any other."""
     result = told(inquiry(status=status))
     assert result.outcome is outcome
@@ -235,7 +235,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
 def test_a_check_without_readable_metadata_is_a_check(metadata: object) -> None:
     """Persona writes `[]` for an empty object, too."""
     check = {"name": "id_glare_detection", "status": "passed", "metadata": metadata}
-    assert told(proved_by(licence(checks=[check]))).outcome is Outcome.VERIFIED
+    assert told(proved_by(licence(checks=[check]))).outcome is Finding.VERIFIED
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_failed_check_becomes_a_reason_of_ours(
     """Of a selfie, too; a check that the table does not know adds nothing."""
     failed = verification(kind, status="failed", checks=[{"name": check, "status": "failed"}])
     result = told(proved_by(failed, status="declined"))
-    assert (result.outcome, result.reason_code, result.reason) == (Outcome.FAILED, check, reason)
+    assert (result.outcome, result.reason_code, result.reason) == (Finding.FAILED, check, reason)
 
 
 def test_a_mobile_licence_proves_a_person() -> None:
@@ -276,12 +276,12 @@ def test_a_mobile_licence_proves_a_person() -> None:
         identification_number="B8801447",
     )
     result = told(proved_by(mobile))
-    assert (result.outcome, result.date_of_birth_source) == (Outcome.VERIFIED, Source.DOCUMENT)
+    assert (result.outcome, result.date_of_birth_source) == (Finding.VERIFIED, FactSource.DOCUMENT)
     (address,) = result.addresses
     assert (address.postal_code, address.country, address.source) == (
         "94110",
         "US",
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     assert result.document_fingerprint == told(APPROVED).document_fingerprint
     assert result.document is not None
@@ -300,7 +300,7 @@ def test_the_chip_of_a_document_proves_a_person() -> None:
         expiration_date="2030-01-01",
     )
     result = told(proved_by(chip))
-    assert (result.outcome, result.date_of_birth_source) == (Outcome.VERIFIED, Source.DOCUMENT)
+    assert (result.outcome, result.date_of_birth_source) == (Finding.VERIFIED, FactSource.DOCUMENT)
     assert result.document_fingerprint == fingerprint("US", None, "passport", "P16004243")
     assert result.addresses == ()
 
@@ -308,15 +308,15 @@ def test_the_chip_of_a_document_proves_a_person() -> None:
 @pytest.mark.parametrize(
     ("kind", "check", "source"),
     [
-        ("database", {"match-result": "full"}, Source.DATABASE),
-        ("database", {}, Source.DATABASE),
-        ("database", {"match-result": "partial"}, Source.USER),
-        ("aamva", {"match-result": None}, Source.DATABASE),
-        ("aamva", {"match-result": "partial"}, Source.USER),
+        ("database", {"match-result": "full"}, FactSource.DATABASE),
+        ("database", {}, FactSource.DATABASE),
+        ("database", {"match-result": "partial"}, FactSource.USER),
+        ("aamva", {"match-result": None}, FactSource.DATABASE),
+        ("aamva", {"match-result": "partial"}, FactSource.USER),
     ],
 )
 def test_a_comparison_of_one_attribute_vouches_for_that(
-    kind: str, check: dict[str, Any], source: Source
+    kind: str, check: dict[str, Any], source: FactSource
 ) -> None:
     """`database_birthdate_comparison` and its like, unless they say that the match is partial."""
     checks = [
@@ -333,9 +333,11 @@ def test_a_comparison_of_one_attribute_vouches_for_that(
     ("kind", "name"),
     [("aamva", "aamva_identity_comparison"), ("database", "database_standard_identity_comparison")],
 )
-@pytest.mark.parametrize(("match", "source"), [("full", Source.DATABASE), ("partial", Source.USER)])
+@pytest.mark.parametrize(
+    ("match", "source"), [("full", FactSource.DATABASE), ("partial", FactSource.USER)]
+)
 def test_a_comparison_of_all_attributes_vouches_for_each_that_matches_fully(
-    kind: str, name: str, match: str, source: Source
+    kind: str, name: str, match: str, source: FactSource
 ) -> None:
     """Newer templates compare everything in one check, and name each attribute in it."""
     checks = [database(match)["attributes"]["checks"][0] | {"name": name}]
@@ -348,8 +350,8 @@ def test_a_comparison_of_all_attributes_vouches_for_each_that_matches_fully(
 def test_a_redacted_inquiry_still_says_approved_and_is_not() -> None:
     """`redacted-at` is looked at before the status, of the inquiry and of its proof."""
     gone = "2026-11-02T00:00:00.000Z"
-    assert told(inquiry(redacted_at=gone)).outcome is Outcome.REDACTED
-    assert told(proved_by(licence(redacted_at=gone))).outcome is Outcome.REDACTED
+    assert told(inquiry(redacted_at=gone)).outcome is Finding.REDACTED
+    assert told(proved_by(licence(redacted_at=gone))).outcome is Finding.REDACTED
 
 
 @pytest.mark.parametrize(
@@ -368,14 +370,14 @@ def test_approval_without_proof_verifies_nobody(
 ) -> None:
     """A reviewer's yes to a selfie, a telephone or a bill says nothing about who it is."""
     result = told(proved_by(*included))
-    assert (result.outcome, result.reason_code) == (Outcome.UNPROVED, reason)
+    assert (result.outcome, result.reason_code) == (Finding.UNPROVED, reason)
 
 
 def test_verifications_that_the_key_may_not_read_are_our_mistake() -> None:
     """The inquiry names a passed document, but nothing is included: the key lacks a permission."""
     result = told(APPROVED | {"included": []})
     assert (result.outcome, result.reason_code) == (
-        Outcome.PROVIDER_REJECTED,
+        Finding.PROVIDER_REJECTED,
         "verifications_withheld",
     )
 
@@ -391,15 +393,15 @@ def test_the_newest_passed_document_counts() -> None:
 def test_a_verification_of_another_inquiry_is_refused_or_ignored() -> None:
     """One that says so makes the answer unreadable; one that is not linked does not count."""
     other = GOVERNMENT_ID | {"relationships": {"inquiry": {"data": {"id": "inq_Another"}}}}
-    assert told(proved_by(other)).outcome is Outcome.INVALID_RESPONSE
+    assert told(proved_by(other)).outcome is Finding.INVALID_RESPONSE
     stranger = GOVERNMENT_ID | {"id": "ver_Stranger"}
-    assert told(APPROVED | {"included": [stranger]}).outcome is not Outcome.VERIFIED
+    assert told(APPROVED | {"included": [stranger]}).outcome is not Finding.VERIFIED
 
 
 def test_without_relationships_the_included_verifications_count() -> None:
     """Sparse fields may leave the links out."""
     data = {name: value for name, value in APPROVED["data"].items() if name != "relationships"}
-    assert told(APPROVED | {"data": data}).outcome is Outcome.VERIFIED
+    assert told(APPROVED | {"data": data}).outcome is Finding.VERIFIED
 
 
 @pytest.mark.parametrize("withheld", ["birthdate", "expiration-date"])
@@ -424,12 +426,12 @@ def test_a_passport_has_no_address() -> None:
 
 @pytest.mark.parametrize(
     ("match", "source"),
-    [("full", Source.DATABASE), ("partial", Source.USER), ("none", Source.USER)],
+    [("full", FactSource.DATABASE), ("partial", FactSource.USER), ("none", FactSource.USER)],
 )
-def test_a_database_vouches_only_for_what_matches_fully(match: str, source: Source) -> None:
+def test_a_database_vouches_only_for_what_matches_fully(match: str, source: FactSource) -> None:
     """Persona lets a birth date pass that is a day off: that is not the buyer's birth date."""
     result = told(proved_by(database(match)))
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert (result.date_of_birth_source, result.addresses[0].source) == (source, source)
     assert result.addresses[0].postal_code == "94110-2214"
     assert (result.document, result.document_fingerprint) == (None, None)
@@ -441,8 +443,8 @@ def test_a_database_vouches_only_for_what_matches_fully(match: str, source: Sour
 def test_a_database_that_compared_nothing_vouches_for_nothing(checks: list[object]) -> None:
     """A verification can pass without the comparison."""
     result = told(proved_by(database("full", checks=checks)))
-    assert result.date_of_birth_source is Source.USER
-    assert {address.source for address in result.addresses} == {Source.USER}
+    assert result.date_of_birth_source is FactSource.USER
+    assert {address.source for address in result.addresses} == {FactSource.USER}
 
 
 @pytest.mark.parametrize("compared", ["passed", "not_applicable", "failed"])
@@ -466,10 +468,10 @@ def test_the_licence_register_vouches_for_what_it_compared(compared: str) -> Non
             )
         )
     )
-    expected = Source.DATABASE if compared == "passed" else Source.USER
+    expected = FactSource.DATABASE if compared == "passed" else FactSource.USER
     assert result.date_of_birth_source is expected
     (address,) = result.addresses
-    assert (address.source, address.country) == (Source.DATABASE, "US")
+    assert (address.source, address.country) == (FactSource.DATABASE, "US")
     assert result.document is not None
     assert result.document.expires_on == date(2030, 1, 1)
 
@@ -480,11 +482,11 @@ def test_the_document_comes_before_the_database() -> None:
     result = told(proved_by(moved, GOVERNMENT_ID))
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1991, 7, 22),
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     assert [(one.postal_code, one.source) for one in result.addresses] == [
-        ("94110", Source.DOCUMENT),
-        ("95814", Source.DATABASE),
+        ("94110", FactSource.DOCUMENT),
+        ("95814", FactSource.DATABASE),
     ]
 
 
@@ -556,10 +558,10 @@ def test_a_licence_is_one_by_its_document_and_by_the_register() -> None:
 def test_completed_counts_only_where_the_account_says_so_and_a_verification_passed() -> None:
     """There is no decision in `completed`; some templates never have one."""
     accepting = msgspec.structs.replace(OURS, accept_completed=True)
-    assert told(inquiry(status="completed"), accepting).outcome is Outcome.VERIFIED
+    assert told(inquiry(status="completed"), accepting).outcome is Finding.VERIFIED
     unproved = proved_by(licence(status="failed"), status="completed")
-    assert told(unproved, accepting).outcome is Outcome.PENDING
-    assert told(inquiry(status="needs_review"), accepting).outcome is Outcome.PENDING
+    assert told(unproved, accepting).outcome is Finding.PENDING
+    assert told(inquiry(status="needs_review"), accepting).outcome is Finding.PENDING
 
 
 @pytest.mark.parametrize(
@@ -590,28 +592,28 @@ REFUSAL: Final = {"errors": [{"title": "Forbidden", "details": "FENWICKA may not
 @pytest.mark.parametrize(
     ("status", "body", "outcome", "reason"),
     [
-        (404, NO_SUCH_RECORD, Outcome.NOT_FOUND, "http_404"),
-        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
-        (404, {"errors": []}, Outcome.INVALID_RESPONSE, "http_404"),
-        (400, REFUSAL, Outcome.PROVIDER_REJECTED, "http_400"),
-        (401, REFUSAL, Outcome.PROVIDER_REJECTED, "http_401"),
-        (403, REFUSAL, Outcome.PROVIDER_REJECTED, "http_403"),
-        (408, REFUSAL, Outcome.PROVIDER_UNAVAILABLE, "http_408"),
-        (409, REFUSAL, Outcome.PROVIDER_UNAVAILABLE, "http_409"),
-        (429, REFUSAL, Outcome.PROVIDER_UNAVAILABLE, "http_429"),
-        (503, b"", Outcome.PROVIDER_UNAVAILABLE, "http_503"),
-        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
-        (200, b"", Outcome.INVALID_RESPONSE, "unreadable"),
-        (200, {"data": []}, Outcome.INVALID_RESPONSE, "unreadable"),
+        (404, NO_SUCH_RECORD, Finding.NOT_FOUND, "http_404"),
+        (404, b"<html>", Finding.INVALID_RESPONSE, "http_404"),
+        (404, {"errors": []}, Finding.INVALID_RESPONSE, "http_404"),
+        (400, REFUSAL, Finding.PROVIDER_REJECTED, "http_400"),
+        (401, REFUSAL, Finding.PROVIDER_REJECTED, "http_401"),
+        (403, REFUSAL, Finding.PROVIDER_REJECTED, "http_403"),
+        (408, REFUSAL, Finding.PROVIDER_UNAVAILABLE, "http_408"),
+        (409, REFUSAL, Finding.PROVIDER_UNAVAILABLE, "http_409"),
+        (429, REFUSAL, Finding.PROVIDER_UNAVAILABLE, "http_429"),
+        (503, b"", Finding.PROVIDER_UNAVAILABLE, "http_503"),
+        (302, b"", Finding.INVALID_RESPONSE, "http_302"),
+        (200, b"", Finding.INVALID_RESPONSE, "unreadable"),
+        (200, {"data": []}, Finding.INVALID_RESPONSE, "unreadable"),
         (200, APPROVED | {"data": APPROVED["data"] | {"id": "inq_Another1234567890"}},
-         Outcome.INVALID_RESPONSE, "unreadable"),
+         Finding.INVALID_RESPONSE, "unreadable"),
         (200, APPROVED | {"data": APPROVED["data"] | {"type": "account"}},
-         Outcome.INVALID_RESPONSE, "unreadable"),
-        (200, json.dumps(APPROVED).encode()[:-20], Outcome.INVALID_RESPONSE, "unreadable"),
+         Finding.INVALID_RESPONSE, "unreadable"),
+        (200, json.dumps(APPROVED).encode()[:-20], Finding.INVALID_RESPONSE, "unreadable"),
     ],
 )  # fmt: skip
 def test_every_error_has_its_outcome(
-    status: int, body: object, outcome: Outcome, reason: str
+    status: int, body: object, outcome: Finding, reason: str
 ) -> None:
     """The words are ours: Persona's texts go nowhere."""
     result = read(reply(body, status, persona_environment_id=PRODUCTION))
@@ -622,7 +624,7 @@ def test_not_found_in_another_environment_is_our_mistake() -> None:
     """The key is not of the environment that the account declared."""
     result = read(reply(NO_SUCH_RECORD, 404, persona_environment_id="env_Sandbox0000000"))
     assert (result.outcome, result.reason_code) == (
-        Outcome.PROVIDER_REJECTED,
+        Finding.PROVIDER_REJECTED,
         "environment_mismatch",
     )
 
@@ -632,7 +634,7 @@ def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) 
     """Whatever stands anywhere, there is a result; only `approved` with a passed proof verifies."""
     body = put(APPROVED, place, junk)
     result = told(body)
-    if result.outcome is Outcome.VERIFIED:
+    if result.outcome is Finding.VERIFIED:
         assert body["data"]["attributes"]["status"] == "approved"
         assert body["included"][0]["attributes"]["status"] == "passed"
     else:
@@ -645,40 +647,40 @@ def test_no_malformed_verification_raises(place: tuple[str | int, ...], junk: ob
     one = put(database("full"), place, junk)
     body = proved_by(database("full")) | {"included": [one]}
     result = told(body)
-    if one.get("attributes", {}) and result.outcome is Outcome.VERIFIED:
+    if one.get("attributes", {}) and result.outcome is Finding.VERIFIED:
         assert one["attributes"]["status"] == "passed"
 
 
 @given(st.binary(max_size=200), st.integers(100, 599))
 def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
     """Bytes that are no inquiry come to an outcome, and to no buyer."""
-    assert read(reply(body, status)).outcome is not Outcome.VERIFIED
+    assert read(reply(body, status)).outcome is not Finding.VERIFIED
 
 
 # --- over HTTP ----------------------------------------------------------------------------------
 
 OUTCOMES: Final = {
-    "requires_input": Outcome.REQUIRES_INPUT,
-    "begun": Outcome.REQUIRES_INPUT,
-    "pending": Outcome.PENDING,
-    "decided_later": Outcome.PENDING,
-    "review": Outcome.PENDING,
-    "declined": Outcome.FAILED,
-    "failed": Outcome.FAILED,
-    "no_passed_verification": Outcome.UNPROVED,
-    "expired": Outcome.EXPIRED,
-    "unknown_status": Outcome.INVALID_RESPONSE,
-    "redacted": Outcome.REDACTED,
-    "proof_redacted": Outcome.REDACTED,
-    "verifications_withheld": Outcome.PROVIDER_REJECTED,
-    "wrong_id": Outcome.INVALID_RESPONSE,
-    "truncated": Outcome.INVALID_RESPONSE,
-    "huge": Outcome.INVALID_RESPONSE,
-    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
-    "server_error": Outcome.PROVIDER_UNAVAILABLE,
-    "bad_gateway_html": Outcome.PROVIDER_UNAVAILABLE,
-    "slow": Outcome.PROVIDER_UNAVAILABLE,
-    "cut": Outcome.PROVIDER_UNAVAILABLE,
+    "requires_input": Finding.REQUIRES_INPUT,
+    "begun": Finding.REQUIRES_INPUT,
+    "pending": Finding.PENDING,
+    "decided_later": Finding.PENDING,
+    "review": Finding.PENDING,
+    "declined": Finding.FAILED,
+    "failed": Finding.FAILED,
+    "no_passed_verification": Finding.UNPROVED,
+    "expired": Finding.EXPIRED,
+    "unknown_status": Finding.INVALID_RESPONSE,
+    "redacted": Finding.REDACTED,
+    "proof_redacted": Finding.REDACTED,
+    "verifications_withheld": Finding.PROVIDER_REJECTED,
+    "wrong_id": Finding.INVALID_RESPONSE,
+    "truncated": Finding.INVALID_RESPONSE,
+    "huge": Finding.INVALID_RESPONSE,
+    "rate_limited": Finding.PROVIDER_UNAVAILABLE,
+    "server_error": Finding.PROVIDER_UNAVAILABLE,
+    "bad_gateway_html": Finding.PROVIDER_UNAVAILABLE,
+    "slow": Finding.PROVIDER_UNAVAILABLE,
+    "cut": Finding.PROVIDER_UNAVAILABLE,
 }
 CREDENTIALS: Final = persona.PersonaCredentials(
     api_key=simulated.API_KEY, environment="live", environment_id=simulated.ENVIRONMENT_ID
@@ -717,13 +719,13 @@ def test_every_simulated_session_comes_to_its_outcome() -> None:
     sessions = [session for session in listed() if session.session_id not in apart]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions), once_within=10.0))
     found = {s.session_id: r.outcome for s, r in zip(sessions, results, strict=True)}
-    assert found == {s.session_id: OUTCOMES.get(s.scenario, Outcome.VERIFIED) for s in sessions}
+    assert found == {s.session_id: OUTCOMES.get(s.scenario, Finding.VERIFIED) for s in sessions}
 
 
 def test_a_provider_that_hangs_is_given_up() -> None:
     """Its answer would come after thirty seconds; nobody waits for it."""
     (result,), _ = asyncio.run(ask(session_id("Slow"), once_within=0.2))
-    assert result.outcome is Outcome.PROVIDER_UNAVAILABLE
+    assert result.outcome is Finding.PROVIDER_UNAVAILABLE
     assert result.evidence is None
 
 
@@ -731,30 +733,30 @@ def test_a_provider_that_hangs_is_given_up() -> None:
 def test_a_passing_limit_is_outlived_by_a_second_attempt(name: str) -> None:
     """429 with and without a time does not reach the caller."""
     (result,), requests = asyncio.run(ask(session_id(name)))
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert len(requests) == 2
 
 
 def test_a_long_wait_is_told_to_the_caller() -> None:
     """Nobody waits until the limit's minute is over in an open request."""
     (first, second), requests = asyncio.run(ask(*[session_id("LimitedLong")] * 2))
-    assert (first.outcome, first.retry_after) == (Outcome.PROVIDER_UNAVAILABLE, 42)
-    assert second.outcome is Outcome.VERIFIED
+    assert (first.outcome, first.retry_after) == (Finding.PROVIDER_UNAVAILABLE, 42)
+    assert second.outcome is Finding.VERIFIED
     assert len(requests) == 2
 
 
 def test_an_inquiry_is_decided_a_while_after_it_is_completed() -> None:
     """The gap between the two is not a failure, and ends."""
     (first, second), _ = asyncio.run(ask(*[session_id("DecidedLater")] * 2))
-    assert (first.outcome, first.provider_status) == (Outcome.PENDING, "completed")
-    assert (second.outcome, second.provider_status) == (Outcome.VERIFIED, "approved")
+    assert (first.outcome, first.provider_status) == (Finding.PENDING, "completed")
+    assert (second.outcome, second.provider_status) == (Finding.VERIFIED, "approved")
 
 
 def test_completed_verifies_over_http_where_it_is_accepted() -> None:
     """The option reaches the translation."""
     accepting = msgspec.structs.replace(CREDENTIALS, accept_completed=True)
     (result,), _ = asyncio.run(ask(session_id("Completed"), credentials=accepting))
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
 
 
 def test_the_request_is_what_persona_documents() -> None:
@@ -784,9 +786,9 @@ def test_a_wrong_key_is_rejected_and_the_probe_is_not_found() -> None:
     (rejected,), _ = asyncio.run(ask(probe, credentials=wrong))
     (mismatched,), _ = asyncio.run(ask(probe, credentials=elsewhere))
     (absent,), _ = asyncio.run(ask(probe))
-    assert rejected.outcome is mismatched.outcome is Outcome.PROVIDER_REJECTED
+    assert rejected.outcome is mismatched.outcome is Finding.PROVIDER_REJECTED
     assert mismatched.reason_code == "environment_mismatch"
-    assert absent.outcome is Outcome.NOT_FOUND
+    assert absent.outcome is Finding.NOT_FOUND
 
 
 def test_the_same_document_has_one_fingerprint() -> None:
@@ -828,7 +830,7 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 def test_the_parts_that_play_verified_are_those_that_verify() -> None:
     """By the default rules, with the ZIP code and the reference that are listed beside them."""
     now = FixedClock().seconds
-    sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Outcome.PROVIDER_UNAVAILABLE]
+    sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Finding.PROVIDER_UNAVAILABLE]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions)))
     decided = {
         session.session_id: decide(

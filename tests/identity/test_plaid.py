@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from countersign.buyers.decision import decide
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import plaid
-from countersign.identity.model import Outcome, ProviderResult, Source, Tri
+from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 from countersign.identity.types import ProviderReply
 from countersign.instant import from_ns
 from countersign.reason import Reason
@@ -141,16 +141,16 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
     """What was read from the document comes first; the typed address counts where it matched."""
     result = read(reply(SUCCESS))
     assert (result.outcome, result.live, result.subject_reference) == (
-        Outcome.VERIFIED,
+        Finding.VERIFIED,
         True,
         "buyer-1",
     )
     assert (result.given_name, result.family_name) == ("Jane", "Doe")
     assert result.date_of_birth == date(1990, 5, 29)
-    assert result.date_of_birth_source is Source.DOCUMENT
+    assert result.date_of_birth_source is FactSource.DOCUMENT
     assert [(a.postal_code, a.source) for a in result.addresses] == [
-        ("94111", Source.DOCUMENT),
-        ("94612", Source.DATABASE),
+        ("94111", FactSource.DOCUMENT),
+        ("94612", FactSource.DATABASE),
     ]
     assert result.document is not None
     assert (result.document.type, result.document.issuing_region) == ("drivers_license", "CA")
@@ -164,51 +164,51 @@ def test_a_success_gives_the_documents_facts_and_the_matched_address() -> None:
 @pytest.mark.parametrize(
     ("body", "outcome", "reason"),
     [
-        (changed(status="active"), Outcome.REQUIRES_INPUT, None),
-        (changed(status="pending_review"), Outcome.PENDING, None),
-        (changed(status="expired"), Outcome.EXPIRED, None),
-        (changed(status="canceled"), Outcome.CANCELED, None),
+        (changed(status="active"), Finding.REQUIRES_INPUT, None),
+        (changed(status="pending_review"), Finding.PENDING, None),
+        (changed(status="expired"), Finding.EXPIRED, None),
+        (changed(status="canceled"), Finding.CANCELED, None),
         (
             changed(status="failed", steps={"selfie_check": "failed"}),
-            Outcome.FAILED,
+            Finding.FAILED,
             "selfie_check",
         ),
-        (changed(status="succeeded"), Outcome.INVALID_RESPONSE, "unknown_status"),
-        (changed(status=None), Outcome.INVALID_RESPONSE, "unknown_status"),
-        (changed(status=["success"]), Outcome.INVALID_RESPONSE, "unreadable"),
-        (changed(id="idv_SomebodyElse1"), Outcome.INVALID_RESPONSE, "other_session"),
-        (changed(id=...), Outcome.INVALID_RESPONSE, "other_session"),
+        (changed(status="succeeded"), Finding.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=None), Finding.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=["success"]), Finding.INVALID_RESPONSE, "unreadable"),
+        (changed(id="idv_SomebodyElse1"), Finding.INVALID_RESPONSE, "other_session"),
+        (changed(id=...), Finding.INVALID_RESPONSE, "other_session"),
         # Redacted, whatever the status says, and although data may still be there.
-        (changed(redacted_at="2026-11-02T00:00:00Z"), Outcome.REDACTED, None),
-        (changed(redacted_at=""), Outcome.REDACTED, None),
-        (changed(redacted_at="x", status="odd"), Outcome.REDACTED, None),
-        (documents(document(redacted_at="2026-11-02T00:00:00Z")), Outcome.REDACTED, None),
+        (changed(redacted_at="2026-11-02T00:00:00Z"), Finding.REDACTED, None),
+        (changed(redacted_at=""), Finding.REDACTED, None),
+        (changed(redacted_at="x", status="odd"), Finding.REDACTED, None),
+        (documents(document(redacted_at="2026-11-02T00:00:00Z")), Finding.REDACTED, None),
         # `success` without a document, a face, or a verdict proves nobody.
-        (NO_DOCUMENT, Outcome.UNPROVED, "documentary_verification.not_applicable"),
+        (NO_DOCUMENT, Finding.UNPROVED, "documentary_verification.not_applicable"),
         (
             documents(document(status="failed"), step="success"),
-            Outcome.UNPROVED,
+            Finding.UNPROVED,
             "documentary_verification.success",
         ),
-        (documents(DOCUMENT, step="failed"), Outcome.FAILED, "documentary_verification.failed"),
+        (documents(DOCUMENT, step="failed"), Finding.FAILED, "documentary_verification.failed"),
         (
             documents(DOCUMENT, step="manually_rejected"),
-            Outcome.FAILED,
+            Finding.FAILED,
             "documentary_verification.manually_rejected",
         ),
-        (changed(steps={"selfie_check": "failed"}), Outcome.FAILED, "selfie_check.failed"),
-        (changed(steps={"selfie_check": "active"}), Outcome.UNPROVED, "selfie_check.active"),
-        (changed(steps={"selfie_check": "splendid"}), Outcome.INVALID_RESPONSE, "unreadable"),
-        (documents(DOCUMENT, step="splendid"), Outcome.INVALID_RESPONSE, "unreadable"),
+        (changed(steps={"selfie_check": "failed"}), Finding.FAILED, "selfie_check.failed"),
+        (changed(steps={"selfie_check": "active"}), Finding.UNPROVED, "selfie_check.active"),
+        (changed(steps={"selfie_check": "splendid"}), Finding.INVALID_RESPONSE, "unreadable"),
+        (documents(DOCUMENT, step="splendid"), Finding.INVALID_RESPONSE, "unreadable"),
         (
             changed(documentary_verification={"status": "failed"}),
-            Outcome.INVALID_RESPONSE,
+            Finding.INVALID_RESPONSE,
             "unreadable",
         ),
     ],
 )
 def test_every_status_and_trap_has_its_outcome(
-    body: dict[str, Any], outcome: Outcome, reason: str | None
+    body: dict[str, Any], outcome: Finding, reason: str | None
 ) -> None:
     """One outcome each; nothing of the person is given unless it is verified."""
     result = read(reply(body))
@@ -228,7 +228,7 @@ def test_the_last_accepted_attempt_counts() -> None:
 def test_a_document_approved_by_a_reviewer_counts() -> None:
     """The account's own reviewer at Plaid may let a document pass."""
     body = documents(document(status="manually_approved"), step="manually_approved")
-    assert read(reply(body)).outcome is Outcome.VERIFIED
+    assert read(reply(body)).outcome is Finding.VERIFIED
 
 
 @pytest.mark.parametrize(
@@ -258,8 +258,8 @@ def test_a_document_approved_by_a_reviewer_counts() -> None:
 def test_a_typed_address_that_did_not_match_is_not_told(change: dict[str, Any]) -> None:
     """`user` is typed or pre-filled: only an exact match by a data source vouches for it."""
     result = read(reply(merged(SUCCESS, change)))
-    assert result.outcome is Outcome.VERIFIED
-    assert [address.source for address in result.addresses] == [Source.DOCUMENT]
+    assert result.outcome is Finding.VERIFIED
+    assert [address.source for address in result.addresses] == [FactSource.DOCUMENT]
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_typed_address_that_did_not_match_is_not_told(change: dict[str, Any]) 
 def test_matched_data_of_another_person_is_not_mixed_in(analysis: dict[str, Any]) -> None:
     """One's own licence beside the typed name and address of somebody else proves no address."""
     result = read(reply(documents(document(analysis=analysis))))
-    assert [address.source for address in result.addresses] == [Source.DOCUMENT]
+    assert [address.source for address in result.addresses] == [FactSource.DOCUMENT]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,10 @@ def test_matched_data_of_another_person_is_not_mixed_in(analysis: dict[str, Any]
 def test_a_name_that_agrees_in_part_counts_with_the_birth_date(change: dict[str, Any]) -> None:
     """Mike is Michael, and a middle name is left out, where the birth date is the same."""
     result = read(reply(merged(SUCCESS, change)))
-    assert [address.source for address in result.addresses] == [Source.DOCUMENT, Source.DATABASE]
+    assert [address.source for address in result.addresses] == [
+        FactSource.DOCUMENT,
+        FactSource.DATABASE,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +326,7 @@ def test_a_fact_that_cannot_be_read_is_unknown(
 def test_a_reviewers_yes_counts_beside_plaids_own() -> None:
     """The step says `manually_approved` where the section still says what Plaid found."""
     body = merged(SUCCESS, {"steps": {"documentary_verification": "manually_approved"}})
-    assert read(reply(body)).outcome is Outcome.VERIFIED
+    assert read(reply(body)).outcome is Finding.VERIFIED
 
 
 @pytest.mark.parametrize(
@@ -348,19 +351,19 @@ def test_a_birth_that_no_document_shows_may_come_from_the_data_source() -> None:
     result = read(reply(body))
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1951, 1, 2),
-        Source.DATABASE,
+        FactSource.DATABASE,
     )
     unmatched = merged(body, {"kyc_check": {"date_of_birth": {"summary": "partial_match"}}})
     result = read(reply(unmatched))
-    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, FactSource.NONE)
 
 
 def test_without_a_document_only_accounts_that_accept_it_are_served() -> None:
     """By that policy, matched data proves a person; nothing is told of a document."""
     result = read(reply(NO_DOCUMENT), KYC_ACCEPTED)
-    assert result.outcome is Outcome.VERIFIED
-    assert (result.given_name, result.date_of_birth_source) == ("Typed", Source.DATABASE)
-    assert [address.source for address in result.addresses] == [Source.DATABASE]
+    assert result.outcome is Finding.VERIFIED
+    assert (result.given_name, result.date_of_birth_source) == ("Typed", FactSource.DATABASE)
+    assert [address.source for address in result.addresses] == [FactSource.DATABASE]
     assert (result.document, result.document_fingerprint) == (None, None)
 
 
@@ -376,7 +379,7 @@ def test_without_a_document_only_accounts_that_accept_it_are_served() -> None:
 def test_that_policy_covers_a_missing_document_not_a_refused_one(change: dict[str, Any]) -> None:
     """A document that failed is not made good by data that matched."""
     outcome = read(reply(merged(NO_DOCUMENT, change)), KYC_ACCEPTED).outcome
-    assert outcome in {Outcome.FAILED, Outcome.UNPROVED}
+    assert outcome in {Finding.FAILED, Finding.UNPROVED}
 
 
 def test_an_unmatched_name_tells_nothing_of_a_person() -> None:
@@ -418,20 +421,20 @@ def test_a_document_that_has_expired_on_an_unknown_day_is_an_expired_one() -> No
 def test_an_address_of_somebody_born_on_another_day_is_not_the_buyers(code: str) -> None:
     """Father and son have one name and one address in the data source."""
     result = read(reply(changed(kyc_check={"date_of_birth": {"summary": code}})))
-    assert [address.source for address in result.addresses] == [Source.DOCUMENT]
+    assert [address.source for address in result.addresses] == [FactSource.DOCUMENT]
 
 
 @pytest.mark.parametrize("body", [{}, {"detail": "Not Found"}, {"error": {"code": "not_found"}}])
 def test_a_404_that_is_not_plaids_is_not_about_the_session(body: object) -> None:
     """Nor about our credentials: `--check` against another server must not praise them."""
-    assert read(reply(body, 404)).outcome is Outcome.INVALID_RESPONSE
+    assert read(reply(body, 404)).outcome is Finding.INVALID_RESPONSE
 
 
 def test_a_passport_is_issued_by_a_country_alone() -> None:
     """Without a region, the country is the issuer; and a passport has no address."""
     result = read(reply(extracted(issuing_region=None, category="passport", address=None)))
     assert result.document_fingerprint == fingerprint("US", None, "PASSPORT", "AB123456")
-    assert [address.source for address in result.addresses] == [Source.DATABASE]
+    assert [address.source for address in result.addresses] == [FactSource.DATABASE]
 
 
 def test_the_steps_and_matches_are_kept_as_checks() -> None:
@@ -457,63 +460,63 @@ def refusal(kind: str, code: str | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("status", "body", "outcome", "reason"),
     [
-        (400, refusal("INVALID_INPUT", "INVALID_FIELD"), Outcome.NOT_FOUND, "INVALID_FIELD"),
-        (400, refusal("INVALID_REQUEST", "INVALID_FIELD"), Outcome.NOT_FOUND, "INVALID_FIELD"),
-        (404, refusal("INVALID_REQUEST", "NOT_FOUND"), Outcome.NOT_FOUND, "NOT_FOUND"),
+        (400, refusal("INVALID_INPUT", "INVALID_FIELD"), Finding.NOT_FOUND, "INVALID_FIELD"),
+        (400, refusal("INVALID_REQUEST", "INVALID_FIELD"), Finding.NOT_FOUND, "INVALID_FIELD"),
+        (404, refusal("INVALID_REQUEST", "NOT_FOUND"), Finding.NOT_FOUND, "NOT_FOUND"),
         (
             400,
             refusal("INVALID_INPUT", "INVALID_API_KEYS"),
-            Outcome.PROVIDER_REJECTED,
+            Finding.PROVIDER_REJECTED,
             "INVALID_API_KEYS",
         ),
         (
             400,
             refusal("INVALID_INPUT", "UNAUTHORIZED_ENVIRONMENT"),
-            Outcome.PROVIDER_REJECTED,
+            Finding.PROVIDER_REJECTED,
             "UNAUTHORIZED_ENVIRONMENT",
         ),
         (
             400,
             refusal("INVALID_REQUEST", "MISSING_FIELDS"),
-            Outcome.PROVIDER_REJECTED,
+            Finding.PROVIDER_REJECTED,
             "MISSING_FIELDS",
         ),
-        (400, refusal("INVALID_INPUT", None), Outcome.PROVIDER_REJECTED, "http_400"),
-        (400, refusal("ITEM_ERROR", "ITEM_X"), Outcome.PROVIDER_REJECTED, "ITEM_X"),
-        (401, refusal("INVALID_INPUT", "WHATEVER"), Outcome.PROVIDER_REJECTED, "WHATEVER"),
-        (403, {}, Outcome.PROVIDER_REJECTED, "http_403"),
+        (400, refusal("INVALID_INPUT", None), Finding.PROVIDER_REJECTED, "http_400"),
+        (400, refusal("ITEM_ERROR", "ITEM_X"), Finding.PROVIDER_REJECTED, "ITEM_X"),
+        (401, refusal("INVALID_INPUT", "WHATEVER"), Finding.PROVIDER_REJECTED, "WHATEVER"),
+        (403, {}, Finding.PROVIDER_REJECTED, "http_403"),
         (
             400,
             refusal("RATE_LIMIT_EXCEEDED", "RATE_LIMIT"),
-            Outcome.PROVIDER_UNAVAILABLE,
+            Finding.PROVIDER_UNAVAILABLE,
             "RATE_LIMIT",
         ),
         (
             429,
             refusal("RATE_LIMIT_EXCEEDED", "RATE_LIMIT"),
-            Outcome.PROVIDER_UNAVAILABLE,
+            Finding.PROVIDER_UNAVAILABLE,
             "RATE_LIMIT",
         ),
         (
             500,
             refusal("API_ERROR", "INTERNAL_SERVER_ERROR"),
-            Outcome.PROVIDER_UNAVAILABLE,
+            Finding.PROVIDER_UNAVAILABLE,
             "INTERNAL_SERVER_ERROR",
         ),
-        (400, refusal("INVALID_INPUT", "Jane Doe"), Outcome.NOT_FOUND, "http_400"),
-        (502, b"<html>", Outcome.PROVIDER_UNAVAILABLE, "http_502"),
-        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
-        (400, b"<html>", Outcome.INVALID_RESPONSE, "http_400"),
-        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
-        (204, b"", Outcome.INVALID_RESPONSE, "http_204"),
-        (200, b"", Outcome.INVALID_RESPONSE, "unreadable"),
-        (200, b"[]", Outcome.INVALID_RESPONSE, "unreadable"),
-        (200, json.dumps(SUCCESS).encode()[:-30], Outcome.INVALID_RESPONSE, "unreadable"),
-        (200, b'{"id":"a","id":"b"}', Outcome.INVALID_RESPONSE, "unreadable"),
+        (400, refusal("INVALID_INPUT", "Jane Doe"), Finding.NOT_FOUND, "http_400"),
+        (502, b"<html>", Finding.PROVIDER_UNAVAILABLE, "http_502"),
+        (404, b"<html>", Finding.INVALID_RESPONSE, "http_404"),
+        (400, b"<html>", Finding.INVALID_RESPONSE, "http_400"),
+        (302, b"", Finding.INVALID_RESPONSE, "http_302"),
+        (204, b"", Finding.INVALID_RESPONSE, "http_204"),
+        (200, b"", Finding.INVALID_RESPONSE, "unreadable"),
+        (200, b"[]", Finding.INVALID_RESPONSE, "unreadable"),
+        (200, json.dumps(SUCCESS).encode()[:-30], Finding.INVALID_RESPONSE, "unreadable"),
+        (200, b'{"id":"a","id":"b"}', Finding.INVALID_RESPONSE, "unreadable"),
     ],
 )
 def test_every_error_has_its_outcome(
-    status: int, body: object, outcome: Outcome, reason: str
+    status: int, body: object, outcome: Finding, reason: str
 ) -> None:
     """An unknown identifier is told from credentials that are refused; messages go nowhere."""
     result = read(reply(body, status))
@@ -528,8 +531,8 @@ def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) 
     result = read(reply(body))
     decisive = body.get("status"), body.get("id"), body.get("redacted_at")
     if decisive != ("success", SESSION, None):
-        assert result.outcome is not Outcome.VERIFIED
-    if result.outcome is not Outcome.VERIFIED:
+        assert result.outcome is not Finding.VERIFIED
+    if result.outcome is not Finding.VERIFIED:
         assert result.date_of_birth is None
         assert result.addresses == ()
 
@@ -537,31 +540,31 @@ def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) 
 @given(st.binary(max_size=200), st.integers(100, 599))
 def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
     """Bytes that are no verification come to an outcome, and to no buyer."""
-    assert read(reply(body, status)).outcome is not Outcome.VERIFIED
+    assert read(reply(body, status)).outcome is not Finding.VERIFIED
 
 
 # --- over HTTP ----------------------------------------------------------------------------------
 
 OUTCOMES: Final = {
-    "requires_input": Outcome.REQUIRES_INPUT,
-    "pending": Outcome.PENDING,
-    "failed": Outcome.FAILED,
-    "failed_selfie": Outcome.FAILED,
-    "canceled": Outcome.CANCELED,
-    "expired": Outcome.EXPIRED,
-    "unknown_status": Outcome.INVALID_RESPONSE,
-    "redacted": Outcome.REDACTED,
-    "redacted_document": Outcome.REDACTED,
-    "no_document": Outcome.UNPROVED,
-    "other_environment": Outcome.NOT_FOUND,
-    "wrong_id": Outcome.INVALID_RESPONSE,
-    "truncated": Outcome.INVALID_RESPONSE,
-    "oversized": Outcome.INVALID_RESPONSE,
-    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
-    "server_error": Outcome.PROVIDER_UNAVAILABLE,
-    "bad_gateway": Outcome.PROVIDER_UNAVAILABLE,
-    "slow": Outcome.PROVIDER_UNAVAILABLE,
-    "cut": Outcome.PROVIDER_UNAVAILABLE,
+    "requires_input": Finding.REQUIRES_INPUT,
+    "pending": Finding.PENDING,
+    "failed": Finding.FAILED,
+    "failed_selfie": Finding.FAILED,
+    "canceled": Finding.CANCELED,
+    "expired": Finding.EXPIRED,
+    "unknown_status": Finding.INVALID_RESPONSE,
+    "redacted": Finding.REDACTED,
+    "redacted_document": Finding.REDACTED,
+    "no_document": Finding.UNPROVED,
+    "other_environment": Finding.NOT_FOUND,
+    "wrong_id": Finding.INVALID_RESPONSE,
+    "truncated": Finding.INVALID_RESPONSE,
+    "oversized": Finding.INVALID_RESPONSE,
+    "rate_limited": Finding.PROVIDER_UNAVAILABLE,
+    "server_error": Finding.PROVIDER_UNAVAILABLE,
+    "bad_gateway": Finding.PROVIDER_UNAVAILABLE,
+    "slow": Finding.PROVIDER_UNAVAILABLE,
+    "cut": Finding.PROVIDER_UNAVAILABLE,
 }
 """Every other part is verified at Plaid, and judged by the decision."""
 HOPELESS: Final = {"server_error", "bad_gateway", "slow", "cut"}
@@ -597,7 +600,7 @@ def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
     failures, _ = asyncio.run(ask(*(s.session_id for s in hopeless), patient=False))
     rules = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
     for session, result in zip([*others, *hopeless], [*results, *failures], strict=True):
-        assert result.outcome is OUTCOMES.get(session.scenario, Outcome.VERIFIED), (
+        assert result.outcome is OUTCOMES.get(session.scenario, Finding.VERIFIED), (
             session.session_id
         )
         decision = decide(
@@ -615,14 +618,14 @@ def test_every_simulated_session_comes_to_its_outcome_and_decision() -> None:
 def test_a_passing_trouble_is_outlived_by_a_second_attempt() -> None:
     """A 429 without Retry-After does not reach the caller."""
     (result,), requests = asyncio.run(ask("idv_RateLimitedOnce"))
-    assert (result.outcome, requests) == (Outcome.VERIFIED, 2)
+    assert (result.outcome, requests) == (Finding.VERIFIED, 2)
 
 
 def test_a_long_wait_is_told_to_the_caller() -> None:
     """Nobody waits thirty seconds in an open request; the next one succeeds."""
     (first, second), requests = asyncio.run(ask(*["idv_RateLimitedLonger"] * 2))
-    assert (first.outcome, first.retry_after) == (Outcome.PROVIDER_UNAVAILABLE, 30)
-    assert (second.outcome, requests) == (Outcome.VERIFIED, 2)
+    assert (first.outcome, first.retry_after) == (Finding.PROVIDER_UNAVAILABLE, 30)
+    assert (second.outcome, requests) == (Finding.VERIFIED, 2)
 
 
 def test_a_wrong_secret_is_rejected_and_the_probe_is_not_found() -> None:
@@ -631,10 +634,10 @@ def test_a_wrong_secret_is_rejected_and_the_probe_is_not_found() -> None:
     (rejected,), _ = asyncio.run(ask(plaid.Plaid.probe_session_id, credentials=wrong))
     (absent,), _ = asyncio.run(ask(plaid.Plaid.probe_session_id))
     assert (rejected.outcome, rejected.reason_code) == (
-        Outcome.PROVIDER_REJECTED,
+        Finding.PROVIDER_REJECTED,
         "INVALID_API_KEYS",
     )
-    assert absent.outcome is Outcome.NOT_FOUND
+    assert absent.outcome is Finding.NOT_FOUND
 
 
 def test_a_session_of_the_sandbox_is_not_live() -> None:
@@ -643,7 +646,7 @@ def test_a_session_of_the_sandbox_is_not_live() -> None:
         CREDENTIALS, secret=simulated.SECRETS["sandbox"], environment="sandbox"
     )
     (result,), _ = asyncio.run(ask("idv_SandboxEnvironment", credentials=sandbox))
-    assert (result.outcome, result.live) == (Outcome.VERIFIED, False)
+    assert (result.outcome, result.live) == (Finding.VERIFIED, False)
     assert sandbox.origin == "https://sandbox.plaid.com"
     assert CREDENTIALS.origin == "https://production.plaid.com"
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from countersign.errors import ProviderUnavailable, WebhookRefused
 from countersign.identity import plaid
-from countersign.identity.model import Outcome, WebhookHint
+from countersign.identity.model import Finding, WebhookHint
 from countersign.identity.types import TransportFailure
 from countersign.identity.webhook_jwt import (
     FETCHES_MAX,
@@ -105,7 +105,7 @@ class Keys:
         self.asked.append(kid)
         await asyncio.sleep(0)
         if self.down:
-            raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "timeout")
+            raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, "timeout")
         if kid not in self.known:
             return plaid.key_of(
                 reply({"error_code": "INVALID_WEBHOOK_VERIFICATION_KEY_ID"}, 400), kid

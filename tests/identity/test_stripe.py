@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from countersign.buyers.decision import decide
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import stripe
-from countersign.identity.model import Outcome, ProviderResult, Source, Tri
+from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 from countersign.identity.types import ProviderReply
 from countersign.instant import from_ns
 from countersign_simulators import stripe as simulated
@@ -102,20 +102,20 @@ def test_a_verified_session_gives_the_documents_facts() -> None:
     """Name, birth, address, expiry and reference come from where Stripe documents them."""
     result = read(reply(VERIFIED))
     assert (result.outcome, result.live, result.subject_reference) == (
-        Outcome.VERIFIED,
+        Finding.VERIFIED,
         True,
         "buyer-1",
     )
     assert (result.given_name, result.family_name) == ("Zaphira", "Quillfeather")
     assert (result.date_of_birth, result.date_of_birth_source) == (
         date(1987, 3, 14),
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     (address,) = result.addresses
     assert (address.postal_code, address.country, address.source) == (
         "94110",
         "US",
-        Source.DOCUMENT,
+        FactSource.DOCUMENT,
     )
     assert result.document is not None
     assert (result.document.type, result.document.issuing_region) == ("driving_license", "CA")
@@ -130,26 +130,26 @@ def test_a_verified_session_gives_the_documents_facts() -> None:
 @pytest.mark.parametrize(
     ("body", "outcome", "reason"),
     [
-        (changed(status="processing"), Outcome.PENDING, None),
-        (changed(status="requires_input"), Outcome.REQUIRES_INPUT, None),
-        (changed(status="canceled"), Outcome.CANCELED, None),
-        (changed(status="verified_probably"), Outcome.INVALID_RESPONSE, "unknown_status"),
-        (changed(status="Verified"), Outcome.INVALID_RESPONSE, "unknown_status"),
-        (changed(status=None), Outcome.INVALID_RESPONSE, "unknown_status"),
-        (changed(status=["verified"]), Outcome.INVALID_RESPONSE, "unreadable"),
-        (changed(id="vs_1AnotherSessionAltogether"), Outcome.INVALID_RESPONSE, "unreadable"),
-        (changed(object="identity.verification_report"), Outcome.INVALID_RESPONSE, "unreadable"),
-        (changed(livemode=None), Outcome.INVALID_RESPONSE, "unreadable"),
-        (changed(redaction={"status": "processing"}), Outcome.REDACTED, None),
-        (changed(redaction={"status": "redacted"}), Outcome.REDACTED, None),
-        (changed(redaction={"status": "never_heard_of"}), Outcome.REDACTED, None),
-        (outputs(first_name="[redacted]"), Outcome.REDACTED, None),
-        (outputs(dob={"day": 1, "month": 1, "year": 1}), Outcome.REDACTED, None),
-        (document(number="[redacted]"), Outcome.REDACTED, None),
+        (changed(status="processing"), Finding.PENDING, None),
+        (changed(status="requires_input"), Finding.REQUIRES_INPUT, None),
+        (changed(status="canceled"), Finding.CANCELED, None),
+        (changed(status="verified_probably"), Finding.INVALID_RESPONSE, "unknown_status"),
+        (changed(status="Verified"), Finding.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=None), Finding.INVALID_RESPONSE, "unknown_status"),
+        (changed(status=["verified"]), Finding.INVALID_RESPONSE, "unreadable"),
+        (changed(id="vs_1AnotherSessionAltogether"), Finding.INVALID_RESPONSE, "unreadable"),
+        (changed(object="identity.verification_report"), Finding.INVALID_RESPONSE, "unreadable"),
+        (changed(livemode=None), Finding.INVALID_RESPONSE, "unreadable"),
+        (changed(redaction={"status": "processing"}), Finding.REDACTED, None),
+        (changed(redaction={"status": "redacted"}), Finding.REDACTED, None),
+        (changed(redaction={"status": "never_heard_of"}), Finding.REDACTED, None),
+        (outputs(first_name="[redacted]"), Finding.REDACTED, None),
+        (outputs(dob={"day": 1, "month": 1, "year": 1}), Finding.REDACTED, None),
+        (document(number="[redacted]"), Finding.REDACTED, None),
     ],
 )
 def test_every_status_and_trap_has_its_outcome(
-    body: dict[str, Any], outcome: Outcome, reason: str | None
+    body: dict[str, Any], outcome: Finding, reason: str | None
 ) -> None:
     """The table of the reference, and nothing but `verified` verifies."""
     result = read(reply(body))
@@ -203,7 +203,7 @@ def test_an_error_after_which_nobody_should_try_again_is_a_no(code: str) -> None
     """Only the codes that the account names are final; the code is passed on."""
     result = read(reply(changed(status="requires_input", last_error={"code": code})))
     final = code in {"selfie_manipulated", "under_supported_age"}
-    assert result.outcome is (Outcome.FAILED if final else Outcome.REQUIRES_INPUT)
+    assert result.outcome is (Finding.FAILED if final else Finding.REQUIRES_INPUT)
     assert result.reason_code == code
 
 
@@ -225,9 +225,9 @@ def test_a_reason_that_is_a_sentence_is_not_passed_on() -> None:
 def test_what_no_document_vouches_for_is_user_entered(body: dict[str, Any]) -> None:
     """Without a verified document in the report, birth and address prove nothing."""
     result = read(reply(body))
-    assert result.outcome is Outcome.VERIFIED
-    assert result.date_of_birth_source is Source.USER
-    assert {address.source for address in result.addresses} == {Source.USER}
+    assert result.outcome is Finding.VERIFIED
+    assert result.date_of_birth_source is FactSource.USER
+    assert {address.source for address in result.addresses} == {FactSource.USER}
     assert (result.document, result.document_fingerprint) == (None, None)
 
 
@@ -238,21 +238,21 @@ def test_an_id_number_check_vouches_for_the_birth_only() -> None:
         "id_number": {"status": "verified"},
     }
     result = read(reply(changed(last_verification_report=report)))
-    assert result.date_of_birth_source is Source.DATABASE
-    assert {address.source for address in result.addresses} == {Source.USER}
+    assert result.date_of_birth_source is FactSource.DATABASE
+    assert {address.source for address in result.addresses} == {FactSource.USER}
 
 
 def test_a_report_of_another_session_is_refused() -> None:
     """What another session's report says must not vouch for this one."""
     report = VERIFIED["last_verification_report"] | {"verification_session": "vs_1Another0000"}
     result = read(reply(changed(last_verification_report=report)))
-    assert result.outcome is Outcome.INVALID_RESPONSE
+    assert result.outcome is Finding.INVALID_RESPONSE
 
 
 def test_a_missing_birth_or_address_stays_missing() -> None:
     """Stripe leaves out `dob` unless it is expanded, and a passport has no address."""
     result = read(reply(outputs(dob=None, address=None)))
-    assert (result.date_of_birth, result.date_of_birth_source) == (None, Source.NONE)
+    assert (result.date_of_birth, result.date_of_birth_source) == (None, FactSource.NONE)
     assert result.addresses == ()
     # A licence of any state of the United States is not one document.
     assert result.document_fingerprint is None
@@ -274,30 +274,30 @@ def test_the_reference_can_stand_in_the_metadata() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "outcome", "reason"),
     [
-        (404, {"error": {"code": "resource_missing"}}, Outcome.NOT_FOUND, "resource_missing"),
-        (404, {"error": {"message": "Unrecognized"}}, Outcome.INVALID_RESPONSE, "http_404"),
-        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
-        (401, {"error": {"type": "invalid_request_error"}}, Outcome.PROVIDER_REJECTED, "http_401"),
-        (403, {"error": {}}, Outcome.PROVIDER_REJECTED, "http_403"),
+        (404, {"error": {"code": "resource_missing"}}, Finding.NOT_FOUND, "resource_missing"),
+        (404, {"error": {"message": "Unrecognized"}}, Finding.INVALID_RESPONSE, "http_404"),
+        (404, b"<html>", Finding.INVALID_RESPONSE, "http_404"),
+        (401, {"error": {"type": "invalid_request_error"}}, Finding.PROVIDER_REJECTED, "http_401"),
+        (403, {"error": {}}, Finding.PROVIDER_REJECTED, "http_403"),
         (
             400,
             {"error": {"code": "parameter_unknown"}},
-            Outcome.PROVIDER_REJECTED,
+            Finding.PROVIDER_REJECTED,
             "parameter_unknown",
         ),
-        (409, {"error": {"code": "lock_timeout"}}, Outcome.PROVIDER_UNAVAILABLE, "lock_timeout"),
-        (429, {"error": {"code": "rate_limit"}}, Outcome.PROVIDER_UNAVAILABLE, "rate_limit"),
-        (500, {"error": {"type": "api_error"}}, Outcome.PROVIDER_UNAVAILABLE, "http_500"),
-        (502, b"<html>", Outcome.PROVIDER_UNAVAILABLE, "http_502"),
-        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
-        (200, b"", Outcome.INVALID_RESPONSE, "unreadable"),
-        (200, b"[]", Outcome.INVALID_RESPONSE, "unreadable"),
-        (200, json.dumps(VERIFIED).encode()[:-30], Outcome.INVALID_RESPONSE, "unreadable"),
-        (200, b'{"id":"a","id":"b"}', Outcome.INVALID_RESPONSE, "unreadable"),
+        (409, {"error": {"code": "lock_timeout"}}, Finding.PROVIDER_UNAVAILABLE, "lock_timeout"),
+        (429, {"error": {"code": "rate_limit"}}, Finding.PROVIDER_UNAVAILABLE, "rate_limit"),
+        (500, {"error": {"type": "api_error"}}, Finding.PROVIDER_UNAVAILABLE, "http_500"),
+        (502, b"<html>", Finding.PROVIDER_UNAVAILABLE, "http_502"),
+        (302, b"", Finding.INVALID_RESPONSE, "http_302"),
+        (200, b"", Finding.INVALID_RESPONSE, "unreadable"),
+        (200, b"[]", Finding.INVALID_RESPONSE, "unreadable"),
+        (200, json.dumps(VERIFIED).encode()[:-30], Finding.INVALID_RESPONSE, "unreadable"),
+        (200, b'{"id":"a","id":"b"}', Finding.INVALID_RESPONSE, "unreadable"),
     ],
 )
 def test_every_error_has_its_outcome(
-    status: int, body: object, outcome: Outcome, reason: str
+    status: int, body: object, outcome: Finding, reason: str
 ) -> None:
     """The codes are Stripe's; its messages, which name the session, go nowhere."""
     result = read(reply(body, status))
@@ -311,48 +311,48 @@ def test_no_malformed_answer_raises(place: tuple[str | int, ...], junk: object) 
     body = put(VERIFIED, place, junk)
     result = read(reply(body))
     if body.get("status") != "verified" or body.get("id") != SESSION:
-        assert result.outcome is not Outcome.VERIFIED
-    if result.outcome is not Outcome.VERIFIED:
+        assert result.outcome is not Finding.VERIFIED
+    if result.outcome is not Finding.VERIFIED:
         assert result.date_of_birth is None
 
 
 @given(st.binary(max_size=200), st.integers(100, 599))
 def test_no_bytes_raise_or_verify(body: bytes, status: int) -> None:
     """Bytes that are no session come to an outcome, and to no buyer."""
-    assert read(reply(body, status)).outcome is not Outcome.VERIFIED
+    assert read(reply(body, status)).outcome is not Finding.VERIFIED
 
 
 # --- over HTTP ----------------------------------------------------------------------------------
 
 OUTCOMES: Final = {
-    "pending": Outcome.PENDING,
-    "requires_input": Outcome.REQUIRES_INPUT,
-    "error_abandoned": Outcome.REQUIRES_INPUT,
-    "error_selfie_manipulated": Outcome.FAILED,
-    "error_under_supported_age": Outcome.FAILED,
-    "canceled": Outcome.CANCELED,
-    "redaction_begun": Outcome.REDACTED,
-    "redacted": Outcome.REDACTED,
-    "redacted_unsaid": Outcome.REDACTED,
-    "unknown_status": Outcome.INVALID_RESPONSE,
-    "wrong_id": Outcome.INVALID_RESPONSE,
-    "truncated": Outcome.INVALID_RESPONSE,
-    "huge": Outcome.INVALID_RESPONSE,
-    "other_mode": Outcome.NOT_FOUND,
-    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
-    "rate_limited_no_retry": Outcome.PROVIDER_UNAVAILABLE,
-    "server_error": Outcome.PROVIDER_UNAVAILABLE,
-    "bad_gateway_html": Outcome.PROVIDER_UNAVAILABLE,
-    "slow": Outcome.PROVIDER_UNAVAILABLE,
-    "cut": Outcome.PROVIDER_UNAVAILABLE,
+    "pending": Finding.PENDING,
+    "requires_input": Finding.REQUIRES_INPUT,
+    "error_abandoned": Finding.REQUIRES_INPUT,
+    "error_selfie_manipulated": Finding.FAILED,
+    "error_under_supported_age": Finding.FAILED,
+    "canceled": Finding.CANCELED,
+    "redaction_begun": Finding.REDACTED,
+    "redacted": Finding.REDACTED,
+    "redacted_unsaid": Finding.REDACTED,
+    "unknown_status": Finding.INVALID_RESPONSE,
+    "wrong_id": Finding.INVALID_RESPONSE,
+    "truncated": Finding.INVALID_RESPONSE,
+    "huge": Finding.INVALID_RESPONSE,
+    "other_mode": Finding.NOT_FOUND,
+    "rate_limited": Finding.PROVIDER_UNAVAILABLE,
+    "rate_limited_no_retry": Finding.PROVIDER_UNAVAILABLE,
+    "server_error": Finding.PROVIDER_UNAVAILABLE,
+    "bad_gateway_html": Finding.PROVIDER_UNAVAILABLE,
+    "slow": Finding.PROVIDER_UNAVAILABLE,
+    "cut": Finding.PROVIDER_UNAVAILABLE,
 }
 
 
-def outcome_of(plays: str) -> Outcome:
+def outcome_of(plays: str) -> Finding:
     """What a part comes to; every other one is verified at Stripe, and judged by the decision."""
     if plays in OUTCOMES:
         return OUTCOMES[plays]
-    return Outcome.REQUIRES_INPUT if plays.startswith("error_") else Outcome.VERIFIED
+    return Finding.REQUIRES_INPUT if plays.startswith("error_") else Finding.VERIFIED
 
 
 async def ask(
@@ -390,7 +390,7 @@ def test_every_simulated_session_comes_to_its_outcome() -> None:
 def test_a_provider_that_hangs_is_given_up() -> None:
     """Its answer would come after thirty seconds; nobody waits for it."""
     (result,), _ = asyncio.run(ask(session_id("Slow"), once_within=0.2))
-    assert result.outcome is Outcome.PROVIDER_UNAVAILABLE
+    assert result.outcome is Finding.PROVIDER_UNAVAILABLE
     assert result.evidence is None
 
 
@@ -398,15 +398,15 @@ def test_a_provider_that_hangs_is_given_up() -> None:
 def test_a_passing_trouble_is_outlived_by_a_second_attempt(name: str) -> None:
     """429 with and without Retry-After, and Stripe's 409, do not reach the caller."""
     (result,), targets = asyncio.run(ask(session_id(name)))
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert len(targets) == 2
 
 
 def test_a_long_wait_is_told_to_the_caller() -> None:
     """Nobody waits thirty seconds in an open request; the next one succeeds."""
     (first, second), targets = asyncio.run(ask(*[session_id("LimitedLong")] * 2))
-    assert (first.outcome, first.retry_after) == (Outcome.PROVIDER_UNAVAILABLE, 30)
-    assert second.outcome is Outcome.VERIFIED
+    assert (first.outcome, first.retry_after) == (Finding.PROVIDER_UNAVAILABLE, 30)
+    assert second.outcome is Finding.VERIFIED
     assert len(targets) == 2
 
 
@@ -422,7 +422,7 @@ def test_a_key_without_sensitive_results_gets_the_rest(key: str) -> None:
     credentials = msgspec.structs.replace(CREDENTIALS, api_key=key)
     (result,), targets = asyncio.run(ask(session_id("Verified"), credentials=credentials))
     assert len(targets) == 2
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert (result.date_of_birth, result.document_fingerprint) == (None, None)
     assert result.addresses[0].postal_code == "94110"
     assert result.evidence is not None
@@ -445,8 +445,8 @@ def test_a_wrong_key_is_rejected_and_the_probe_is_not_found() -> None:
     wrong = msgspec.structs.replace(CREDENTIALS, api_key="rk_live_of_somebody_else")
     (rejected,), _ = asyncio.run(ask(stripe.Stripe.probe_session_id, credentials=wrong))
     (absent,), _ = asyncio.run(ask(stripe.Stripe.probe_session_id))
-    assert rejected.outcome is Outcome.PROVIDER_REJECTED
-    assert absent.outcome is Outcome.NOT_FOUND
+    assert rejected.outcome is Finding.PROVIDER_REJECTED
+    assert absent.outcome is Finding.NOT_FOUND
 
 
 def test_the_request_is_what_stripe_documents() -> None:
@@ -508,7 +508,7 @@ def test_what_cannot_be_a_session_id_is_not_sent(malformed: str) -> None:
 def test_the_parts_that_play_verified_are_those_that_verify() -> None:
     """By the default rules, with the ZIP code and the reference that are listed beside them."""
     now = FixedClock().seconds
-    sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Outcome.PROVIDER_UNAVAILABLE]
+    sessions = [s for s in listed() if OUTCOMES.get(s.scenario) is not Finding.PROVIDER_UNAVAILABLE]
     results, _ = asyncio.run(ask(*(s.session_id for s in sessions)))
     decided = {
         session.session_id: decide(

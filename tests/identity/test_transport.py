@@ -15,7 +15,7 @@ import pytest
 from countersign.identity import stripe, transport
 from countersign.identity.breaker import FAILURES
 from countersign.identity.instrumented import reason_word
-from countersign.identity.model import Outcome
+from countersign.identity.model import Finding
 from countersign.identity.transport import ProviderHttp
 from countersign.identity.types import ProviderReply, ProviderRequest, TransportFailure
 from countersign_simulators.base import Reply, Request
@@ -67,7 +67,7 @@ def test_waiting_for_others_opens_no_breaker_and_costs_no_time_of_its_own(
         await asyncio.sleep(0.05)
         turned_away = await asyncio.gather(*(failure(http) for _ in range(FAILURES + 1)))
         assert {f.reason for f in turned_away} == {"no_place"}
-        assert {f.outcome for f in turned_away} == {Outcome.PROVIDER_UNAVAILABLE}
+        assert {f.outcome for f in turned_away} == {Finding.PROVIDER_UNAVAILABLE}
         assert [reply.status for reply in await asyncio.gather(*first)] == [200] * CONCURRENT
         assert (await http.send(GET)).status == 200
         await http.close()
@@ -119,7 +119,7 @@ def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
         )
         provider._http = single(url, clock, read_seconds=5.0, total_seconds=1.0)
         result = await provider.retrieve("vs_1ExampleAbCdEf")
-        assert (result.outcome, result.reason_code) == (Outcome.PROVIDER_UNAVAILABLE, "timeout")
+        assert (result.outcome, result.reason_code) == (Finding.PROVIDER_UNAVAILABLE, "timeout")
         await provider.close()
 
     run(told, work)

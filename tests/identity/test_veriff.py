@@ -18,7 +18,7 @@ from countersign.buyers.decision import decide
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import veriff
-from countersign.identity.model import Outcome, ProviderResult, Source
+from countersign.identity.model import FactSource, Finding, ProviderResult
 from countersign.identity.webhook_signature import hmac_sha256
 from countersign.instant import from_ns
 from countersign_simulators import veriff as simulated
@@ -88,14 +88,14 @@ def changed(**members: object) -> dict[str, Any]:
 def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
     """Name, birth, address, document and reference are read; the number only as a fingerprint."""
     result = read(ANSWER)
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert (result.given_name, result.family_name) == ("TULIPANE", "WHISKERTON")
     assert result.date_of_birth == date(1990, 3, 30)
-    assert result.date_of_birth_source is Source.DOCUMENT
+    assert result.date_of_birth_source is FactSource.DOCUMENT
     assert result.subject_reference == "buyer-1"
     assert result.decided_at == datetime(2026, 11, 1, 17, 18, 36, 916000, UTC)
     (address,) = result.addresses
-    assert address.source is Source.DOCUMENT
+    assert address.source is FactSource.DOCUMENT
     assert (address.postal_code, address.region) == ("94111", "California")
     assert result.document is not None
     assert result.document.expires_on == date(2030, 4, 20)
@@ -105,39 +105,39 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        ("approved", Outcome.VERIFIED),
-        ("created", Outcome.PENDING),
-        ("started", Outcome.PENDING),
-        ("submitted", Outcome.PENDING),
-        ("review", Outcome.PENDING),
-        ("resubmission_requested", Outcome.REQUIRES_INPUT),
-        ("declined", Outcome.FAILED),
-        ("abandoned", Outcome.CANCELED),
-        ("expired", Outcome.EXPIRED),
-        ("Approved", Outcome.INVALID_RESPONSE),
-        ("approved ", Outcome.INVALID_RESPONSE),
-        ("success", Outcome.INVALID_RESPONSE),
-        ("", Outcome.INVALID_RESPONSE),
-        (None, Outcome.INVALID_RESPONSE),
-        (9001, Outcome.INVALID_RESPONSE),
-        (["approved"], Outcome.INVALID_RESPONSE),
+        ("approved", Finding.VERIFIED),
+        ("created", Finding.PENDING),
+        ("started", Finding.PENDING),
+        ("submitted", Finding.PENDING),
+        ("review", Finding.PENDING),
+        ("resubmission_requested", Finding.REQUIRES_INPUT),
+        ("declined", Finding.FAILED),
+        ("abandoned", Finding.CANCELED),
+        ("expired", Finding.EXPIRED),
+        ("Approved", Finding.INVALID_RESPONSE),
+        ("approved ", Finding.INVALID_RESPONSE),
+        ("success", Finding.INVALID_RESPONSE),
+        ("", Finding.INVALID_RESPONSE),
+        (None, Finding.INVALID_RESPONSE),
+        (9001, Finding.INVALID_RESPONSE),
+        (["approved"], Finding.INVALID_RESPONSE),
     ],
 )
 @pytest.mark.parametrize("code", [9001, 9102, 9121, None])
 def test_the_status_decides_and_never_the_code(
-    status: object, outcome: Outcome, code: int | None
+    status: object, outcome: Finding, code: int | None
 ) -> None:
     """Whatever the code says, the outcome is that of the status; an unknown one is invalid."""
     result = read(changed(status=status, code=code))
     assert result.outcome is outcome
     personal = (result.given_name, result.date_of_birth, result.document_fingerprint)
-    assert outcome is Outcome.VERIFIED or (personal == (None, None, None) and not result.addresses)
+    assert outcome is Finding.VERIFIED or (personal == (None, None, None) and not result.addresses)
 
 
 @pytest.mark.parametrize("verification", [None, {}])
 def test_no_verification_is_no_decision_yet(verification: object) -> None:
     """Veriff says that it has not decided with a null (or an empty object), not with an error."""
-    assert read({"status": "success", "verification": verification}).outcome is Outcome.PENDING
+    assert read({"status": "success", "verification": verification}).outcome is Finding.PENDING
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_no_verification_is_no_decision_yet(verification: object) -> None:
 def test_what_cannot_be_read_is_invalid(answer: object, reason: str) -> None:
     """Another session's answer, broken JSON and impossible values never verify."""
     result = read(answer)
-    assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, reason)
+    assert (result.outcome, result.reason_code) == (Finding.INVALID_RESPONSE, reason)
 
 
 @pytest.mark.parametrize(
@@ -244,14 +244,14 @@ def test_an_age_guessed_from_a_face_and_a_bare_year_are_no_birth_date() -> None:
     """Without dateOfBirth the date is unknown, whatever else tells of an age."""
     result = read(changed(person=PERSON | {"dateOfBirth": None}))
     assert result.date_of_birth is None
-    assert result.date_of_birth_source is Source.NONE
+    assert result.date_of_birth_source is FactSource.NONE
 
 
 def test_without_a_document_everything_counts_as_typed_by_the_user() -> None:
     """A stand-alone check gives back what was typed in, and that proves nothing."""
     result = read(changed(document=dict.fromkeys(DOCUMENT)))
-    assert result.date_of_birth_source is Source.USER
-    assert {address.source for address in result.addresses} == {Source.USER}
+    assert result.date_of_birth_source is FactSource.USER
+    assert {address.source for address in result.addresses} == {FactSource.USER}
     assert result.document is None
     assert result.document_fingerprint is None
 
@@ -288,7 +288,7 @@ def test_no_mutation_raises_or_verifies_what_is_not_approved(
     mutated = put(ANSWER, place, junk)
     result = read(mutated)
     verification = mutated.get("verification")
-    if result.outcome is Outcome.VERIFIED:
+    if result.outcome is Finding.VERIFIED:
         assert mutated["status"] == "success"
         assert (verification["id"], verification["status"]) == (SESSION, "approved")
     else:
@@ -298,30 +298,30 @@ def test_no_mutation_raises_or_verifies_what_is_not_approved(
 @given(st.binary(max_size=200) | JUNK.map(lambda junk: json.dumps(junk).encode()))
 def test_no_bytes_raise(body: bytes) -> None:
     """Whatever arrives, there is a result, and it is not a verified one."""
-    assert read(body).outcome in {Outcome.INVALID_RESPONSE, Outcome.PENDING}
+    assert read(body).outcome in {Finding.INVALID_RESPONSE, Finding.PENDING}
 
 
 @pytest.mark.parametrize(
     ("status", "body", "outcome", "reason"),
     [
-        (400, b'{"status":"fail","code":"1002"}', Outcome.NOT_FOUND, "1002"),
-        (400, b'{"status":"fail","code":"1804"}', Outcome.PROVIDER_REJECTED, "1804"),
-        (401, b'{"status":"fail","code":"1102"}', Outcome.PROVIDER_REJECTED, "1102"),
-        (403, b"", Outcome.PROVIDER_REJECTED, "http_403"),
-        (404, b'{"status":"fail","code":"1203"}', Outcome.NOT_FOUND, "1203"),
-        (404, b"<html>", Outcome.INVALID_RESPONSE, "http_404"),
-        (404, b'{"detail":"Not Found"}', Outcome.INVALID_RESPONSE, "http_404"),
-        (404, b'{"code":"1203"}', Outcome.INVALID_RESPONSE, "http_404"),
-        (404, b'{"status":"fail","code":"NOT_FOUND"}', Outcome.INVALID_RESPONSE, "http_404"),
-        (400, b'{"code":"1002"}', Outcome.PROVIDER_REJECTED, "http_400"),
-        (409, b"{}", Outcome.PROVIDER_UNAVAILABLE, "http_409"),
-        (429, b"{}", Outcome.PROVIDER_UNAVAILABLE, "http_429"),
-        (500, b'{"code":{"a":1}}', Outcome.PROVIDER_UNAVAILABLE, "http_500"),
-        (302, b"", Outcome.INVALID_RESPONSE, "http_302"),
+        (400, b'{"status":"fail","code":"1002"}', Finding.NOT_FOUND, "1002"),
+        (400, b'{"status":"fail","code":"1804"}', Finding.PROVIDER_REJECTED, "1804"),
+        (401, b'{"status":"fail","code":"1102"}', Finding.PROVIDER_REJECTED, "1102"),
+        (403, b"", Finding.PROVIDER_REJECTED, "http_403"),
+        (404, b'{"status":"fail","code":"1203"}', Finding.NOT_FOUND, "1203"),
+        (404, b"<html>", Finding.INVALID_RESPONSE, "http_404"),
+        (404, b'{"detail":"Not Found"}', Finding.INVALID_RESPONSE, "http_404"),
+        (404, b'{"code":"1203"}', Finding.INVALID_RESPONSE, "http_404"),
+        (404, b'{"status":"fail","code":"NOT_FOUND"}', Finding.INVALID_RESPONSE, "http_404"),
+        (400, b'{"code":"1002"}', Finding.PROVIDER_REJECTED, "http_400"),
+        (409, b"{}", Finding.PROVIDER_UNAVAILABLE, "http_409"),
+        (429, b"{}", Finding.PROVIDER_UNAVAILABLE, "http_429"),
+        (500, b'{"code":{"a":1}}', Finding.PROVIDER_UNAVAILABLE, "http_500"),
+        (302, b"", Finding.INVALID_RESPONSE, "http_302"),
     ],
 )
 def test_an_error_is_judged_by_its_status(
-    status: int, body: bytes, outcome: Outcome, reason: str
+    status: int, body: bytes, outcome: Finding, reason: str
 ) -> None:
     """Errors are not signed, so they say no more than that there is nothing to read."""
     result = read(body, status)
@@ -374,27 +374,27 @@ def session(plays: str) -> Session:
 
 SESSIONS: Final = make(FixedClock())[0].sessions
 EXPECTED: Final = {
-    "verified": Outcome.VERIFIED,
-    "pending": Outcome.PENDING,
-    "review": Outcome.PENDING,
-    "requires_input": Outcome.REQUIRES_INPUT,
-    "failed": Outcome.FAILED,
-    "canceled": Outcome.CANCELED,
-    "expired": Outcome.EXPIRED,
-    "redacted": Outcome.NOT_FOUND,
-    "unknown_status": Outcome.INVALID_RESPONSE,
-    "other_session": Outcome.INVALID_RESPONSE,
-    "contradicting_code": Outcome.FAILED,
-    "truncated": Outcome.INVALID_RESPONSE,
-    "huge": Outcome.INVALID_RESPONSE,
-    "error_500": Outcome.PROVIDER_UNAVAILABLE,
-    "html_502": Outcome.PROVIDER_UNAVAILABLE,
-    "slow": Outcome.PROVIDER_UNAVAILABLE,
-    "cut": Outcome.PROVIDER_UNAVAILABLE,
-    "unsigned": Outcome.INVALID_RESPONSE,
-    "wrong_signature": Outcome.INVALID_RESPONSE,
-    "rate_limited": Outcome.PROVIDER_UNAVAILABLE,
-    "decided_later": Outcome.PENDING,
+    "verified": Finding.VERIFIED,
+    "pending": Finding.PENDING,
+    "review": Finding.PENDING,
+    "requires_input": Finding.REQUIRES_INPUT,
+    "failed": Finding.FAILED,
+    "canceled": Finding.CANCELED,
+    "expired": Finding.EXPIRED,
+    "redacted": Finding.NOT_FOUND,
+    "unknown_status": Finding.INVALID_RESPONSE,
+    "other_session": Finding.INVALID_RESPONSE,
+    "contradicting_code": Finding.FAILED,
+    "truncated": Finding.INVALID_RESPONSE,
+    "huge": Finding.INVALID_RESPONSE,
+    "error_500": Finding.PROVIDER_UNAVAILABLE,
+    "html_502": Finding.PROVIDER_UNAVAILABLE,
+    "slow": Finding.PROVIDER_UNAVAILABLE,
+    "cut": Finding.PROVIDER_UNAVAILABLE,
+    "unsigned": Finding.INVALID_RESPONSE,
+    "wrong_signature": Finding.INVALID_RESPONSE,
+    "rate_limited": Finding.PROVIDER_UNAVAILABLE,
+    "decided_later": Finding.PENDING,
 }
 """What the parts come to; those not named are approved by Veriff and refused by our decision."""
 
@@ -406,7 +406,7 @@ def test_each_part_of_the_simulator_comes_to_what_it_plays(each: Session) -> Non
     """Over HTTP each session has its outcome, and verifies a buyer exactly if it plays that."""
     unable = {"error_500", "html_502", "slow", "cut"}
     result = ask(each.session_id, patient=each.scenario not in unable)
-    assert result.outcome is EXPECTED.get(each.scenario, Outcome.VERIFIED)
+    assert result.outcome is EXPECTED.get(each.scenario, Finding.VERIFIED)
     decision = decide(
         result,
         VerificationRules(),
@@ -431,7 +431,7 @@ def test_the_exact_answer_is_kept_with_its_signature() -> None:
 
 def test_an_undecided_session_is_verified_once_veriff_has_decided() -> None:
     """Asking again settles it."""
-    assert ask(session("decided_later").session_id, times=2).outcome is Outcome.VERIFIED
+    assert ask(session("decided_later").session_id, times=2).outcome is Finding.VERIFIED
 
 
 def test_how_long_to_wait_is_handed_on() -> None:
@@ -442,7 +442,7 @@ def test_how_long_to_wait_is_handed_on() -> None:
 @pytest.mark.parametrize("wrong", [{"api_key": "not-the-key"}, {"shared_secrets": ("not-it-00",)}])
 def test_wrong_credentials_are_rejected_not_unavailable(wrong: dict[str, Any]) -> None:
     """A wrong key, or a request HMAC by a wrong secret, is our misconfiguration."""
-    assert ask(session("verified").session_id, **wrong).outcome is Outcome.PROVIDER_REJECTED
+    assert ask(session("verified").session_id, **wrong).outcome is Finding.PROVIDER_REJECTED
 
 
 class Tampering:
@@ -471,7 +471,7 @@ OLDER: Final = f"7e51ff00-0000-4000-8000-{11:012d}"
 def test_an_answer_is_authentic_under_either_name_of_its_headers(session_id: str) -> None:
     """Veriff's reference says `x-hmac-signature`, its older pages `vrf-hmac-signature`."""
     result = ask(session_id)
-    assert result.outcome is Outcome.VERIFIED
+    assert result.outcome is Finding.VERIFIED
     assert result.evidence is not None
     assert result.evidence.response_signature == hmac_hex(
         simulated.SHARED_SECRET, result.evidence.raw_body
@@ -490,7 +490,7 @@ def test_an_answer_whose_signature_is_missing_or_malformed_is_invalid(
 ) -> None:
     """No signature but the right one lets an answer through."""
     result = ask(session_id, Tampering(header, value))
-    assert (result.outcome, result.reason_code) == (Outcome.INVALID_RESPONSE, "bad_signature")
+    assert (result.outcome, result.reason_code) == (Finding.INVALID_RESPONSE, "bad_signature")
     assert result.given_name is None
 
 
@@ -504,7 +504,7 @@ def test_two_names_that_contradict_each_other_are_invalid(
 ) -> None:
     """Only one of two different values can be Veriff's, and nothing says which."""
     between = Tampering(f"{other}-{header}", "0" * 64)
-    assert ask(session_id, between).outcome is Outcome.INVALID_RESPONSE
+    assert ask(session_id, between).outcome is Finding.INVALID_RESPONSE
 
 
 @pytest.mark.parametrize(
@@ -514,7 +514,7 @@ def test_two_names_that_contradict_each_other_are_invalid(
 def test_an_answer_to_another_client_is_invalid(session_id: str, header: str) -> None:
     """The answer names the API key it is for; another one is not ours."""
     between = Tampering(header, "5117fab1-0000-0000-0000-000000000000")
-    assert ask(session_id, between).outcome is Outcome.INVALID_RESPONSE
+    assert ask(session_id, between).outcome is Finding.INVALID_RESPONSE
 
 
 def test_only_the_live_integration_is_live() -> None:
@@ -562,7 +562,7 @@ def test_what_cannot_be_a_session_id_is_refused_before_anything_is_sent(wrong: s
 
 def test_the_probe_is_an_id_that_no_session_has() -> None:
     """Asking for it tells good credentials (not found) from bad ones."""
-    assert ask(veriff.Veriff.probe_session_id).outcome is Outcome.NOT_FOUND
+    assert ask(veriff.Veriff.probe_session_id).outcome is Finding.NOT_FOUND
 
 
 def test_every_field_of_an_answer_is_sorted() -> None:

@@ -15,7 +15,7 @@ from countersign.buyers.decision import refuse_unusable
 from countersign.buyers.sandbox_faults import OUTCOMES, Fault, FaultPlan, plan_fault
 from countersign.errors import ProviderSessionNotBound, Refusal
 from countersign.http.errors import error_reply
-from countersign.identity.model import Outcome, ProviderResult
+from countersign.identity.model import Finding, ProviderResult
 from tests.http.backstage import Operator, Vendor
 from tests.http.calls import refusal, verify
 from tests.sandbox.calls import ZIP, buyer, events, ok
@@ -44,7 +44,7 @@ def judge(client: httpx2.Client, **more: Any) -> httpx2.Response:  # noqa: ANN40
 
 def live_refusal(fault: Fault) -> Refusal:
     """What live verification raises of what an adapter makes of this fault."""
-    outcome: Outcome | None = OUTCOMES.get(fault)
+    outcome: Finding | None = OUTCOMES.get(fault)
     if outcome is None:
         return ProviderSessionNotBound()
     with pytest.raises(Refusal) as raised:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from countersign.buyers.decision import SessionDecision, decide
 from countersign.buyers.rules import VerificationRules
-from countersign.identity.model import Address, Document, Outcome, ProviderResult, Source
+from countersign.identity.model import Address, Document, FactSource, Finding, ProviderResult
 
 NOW: Final = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
 ADULT: Final = date(1980, 5, 17)
@@ -15,7 +15,9 @@ ZIP: Final = "94110"
 
 
 def address(
-    postal_code: str | None = ZIP, source: Source = Source.DOCUMENT, country: str | None = "US"
+    postal_code: str | None = ZIP,
+    source: FactSource = FactSource.DOCUMENT,
+    country: str | None = "US",
 ) -> Address:
     """An address that something vouches for."""
     return Address(source=source, postal_code=postal_code, country=country)
@@ -33,11 +35,11 @@ def result(**different: Any) -> ProviderResult:  # noqa: ANN401 - the fields of 
     fields: dict[str, Any] = {
         "provider": "stripe",
         "session_id": "vs_1",
-        "outcome": Outcome.VERIFIED,
+        "outcome": Finding.VERIFIED,
         "live": True,
         "subject_reference": "buyer-1",
         "date_of_birth": ADULT,
-        "date_of_birth_source": Source.DOCUMENT,
+        "date_of_birth_source": FactSource.DOCUMENT,
         "addresses": (address(),),
         "document": document(),
     }

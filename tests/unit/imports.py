@@ -32,7 +32,7 @@ FLOORS = (
     "db",
     "config",
     "snapshot",
-    "ports offline",
+    "offline",
     "loops shared_question reason lock private_file",
     "evidence",
     "instant host mode clock",
@@ -43,14 +43,6 @@ FLOORS = (
 _FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 # Shares no code with what it checks.
 _ALONE = {"offline"}
-# To be emptied while the house is rebuilt: (importing room, imported room).
-_FOR_NOW: set[tuple[str, str]] = {
-    ("buyers", "bootstrap"),
-    ("db", "log"),
-    ("log", "bootstrap"),
-    ("sandbox", "bootstrap"),
-}
-_REST = {"ports"}
 
 # Evidence and the models of the nouns are pure: values in, values out.
 _PURE = {"clock", "evidence", "instant", "mode", "reason"}
@@ -89,8 +81,6 @@ def wrong_imports(package: Path) -> list[str]:
 
 
 def _wrong(tree: ast.Module, part: str, package: Path, *, pure: bool) -> Iterator[tuple[int, str]]:
-    if part in _REST:
-        return
     if part not in _FLOOR:
         yield 1, f"{part} has no place in the order of imports"
         return
@@ -111,7 +101,7 @@ def _wrong(tree: ast.Module, part: str, package: Path, *, pure: bool) -> Iterato
 
 
 def _may_import(part: str, other: str, package: str) -> bool:
-    if other in {part, package} or (part, other) in _FOR_NOW or other in _REST:
+    if other in {part, package}:
         return True
     return part not in _ALONE and _FLOOR.get(other, -1) > _FLOOR[part]
 

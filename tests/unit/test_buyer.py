@@ -25,7 +25,7 @@ from countersign.buyers.model import (
     status_view,
 )
 from countersign.buyers.rules import PROOFS, DocumentExpiry, Facts, VerificationRules
-from countersign.identity.model import Source, Tri
+from countersign.identity.model import FactSource, Tri
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
@@ -290,7 +290,7 @@ def proof(
     began: datetime | None = None,
     age_over: int = 30,
     unexpired: Tri = Tri.PASS,
-    sources: tuple[Source, ...] = (Source.DOCUMENT,),
+    sources: tuple[FactSource, ...] = (FactSource.DOCUMENT,),
     days: int = 365,
     zips: tuple[str, ...] = ("z1",),
     document: date | None = None,
@@ -343,8 +343,8 @@ def real(*proofs: ProvedSession) -> Buyer:
     [
         (proof(age_over=18), VerificationRules(minimum_age=21), (Reason.AGE_NOT_PROVED,)),
         (
-            proof(sources=(Source.DATABASE,)),
-            VerificationRules(zip_sources=(Source.DOCUMENT,)),
+            proof(sources=(FactSource.DATABASE,)),
+            VerificationRules(zip_sources=(FactSource.DOCUMENT,)),
             (Reason.ADDRESS_NOT_PROVED,),
         ),
         (
@@ -421,7 +421,7 @@ def test_only_the_newest_verifications_are_kept() -> None:
     assert len(known.proofs) == PROOFS_MAX
 
 
-@pytest.mark.parametrize("weaker", [proof(age_over=18), proof(sources=(Source.DATABASE,))])
+@pytest.mark.parametrize("weaker", [proof(age_over=18), proof(sources=(FactSource.DATABASE,))])
 def test_many_weaker_verifications_do_not_push_out_a_stronger_one(weaker: ProvedSession) -> None:
     """Nobody can take `verified` away from an account that asks for more."""
     strong = proof("strong", age_over=30, days=90)

@@ -19,11 +19,11 @@ from countersign.buyers.rules import (
     DocumentExpiry,
     VerificationRules,
 )
-from countersign.identity.model import Address, Document, Outcome, ProviderResult, Source, Tri
+from countersign.identity.model import Address, Document, FactSource, Finding, ProviderResult, Tri
 from countersign.reason import Reason
 from tests.unit.decisions import ADULT, NOW, ZIP, address, decided, document, result
 
-S, R, O = BuyerStatus, Reason, Outcome  # noqa: E741 - as short as a table needs
+S, R, O = BuyerStatus, Reason, Finding  # noqa: E741 - as short as a table needs
 ANY_EXPIRY = VerificationRules(document_expiry=DocumentExpiry.IGNORED)
 STRICT_EXPIRY = VerificationRules(document_expiry=DocumentExpiry.UNEXPIRED)
 BOUND = VerificationRules(subject_reference_required=True)
@@ -35,12 +35,12 @@ def test_a_result_with_nothing_wrong_verifies() -> None:
     decision = decided()
     assert (decision.status, decision.reasons) == (S.VERIFIED, ())
     assert decision.expires_at == NOW + timedelta(days=365)
-    assert decision.zips == ((ZIP, Source.DOCUMENT, False),)
+    assert decision.zips == ((ZIP, FactSource.DOCUMENT, False),)
     assert decision.facts is not None
     assert decision.facts.age_over == 30
     assert decision.facts.document_checked
     assert decision.facts.document_unexpired is Tri.PASS
-    assert decision.facts.zip_sources == (Source.DOCUMENT,)
+    assert decision.facts.zip_sources == (FactSource.DOCUMENT,)
 
 
 # What is otherwise than usual, the rules if they are, and what comes of it.
@@ -86,9 +86,9 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
     ({"date_of_birth": TODAY + timedelta(days=1)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
     ({"date_of_birth": TODAY}, None, S.FAILED, (R.AGE_BELOW_MINIMUM,)),
     ({"date_of_birth": date(2010, 1, 1)}, None, S.FAILED, (R.AGE_BELOW_MINIMUM,)),
-    ({"date_of_birth_source": Source.USER}, None, S.FAILED, (R.AGE_UNKNOWN,)),
-    ({"date_of_birth_source": Source.NONE}, None, S.FAILED, (R.AGE_UNKNOWN,)),
-    ({"date_of_birth_source": Source.DATABASE}, None, S.VERIFIED, ()),
+    ({"date_of_birth_source": FactSource.USER}, None, S.FAILED, (R.AGE_UNKNOWN,)),
+    ({"date_of_birth_source": FactSource.NONE}, None, S.FAILED, (R.AGE_UNKNOWN,)),
+    ({"date_of_birth_source": FactSource.DATABASE}, None, S.VERIFIED, ()),
     ({"date_of_birth": date(2006, 1, 1)}, None, S.VERIFIED, ()),
     (
         {"date_of_birth": date(2006, 1, 1)},
@@ -108,26 +108,26 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
     ({"addresses": ()}, None, S.FAILED, (R.ZIP_UNKNOWN,)),
     ({"addresses": (address("90210"),)}, None, S.FAILED, (R.ZIP_MISMATCH,)),
     ({"addresses": (address("90210"), address())}, None, S.VERIFIED, ()),
-    ({"addresses": (address(source=Source.USER),)}, None, S.FAILED, (R.ZIP_UNKNOWN,)),
-    ({"addresses": (address(source=Source.NONE),)}, None, S.FAILED, (R.ZIP_UNKNOWN,)),
+    ({"addresses": (address(source=FactSource.USER),)}, None, S.FAILED, (R.ZIP_UNKNOWN,)),
+    ({"addresses": (address(source=FactSource.NONE),)}, None, S.FAILED, (R.ZIP_UNKNOWN,)),
     (
-        {"addresses": (address("90210"), address(source=Source.USER))},
+        {"addresses": (address("90210"), address(source=FactSource.USER))},
         None,
         S.FAILED,
         (R.ZIP_MISMATCH,),
     ),
-    ({"addresses": (address(source=Source.DATABASE),)}, None, S.VERIFIED, ()),
-    ({"addresses": (address(source=Source.PROOF_OF_ADDRESS),)}, None, S.VERIFIED, ()),
+    ({"addresses": (address(source=FactSource.DATABASE),)}, None, S.VERIFIED, ()),
+    ({"addresses": (address(source=FactSource.PROOF_OF_ADDRESS),)}, None, S.VERIFIED, ()),
     (
-        {"addresses": (address(source=Source.DATABASE),)},
-        VerificationRules(zip_sources=(Source.DOCUMENT,)),
+        {"addresses": (address(source=FactSource.DATABASE),)},
+        VerificationRules(zip_sources=(FactSource.DOCUMENT,)),
         S.FAILED,
         (R.ZIP_UNKNOWN,),
     ),
     # Whoever put user-entered data into the settings by hand gets nothing by it.
     (
-        {"addresses": (address(source=Source.USER),)},
-        VerificationRules(zip_sources=(Source.USER, Source.NONE)),
+        {"addresses": (address(source=FactSource.USER),)},
+        VerificationRules(zip_sources=(FactSource.USER, FactSource.NONE)),
         S.FAILED,
         (R.ZIP_UNKNOWN,),
     ),
@@ -246,7 +246,7 @@ BINDING = [
 
 @pytest.mark.parametrize(("asked", "required", "told", "outcome", "bound"), BINDING)
 def test_a_session_has_to_be_the_buyers(
-    asked: str | None, required: bool, told: str | None, outcome: Outcome, bound: bool
+    asked: str | None, required: bool, told: str | None, outcome: Finding, bound: bool
 ) -> None:
     """Another's session verifies nobody, and is not even told to be undecided."""
     rules = VerificationRules(subject_reference_required=required)
@@ -426,20 +426,20 @@ def test_every_source_that_matches_is_told_and_every_proved_zip_is_kept() -> Non
     decision = decided(
         result(
             addresses=(
-                address("94110-0001", Source.PROOF_OF_ADDRESS),
-                address("90210", Source.DOCUMENT),
-                address("94110", Source.DATABASE),
-                address("10001", Source.USER),
-                address("10115", Source.DOCUMENT, "DE"),
+                address("94110-0001", FactSource.PROOF_OF_ADDRESS),
+                address("90210", FactSource.DOCUMENT),
+                address("94110", FactSource.DATABASE),
+                address("10001", FactSource.USER),
+                address("10115", FactSource.DOCUMENT, "DE"),
             )
         )
     )
     assert decision.facts is not None
-    assert decision.facts.zip_sources == (Source.DATABASE, Source.PROOF_OF_ADDRESS)
+    assert decision.facts.zip_sources == (FactSource.DATABASE, FactSource.PROOF_OF_ADDRESS)
     assert decision.zips == (
-        ("90210", Source.DOCUMENT, False),
-        ("94110", Source.DATABASE, False),
-        ("94110", Source.PROOF_OF_ADDRESS, False),
+        ("90210", FactSource.DOCUMENT, False),
+        ("94110", FactSource.DATABASE, False),
+        ("94110", FactSource.PROOF_OF_ADDRESS, False),
     )
 
 
@@ -482,7 +482,7 @@ def test_a_decision_shows_nothing_personal_of_itself() -> None:
 
 # --- the property ------------------------------------------------------------------------------
 
-_SOURCES = st.sampled_from(Source)
+_SOURCES = st.sampled_from(FactSource)
 _DATES = st.one_of(
     st.sampled_from([date(1, 1, 1), ADULT, TODAY, date(2008, 11, 20), date(2008, 11, 21)]),
     st.dates(),
@@ -508,7 +508,7 @@ _RESULTS = st.builds(
     ProviderResult,
     provider=st.just("stripe"),
     session_id=st.just("vs_1"),
-    outcome=st.sampled_from(Outcome) | st.just(Outcome.VERIFIED),
+    outcome=st.sampled_from(Finding) | st.just(Finding.VERIFIED),
     live=st.sampled_from([True, True, True, False, None]),
     subject_reference=st.sampled_from([None, "buyer-1", "buyer-2"]),
     decided_at=st.none() | st.just(NOW - timedelta(days=30)),

@@ -19,7 +19,7 @@ from countersign.buyers.rules import (
     shortfalls,
     weakened,
 )
-from countersign.identity.model import Source, Tri
+from countersign.identity.model import FactSource, Tri
 from countersign.reason import Reason
 from tests.unit.decisions import decided, result
 
@@ -29,7 +29,7 @@ EXPIRY = DocumentExpiry
 def facts(
     age_over: int = 30,
     unexpired: Tri = Tri.PASS,
-    zip_sources: tuple[Source, ...] = (Source.DOCUMENT,),
+    zip_sources: tuple[FactSource, ...] = (FactSource.DOCUMENT,),
 ) -> Facts:
     return Facts(
         age_over=age_over,
@@ -49,13 +49,13 @@ def facts(
         # Known to be over 21 only: who asks for 23 does not know enough.
         (facts(21), VerificationRules(minimum_age=23), (Reason.AGE_NOT_PROVED,)),
         (
-            facts(zip_sources=(Source.DATABASE,)),
-            VerificationRules(zip_sources=(Source.DOCUMENT,)),
+            facts(zip_sources=(FactSource.DATABASE,)),
+            VerificationRules(zip_sources=(FactSource.DOCUMENT,)),
             (Reason.ADDRESS_NOT_PROVED,),
         ),
         (
-            facts(zip_sources=(Source.DATABASE, Source.DOCUMENT)),
-            VerificationRules(zip_sources=(Source.DOCUMENT,)),
+            facts(zip_sources=(FactSource.DATABASE, FactSource.DOCUMENT)),
+            VerificationRules(zip_sources=(FactSource.DOCUMENT,)),
             (),
         ),
         (facts(zip_sources=()), VerificationRules(), (Reason.ADDRESS_NOT_PROVED,)),
@@ -112,7 +112,7 @@ def test_the_plain_rules_are_the_careful_ones() -> None:
     assert plain.minimum_age == 18
     assert plain.zone == "America/Los_Angeles"
     assert plain.absent_country is AbsentCountry.UNKNOWN
-    assert Source.USER not in plain.zip_sources
+    assert FactSource.USER not in plain.zip_sources
     assert plain.validity_days <= 365
 
 
@@ -152,8 +152,8 @@ def test_facts_hold_nothing_but_what_was_proved(unexpired: Tri) -> None:
         ({"minimum_age": 20}, True),
         ({"minimum_age": 22}, False),
         ({"zone": "America/Chicago"}, True),
-        ({"zip_sources": (Source.DOCUMENT, Source.DATABASE)}, True),
-        ({"zip_sources": (Source.DATABASE,)}, True),
+        ({"zip_sources": (FactSource.DOCUMENT, FactSource.DATABASE)}, True),
+        ({"zip_sources": (FactSource.DATABASE,)}, True),
         ({"absent_country": AbsentCountry.US}, True),
         ({"document_expiry": DocumentExpiry.IGNORED}, True),
         ({"document_expiry": DocumentExpiry.UNEXPIRED}, False),
@@ -170,7 +170,7 @@ def test_a_rule_that_accepts_more_people_counts_as_weaker(
     """And the name of the rule is given, for the operator to confirm."""
     old = VerificationRules(
         minimum_age=21,
-        zip_sources=(Source.DOCUMENT,),
+        zip_sources=(FactSource.DOCUMENT,),
         validity_days=100,
         subject_reference_required=True,
     )

@@ -15,9 +15,9 @@ from countersign.notices.model import (
     Bullet,
     LifecycleEvent,
     NoticeContent,
+    NoticeEdition,
     NoticeEvent,
     NoticeStatus,
-    NoticeVersion,
     notice_digest,
     published_bytes,
     status_of,
@@ -54,7 +54,7 @@ class Facts:
         return (self.effective, self.published) > (other.effective, other.published)
 
 
-def version_of(facts: Facts) -> NoticeVersion:
+def version_of(facts: Facts) -> NoticeEdition:
     """The version that these facts are about."""
     name = f"v{facts.published}"
     content = NoticeContent(
@@ -86,7 +86,7 @@ def version_of(facts: Facts) -> NoticeVersion:
         for number, type_ in enumerate(types)
     )
     body = published_bytes(content)
-    return NoticeVersion(
+    return NoticeEdition(
         content=content,
         body=body,
         digest=notice_digest(body),
@@ -175,7 +175,7 @@ def test_the_order_in_which_versions_are_given_does_not_matter(
     versions = [version_of(facts) for facts in history]
     now = START + day * DAY
 
-    def outcome(of: list[NoticeVersion]) -> object:
+    def outcome(of: list[NoticeEdition]) -> object:
         try:
             return version_in_force(of, mode, now)
         except (NoticeNotFound, NoticeNotInForce, NoticeNotReviewed) as refusal:

@@ -26,8 +26,8 @@ from countersign.mode import Mode
 from countersign.notices import sql
 from countersign.notices.model import (
     LifecycleEvent,
+    NoticeEdition,
     NoticeEvent,
-    NoticeVersion,
     notice_digest,
 )
 from countersign.notices.registry import Registry, all_versions
@@ -180,7 +180,7 @@ def test_callers_share_one_reading() -> None:
     world = World()
     world.publish("n", "1")
 
-    async def burst() -> list[NoticeVersion]:
+    async def burst() -> list[NoticeEdition]:
         return await asyncio.gather(*(world.registry.in_force("n", Mode.LIVE) for _ in range(50)))
 
     assert {found.content.version for found in run(burst())} == {"1"}

@@ -12,7 +12,7 @@ from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import PROOFS
 from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.identity.model import Source
+from countersign.identity.model import FactSource
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from countersign.reason import Reason
@@ -22,7 +22,7 @@ from tests.verification.test_settling import undecided
 
 S = BuyerStatus
 NEW_ZIP = "10001"
-WITH_OPERATOR = (*PROOFS, Source.OPERATOR)
+WITH_OPERATOR = (*PROOFS, FactSource.OPERATOR)
 
 
 def accept(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> Buyer:
@@ -57,7 +57,7 @@ def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> Non
     assert buyer.cbid == cbid
     assert vendor.standing(cbid).status is S.VERIFIED
     [proof] = buyer.proofs
-    assert proof.facts.zip_sources == (Source.OPERATOR,)
+    assert proof.facts.zip_sources == (FactSource.OPERATOR,)
     [basis, made] = stage.rows("SELECT id FROM verifications ORDER BY status")
     [record] = stage.rows("SELECT body FROM records WHERE id = :id", id=made["id"])
     assert json.loads(bytes(record["body"]))["override"] == "zip"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from countersign.events.model import Event, EventIds, EventType, EventView
+from countersign.events.model import EventIds, EventType, EventView, RecordedEvent
 from countersign.mode import Mode
 from countersign.webhooks.model import JITTER, SCHEDULE, DeliveryStatus, Outcome
 from countersign.webhooks.signature import PrivateKey, SharedSecret, sign
@@ -140,7 +140,7 @@ def test_the_table_lists_every_type_of_event_and_what_it_names() -> None:
     }
     now = datetime(2026, 11, 20, tzinfo=UTC)
     assert rows == {
-        type_.value: ", ".join(Event.example("acct_1", Mode.LIVE, type_, now).data)
+        type_.value: ", ".join(RecordedEvent.example("acct_1", Mode.LIVE, type_, now).data)
         for type_ in EventType
     }
 
@@ -150,7 +150,7 @@ def test_the_shown_message_is_what_is_sent() -> None:
     (block,) = [b for b in PAGE.blocks if b.section == "Which events there are"]
     shown = json.loads(block.text)
     now = datetime(2026, 11, 20, 21, 31, tzinfo=UTC)
-    event = Event.example("acct_1", Mode.LIVE, EventType.BUYER_REVOKED, now)
+    event = RecordedEvent.example("acct_1", Mode.LIVE, EventType.BUYER_REVOKED, now)
     sent = dict(EventView(id=EventIds(b"k").compose(1, 0), event=event).message)
     assert list(shown) == list(sent)
     assert shown | {"id": "", "data": ""} == sent | {"id": "", "data": ""}

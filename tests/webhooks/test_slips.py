@@ -19,7 +19,7 @@ from countersign.db.database import Database
 from countersign.errors import InternalError
 from countersign.events import read_events as events
 from countersign.events import sql as events_store
-from countersign.events.model import Event, EventType, NewEvent, Position
+from countersign.events.model import EventType, NewEvent, Position, RecordedEvent
 from countersign.instant import rfc3339
 from countersign.mode import Mode
 from countersign.webhooks import deliver as deliver_webhooks
@@ -109,7 +109,7 @@ def test_what_is_copied_shares_nothing_that_could_change() -> None:
         disabled_reason=None,
         secrets=(secret,),
     )
-    event = Event.example("acct_1", Mode.TEST, EventType.NOTICE_PUBLISHED, NOW)
+    event = RecordedEvent.example("acct_1", Mode.TEST, EventType.NOTICE_PUBLISHED, NOW)
     for thing in (secret, endpoint, replace(endpoint, url="https://other.example.com/"), event):
         hash(thing)  # whatever could change has no hash
         for field in fields(thing):

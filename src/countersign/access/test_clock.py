@@ -18,7 +18,7 @@ AHEAD_MAX: Final = timedelta(days=3650)
 """How far ahead of real time a test clock can be."""
 
 
-class TestClock(Struct, frozen=True, kw_only=True):
+class AccountClock(Struct, frozen=True, kw_only=True):
     """How far the sandbox of an account is ahead; nothing: it goes by real time."""
 
     ahead: timedelta = timedelta(0)
@@ -40,7 +40,7 @@ class TestClock(Struct, frozen=True, kw_only=True):
         text = self.text(now)
         return {} if text is None else {"test_clock": text}
 
-    def advanced(self, step: timedelta) -> TestClock:
+    def advanced(self, step: timedelta) -> AccountClock:
         """This clock, moved ahead.
 
         Raises:
@@ -53,9 +53,9 @@ class TestClock(Struct, frozen=True, kw_only=True):
         if ahead > AHEAD_MAX:
             msg = f"A test clock can be at most {AHEAD_MAX.days} days ahead of real time."
             raise InvalidRequest(msg)
-        return TestClock(ahead=ahead)
+        return AccountClock(ahead=ahead)
 
-    def advanced_to(self, time: datetime, now: datetime) -> TestClock:
+    def advanced_to(self, time: datetime, now: datetime) -> AccountClock:
         """This clock, moved ahead until it shows that time, to the end of its second.
 
         All times of the API are cut to the second: what they say happens then has happened.
@@ -66,4 +66,4 @@ class TestClock(Struct, frozen=True, kw_only=True):
         return self.advanced(time.replace(microsecond=999_000) - self.at(now))
 
 
-REAL_TIME: Final = TestClock()
+REAL_TIME: Final = AccountClock()

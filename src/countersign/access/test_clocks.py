@@ -15,7 +15,7 @@ from functools import partial
 from sqlalchemy import Connection, select
 
 from countersign.access.key import Principal
-from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.access.test_clock import REAL_TIME, AccountClock
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.tables import test_clocks, test_faults
@@ -28,12 +28,12 @@ from countersign.snapshot import STALENESS_SECONDS, Snapshot
 class SandboxState:
     """What servers keep in memory of all sandboxes."""
 
-    clocks: Mapping[str, TestClock]
+    clocks: Mapping[str, AccountClock]
     """By account; only those that are ahead."""
     failing: frozenset[str]
     """The accounts for which a fault of the identity provider is planned."""
 
-    def clock(self, account_id: str) -> TestClock:
+    def clock(self, account_id: str) -> AccountClock:
         """The test clock of an account."""
         return self.clocks.get(account_id, REAL_TIME)
 
@@ -45,7 +45,7 @@ class TestClocks:
         self._clock = clock
         self._state = Snapshot(partial(database.read_batched, sandbox_state, None), clock)
 
-    async def of(self, account_id: str, mode: Mode) -> TestClock:
+    async def of(self, account_id: str, mode: Mode) -> AccountClock:
         """The clock of an account; its live mode goes by real time."""
         if mode is Mode.LIVE:
             return REAL_TIME
@@ -70,7 +70,7 @@ def sandbox_state(connection: Connection, items: Sequence[None]) -> list[Sandbox
     """Every test clock that is ahead, and the accounts with a planned fault."""
     clocks = connection.execute(select(test_clocks.c.account_id, test_clocks.c.ahead_ms))
     ahead = {
-        row.account_id: TestClock(ahead=timedelta(milliseconds=row.ahead_ms)) for row in clocks
+        row.account_id: AccountClock(ahead=timedelta(milliseconds=row.ahead_ms)) for row in clocks
     }
     failing = connection.execute(select(test_faults.c.account_id)).scalars()
     state = SandboxState(ahead, frozenset(failing))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
-from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.access.test_clock import REAL_TIME, AccountClock
 from countersign.acknowledgments.model import (
     PERSONAL_FIELDS,
     Capture,
@@ -35,7 +35,7 @@ from countersign.ids import ACKNOWLEDGMENT, timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
 from countersign.log.record import NewRecord, RecordType
-from countersign.notices.model import NoticeVersion
+from countersign.notices.model import NoticeEdition
 from countersign.notices.visible_text import is_blank
 from countersign.vault.vault import DataKey
 
@@ -50,10 +50,10 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
     room: Acknowledgments
     ack_id: str
     who: Principal
-    notice: NoticeVersion
+    notice: NoticeEdition
     submission: Submission
     at: datetime
-    clock: TestClock
+    clock: AccountClock
     key: DataKey
     entropy: bytes
     entry: Callable[[bytes], IdempotencyEntry] | None
@@ -62,10 +62,10 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
 async def acknowledge(
     room: Acknowledgments,
     who: Principal,
-    notice: NoticeVersion,
+    notice: NoticeEdition,
     submission: Submission,
     *,
-    clock: TestClock = REAL_TIME,
+    clock: AccountClock = REAL_TIME,
     entry: Callable[[bytes], IdempotencyEntry] | None = None,
 ) -> Receipt:
     """Store an acknowledgment of this notice version; durable when this returns.

@@ -34,7 +34,7 @@ from countersign.buyers.session_evidence import (
 )
 from countersign.buyers.sql import write_buyer, write_status_event
 from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.identity.model import Outcome, Source
+from countersign.identity.model import FactSource, Finding
 from countersign.identity.postal_code import is_zip
 from countersign.instant import from_ns
 
@@ -129,7 +129,7 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
         integration.settings.base_url,
     ):
         raise InvalidArgument("The account no longer uses the provider of that verification.")
-    if Source.OPERATOR not in integration.rules.zip_sources:
+    if FactSource.OPERATOR not in integration.rules.zip_sources:
         msg = (
             f"The rules of {basis.account_id} do not accept an operator's confirmation of "
             "an address. To accept it, repeat the account's rules with one more source: "
@@ -189,7 +189,7 @@ async def _approved(room: Buyers, buyer: Buyer) -> tuple[StoredEvidence, dict[st
     for stored in reversed(found):
         if stored.erased_at is None:
             content = await _opened(room, stored)
-            if content["read"]["outcome"] == Outcome.VERIFIED and not content.get("override"):
+            if content["read"]["outcome"] == Finding.VERIFIED and not content.get("override"):
                 return stored, content
     raise InvalidArgument(
         f"No provider has approved {buyer.cbid}, or the evidence of the approval was "

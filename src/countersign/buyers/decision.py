@@ -18,7 +18,7 @@ from countersign.errors import (
     VerificationMisconfigured,
 )
 from countersign.identity.document_country import US, issuer
-from countersign.identity.model import Address, Outcome, ProviderResult, Source, Tri
+from countersign.identity.model import Address, FactSource, Finding, ProviderResult, Tri
 from countersign.identity.postal_code import document_zip5, zip5
 from countersign.reason import Reason
 
@@ -39,14 +39,14 @@ _NOT_LIVE: Final = (
     "The provider does not confirm that the session is a live session of the integration in the "
     "account's credentials."
 )
-_UNDECIDED: Final[dict[Outcome, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
-    Outcome.PENDING: (BuyerStatus.PENDING, ()),
-    Outcome.REQUIRES_INPUT: (BuyerStatus.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,)),
-    Outcome.CANCELED: (BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_CANCELED,)),
-    Outcome.EXPIRED: (BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_EXPIRED,)),
-    Outcome.FAILED: (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,)),
-    Outcome.UNPROVED: (BuyerStatus.FAILED, (Reason.IDENTITY_NOT_PROVED,)),
-    Outcome.REDACTED: (BuyerStatus.FAILED, (Reason.SESSION_REDACTED,)),
+_UNDECIDED: Final[dict[Finding, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
+    Finding.PENDING: (BuyerStatus.PENDING, ()),
+    Finding.REQUIRES_INPUT: (BuyerStatus.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,)),
+    Finding.CANCELED: (BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_CANCELED,)),
+    Finding.EXPIRED: (BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_EXPIRED,)),
+    Finding.FAILED: (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,)),
+    Finding.UNPROVED: (BuyerStatus.FAILED, (Reason.IDENTITY_NOT_PROVED,)),
+    Finding.REDACTED: (BuyerStatus.FAILED, (Reason.SESSION_REDACTED,)),
 }
 
 
@@ -67,7 +67,7 @@ class SessionDecision:
     document_expires_on: date | None = None
     """The last day of the document, if `expires_at` is not before it."""
     facts: Facts | None = None
-    zips: tuple[tuple[str, Source, bool], ...] = ()
+    zips: tuple[tuple[str, FactSource, bool], ...] = ()
 
     @property
     def not_bound(self) -> bool:
@@ -110,7 +110,7 @@ def decide(
     unbound = _unbound(result, rules, subject_reference)
     if unbound:
         return _decision(BuyerStatus.FAILED, *unbound)
-    if result.outcome is not Outcome.VERIFIED:
+    if result.outcome is not Finding.VERIFIED:
         status, reasons = _UNDECIDED.get(
             result.outcome, (BuyerStatus.FAILED, (Reason.IDENTITY_FAILED,))
         )
@@ -176,11 +176,11 @@ def refuse_unusable(result: ProviderResult) -> None:
         ProviderSessionNotFound, VerificationMisconfigured, ProviderUnavailable: it has not.
     """
     match result.outcome:
-        case Outcome.NOT_FOUND:
+        case Finding.NOT_FOUND:
             raise ProviderSessionNotFound
-        case Outcome.PROVIDER_REJECTED:
+        case Finding.PROVIDER_REJECTED:
             raise VerificationMisconfigured
-        case Outcome.PROVIDER_UNAVAILABLE | Outcome.INVALID_RESPONSE:
+        case Finding.PROVIDER_UNAVAILABLE | Finding.INVALID_RESPONSE:
             raise ProviderUnavailable(retry_after=result.retry_after or _RETRY_AFTER_SECONDS)
         case _:
             return
@@ -202,7 +202,7 @@ def is_withheld(result: ProviderResult) -> bool:
     """Whether a birth date is missing because the account's credentials may not read it."""
     evidence = result.evidence
     return (
-        result.outcome is Outcome.VERIFIED
+        result.outcome is Finding.VERIFIED
         and result.live is True
         and result.date_of_birth is None
         and evidence is not None
@@ -216,7 +216,10 @@ def proved_zips(
     """The first five digits of each ZIP code that a source proves, with its address."""
     found = []
     for address in result.addresses:
-        if address.source not in rules.zip_sources or address.source in {Source.USER, Source.NONE}:
+        if address.source not in rules.zip_sources or address.source in {
+            FactSource.USER,
+            FactSource.NONE,
+        }:
             continue
         # A territory has a country code of its own, and ZIP codes of the United States.
         where = issuer(address.country, None)
@@ -240,14 +243,14 @@ def _unbound(
     """Why this session cannot be the buyer's, or not a real one."""
     reasons = []
     # Of a session that is not decided, some providers do not say yet in which mode it is.
-    if result.live is False or (result.live is None and result.outcome is Outcome.VERIFIED):
+    if result.live is False or (result.live is None and result.outcome is Finding.VERIFIED):
         reasons.append(Reason.TEST_SESSION)
     if subject_reference is None:
         if rules.subject_reference_required:
             reasons.append(Reason.SESSION_NOT_BOUND)
     elif result.subject_reference != subject_reference:
         # Nor, of such a session, whom it is about; a different reference says enough.
-        unnamed = result.subject_reference is None and result.outcome is not Outcome.VERIFIED
+        unnamed = result.subject_reference is None and result.outcome is not Finding.VERIFIED
         if not unnamed:
             reasons.append(Reason.SESSION_NOT_BOUND)
     return reasons
@@ -277,7 +280,7 @@ def _age_reasons(
     born = result.date_of_birth
     if (
         born is None
-        or result.date_of_birth_source in {Source.USER, Source.NONE}
+        or result.date_of_birth_source in {FactSource.USER, FactSource.NONE}
         or born > today
         or age_on(born, today) > _AGE_MAX
     ):

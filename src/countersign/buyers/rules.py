@@ -11,14 +11,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from countersign.config import AGE_MIN, VALIDITY_DAYS_MAX
-from countersign.identity.model import Source, Tri
+from countersign.identity.model import FactSource, Tri
 from countersign.reason import Reason
 
-PROOFS: Final = (Source.DOCUMENT, Source.DATABASE, Source.PROOF_OF_ADDRESS)
+PROOFS: Final = (FactSource.DOCUMENT, FactSource.DATABASE, FactSource.PROOF_OF_ADDRESS)
 """The sources that can prove an address; what a person typed cannot."""
 
 
-ACCEPTABLE: Final = (*PROOFS, Source.OPERATOR)
+ACCEPTABLE: Final = (*PROOFS, FactSource.OPERATOR)
 """What rules may name: the word of an operator counts only where an account asks for it."""
 
 
@@ -46,7 +46,7 @@ class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """In years, on the day in `zone`."""
     zone: str = "America/Los_Angeles"
     """The zone in which a birthday begins: the westernmost one that is served."""
-    zip_sources: tuple[Source, ...] = PROOFS
+    zip_sources: tuple[FactSource, ...] = PROOFS
     """Which sources of an address are accepted."""
     absent_country: AbsentCountry = AbsentCountry.UNKNOWN
     document_expiry: DocumentExpiry = DocumentExpiry.UNEXPIRED_IF_KNOWN
@@ -129,7 +129,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """An age in years that the person had reached: one of a few, not the age."""
     document_checked: bool
     document_unexpired: Tri
-    zip_sources: tuple[Source, ...]
+    zip_sources: tuple[FactSource, ...]
     """The sources of the addresses whose ZIP code was the one shipped to."""
     country_assumed: bool = False
     """Whether they are in the United States only as far as the account assumes it."""

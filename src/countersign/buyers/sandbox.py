@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
-from countersign.access.test_clock import TestClock
+from countersign.access.test_clock import AccountClock
 from countersign.buyers.model import (
     VALIDITY,
     Buyer,
@@ -57,7 +57,7 @@ class SimulatedAct:
 
     account_id: str
     cbid: str
-    clock: TestClock
+    clock: AccountClock
     """The account's, by which the sandbox goes."""
     time_ns: int
     """Real time, which the record has."""

@@ -19,7 +19,7 @@ from countersign.buyers.decision import refuse_unusable
 from countersign.buyers.room import Buyers
 from countersign.db.tables import test_faults
 from countersign.errors import ProviderSessionNotBound
-from countersign.identity.model import Outcome, ProviderResult
+from countersign.identity.model import Finding, ProviderResult
 from countersign.instant import from_ns
 
 CALLS_MAX: Final = 1000
@@ -41,12 +41,12 @@ class Fault(StrEnum):
 
 
 OUTCOMES: Final = {
-    Fault.TIMEOUT: Outcome.PROVIDER_UNAVAILABLE,
-    Fault.RATE_LIMITED: Outcome.PROVIDER_UNAVAILABLE,
-    Fault.SERVER_ERROR: Outcome.PROVIDER_UNAVAILABLE,
-    Fault.UNINTELLIGIBLE: Outcome.INVALID_RESPONSE,
-    Fault.SESSION_NOT_FOUND: Outcome.NOT_FOUND,
-    Fault.MISCONFIGURED: Outcome.PROVIDER_REJECTED,
+    Fault.TIMEOUT: Finding.PROVIDER_UNAVAILABLE,
+    Fault.RATE_LIMITED: Finding.PROVIDER_UNAVAILABLE,
+    Fault.SERVER_ERROR: Finding.PROVIDER_UNAVAILABLE,
+    Fault.UNINTELLIGIBLE: Finding.INVALID_RESPONSE,
+    Fault.SESSION_NOT_FOUND: Finding.NOT_FOUND,
+    Fault.MISCONFIGURED: Finding.PROVIDER_REJECTED,
 }
 """What an adapter makes of each; a session that is not bound is found out after that."""
 _PROVIDER_RETRY_SECONDS: Final = {Fault.RATE_LIMITED: 30}

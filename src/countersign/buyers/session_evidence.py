@@ -17,10 +17,10 @@ from countersign.identity.model import (
     Address,
     Check,
     Document,
-    Outcome,
+    FactSource,
+    Finding,
     ProviderEvidence,
     ProviderResult,
-    Source,
     Tri,
 )
 from countersign.instant import rfc3339_ms
@@ -159,17 +159,17 @@ def result_in(content: dict[str, Any], accepted_zip: str) -> ProviderResult:
     return ProviderResult(
         provider=content["provider"],
         session_id=request["session_id"],
-        outcome=Outcome(read["outcome"]),
+        outcome=Finding(read["outcome"]),
         provider_status=read["provider_status"],
         reason_code=read["reason_code"],
         live=read["live"],
         subject_reference=read["subject_reference"],
         decided_at=msgspec.convert(read["decided_at"], datetime | None),
         date_of_birth=msgspec.convert(read["date_of_birth"], date | None),
-        date_of_birth_source=Source(read["date_of_birth_source"]),
+        date_of_birth_source=FactSource(read["date_of_birth_source"]),
         addresses=(
-            *(Address(**a | {"source": Source(a["source"])}) for a in read["addresses"]),
-            Address(postal_code=accepted_zip, country="US", source=Source.OPERATOR),
+            *(Address(**a | {"source": FactSource(a["source"])}) for a in read["addresses"]),
+            Address(postal_code=accepted_zip, country="US", source=FactSource.OPERATOR),
         ),
         document=document,
         checks=tuple(

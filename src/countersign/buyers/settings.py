@@ -23,10 +23,10 @@ from countersign.buyers.room import Buyers
 from countersign.buyers.rules import ACCEPTABLE, VerificationRules, VerificationSettings
 from countersign.config import AGE_MAX
 from countersign.errors import InvalidArgument
-from countersign.identity.model import Outcome
+from countersign.identity.model import Finding
 from countersign.instant import from_ns
 
-_ACCEPTED: Final = {Outcome.NOT_FOUND}
+_ACCEPTED: Final = {Finding.NOT_FOUND}
 
 
 async def changed(
@@ -126,7 +126,7 @@ async def check(room: Buyers, provider: str, credentials: bytes, base_url: str |
         await made.close()
     if result.outcome not in _ACCEPTED:
         why = result.reason_code or result.outcome.value
-        rejected = result.outcome is Outcome.PROVIDER_REJECTED
+        rejected = result.outcome is Finding.PROVIDER_REJECTED
         what = "rejects these credentials" if rejected else "returned no usable response"
         msg = f"{provider} {what} ({why}). Nothing was changed."
         raise InvalidArgument(msg)

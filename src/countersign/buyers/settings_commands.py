@@ -31,7 +31,7 @@ from countersign.cli.support import (
     with_room,
 )
 from countersign.errors import InvalidArgument
-from countersign.identity.model import Source
+from countersign.identity.model import FactSource
 from countersign.identity.registry import PROVIDER_NAMES
 from countersign.instant import rfc3339
 
@@ -125,7 +125,7 @@ def set_(
     given: dict[str, Any] = {
         "minimum_age": minimum_age,
         "zone": zone,
-        "zip_sources": tuple(Source(source) for source in zip_sources) or None,
+        "zip_sources": tuple(FactSource(source) for source in zip_sources) or None,
         "absent_country": absent_country and AbsentCountry(absent_country),
         "document_expiry": document_expiry and DocumentExpiry(document_expiry),
         "validity_days": validity_days,

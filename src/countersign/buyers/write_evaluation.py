@@ -48,7 +48,7 @@ from countersign.errors import (
     ProviderSessionNotFound,
     UnknownSubject,
 )
-from countersign.identity.model import Outcome, Source
+from countersign.identity.model import FactSource, Finding
 from countersign.identity.postal_code import zip5
 from countersign.ids import BUYER, VERIFICATION, base32, timed_id
 from countersign.instant import from_ns, to_ms
@@ -135,7 +135,7 @@ def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | Co
         work.account_id, Mode.LIVE, room.secret.blind_index(work.account_id, "buyer", cbid)
     )
     zip_index = None
-    if work.result.outcome is Outcome.VERIFIED and work.override is None:
+    if work.result.outcome is Finding.VERIFIED and work.override is None:
         # What an operator accepts is no guess.
         zip_ = zip5(work.request.shipping_zip)
         zip_index = room.secret.blind_index(work.account_id, "zip", zip_)
@@ -343,7 +343,7 @@ def proved_zip_index(
     secret: DeploymentSecret,
     cbid: str,
     zip_: str,
-    source: Source,
+    source: FactSource,
     *,
     country_assumed: bool = False,
 ) -> str:

@@ -15,7 +15,7 @@ from countersign.db.database import Database
 from countersign.log.append_record import Recorder
 from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
-from countersign.notices.model import NoticeVersion
+from countersign.notices.model import NoticeEdition
 from countersign.notices.obligations import KNOWN_CLASSES, Following, following
 from countersign.notices.registry import AllVersions, Registry
 from countersign.vault.vault import Vault
@@ -28,7 +28,7 @@ class NoticeDuties:
         self._following: dict[str, Following] = {}
         self._classes: tuple[AllVersions, frozenset[str]] = ({}, KNOWN_CLASSES)
 
-    def of(self, version: NoticeVersion) -> Following:
+    def of(self, version: NoticeEdition) -> Following:
         """What follows from a version."""
         known = self._following.get(version.digest)
         if known is None:

@@ -29,7 +29,7 @@ An outcome that is a CountersignError refuses that item alone. An act that raise
 for any of them.
 """
 
-Call: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any]]"
+QueuedCall: TypeAlias = "tuple[BatchAct[Any, Any], Any, asyncio.Future[Any]]"
 """An act, its item, and the future of the caller."""
 Outcomes: TypeAlias = Sequence[object]
 """One per call: its result, or the exception that it ended with."""
@@ -44,7 +44,7 @@ class Batcher(ABC):
     """Collects calls; how a batch is worked on is up to the kind."""
 
     def __init__(self) -> None:
-        self._queue: deque[Call] = deque()
+        self._queue: deque[QueuedCall] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = False
         self.batches = 0
@@ -95,11 +95,11 @@ class Batcher(ABC):
         else:
             then()
 
-    def _take(self) -> list[Call]:
+    def _take(self) -> list[QueuedCall]:
         queue = self._queue
         return [queue.popleft() for _ in range(min(len(queue), _BATCH_MAX))]
 
-    def _deliver(self, batch: Sequence[Call], outcomes: Outcomes) -> None:
+    def _deliver(self, batch: Sequence[QueuedCall], outcomes: Outcomes) -> None:
         self.batches += 1
         self.calls += len(batch)
         for (_, _, future), outcome in zip(batch, outcomes, strict=True):
@@ -114,7 +114,7 @@ class Batcher(ABC):
 class ThreadBatcher(Batcher):
     """Works on batches in a thread of its own: for what may take long, or waits for a network."""
 
-    def __init__(self, name: str, run: Callable[[Sequence[Call]], Outcomes]) -> None:
+    def __init__(self, name: str, run: Callable[[Sequence[QueuedCall]], Outcomes]) -> None:
         super().__init__()
         self._run = run
         self._awake = threading.Semaphore(0)
@@ -154,7 +154,7 @@ class ThreadBatcher(Batcher):
 class LoopBatcher(Batcher):
     """Works on a batch on the event loop itself: for short look-ups in an embedded database."""
 
-    def __init__(self, run: Callable[[Sequence[Call]], Outcomes]) -> None:
+    def __init__(self, run: Callable[[Sequence[QueuedCall]], Outcomes]) -> None:
         super().__init__()
         self._run = run
         self._scheduled = False
@@ -182,15 +182,15 @@ class LoopBatcher(Batcher):
 class Transactor(Protocol):
     """Does a transaction in two steps, so that the second can wait for the disk elsewhere."""
 
-    def prepare(self, calls: Sequence[Call]) -> Outcomes | None:
+    def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
         """Begin, and do the calls; None if another process is writing: try again later."""
         ...
 
-    def commit(self, calls: Sequence[Call], outcomes: Outcomes) -> Outcomes:
+    def commit(self, calls: Sequence[QueuedCall], outcomes: Outcomes) -> Outcomes:
         """End the transaction; the outcomes, or what became of them. Runs in a thread."""
         ...
 
-    def give_up(self, calls: Sequence[Call]) -> Outcomes:
+    def give_up(self, calls: Sequence[QueuedCall]) -> Outcomes:
         """The outcomes when another process would not stop writing."""
         ...
 
@@ -231,7 +231,7 @@ class CommitBatcher(Batcher):
             self._busy = False
             self._idle.set()
 
-    def _begin(self, batch: Sequence[Call], waited: float) -> None:
+    def _begin(self, batch: Sequence[QueuedCall], waited: float) -> None:
         loop = self._loop
         assert loop is not None  # noqa: S101 - calls come after start()
         try:
@@ -248,7 +248,7 @@ class CommitBatcher(Batcher):
             ended = loop.run_in_executor(self._thread, self._transactor.commit, batch, outcomes)
             ended.add_done_callback(lambda future: self._ended(batch, future))
 
-    def _ended(self, batch: Sequence[Call], future: asyncio.Future[Outcomes]) -> None:
+    def _ended(self, batch: Sequence[QueuedCall], future: asyncio.Future[Outcomes]) -> None:
         error = future.exception()
         if error is not None:
             self._fail(batch, error)
@@ -258,6 +258,6 @@ class CommitBatcher(Batcher):
         assert loop is not None  # noqa: S101 - calls come after start()
         loop.call_soon(self._linger, loop, self._next, 0)
 
-    def _fail(self, batch: Sequence[Call], error: BaseException) -> None:
+    def _fail(self, batch: Sequence[QueuedCall], error: BaseException) -> None:
         self._deliver(batch, [error] * len(batch))
         self._next()

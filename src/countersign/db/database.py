@@ -15,10 +15,10 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from countersign.db.batching import (
     BatchAct,
     Batcher,
-    Call,
     CommitBatcher,
     LoopBatcher,
     Outcomes,
+    QueuedCall,
     ThreadBatcher,
 )
 from countersign.db.engine import (
@@ -178,7 +178,7 @@ class Database:
         """By name: batches done, calls in them, and calls waiting now."""
         return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
 
-    def _ask(self, calls: Sequence[Call]) -> Outcomes:
+    def _ask(self, calls: Sequence[QueuedCall]) -> Outcomes:
         try:
             with self._reading.connect() as connection:
                 return _run(connection, calls)
@@ -188,7 +188,7 @@ class Database:
                 self._reading.dispose()
             return [refusal] * len(calls)
 
-    def _change(self, calls: Sequence[Call]) -> Outcomes:
+    def _change(self, calls: Sequence[QueuedCall]) -> Outcomes:
         try:
             return _transact(self._writing, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
@@ -205,7 +205,7 @@ class _Asking:
         self._engine = engine
         self._connection: Connection | None = None
 
-    def __call__(self, calls: Sequence[Call]) -> Outcomes:
+    def __call__(self, calls: Sequence[QueuedCall]) -> Outcomes:
         """The outcomes; each query sees what was committed before it."""
         try:
             if self._connection is None:
@@ -231,7 +231,7 @@ class _Embedded:
         self._transaction: RootTransaction | None = None
         self._failure: Exception | None = None
 
-    def prepare(self, calls: Sequence[Call]) -> Outcomes | None:
+    def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
         """Begin, and do the calls; a failure is told by `commit`."""
         self._failure = None
         try:
@@ -247,7 +247,7 @@ class _Embedded:
             self._failure = error
             return []
 
-    def commit(self, calls: Sequence[Call], outcomes: Outcomes) -> Outcomes:
+    def commit(self, calls: Sequence[QueuedCall], outcomes: Outcomes) -> Outcomes:
         """Commit; after a failure, give each call a transaction of its own."""
         if self._failure is None and self._transaction is not None:
             try:
@@ -259,7 +259,7 @@ class _Embedded:
         assert self._failure is not None  # noqa: S101 - prepare() began, or failed
         return _apart(self._engine, calls, self._failure)
 
-    def give_up(self, calls: Sequence[Call]) -> Outcomes:
+    def give_up(self, calls: Sequence[QueuedCall]) -> Outcomes:
         """Another process holds the write lock and does not let go."""
         return [Overloaded(retry_after=int(BUSY_TIMEOUT_SECONDS))] * len(calls)
 
@@ -295,7 +295,7 @@ def _discard(connection: Connection | None) -> None:
         connection.close()
 
 
-def _apart(engine: Engine, calls: Sequence[Call], error: Exception) -> Outcomes:
+def _apart(engine: Engine, calls: Sequence[QueuedCall], error: Exception) -> Outcomes:
     """What to answer after a batch failed and was rolled back.
 
     A fault of the database is everybody's. Otherwise one call spoils the batch, or another server
@@ -309,19 +309,19 @@ def _apart(engine: Engine, calls: Sequence[Call], error: Exception) -> Outcomes:
     return [_alone(engine, call) for call in calls]
 
 
-def _alone(engine: Engine, call: Call) -> object:
+def _alone(engine: Engine, call: QueuedCall) -> object:
     try:
         return _transact(engine, [call])[0]
     except Exception as error:  # noqa: BLE001 - the caller gets its answer
         return _refusal(error)
 
 
-def _transact(engine: Engine, calls: Sequence[Call]) -> Outcomes:
+def _transact(engine: Engine, calls: Sequence[QueuedCall]) -> Outcomes:
     with engine.connect() as connection, connection.begin():
         return _run(connection, calls)
 
 
-def _run(connection: Connection, calls: Sequence[Call]) -> Outcomes:
+def _run(connection: Connection, calls: Sequence[QueuedCall]) -> Outcomes:
     """Do the calls of each act together, and put the outcomes in the order of the calls."""
     places: dict[BatchAct[Any, Any], list[int]] = {}
     for place, (act, *_) in enumerate(calls):

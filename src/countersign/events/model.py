@@ -78,7 +78,7 @@ class Position(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class RecordedEvent:
     """A stored event."""
 
     position: Position
@@ -94,7 +94,7 @@ class Event:
     reasons: tuple[Reason, ...] = ()
 
     @classmethod
-    def example(cls, account_id: str, mode: Mode, type_: EventType, at: datetime) -> Event:
+    def example(cls, account_id: str, mode: Mode, type_: EventType, at: datetime) -> RecordedEvent:
         """An event that never happened, about an object that does not exist."""
         kind = _IDENTIFIER[type_.partition(".")[0]]
         of_notice = kind == "notice_id"
@@ -127,7 +127,7 @@ class EventView:
     """An event with its identifier."""
 
     id: str
-    event: Event
+    event: RecordedEvent
 
     @property
     def message(self) -> dict[str, object]:
@@ -160,7 +160,7 @@ class EventIds:
         """`key` is secret, and the same in every process of the deployment."""
         self._keyed = sha256(key)
 
-    def view(self, event: Event) -> EventView:
+    def view(self, event: RecordedEvent) -> EventView:
         """The event with its identifier."""
         return EventView(id=self.compose(event.position.seq, to_ms(event.created_at)), event=event)
 

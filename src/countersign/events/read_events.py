@@ -11,7 +11,7 @@ import structlog
 from countersign.access.key import Principal
 from countersign.errors import CursorExpired, InvalidRequest, NotFound
 from countersign.events import sql
-from countersign.events.model import KEPT, Event, EventIds, EventType, EventView
+from countersign.events.model import KEPT, EventIds, EventType, EventView, RecordedEvent
 from countersign.events.room import Events
 from countersign.instant import from_ns, to_ms
 from countersign.mode import Mode
@@ -78,7 +78,7 @@ async def list_events(
     return views, None if last is None else events.ids.view(last).id
 
 
-async def _find(events: Events, account_id: str, mode: Mode, event_id: str) -> Event | None:
+async def _find(events: Events, account_id: str, mode: Mode, event_id: str) -> RecordedEvent | None:
     parsed = events.ids.parse(event_id)
     if parsed is None:
         return None

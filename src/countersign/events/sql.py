@@ -36,7 +36,7 @@ from countersign.db.tables import (
     events,
     webhook_endpoints,
 )
-from countersign.events.model import Event, EventType, NewEvent, Position
+from countersign.events.model import EventType, NewEvent, Position, RecordedEvent
 from countersign.instant import to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
@@ -107,7 +107,7 @@ def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
         )
 
 
-def write_one_event(connection: Connection, new: NewEvent) -> Event:
+def write_one_event(connection: Connection, new: NewEvent) -> RecordedEvent:
     """Write an event, and return it as it is stored."""
     row = connection.execute(
         insert(events)
@@ -192,9 +192,9 @@ def after(
     )
 
 
-def to_event(row: Row[*tuple[Any, ...]]) -> Event:
+def to_event(row: Row[*tuple[Any, ...]]) -> RecordedEvent:
     """An event from its row."""
-    return Event(
+    return RecordedEvent(
         position=Position(row.tx, row.seq),
         account_id=row.account_id,
         mode=Mode(row.mode),
@@ -207,7 +207,7 @@ def to_event(row: Row[*tuple[Any, ...]]) -> Event:
     )
 
 
-def find(connection: Connection, account_id: str, mode: Mode, seq: int) -> Event | None:
+def find(connection: Connection, account_id: str, mode: Mode, seq: int) -> RecordedEvent | None:
     """The event with this number, if it is of this account and mode."""
     row = connection.execute(
         select(*EVENT_COLUMNS).where(
@@ -229,7 +229,7 @@ def find_page(
     position: Position | None,
     since: datetime | None,
     limit: int,
-) -> tuple[Sequence[Event], Event | None]:
+) -> tuple[Sequence[RecordedEvent], RecordedEvent | None]:
     """Events after a position, oldest first; none appears later before those of a page.
 
     Fewer than `limit` may not be all: then the second is the event to continue after.

@@ -23,7 +23,7 @@ from countersign.identity.fingerprint import Fingerprint
 from countersign.identity.instrumented import report
 from countersign.identity.json_reader import Object, Unreadable, parse
 from countersign.identity.model import (
-    Outcome,
+    Finding,
     ProviderEvidence,
     ProviderResult,
     WebhookHint,
@@ -114,7 +114,7 @@ class Response(Generic[C]):
     credentials: C
     fingerprint: Fingerprint
 
-    def result(self, outcome: Outcome, reason_code: str | None = None) -> ProviderResult:
+    def result(self, outcome: Finding, reason_code: str | None = None) -> ProviderResult:
         """A result that says nothing else yet."""
         return ProviderResult(
             provider=self.provider,
@@ -124,7 +124,7 @@ class Response(Generic[C]):
             evidence=self.evidence,
         )
 
-    def refused(self, outcome: Outcome, reason_code: str | None = None) -> ProviderResult:
+    def refused(self, outcome: Finding, reason_code: str | None = None) -> ProviderResult:
         """The result of a response that says nothing about a session: an error, or unreadable."""
         return replace(
             self.result(outcome, reason_code or f"http_{self.reply.status}"),
@@ -138,8 +138,8 @@ class Response(Generic[C]):
         nothing about the session, nor about the credentials.
         """
         outcome = outcome_of_status(self.reply.status)
-        if outcome is Outcome.NOT_FOUND and not genuine:
-            outcome = Outcome.INVALID_RESPONSE
+        if outcome is Finding.NOT_FOUND and not genuine:
+            outcome = Finding.INVALID_RESPONSE
         return self.refused(outcome, reason_code)
 
     def translated(
@@ -155,7 +155,7 @@ class Response(Generic[C]):
             body = parse(self.reply.body)
             result = session(self, body)
         except Unreadable as unread:
-            refused = self.refused(Outcome.INVALID_RESPONSE, "unreadable")
+            refused = self.refused(Finding.INVALID_RESPONSE, "unreadable")
             return replace(refused, unread=(str(unread),))
         return replace(result, unknown_fields=fields.unknown(body))
 
@@ -274,12 +274,12 @@ def evidence_of(
     )
 
 
-def outcome_of_status(status: int) -> Outcome:
+def outcome_of_status(status: int) -> Finding:
     """What an HTTP status other than 200 means with every provider, unless it says otherwise."""
     if status == 404:
-        return Outcome.NOT_FOUND
+        return Finding.NOT_FOUND
     if status in {408, 409, 425, 429} or status >= 500:
-        return Outcome.PROVIDER_UNAVAILABLE
+        return Finding.PROVIDER_UNAVAILABLE
     if status in {400, 401, 402, 403}:
-        return Outcome.PROVIDER_REJECTED
-    return Outcome.INVALID_RESPONSE
+        return Finding.PROVIDER_REJECTED
+    return Finding.INVALID_RESPONSE

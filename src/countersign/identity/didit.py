@@ -24,9 +24,9 @@ from countersign.identity.model import (
     Address,
     Check,
     Document,
-    Outcome,
+    FactSource,
+    Finding,
     ProviderResult,
-    Source,
     Tri,
     WebhookHint,
 )
@@ -50,17 +50,17 @@ _WHOLE_MAX: Final = 2.0**53
 digits."""
 _HANDLED: Final = frozenset({"status.updated", "data.updated"})
 
-_OUTCOMES: Final[Mapping[str, Outcome]] = {
-    "Approved": Outcome.VERIFIED,
-    "In Progress": Outcome.PENDING,
-    "In Review": Outcome.PENDING,
-    "Not Started": Outcome.REQUIRES_INPUT,
-    "Awaiting User": Outcome.REQUIRES_INPUT,
-    "Resubmitted": Outcome.REQUIRES_INPUT,
-    "Declined": Outcome.FAILED,
-    "Abandoned": Outcome.CANCELED,
-    "Expired": Outcome.EXPIRED,
-    "Kyc Expired": Outcome.EXPIRED,
+_OUTCOMES: Final[Mapping[str, Finding]] = {
+    "Approved": Finding.VERIFIED,
+    "In Progress": Finding.PENDING,
+    "In Review": Finding.PENDING,
+    "Not Started": Finding.REQUIRES_INPUT,
+    "Awaiting User": Finding.REQUIRES_INPUT,
+    "Resubmitted": Finding.REQUIRES_INPUT,
+    "Declined": Finding.FAILED,
+    "Abandoned": Finding.CANCELED,
+    "Expired": Finding.EXPIRED,
+    "Kyc Expired": Finding.EXPIRED,
 }
 _LIVE: Final[Mapping[str | None, bool | None]] = {None: None, "live": True}
 """Any other environment is not the live one."""
@@ -269,14 +269,14 @@ def _error(response: Response[DiditCredentials]) -> ProviderResult:
 
 def _session(response: Response[DiditCredentials], session: read.Object) -> ProviderResult:
     if session.get("session_id") != response.session_id:
-        return response.result(Outcome.INVALID_RESPONSE, "other_session")
+        return response.result(Finding.INVALID_RESPONSE, "other_session")
     if session.get("session_kind") not in (None, "user"):
         # It verifies a business, not a person.
-        return response.result(Outcome.INVALID_RESPONSE, "unknown_kind")
+        return response.result(Finding.INVALID_RESPONSE, "unknown_kind")
     status = read.text(session, "status")
     outcome = _OUTCOMES.get(status or "")
     if outcome is None:
-        return response.result(Outcome.INVALID_RESPONSE, "unknown_status")
+        return response.result(Finding.INVALID_RESPONSE, "unknown_status")
     result = replace(
         response.result(outcome),
         provider_status=status,
@@ -290,7 +290,7 @@ def _session(response: Response[DiditCredentials], session: read.Object) -> Prov
             decided_at=read.instant(session, "created_at"),
             checks=tuple(_checks(session)),
         )
-        if outcome is Outcome.VERIFIED:
+        if outcome is Finding.VERIFIED:
             result = _with_person(result, session, response.fingerprint)
         else:
             result = _with_reason(result, session)
@@ -304,21 +304,21 @@ def _with_person(
     documents = _approved(session, "id_verifications")
     if not documents:
         # Without proof of who the person is, an address could be anyone's.
-        return replace(result, outcome=Outcome.UNPROVED)
+        return replace(result, outcome=Finding.UNPROVED)
     last = documents[-1]
     holder = _holder(last)
     of_one = all(_holder(each).may_be(holder) for each in documents[:-1])
     proofs = [each for each in _approved(session, "poa_verifications") if _names_alike(each)]
     addresses = [
-        *_addresses(documents, "parsed_address", Source.DOCUMENT),
-        *_addresses(proofs, "poa_parsed_address", Source.PROOF_OF_ADDRESS),
+        *_addresses(documents, "parsed_address", FactSource.DOCUMENT),
+        *_addresses(proofs, "poa_parsed_address", FactSource.PROOF_OF_ADDRESS),
     ]
     if not of_one:
         # Two documents that disagree about the person prove nothing of either.
-        addresses = [replace(address, source=Source.NONE) for address in addresses]
+        addresses = [replace(address, source=FactSource.NONE) for address in addresses]
     birth = holder.date_of_birth if of_one else None
     # The state is the one of the address on the document; `issuing_state` is a country.
-    on_it = next(_addresses([last], "parsed_address", Source.DOCUMENT), None)
+    on_it = next(_addresses([last], "parsed_address", FactSource.DOCUMENT), None)
     region = on_it.region if on_it else None
     country, kind = read.text(last, "issuing_state"), read.text(last, "document_type")
     document = Document(
@@ -332,7 +332,7 @@ def _with_person(
         given_name=holder.given_name,
         family_name=holder.family_name,
         date_of_birth=birth,
-        date_of_birth_source=Source.DOCUMENT if birth else Source.NONE,
+        date_of_birth_source=FactSource.DOCUMENT if birth else FactSource.NONE,
         addresses=tuple(addresses),
         document=document if kind else None,
         document_fingerprint=fingerprint(country, region, kind, read.text(last, "document_number")),
@@ -370,7 +370,9 @@ def _approved(session: read.Object, feature: str) -> list[read.Object]:
     return [entry for entry in read.objects(session, feature) if entry.get("status") == "Approved"]
 
 
-def _addresses(entries: Sequence[read.Object], member: str, source: Source) -> Iterator[Address]:
+def _addresses(
+    entries: Sequence[read.Object], member: str, source: FactSource
+) -> Iterator[Address]:
     for entry in entries:
         parsed = read.mapping(entry, member)
         if not parsed:
@@ -378,7 +380,7 @@ def _addresses(entries: Sequence[read.Object], member: str, source: Source) -> I
         verified = parsed.get("is_verified")
         names = {"line1": "street_1", "line2": "street_2"}
         yield Address(
-            source=source if verified is None or verified is True else Source.NONE,
+            source=source if verified is None or verified is True else FactSource.NONE,
             # Older responses name no country there, but that of the document.
             country=read.text(parsed, "country") or read.text(entry, "issuing_state"),
             **read.texts(parsed, "city", "region", "postal_code", **names),

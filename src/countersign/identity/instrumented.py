@@ -13,11 +13,11 @@ from typing import Final
 import structlog
 
 from countersign.identity.fields import listed
-from countersign.identity.model import Outcome, ProviderResult
+from countersign.identity.model import Finding, ProviderResult
 
 _log: Final = structlog.get_logger("countersign.identity")
 
-_ERRORS: Final = frozenset({Outcome.PROVIDER_REJECTED, Outcome.INVALID_RESPONSE})
+_ERRORS: Final = frozenset({Finding.PROVIDER_REJECTED, Finding.INVALID_RESPONSE})
 """These need a person to look at them; an unavailable provider does not."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}", re.ASCII)
 _HTTP: Final = re.compile(r"(?:report_)?http_[1-5][0-9]{2}", re.ASCII)
@@ -62,7 +62,7 @@ def report(result: ProviderResult, published: Container[str]) -> None:
     """Log a result that decides nothing, or that could not be read completely."""
     if result.outcome in _ERRORS:
         _log.error("provider_no_result", **_described(result, published))
-    elif result.outcome is Outcome.PROVIDER_UNAVAILABLE:
+    elif result.outcome is Finding.PROVIDER_UNAVAILABLE:
         _log.warning("provider_no_result", **_described(result, published))
     elif result.unread:
         # What is unknown may refuse a buyer; the response is kept as evidence.

@@ -14,7 +14,7 @@ from enum import StrEnum
 from countersign.reason import Reason
 
 
-class Outcome(StrEnum):
+class Finding(StrEnum):
     """What came of asking a provider for a session."""
 
     VERIFIED = "verified"
@@ -41,7 +41,7 @@ class Outcome(StrEnum):
     """Unreadable, unauthentic, of another session, or with a status that is not known."""
 
 
-class Source(StrEnum):
+class FactSource(StrEnum):
     """Where a fact about a person comes from."""
 
     DOCUMENT = "document"
@@ -74,7 +74,7 @@ class _Private:
 class Address(_Private):
     """An address as the provider gives it; `source` says what vouches for it."""
 
-    source: Source
+    source: FactSource
     line1: str | None = None
     line2: str | None = None
     city: str | None = None
@@ -137,7 +137,7 @@ class ProviderResult(_Private):
     provider: str
     session_id: str
     """The one that was asked for; the adapter has compared it with the one in the answer."""
-    outcome: Outcome
+    outcome: Finding
     provider_status: str | None = None
     """The provider's own status, verbatim."""
     reason_code: str | None = None
@@ -156,7 +156,7 @@ class ProviderResult(_Private):
     given_name: str | None = None
     family_name: str | None = None
     date_of_birth: date | None = None
-    date_of_birth_source: Source = Source.NONE
+    date_of_birth_source: FactSource = FactSource.NONE
     addresses: tuple[Address, ...] = ()
     """Every address, each with what vouches for it, the document's first."""
     document: Document | None = None

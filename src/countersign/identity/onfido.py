@@ -27,9 +27,9 @@ from countersign.identity.model import (
     Address,
     Check,
     Document,
-    Outcome,
+    FactSource,
+    Finding,
     ProviderResult,
-    Source,
     Tri,
     WebhookHint,
 )
@@ -48,16 +48,16 @@ _DOCUMENT_TASK: Final = "document_check"
 _TASK_ID: Final = re.compile(r"[0-9a-z_-]{1,128}")
 _CLEAR: Final = "clear"
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
-_OUTCOMES: Final[Mapping[str, Outcome]] = {
-    "approved": Outcome.VERIFIED,
-    "processing": Outcome.PENDING,
-    "review": Outcome.PENDING,
-    "awaiting_input": Outcome.REQUIRES_INPUT,
-    "awaiting_client_input": Outcome.REQUIRES_INPUT,
-    "declined": Outcome.FAILED,
-    "abandoned": Outcome.CANCELED,
+_OUTCOMES: Final[Mapping[str, Finding]] = {
+    "approved": Finding.VERIFIED,
+    "processing": Finding.PENDING,
+    "review": Finding.PENDING,
+    "awaiting_input": Finding.REQUIRES_INPUT,
+    "awaiting_client_input": Finding.REQUIRES_INPUT,
+    "declined": Finding.FAILED,
+    "abandoned": Finding.CANCELED,
     # The workflow broke: there is no decision yet.
-    "error": Outcome.PROVIDER_UNAVAILABLE,
+    "error": Finding.PROVIDER_UNAVAILABLE,
 }
 _RESULTS: Final = {"clear": Tri.PASS, "consider": Tri.FAIL, "unidentified": Tri.UNKNOWN}
 _BREAKDOWN: Final = listed("""
@@ -200,7 +200,7 @@ class Onfido(Adapter[OnfidoCredentials]):
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
         response = await self._get(f"/workflow_runs/{session_id}", session_id, budget)
         result = _translate_run(response)
-        if result.outcome is not Outcome.VERIFIED:
+        if result.outcome is not Finding.VERIFIED:
             return result
         further: list[Response[OnfidoCredentials]] = []
         try:
@@ -229,7 +229,7 @@ class Onfido(Adapter[OnfidoCredentials]):
         try:
             return await self._report(session_id, further, budget)
         except _FurtherRefused as refused:
-            later = outcome_of_status(refused.reply.status) is Outcome.PROVIDER_UNAVAILABLE
+            later = outcome_of_status(refused.reply.status) is Finding.PROVIDER_UNAVAILABLE
             if later or not optional:
                 raise
         except read.Unreadable:
@@ -287,24 +287,24 @@ def _error(response: Response[OnfidoCredentials]) -> ProviderResult:
     reason = read.word(kind, _WORD)
     if response.reply.status == 410 and kind:
         # The applicant was deleted, and all data about them.
-        return response.refused(Outcome.REDACTED, reason)
+        return response.refused(Finding.REDACTED, reason)
     return response.error(reason, genuine="not_found" in kind)
 
 
 def _run(response: Response[OnfidoCredentials], body: read.Object) -> ProviderResult:
     status = read.text(body, "status") or ""
     result = replace(
-        response.result(_OUTCOMES.get(status, Outcome.INVALID_RESPONSE)),
+        response.result(_OUTCOMES.get(status, Finding.INVALID_RESPONSE)),
         provider_status=read.word(status, _WORD),
         live=response.credentials.environment == "live",
     )
     if read.text(body, "id") != response.session_id:
-        return replace(result, outcome=Outcome.INVALID_RESPONSE, reason_code="other_session")
+        return replace(result, outcome=Finding.INVALID_RESPONSE, reason_code="other_session")
     if status not in _OUTCOMES:
         return replace(result, reason_code="unknown_status")
     reasons = [read.as_text(reason, "reasons") or "" for reason in read.sequence(body, "reasons")]
     kind = read.text(body, "error.type") or ""
-    unavailable = result.outcome is Outcome.PROVIDER_UNAVAILABLE
+    unavailable = result.outcome is Finding.PROVIDER_UNAVAILABLE
     return replace(
         result,
         reason_code=next(filter(_WORD.fullmatch, (kind, *reasons)), None),
@@ -315,10 +315,10 @@ def _run(response: Response[OnfidoCredentials], body: read.Object) -> ProviderRe
 
 def _without_report(result: ProviderResult, reply: ProviderReply | None) -> ProviderResult:
     """The result if the document report is unavailable, or (None) unreadable."""
-    outcome = Outcome.INVALID_RESPONSE if reply is None else outcome_of_status(reply.status)
-    if outcome is Outcome.NOT_FOUND:
+    outcome = Finding.INVALID_RESPONSE if reply is None else outcome_of_status(reply.status)
+    if outcome is Finding.NOT_FOUND:
         # The run exists.
-        outcome = Outcome.INVALID_RESPONSE
+        outcome = Finding.INVALID_RESPONSE
     return replace(
         result,
         outcome=outcome,
@@ -402,7 +402,7 @@ def _prove(
     """The result of an approved run with what is proved of the person."""
     declared = response.credentials.output
     if report is None and not declared.proves_all:
-        return replace(result, outcome=Outcome.UNPROVED, reason_code="no_clear_document_report")
+        return replace(result, outcome=Finding.UNPROVED, reason_code="no_clear_document_report")
     run = read.parse(response.reply.body)
     with read.facts_unknown() as unread:
         result = _with_person(result, run, declared, report, response.fingerprint)
@@ -419,11 +419,11 @@ def _with_person(
 ) -> ProviderResult:
     properties = report.properties if report else {}
     output = read.mapping(run, "output")
-    born, source = read.iso_date(properties, "date_of_birth"), Source.DOCUMENT
+    born, source = read.iso_date(properties, "date_of_birth"), FactSource.DOCUMENT
     if declared.date_of_birth is not None:
         stated = read.as_date(declared.date_of_birth.of(output), "output")
         if born is None:
-            born, source = stated, Source(declared.date_of_birth.source)
+            born, source = stated, FactSource(declared.date_of_birth.source)
         elif stated not in {None, born}:
             # The output is of another person than the document: nothing of it is the buyer's.
             output = {}
@@ -437,7 +437,7 @@ def _with_person(
         given_name=read.text(properties, "first_name"),
         family_name=read.text(properties, "last_name"),
         date_of_birth=born,
-        date_of_birth_source=Source.NONE if born is None else source,
+        date_of_birth_source=FactSource.NONE if born is None else source,
         addresses=tuple(filter(None, addresses)),
         document=document,
         document_fingerprint=fingerprint(
@@ -457,7 +457,7 @@ def _address(properties: read.Object) -> Address | None:
         return None
     names = {"line1": "street_address", "region": "state"}
     return Address(
-        source=Source.DOCUMENT,
+        source=FactSource.DOCUMENT,
         country=read.text(lines, "country_code") or read.text(lines, "country"),
         **read.texts(lines, "city", "postal_code", **names),
     )
@@ -468,7 +468,7 @@ def _declared_address(output: read.Object, declared: OnfidoOutput) -> Address | 
         return None
     postal_code = read.as_text(declared.postal_code.of(output), "output")
     country = read.as_text(declared.country.of(output) if declared.country else None, "output")
-    source = Source(declared.postal_code.source)
+    source = FactSource(declared.postal_code.source)
     return Address(source=source, postal_code=postal_code, country=country) if postal_code else None
 
 

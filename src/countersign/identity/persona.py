@@ -22,9 +22,9 @@ from countersign.identity.model import (
     Address,
     Check,
     Document,
-    Outcome,
+    FactSource,
+    Finding,
     ProviderResult,
-    Source,
     Tri,
     WebhookHint,
 )
@@ -58,16 +58,16 @@ _DATABASES: Final = ("verification/database", "verification/database-standard")
 PROOFS: Final = (*DOCUMENTS, AAMVA, *_DATABASES)
 """The kinds that can prove who a person is, the best first. A selfie or a telephone cannot; nor can
 a bill (`verification/document`), whose description has neither name nor address."""
-_OUTCOMES: Final[Mapping[str, Outcome]] = {
-    "created": Outcome.REQUIRES_INPUT,
-    "pending": Outcome.REQUIRES_INPUT,
+_OUTCOMES: Final[Mapping[str, Finding]] = {
+    "created": Finding.REQUIRES_INPUT,
+    "pending": Finding.REQUIRES_INPUT,
     # The buyer has finished; no decision yet.
-    "completed": Outcome.PENDING,
-    "needs_review": Outcome.PENDING,
-    "approved": Outcome.VERIFIED,
-    "declined": Outcome.FAILED,
-    "failed": Outcome.FAILED,
-    "expired": Outcome.EXPIRED,
+    "completed": Finding.PENDING,
+    "needs_review": Finding.PENDING,
+    "approved": Finding.VERIFIED,
+    "declined": Finding.FAILED,
+    "failed": Finding.FAILED,
+    "expired": Finding.EXPIRED,
 }
 _VERDICTS: Final = {"passed": Tri.PASS, "failed": Tri.FAIL}
 REASONS: Final[Mapping[str, Reason]] = by_word(
@@ -233,9 +233,9 @@ def _error(response: Response[PersonaCredentials]) -> ProviderResult:
     result = response.error(genuine=genuine)
     ours = response.credentials.environment_id
     theirs = response.reply.headers.get(_ENVIRONMENT, ours)
-    if result.outcome is Outcome.NOT_FOUND and theirs != ours:
+    if result.outcome is Finding.NOT_FOUND and theirs != ours:
         # It was looked up in another environment than that of the settings.
-        return response.refused(Outcome.PROVIDER_REJECTED, "environment_mismatch")
+        return response.refused(Finding.PROVIDER_REJECTED, "environment_mismatch")
     return result
 
 
@@ -248,20 +248,20 @@ def _inquiry(response: Response[PersonaCredentials], body: read.Object) -> Provi
     linked = _linked(data)
     verifications = _verifications(body, response.session_id, linked)
     result = replace(
-        response.result(_OUTCOMES.get(status or "", Outcome.INVALID_RESPONSE)),
+        response.result(_OUTCOMES.get(status or "", Finding.INVALID_RESPONSE)),
         provider_status=read.word(status, _STATUS),
         live=_is_live(response),
         subject_reference=read.text(attributes, "reference-id"),
     )
     # Before the status: a redacted inquiry is still `approved`.
     if read.text(attributes, "redacted-at") is not None:
-        return replace(result, outcome=Outcome.REDACTED)
+        return replace(result, outcome=Finding.REDACTED)
     passed = [each for each in verifications if each.passed]
     if status == "completed" and response.credentials.accept_completed and passed:
-        result = replace(result, outcome=Outcome.VERIFIED)
-    if result.outcome is Outcome.INVALID_RESPONSE:
+        result = replace(result, outcome=Finding.VERIFIED)
+    if result.outcome is Finding.INVALID_RESPONSE:
         return replace(result, reason_code="unknown_status")
-    if result.outcome is not Outcome.VERIFIED:
+    if result.outcome is not Finding.VERIFIED:
         failed = _failed_check(verifications)
         return replace(result, reason_code=failed, reason=REASONS.get(failed or ""))
     if not passed:
@@ -295,14 +295,14 @@ def _unproved(
     result: ProviderResult, verifications: Sequence[_Verification], linked: Mapping[str, str]
 ) -> ProviderResult:
     if any(each.is_redacted for each in verifications):
-        return replace(result, outcome=Outcome.REDACTED)
+        return replace(result, outcome=Finding.REDACTED)
     included = any(each.kind in PROOFS for each in verifications)
     if not included and not set(PROOFS).isdisjoint(linked.values()):
         # The key may read inquiries, but not verifications.
         reason = "verifications_withheld"
-        return replace(result, outcome=Outcome.PROVIDER_REJECTED, reason_code=reason)
+        return replace(result, outcome=Finding.PROVIDER_REJECTED, reason_code=reason)
     reason = _failed_check(verifications) or "no_passed_verification"
-    return replace(result, outcome=Outcome.UNPROVED, reason_code=reason)
+    return replace(result, outcome=Finding.UNPROVED, reason_code=reason)
 
 
 def _failed_check(verifications: Sequence[_Verification]) -> str | None:
@@ -350,13 +350,13 @@ class _Verification:
             date_of_birth=self.day("birthdate"),
         )
 
-    def source_of(self, check: str, attribute: str) -> Source:
+    def source_of(self, check: str, attribute: str) -> FactSource:
         """What proves a fact: a document, or a record with exactly that value."""
         if self.kind in DOCUMENTS:
-            return Source.DOCUMENT
+            return FactSource.DOCUMENT
         name = f"{'aamva' if self.kind == AAMVA else 'database'}_{check}_comparison"
         matched = self._check_passed(name) or self._matched_fully(attribute)
-        return Source.DATABASE if matched else Source.USER
+        return FactSource.DATABASE if matched else FactSource.USER
 
     def _check_passed(self, name: str) -> bool:
         """Whether this check passed, and the match is not only partial."""
@@ -447,20 +447,20 @@ def _check(made: read.Object) -> Check:
 
 def _of_one_person(best: Sequence[_Verification]) -> list[_Verification]:
     """The proofs of the person whose birth date is proved; an inquiry can have those of several."""
-    dated = (p for p in best if p.day("birthdate") and _birth_source(p) is not Source.USER)
+    dated = (p for p in best if p.day("birthdate") and _birth_source(p) is not FactSource.USER)
     chosen = next(dated, best[0])
     return [p for p in best if p is chosen or p.holder.may_be(chosen.holder)]
 
 
-def _birth_source(proof: _Verification) -> Source:
+def _birth_source(proof: _Verification) -> FactSource:
     return proof.source_of("birthdate", "birthdate")
 
 
-def _birth(proofs: Sequence[_Verification]) -> tuple[date | None, Source]:
+def _birth(proofs: Sequence[_Verification]) -> tuple[date | None, FactSource]:
     """The first date of birth that is proved, else any."""
     dated = [(born, _birth_source(p)) for p in proofs if (born := p.day("birthdate"))]
-    proved = [each for each in dated if each[1] is not Source.USER]
-    return next(iter((*proved, *reversed(dated))), (None, Source.NONE))
+    proved = [each for each in dated if each[1] is not FactSource.USER]
+    return next(iter((*proved, *reversed(dated))), (None, FactSource.NONE))
 
 
 def _address(proof: _Verification) -> Address | None:

@@ -26,9 +26,9 @@ from countersign.identity.model import (
     Address,
     Check,
     Document,
-    Outcome,
+    FactSource,
+    Finding,
     ProviderResult,
-    Source,
     Tri,
     WebhookHint,
 )
@@ -47,13 +47,13 @@ _UNVERIFIED_BYTES_MAX: Final = 4096
 """Of a body that is read before its signature is checked; Plaid's messages have some 200 bytes."""
 _CODES: Final = frozenset({"STATUS_UPDATED", "STEP_UPDATED", "RETRIED"})
 
-_OUTCOMES: Final[Mapping[str, Outcome]] = {
-    "active": Outcome.REQUIRES_INPUT,
-    "success": Outcome.VERIFIED,
-    "failed": Outcome.FAILED,
-    "expired": Outcome.EXPIRED,
-    "canceled": Outcome.CANCELED,
-    "pending_review": Outcome.PENDING,
+_OUTCOMES: Final[Mapping[str, Finding]] = {
+    "active": Finding.REQUIRES_INPUT,
+    "success": Finding.VERIFIED,
+    "failed": Finding.FAILED,
+    "expired": Finding.EXPIRED,
+    "canceled": Finding.CANCELED,
+    "pending_review": Finding.PENDING,
 }
 _OURS: Final = frozenset(
     listed("""
@@ -210,8 +210,8 @@ def key_of(reply: ProviderReply, kid: str) -> PublicKey:
         TransportFailure: Plaid cannot say now.
         Unreadable: there is none.
     """
-    if outcome_of_status(reply.status) is Outcome.PROVIDER_UNAVAILABLE:
-        raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "no_key", reply.retry_after)
+    if outcome_of_status(reply.status) is Finding.PROVIDER_UNAVAILABLE:
+        raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, "no_key", reply.retry_after)
     jwk = read.mapping(read.parse(reply.body), "key")
     expected = {"kid": kid, "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig"}
     expired_at = jwk.get("expired_at")
@@ -265,17 +265,17 @@ def _error(response: Response[PlaidCredentials]) -> ProviderResult:
         kind, code = read.text(body, "error_type"), read.text(body, "error_code")
     except read.Unreadable:
         # A gateway's page instead of Plaid's response can only mean "later".
-        later = outcome is Outcome.PROVIDER_UNAVAILABLE
-        return response.refused(outcome if later else Outcome.INVALID_RESPONSE)
+        later = outcome is Finding.PROVIDER_UNAVAILABLE
+        return response.refused(outcome if later else Finding.INVALID_RESPONSE)
     if kind in _LATER:
-        outcome = Outcome.PROVIDER_UNAVAILABLE
+        outcome = Finding.PROVIDER_UNAVAILABLE
     elif status == 404 and kind is None:
         # Another server's 404: it says nothing about the session or the credentials.
-        outcome = Outcome.INVALID_RESPONSE
-    elif outcome in {Outcome.PROVIDER_REJECTED, Outcome.NOT_FOUND}:
+        outcome = Finding.INVALID_RESPONSE
+    elif outcome in {Finding.PROVIDER_REJECTED, Finding.NOT_FOUND}:
         ours = code is None or code in _OURS or code.startswith("UNAUTHORIZED_")
         about_the_id = kind in _ABOUT_THE_ID and status in {400, 404} and not ours
-        outcome = Outcome.NOT_FOUND if about_the_id else Outcome.PROVIDER_REJECTED
+        outcome = Finding.NOT_FOUND if about_the_id else Finding.PROVIDER_REJECTED
     return response.refused(outcome, read.word(code, _WORD))
 
 
@@ -283,16 +283,16 @@ def _session(response: Response[PlaidCredentials], body: read.Object) -> Provide
     document = _accepted_document(body)
     if read.text(body, "id") != response.session_id:
         live = response.credentials.environment == "live"
-        return replace(response.result(Outcome.INVALID_RESPONSE, "other_session"), live=live)
+        return replace(response.result(Finding.INVALID_RESPONSE, "other_session"), live=live)
     status = read.text(body, "status") or ""
     result = replace(
-        response.result(_OUTCOMES.get(status, Outcome.INVALID_RESPONSE)),
+        response.result(_OUTCOMES.get(status, Finding.INVALID_RESPONSE)),
         live=response.credentials.environment == "live",
         provider_status=read.word(status, _WORD),
     )
     if body.get("redacted_at") is not None or document.get("redacted_at") is not None:
-        return replace(result, outcome=Outcome.REDACTED)
-    if result.outcome is Outcome.INVALID_RESPONSE:
+        return replace(result, outcome=Finding.REDACTED)
+    if result.outcome is Finding.INVALID_RESPONSE:
         return replace(result, reason_code="unknown_status")
     steps = _steps(body)
     result = replace(result, subject_reference=read.text(body, "client_user_id"))
@@ -302,11 +302,11 @@ def _session(response: Response[PlaidCredentials], body: read.Object) -> Provide
             decided_at=read.instant(body, "completed_at"),
             checks=(*_step_checks(steps), *_match_checks(body, document)),
         )
-    if result.outcome in {Outcome.FAILED, Outcome.PENDING}:
+    if result.outcome in {Finding.FAILED, Finding.PENDING}:
         failed = (name for name, step in steps.items() if _STEPS.get(step) is Tri.FAIL)
         step = next(failed, None)
         result = replace(result, reason_code=step, reason=REASONS.get(step or ""))
-    if result.outcome is Outcome.VERIFIED:
+    if result.outcome is Finding.VERIFIED:
         unproved = _unproved(response, body, steps, document)
         if unproved:
             return _without_proof(result, *unproved)
@@ -367,7 +367,7 @@ def _without_proof(result: ProviderResult, step: str, status: str) -> ProviderRe
     fails = _STEPS[status] is Tri.FAIL
     return replace(
         result,
-        outcome=Outcome.FAILED if fails else Outcome.UNPROVED,
+        outcome=Finding.FAILED if fails else Finding.UNPROVED,
         reason_code=f"{step}.{status}",
         reason=REASONS.get(step) if fails else None,
     )
@@ -408,12 +408,12 @@ def _with_person(
     shown, user = read.mapping(document, "extracted_data"), read.mapping(body, "user")
     matched = _is_matched(body, steps) and (not document or _is_same_person(document))
     name = read.mapping(shown if document else user if matched else {}, "name")
-    born, source = read.iso_date(shown, "date_of_birth"), Source.DOCUMENT
+    born, source = read.iso_date(shown, "date_of_birth"), FactSource.DOCUMENT
     if born is None and matched and _summary(body, "date_of_birth") == "match":
-        born, source = read.iso_date(user, "date_of_birth"), Source.DATABASE
+        born, source = read.iso_date(user, "date_of_birth"), FactSource.DATABASE
     addresses = [
-        _address(shown, Source.DOCUMENT),
-        _address(user, Source.DATABASE) if matched and _is_address_matched(body) else None,
+        _address(shown, FactSource.DOCUMENT),
+        _address(user, FactSource.DATABASE) if matched and _is_address_matched(body) else None,
     ]
     described = _document(document, shown, result.decided_at)
     issuer = described.issuing_country, described.issuing_region
@@ -423,7 +423,7 @@ def _with_person(
         given_name=read.text(name, "given_name"),
         family_name=read.text(name, "family_name"),
         date_of_birth=born,
-        date_of_birth_source=source if born is not None else Source.NONE,
+        date_of_birth_source=source if born is not None else FactSource.NONE,
         addresses=tuple(filter(None, addresses)),
         document=described if document else None,
         document_fingerprint=fingerprint(*issuer, described.type, number),
@@ -489,7 +489,7 @@ def _code(parts: read.Object, path: str) -> str | None:
     return read.text(parts, path) or (None if absent else "unreadable")
 
 
-def _address(parts: read.Object, source: Source) -> Address | None:
+def _address(parts: read.Object, source: FactSource) -> Address | None:
     given = read.mapping(parts, "address")
     if not given:
         return None

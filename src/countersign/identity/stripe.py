@@ -21,9 +21,9 @@ from countersign.identity.model import (
     Address,
     Check,
     Document,
-    Outcome,
+    FactSource,
+    Finding,
     ProviderResult,
-    Source,
     Tri,
     WebhookHint,
 )
@@ -48,11 +48,11 @@ _SENSITIVE: Final = (
     # Only for the fingerprint.
     "last_verification_report.document.number",
 )
-_OUTCOMES: Final[Mapping[str, Outcome]] = {
-    "verified": Outcome.VERIFIED,
-    "processing": Outcome.PENDING,
-    "requires_input": Outcome.REQUIRES_INPUT,
-    "canceled": Outcome.CANCELED,
+_OUTCOMES: Final[Mapping[str, Finding]] = {
+    "verified": Finding.VERIFIED,
+    "processing": Finding.PENDING,
+    "requires_input": Finding.REQUIRES_INPUT,
+    "canceled": Finding.CANCELED,
 }
 REASONS: Final[Mapping[str, Reason]] = {
     "consent_declined": Reason.CONSENT_DECLINED,
@@ -222,12 +222,12 @@ def _session(response: Response[StripeCredentials], session: read.Object) -> Pro
     status = read.text(session, "status")
     report = _report(session)
     code = read.word(read.value(session, "last_error.code"), _WORD)
-    outcome = _OUTCOMES.get(status or "", Outcome.INVALID_RESPONSE)
+    outcome = _OUTCOMES.get(status or "", Finding.INVALID_RESPONSE)
     # Before the status: a redacted session is still `verified`.
     if _redacted(session, report):
-        outcome = Outcome.REDACTED
-    elif outcome is Outcome.REQUIRES_INPUT and code in response.credentials.failing_errors:
-        outcome = Outcome.FAILED
+        outcome = Finding.REDACTED
+    elif outcome is Finding.REQUIRES_INPUT and code in response.credentials.failing_errors:
+        outcome = Finding.FAILED
     result = replace(
         response.result(outcome, code),
         provider_status=read.word(status, _WORD),
@@ -235,9 +235,9 @@ def _session(response: Response[StripeCredentials], session: read.Object) -> Pro
         live=live,
         subject_reference=_subject(session, response.credentials.subject_metadata_key),
     )
-    if outcome is Outcome.INVALID_RESPONSE:
+    if outcome is Finding.INVALID_RESPONSE:
         return replace(result, reason_code="unknown_status")
-    if outcome is not Outcome.VERIFIED:
+    if outcome is not Finding.VERIFIED:
         return result
     if report and report.get("verification_session") != response.session_id:
         raise read.Unreadable("last_verification_report.verification_session")
@@ -302,7 +302,7 @@ def _with_person(
     """The result with what a verified session and its report say about a person."""
     by_document = read.value(report, "document.status") == "verified"
     # A passport has none.
-    address = _address(session, Source.DOCUMENT if by_document else Source.USER)
+    address = _address(session, FactSource.DOCUMENT if by_document else FactSource.USER)
     document = _document(report, address) if by_document else None
     born = read.parts_date(session, "verified_outputs.dob")
     result = replace(
@@ -311,7 +311,7 @@ def _with_person(
         given_name=read.text(session, "verified_outputs.first_name"),
         family_name=read.text(session, "verified_outputs.last_name"),
         date_of_birth=born,
-        date_of_birth_source=_birth_source(report) if born else Source.NONE,
+        date_of_birth_source=_birth_source(report) if born else FactSource.NONE,
         addresses=(address,) if address else (),
         document=document,
         checks=tuple(_checks(report)),
@@ -323,15 +323,15 @@ def _with_person(
     return replace(result, document_fingerprint=fingerprint(*issuer, document.type, number))
 
 
-def _birth_source(report: read.Object) -> Source:
+def _birth_source(report: read.Object) -> FactSource:
     """What proves `verified_outputs.dob`, which can also be input of the buyer."""
     if read.value(report, "document.status") == "verified":
-        return Source.DOCUMENT
+        return FactSource.DOCUMENT
     matched = read.value(report, "id_number.status") == "verified"
-    return Source.DATABASE if matched else Source.USER
+    return FactSource.DATABASE if matched else FactSource.USER
 
 
-def _address(session: read.Object, source: Source) -> Address | None:
+def _address(session: read.Object, source: FactSource) -> Address | None:
     parts = read.mapping(session, "verified_outputs.address")
     if not parts:
         return None

@@ -24,7 +24,7 @@ import httpx2
 from countersign.clock import Clock
 from countersign.identity.breaker import Breaker
 from countersign.identity.budget import Allowance, Budget
-from countersign.identity.model import Outcome
+from countersign.identity.model import Finding
 from countersign.identity.types import ProviderReply, ProviderRequest, TransportFailure
 
 CONNECT_SECONDS: Final = 2.0
@@ -111,7 +111,7 @@ class ProviderHttp:
             async with budget.waiting.spend():
                 await self._places.acquire()
         except TimeoutError:
-            raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "no_place") from None
+            raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, "no_place") from None
         try:
             return await self._send_counted(request, budget)
         finally:
@@ -125,7 +125,7 @@ class ProviderHttp:
 
     def _open_breaker(self) -> TransportFailure:
         seconds = self._breaker.seconds_left()
-        return TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "breaker_open", seconds)
+        return TransportFailure(Finding.PROVIDER_UNAVAILABLE, "breaker_open", seconds)
 
     async def _send_counted(self, request: ProviderRequest, budget: Budget) -> ProviderReply:
         """Send, and report success or failure to the breaker."""
@@ -136,9 +136,9 @@ class ProviderHttp:
                 reply = await self._send_repeatedly(request)
         except TimeoutError:
             self._breaker.failed()
-            raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, "timeout") from None
+            raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, "timeout") from None
         except TransportFailure as failure:
-            if failure.outcome is Outcome.INVALID_RESPONSE:
+            if failure.outcome is Finding.INVALID_RESPONSE:
                 # It did respond; one odd session must not block all others.
                 self._breaker.succeeded()
             else:
@@ -160,7 +160,7 @@ class ProviderHttp:
             try:
                 reply = await self._send_once(request)
             except TransportFailure as failure:
-                if failure.outcome is Outcome.INVALID_RESPONSE:
+                if failure.outcome is Finding.INVALID_RESPONSE:
                     raise
             else:
                 pause = reply.retry_after or pause
@@ -175,7 +175,7 @@ class ProviderHttp:
             async with self._open(request) as response:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     # None was requested, and a small body could unpack to gigabytes.
-                    raise TransportFailure(Outcome.INVALID_RESPONSE, "encoded_body")
+                    raise TransportFailure(Finding.INVALID_RESPONSE, "encoded_body")
                 return ProviderReply(
                     status=response.status_code,
                     headers={name.lower(): value for name, value in response.headers.items()},
@@ -185,7 +185,7 @@ class ProviderHttp:
                 )
         except httpx2.HTTPError as error:
             # The error's text can contain the address with the session id; its kind cannot.
-            raise TransportFailure(Outcome.PROVIDER_UNAVAILABLE, _kind(error)) from None
+            raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, _kind(error)) from None
 
     @asynccontextmanager
     async def _open(self, request: ProviderRequest) -> AsyncIterator[httpx2.Response]:
@@ -223,7 +223,7 @@ async def _bounded(response: httpx2.Response) -> bytes:
     async for chunk in response.aiter_raw():
         body += chunk
         if len(body) > BODY_BYTES_MAX:
-            raise TransportFailure(Outcome.INVALID_RESPONSE, "body_too_large")
+            raise TransportFailure(Finding.INVALID_RESPONSE, "body_too_large")
     return bytes(body)
 
 

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urlencode
 
-from countersign.identity.model import Outcome
+from countersign.identity.model import Finding
 
 RETRY_AFTER_SECONDS: Final = 5
 """What our caller has to wait if the provider does not say."""
@@ -100,7 +100,7 @@ class TransportFailure(Exception):
     compressed; `reason` is a fixed word, without anything of the request or the response.
     """
 
-    def __init__(self, outcome: Outcome, reason: str, retry_after: int | None = None) -> None:
+    def __init__(self, outcome: Finding, reason: str, retry_after: int | None = None) -> None:
         super().__init__(reason)
         self.outcome = outcome
         self.reason = reason

@@ -24,9 +24,9 @@ from countersign.identity.fingerprint import Fingerprint
 from countersign.identity.model import (
     Address,
     Document,
-    Outcome,
+    FactSource,
+    Finding,
     ProviderResult,
-    Source,
     WebhookHint,
 )
 from countersign.identity.types import ProviderReply, ProviderRequest
@@ -46,16 +46,16 @@ _SECRETS_MAX: Final = 5
 _NOT_AN_ID: Final = frozenset({"1002", "1104"})
 """Error codes for an identifier that Veriff cannot read: the only parameter that we send."""
 
-_OUTCOMES: Final[Mapping[str, Outcome]] = {
-    "approved": Outcome.VERIFIED,
-    "created": Outcome.PENDING,
-    "started": Outcome.PENDING,
-    "submitted": Outcome.PENDING,
-    "review": Outcome.PENDING,
-    "resubmission_requested": Outcome.REQUIRES_INPUT,
-    "declined": Outcome.FAILED,
-    "abandoned": Outcome.CANCELED,
-    "expired": Outcome.EXPIRED,
+_OUTCOMES: Final[Mapping[str, Finding]] = {
+    "approved": Finding.VERIFIED,
+    "created": Finding.PENDING,
+    "started": Finding.PENDING,
+    "submitted": Finding.PENDING,
+    "review": Finding.PENDING,
+    "resubmission_requested": Finding.REQUIRES_INPUT,
+    "declined": Finding.FAILED,
+    "abandoned": Finding.CANCELED,
+    "expired": Finding.EXPIRED,
 }
 REASONS: Final[Mapping[str, Reason]] = {
     **dict.fromkeys(("206", "510"), Reason.DOCUMENT_UNSUPPORTED),
@@ -195,7 +195,7 @@ def _hint(message: read.Object) -> WebhookHint | None:
 def translate(response: Response[VeriffCredentials]) -> ProviderResult:
     """The result of any response of `GET /v1/sessions/{id}/decision`."""
     if response.reply.status == 200 and not _is_authentic(response):
-        return response.refused(Outcome.INVALID_RESPONSE, "bad_signature")
+        return response.refused(Finding.INVALID_RESPONSE, "bad_signature")
     return response.translated(_error, _session, FIELDS)
 
 
@@ -216,7 +216,7 @@ def _error(response: Response[VeriffCredentials]) -> ProviderResult:
         # The error page of something in between: its status says enough.
         code = None
     if response.reply.status == 400 and code in _NOT_AN_ID:
-        return response.refused(Outcome.NOT_FOUND, code)
+        return response.refused(Finding.NOT_FOUND, code)
     return response.error(code, genuine=code is not None)
 
 
@@ -232,13 +232,13 @@ def _session(response: Response[VeriffCredentials], body: read.Object) -> Provid
     verification = read.mapping(body, "verification")
     if not verification:
         # There is no decision yet.
-        return replace(response.result(Outcome.PENDING), live=_is_live(response))
+        return replace(response.result(Finding.PENDING), live=_is_live(response))
     if verification.get("id") != response.session_id:
-        return response.result(Outcome.INVALID_RESPONSE, "other_session")
+        return response.result(Finding.INVALID_RESPONSE, "other_session")
     status = read.text(verification, "status")
     outcome = _OUTCOMES.get(status or "")
     if outcome is None:
-        return response.result(Outcome.INVALID_RESPONSE, "unknown_status")
+        return response.result(Finding.INVALID_RESPONSE, "unknown_status")
     code = _code(verification.get("reasonCode"))
     result = replace(
         response.result(outcome, code),
@@ -250,7 +250,7 @@ def _session(response: Response[VeriffCredentials], body: read.Object) -> Provid
     )
     with read.facts_unknown() as unread:
         result = replace(result, decided_at=read.instant(verification, "decisionTime"))
-        if outcome is Outcome.VERIFIED:
+        if outcome is Finding.VERIFIED:
             result = _with_person(result, verification, response.fingerprint)
     return replace(result, unread=tuple(unread))
 
@@ -274,7 +274,7 @@ def _with_person(
         expires_on=read.iso_date(verification, "document.validUntil"),
     )
     # Checks without a document return the input: that proves nothing.
-    source = Source.DOCUMENT if document.type else Source.USER
+    source = FactSource.DOCUMENT if document.type else FactSource.USER
     addresses = tuple(_addresses(verification, source))
     born = read.iso_date(verification, "person.dateOfBirth")
     number = read.text(verification, "document.number")
@@ -285,14 +285,14 @@ def _with_person(
         given_name=read.text(verification, "person.firstName"),
         family_name=read.text(verification, "person.lastName"),
         date_of_birth=born,
-        date_of_birth_source=source if born else Source.NONE,
+        date_of_birth_source=source if born else FactSource.NONE,
         addresses=addresses,
         document=document if document.type else None,
         document_fingerprint=fingerprint(document.issuing_country, region, document.type, number),
     )
 
 
-def _addresses(verification: read.Object, source: Source) -> Iterator[Address]:
+def _addresses(verification: read.Object, source: FactSource) -> Iterator[Address]:
     for entry in read.objects(verification, "person.addresses"):
         parsed = read.mapping(entry, "parsedAddress")
         if parsed:

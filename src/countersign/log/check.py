@@ -38,7 +38,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LogFinding:
     """Something that is wrong. `log` is an origin, or the mode if there is no log."""
 
     log: str
@@ -46,7 +46,7 @@ class Finding:
     message: str
 
 
-async def check_logs(room: LogRoom) -> AsyncIterator[Progress | Finding]:
+async def check_logs(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
     """Go through every log: findings as they come up, and progress at intervals.
 
     Raises:
@@ -55,17 +55,17 @@ async def check_logs(room: LogRoom) -> AsyncIterator[Progress | Finding]:
     at = "the database"
     try:
         async for step in _everything(room):
-            at = step.log if isinstance(step, Finding) else step.log.origin
+            at = step.log if isinstance(step, LogFinding) else step.log.origin
             yield step
     except InternalError:
         message = (
             "the database is damaged and cannot be read any further (see `database_error` "
             "in the service's own log). The rest was not checked"
         )
-        yield Finding(log=at, index=None, message=message)
+        yield LogFinding(log=at, index=None, message=message)
 
 
-async def _everything(room: LogRoom) -> AsyncIterator[Progress | Finding]:
+async def _everything(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
     newest: dict[Mode, str] = {}
     for log in await room.database.read(epochs_sql.all_logs):
         newest[log.mode] = log.origin
@@ -74,19 +74,19 @@ async def _everything(room: LogRoom) -> AsyncIterator[Progress | Finding]:
     for mode in Mode:
         if mode not in newest:
             newest[mode] = mode.value
-            yield Finding(log=mode.value, index=None, message="the log is missing")
+            yield LogFinding(log=mode.value, index=None, message="the log is missing")
     async for wrong in check_records(room):
-        yield Finding(log=newest[wrong.mode or Mode.LIVE], index=None, message=wrong.message)
+        yield LogFinding(log=newest[wrong.mode or Mode.LIVE], index=None, message=wrong.message)
     for mode in Mode:
         finding = await _head(room, mode, newest[mode])
         if finding is not None:
             yield finding
 
 
-async def _check(room: LogRoom, log: Log) -> AsyncIterator[Progress | Finding]:
+async def _check(room: LogRoom, log: Log) -> AsyncIterator[Progress | LogFinding]:
     tree, verifiers = GrowingTree(), list[Verifier]()
     async for key in _keys(room, log):
-        if isinstance(key, Finding):
+        if isinstance(key, LogFinding):
             yield key
         else:
             verifiers.append(key)
@@ -106,7 +106,7 @@ async def _check(room: LogRoom, log: Log) -> AsyncIterator[Progress | Finding]:
         yield _finding(log, f"{what} is beyond the {log.size} entries of the log")
 
 
-async def _keys(room: LogRoom, log: Log) -> AsyncIterator[Verifier | Finding]:
+async def _keys(room: LogRoom, log: Log) -> AsyncIterator[Verifier | LogFinding]:
     keys = await room.database.read(epochs_sql.keys_of, log.id)
     if not keys:
         yield _finding(log, "its keys are missing: nothing can be sealed or verified")
@@ -130,7 +130,7 @@ async def _checkpoints(room: LogRoom, log: Log) -> AsyncIterator[StoredCheckpoin
 
 async def _grow(
     room: LogRoom, log: Log, tree: GrowingTree, size: int
-) -> AsyncIterator[Progress | Finding]:
+) -> AsyncIterator[Progress | LogFinding]:
     """Let the tree grow to this size by the entries, each compared with its record."""
     scan = room.database.scan
     while tree.size < size:
@@ -154,26 +154,26 @@ async def _grow(
         yield Progress(log=log, checked=tree.size)
 
 
-async def _head(room: LogRoom, mode: Mode, log: str) -> Finding | None:
+async def _head(room: LogRoom, mode: Mode, log: str) -> LogFinding | None:
     """Compare the last published checkpoint, kept outside, with the database."""
     try:
         note = room.heads.read(mode)
     except HeadUnavailable as error:
-        return Finding(log=log, index=None, message=error.message)
+        return LogFinding(log=log, index=None, message=error.message)
     if note is None:
         return None  # `log status` says what that means
     guarded = await room.database.read(guard, mode, note)
     if guarded.log_id is None:
         origin = checkpoint_of(note).origin
         message = f"a checkpoint of {origin} was published, but the database has no such log"
-        return Finding(log=log, index=None, message=message)
+        return LogFinding(log=log, index=None, message=message)
     if guarded.refusal is None:
         return None
-    return Finding(log=log, index=None, message=guarded.refusal)
+    return LogFinding(log=log, index=None, message=guarded.refusal)
 
 
-def _finding(log: Log, message: str, index: int | None = None) -> Finding:
-    return Finding(log=log.origin, index=index, message=message)
+def _finding(log: Log, message: str, index: int | None = None) -> LogFinding:
+    return LogFinding(log=log.origin, index=index, message=message)
 
 
 def _wrong_record(body: bytes | None, digest: bytes) -> str | None:
@@ -184,8 +184,8 @@ def _wrong_record(body: bytes | None, digest: bytes) -> str | None:
 
 def _checkpoint(
     log: Log, keys: list[Verifier], stored: StoredCheckpoint, root: bytes
-) -> Finding | None:
-    def finding(message: str) -> Finding:
+) -> LogFinding | None:
+    def finding(message: str) -> LogFinding:
         return _finding(log, f"the checkpoint of size {stored.size} {message}")
 
     if stored.root != root:

@@ -24,7 +24,7 @@ from countersign.errors import InternalError, InvalidArgument
 from countersign.evidence.errors import EvidenceError
 from countersign.instant import rfc3339
 from countersign.log.begin import NewEpoch, begin_epoch, rotate_log_key
-from countersign.log.check import Finding, Progress, check_logs
+from countersign.log.check import LogFinding, Progress, check_logs
 from countersign.log.model import LogState, PublishedHead
 from countersign.log.recover import accept_head, adopt_database_head
 from countersign.log.room import LogRoom
@@ -198,8 +198,8 @@ async def log_states(room: LogRoom) -> Sequence[LogState]:
 
 
 @with_room(LogRoom)
-async def _check(room: LogRoom) -> tuple[int, list[Finding]]:
-    findings: list[Finding] = []
+async def _check(room: LogRoom) -> tuple[int, list[LogFinding]]:
+    findings: list[LogFinding] = []
     checked: dict[int, int] = {}
     async for step in check_logs(room):
         if isinstance(step, Progress):

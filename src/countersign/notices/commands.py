@@ -21,9 +21,9 @@ from countersign.mode import Mode
 from countersign.notices import publish as publishing
 from countersign.notices.model import (
     NoticeContent,
+    NoticeEdition,
     NoticeEvent,
     NoticeStatus,
-    NoticeVersion,
     notice_digest,
     published_bytes,
     status_of,
@@ -35,7 +35,7 @@ from countersign.snapshot import STALENESS_SECONDS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listed:
-    version: NoticeVersion
+    version: NoticeEdition
     test: NoticeStatus
     live: NoticeStatus
 

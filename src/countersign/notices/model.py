@@ -103,7 +103,7 @@ class PublishedVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeVersion:
+class NoticeEdition:
     """A published version with its lifecycle. `effective_at` is `effective_from` at 0:00 local."""
 
     content: NoticeContent
@@ -137,7 +137,7 @@ class NoticeVersion:
         return next((e for e in reversed(self.events) if e.type in types), None)
 
 
-def open_injunctions(versions: Iterable[NoticeVersion]) -> tuple[NoticeEvent, ...]:
+def open_injunctions(versions: Iterable[NoticeEdition]) -> tuple[NoticeEvent, ...]:
     """The injunctions against these versions that no reinstatement of one of them has lifted."""
     events = [event for version in versions for event in version.events]
     lifted = {id_ for event in events for id_ in event.details.get(LIFTS, "").split()}
@@ -154,7 +154,7 @@ def notice_digest(body: bytes) -> str:
     return sha256(body).hexdigest()
 
 
-def version_in_force(versions: Iterable[NoticeVersion], mode: Mode, now: datetime) -> NoticeVersion:
+def version_in_force(versions: Iterable[NoticeEdition], mode: Mode, now: datetime) -> NoticeEdition:
     """The version that a key of this mode is served at this time.
 
     It is the effective version with the latest `effective_from` (published last, where equal)
@@ -181,7 +181,7 @@ def version_in_force(versions: Iterable[NoticeVersion], mode: Mode, now: datetim
 
 
 def status_of(
-    version: NoticeVersion, versions: Sequence[NoticeVersion], mode: Mode, now: datetime
+    version: NoticeEdition, versions: Sequence[NoticeEdition], mode: Mode, now: datetime
 ) -> NoticeStatus:
     """Where one of a notice's versions stands for keys of this mode."""
     if version.removal is not None:

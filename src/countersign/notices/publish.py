@@ -32,8 +32,8 @@ from countersign.notices.model import (
     LIFTS,
     LifecycleEvent,
     NoticeContent,
+    NoticeEdition,
     NoticeEvent,
-    NoticeVersion,
     notice_digest,
     open_injunctions,
     published_bytes,
@@ -248,7 +248,7 @@ def _read_if_there(place: str) -> bytes:
         return b""
 
 
-def _find(connection: Connection, room: Notices, notice_id: str, version: str) -> NoticeVersion:
+def _find(connection: Connection, room: Notices, notice_id: str, version: str) -> NoticeEdition:
     for found in all_versions(connection, room.zone).get(notice_id, ()):
         if found.content.version == version:
             return found
@@ -259,7 +259,7 @@ def _find(connection: Connection, room: Notices, notice_id: str, version: str) -
     raise UnknownNotice(msg)
 
 
-def _complete(found: NoticeVersion) -> NoticeVersion:
+def _complete(found: NoticeEdition) -> NoticeEdition:
     """The version, if nothing is known to be missing in its text."""
     content = found.content
     if content.text_gaps:
@@ -276,7 +276,7 @@ def _complete(found: NoticeVersion) -> NoticeVersion:
 def _append(
     connection: Connection,
     room: Notices,
-    version: NoticeVersion,
+    version: NoticeEdition,
     kind: LifecycleEvent,
     details: dict[str, str],
 ) -> NoticeEvent:

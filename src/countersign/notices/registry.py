@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.access.test_clock import REAL_TIME, AccountClock
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.errors import NoticeNotFound, NoticeNotReviewed, Refusal
@@ -20,12 +20,12 @@ from countersign.mode import Mode
 from countersign.notices import sql
 from countersign.notices.model import (
     NoticeContent,
-    NoticeVersion,
+    NoticeEdition,
     version_in_force,
 )
 from countersign.snapshot import Snapshot
 
-AllVersions: TypeAlias = Mapping[str, tuple[NoticeVersion, ...]]
+AllVersions: TypeAlias = Mapping[str, tuple[NoticeEdition, ...]]
 """Every version of each notice, oldest first."""
 
 _decode: Final = msgspec.json.Decoder(NoticeContent).decode
@@ -35,7 +35,7 @@ _decode: Final = msgspec.json.Decoder(NoticeContent).decode
 class _Read:
     revision: int
     notices: AllVersions
-    in_force: dict[tuple[str, Mode], NoticeVersion] = field(default_factory=dict)
+    in_force: dict[tuple[str, Mode], NoticeEdition] = field(default_factory=dict)
 
 
 def effective_at(content: NoticeContent, zone: ZoneInfo) -> datetime:
@@ -45,10 +45,10 @@ def effective_at(content: NoticeContent, zone: ZoneInfo) -> datetime:
 
 def all_versions(connection: Connection, zone: ZoneInfo) -> AllVersions:
     """The notices in the database; `effective_from` is a day in this zone."""
-    notices: dict[str, tuple[NoticeVersion, ...]] = {}
+    notices: dict[str, tuple[NoticeEdition, ...]] = {}
     for stored in sql.versions(connection):
         content = _decode(stored.body)
-        version = NoticeVersion(
+        version = NoticeEdition(
             content=content,
             body=stored.body,
             digest=stored.digest,
@@ -70,8 +70,8 @@ class Registry:
         self._snapshot = Snapshot(self._read, clock)
 
     async def in_force(
-        self, notice_id: str, mode: Mode, clock: TestClock = REAL_TIME
-    ) -> NoticeVersion:
+        self, notice_id: str, mode: Mode, clock: AccountClock = REAL_TIME
+    ) -> NoticeEdition:
         """The version that keys of this mode are served now.
 
         A refusal is given only after a fresh look: what an operator just published, reviewed or
@@ -95,14 +95,16 @@ class Registry:
         except Refusal:
             return self._look_up(await self._snapshot.fresh(), notice_id, mode, clock)
 
-    def _look_up(self, known: _Read, notice_id: str, mode: Mode, clock: TestClock) -> NoticeVersion:
+    def _look_up(
+        self, known: _Read, notice_id: str, mode: Mode, clock: AccountClock
+    ) -> NoticeEdition:
         versions = known.notices.get(notice_id, ())
         found = version_in_force(versions, mode, clock.at(self.now()))
         if not clock.ahead:
             known.in_force[notice_id, mode] = found
         return found
 
-    async def version(self, notice_id: str, version: str) -> NoticeVersion:
+    async def version(self, notice_id: str, version: str) -> NoticeEdition:
         """One version, whether in force or not.
 
         Raises:
@@ -116,7 +118,7 @@ class Registry:
             raise NoticeNotFound(msg)
         return found
 
-    async def version_for(self, notice_id: str, version: str, mode: Mode) -> NoticeVersion:
+    async def version_for(self, notice_id: str, version: str, mode: Mode) -> NoticeEdition:
         """One version as keys of this mode may see it: live keys only reviewed ones.
 
         Raises:
@@ -128,7 +130,7 @@ class Registry:
             raise NoticeNotReviewed
         return found
 
-    async def versions(self, notice_id: str) -> Sequence[NoticeVersion]:
+    async def versions(self, notice_id: str) -> Sequence[NoticeEdition]:
         """All versions of a notice, oldest first.
 
         Raises:
@@ -148,8 +150,8 @@ class Registry:
         return sorted((await self._snapshot.fresh()).notices)
 
     async def current(
-        self, notice_id: str, mode: Mode, clock: TestClock = REAL_TIME
-    ) -> NoticeVersion | None:
+        self, notice_id: str, mode: Mode, clock: AccountClock = REAL_TIME
+    ) -> NoticeEdition | None:
         """The version in force, or None where a refusal would be given."""
         try:
             return await self.in_force(notice_id, mode, clock)

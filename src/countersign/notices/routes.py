@@ -14,7 +14,7 @@ from countersign.http.route import Route, grouped
 from countersign.http.schemas import STORABLE, Request
 from countersign.instant import to_the_second
 from countersign.notices import schemas
-from countersign.notices.model import NoticeStatus, NoticeVersion, status_of
+from countersign.notices.model import NoticeEdition, NoticeStatus, status_of
 from countersign.notices.room import Notices
 
 _FRESH: Final[Header] = (b"cache-control", b"private, no-cache")
@@ -113,7 +113,7 @@ async def list_versions(room: Notices, call: Call) -> Reply:
     return Reply(encode(page_of(rows, query.limit, lambda row: row.version)))
 
 
-def _render(notice: NoticeVersion) -> tuple[bytes, bytes]:
+def _render(notice: NoticeEdition) -> tuple[bytes, bytes]:
     known = _rendered.get(notice.digest)
     if known is None:
         content = notice.content
@@ -136,7 +136,7 @@ def _render(notice: NoticeVersion) -> tuple[bytes, bytes]:
     return known
 
 
-def _version(version: NoticeVersion, status: NoticeStatus) -> schemas.NoticeVersion:
+def _version(version: NoticeEdition, status: NoticeStatus) -> schemas.NoticeVersion:
     content, review = version.content, version.review
     return schemas.NoticeVersion(
         notice_id=content.id,

@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import Connection, delete, insert, select, update
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
-from countersign.access.test_clock import REAL_TIME, TestClock
+from countersign.access.test_clock import REAL_TIME, AccountClock
 from countersign.access.test_clocks import sandbox_state
 from countersign.buyers.expiry import write_expired
 from countersign.db.tables import test_clocks
@@ -86,7 +86,7 @@ def _advance(  # noqa: PLR0917 - see `Database.write`
     ahead = connection.execute(
         select(test_clocks.c.ahead_ms).where(of_account).with_for_update()
     ).scalar_one_or_none()
-    known = REAL_TIME if ahead is None else TestClock(ahead=ahead * _MILLISECOND)
+    known = REAL_TIME if ahead is None else AccountClock(ahead=ahead * _MILLISECOND)
     try:
         clock = _moved(known, by, to, now)
     except InvalidRequest as refusal:
@@ -111,7 +111,9 @@ def _advance(  # noqa: PLR0917 - see `Database.write`
     return view
 
 
-def _moved(clock: TestClock, by: timedelta | None, to: datetime | None, now: datetime) -> TestClock:
+def _moved(
+    clock: AccountClock, by: timedelta | None, to: datetime | None, now: datetime
+) -> AccountClock:
     if by is not None and to is None:
         return clock.advanced(by)
     if to is not None and by is None:
@@ -128,5 +130,5 @@ def _now(room: SandboxRoom) -> datetime:
     return from_ns(room.buyers.clock.time_ns())
 
 
-def _view(clock: TestClock, now: datetime) -> ClockView:
+def _view(clock: AccountClock, now: datetime) -> ClockView:
     return ClockView(now=clock.at(now), real_time=now, ahead=clock.ahead)

@@ -34,7 +34,7 @@ from countersign.buyers.sql import (
 )
 from countersign.db.tables import verifications
 from countersign.errors import InvalidRequest, NotFound
-from countersign.events.model import Event, EventType, EventView, NewEvent
+from countersign.events.model import EventType, EventView, NewEvent, RecordedEvent
 from countersign.events.sql import write_one_event
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, SANDBOX_BUYER, base32, is_id, timed_id
 from countersign.instant import from_ns
@@ -183,7 +183,7 @@ def _trigger(
 def _event(room: Buyers, account_id: str, type_: EventType, object_id: str | None) -> NewEvent:
     time_ns = room.clock.time_ns()
     now = from_ns(time_ns)
-    example = Event.example(account_id, Mode.TEST, type_, now)
+    example = RecordedEvent.example(account_id, Mode.TEST, type_, now)
     prefix = _PREFIXES.get(type_.partition(".")[0])
     if prefix is None:
         if object_id is not None and not 0 < len(object_id) <= _NOTICE_ID_MAX:

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from countersign.errors import RateLimited
-from countersign.events.model import Event, EventType, EventView
+from countersign.events.model import EventType, EventView, RecordedEvent
 from countersign.instant import from_ns
 from countersign.webhooks.endpoints import Entry, keep_response
 from countersign.webhooks.model import (
@@ -75,7 +75,7 @@ async def send_example(
     examples.update(names)
     try:
         now = webhooks.now
-        event = Event.example(endpoint.account_id, endpoint.mode, type_, now)
+        event = RecordedEvent.example(endpoint.account_id, endpoint.mode, type_, now)
         keys = await webhooks.secrets.signing_keys(endpoint, now)
         view = webhooks.events.ids.view(event)
         attempt, _ = await attempt_delivery(webhooks, target_of(webhooks, endpoint), keys, view, 1)

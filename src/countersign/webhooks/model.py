@@ -9,7 +9,7 @@ from enum import StrEnum
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
-from countersign.events.model import Event, EventType
+from countersign.events.model import EventType, RecordedEvent
 from countersign.mode import Mode
 from countersign.webhooks.signature import SharedSecret
 
@@ -187,7 +187,7 @@ class Delivery:
     """An event on its way to an endpoint, as the log of deliveries shows it."""
 
     endpoint_id: str
-    event: Event
+    event: RecordedEvent
     status: DeliveryStatus
     created_at: datetime
     next_attempt_at: datetime | None
@@ -198,7 +198,7 @@ class ClaimedDelivery(NamedTuple):
     """A delivery that this process has to attempt before its lease is over."""
 
     endpoint_id: str
-    event: Event
+    event: RecordedEvent
     number: int
     """Of the attempt, from 1, resends counted."""
     step: int

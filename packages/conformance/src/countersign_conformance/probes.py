@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from countersign.events.model import Event, EventType, EventView
+from countersign.events.model import EventType, EventView, RecordedEvent
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.webhooks.attempt import target_of
@@ -104,7 +104,7 @@ class ProbeWebhooks:
         return await self._webhooks.sender.post(target, headers, body, endpoint.account_id)
 
     def _example(self, endpoint: Endpoint, type_: EventType, at: datetime) -> EventView:
-        example = Event.example(endpoint.account_id, endpoint.mode, type_, at)
+        example = RecordedEvent.example(endpoint.account_id, endpoint.mode, type_, at)
         return self._webhooks.events.ids.view(replace(example, triggered=True))
 
     def _now(self) -> datetime:
