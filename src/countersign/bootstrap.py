@@ -13,25 +13,9 @@ from typing import TypeVar
 
 from countersign.access.room import Access, open_access
 from countersign.access.secret_file import make_secret, open_secret
-from countersign.access.test_clocks import ManageTestClock
 from countersign.acknowledgments.room import Acknowledgments, open_acknowledgments
-from countersign.buyers.admin import OperateBuyers
-from countersign.buyers.admin_sql import OperatedBuyers
-from countersign.buyers.evaluate_session import JudgeSession
-from countersign.buyers.expire import ExpireBuyers
-from countersign.buyers.expiry_sql import Expiries
-from countersign.buyers.poll_sessions import SettleSessions
-from countersign.buyers.room import Buyers
+from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
-from countersign.buyers.sandbox_faults import SandboxFaults
-from countersign.buyers.sandbox_provider import Sandbox
-from countersign.buyers.sessions_sql import PendingSessions
-from countersign.buyers.settings import ManageVerification
-from countersign.buyers.settings_sql import SettingsOfAccounts
-from countersign.buyers.sql import Buyers as BuyerRows
-from countersign.buyers.verifications_sql import LiveVerifications
-from countersign.buyers.verify import BuyerStatusQuery, VerifyBuyer
-from countersign.buyers.watch_verifications import WatchVerifications
 from countersign.clearances.room import Clearances, open_clearances
 from countersign.clock import Clock, Entropy
 from countersign.config import Settings
@@ -44,16 +28,13 @@ from countersign.events.room import Events
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
 from countersign.log.begin import begin_first_logs
-from countersign.log.journal import Journal
 from countersign.log.room import LogRoom, open_log
 from countersign.notices.publish import Publication, publish_shipped
 from countersign.notices.room import Notices, open_notices
 from countersign.operations.room import Operations, open_operations
 from countersign.privacy.restore import finish_restore
 from countersign.privacy.room import Privacy, open_privacy
-from countersign.sandbox.helpers import MoveBuyer, TriggerEvent
 from countersign.sandbox.room import SandboxRoom
-from countersign.sandbox.sql import SandboxRows
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
@@ -154,25 +135,20 @@ async def open_deployment(
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(url))
-        sandbox_rows = SandboxRows(database, Journal(None))
-        access = open_access(
-            database, secret, sandbox_rows, operator=_operator(), clock=clock, entropy=entropy
-        )
-        test_clocks = access.test_clocks
+        access = open_access(database, secret, operator=_operator(), clock=clock, entropy=entropy)
         own_file = key_file(settings.key_encryption_key)
         vault_room = open_vault(access, encryption, own_file)
         vault = vault_room.vault
         log_room = await open_log(vault_room, settings)
-        journal, recorder = log_room.journal, log_room.recorder
-        sandbox_rows = SandboxRows(database, journal)
         notices = open_notices(log_room, settings.time_zone)
         acknowledgments = open_acknowledgments(settings, notices)
         stack.push_async_callback(acknowledgments.certificates.close)
         floor = VerificationRules(
             minimum_age=settings.minimum_age, validity_days=settings.verification_days
         )
-        buyers = _open_buyers(settings, log_room, floor, sandbox_rows)
-        stack.push_async_callback(buyers.settings.close)
+        factory = IdentityProviders(secret.document_fingerprint, clock, _reach(settings))
+        buyers = open_buyers(log_room, factory, floor, settings.public_url)
+        stack.push_async_callback(buyers.providers.close)
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
         yield Deployment(
             settings=settings,
@@ -189,90 +165,9 @@ async def open_deployment(
             acknowledgments=acknowledgments,
             clearances=open_clearances(log_room, notices.registry, floor, settings.public_url),
             webhooks=open_webhooks(access, events, vault, settings),
-            sandbox=SandboxRoom(
-                access=access,
-                buyers=buyers,
-                clock=ManageTestClock(sandbox_rows, test_clocks, clock),
-                move_buyer=MoveBuyer(
-                    store=sandbox_rows,
-                    clocks=test_clocks,
-                    recorder=recorder,
-                    secret=secret,
-                    clock=clock,
-                    entropy=entropy,
-                ),
-                trigger_event=TriggerEvent(
-                    store=sandbox_rows, ids=events.ids, clock=clock, entropy=entropy
-                ),
-            ),
+            sandbox=SandboxRoom(buyers=buyers, events=events),
             operations=open_operations(settings, notices, log_room.heads),
         )
-
-
-def _open_buyers(
-    settings: Settings, log: LogRoom, floor: VerificationRules, sandbox_rows: SandboxRows
-) -> Buyers:
-    access, vault, recorder = log.access, log.vault.vault, log.recorder
-    database, secret, clock, entropy = access.database, access.secret, access.clock, access.entropy
-    manage = ManageVerification(
-        store=SettingsOfAccounts(database),
-        access=access,
-        factory=IdentityProviders(secret.document_fingerprint, clock, _reach(settings)),
-        vault=vault,
-        floor=floor,
-        audit=access.audit,
-        clock=clock,
-        entropy=entropy,
-    )
-    judge = JudgeSession(
-        store=LiveVerifications(database, log.journal),
-        recorder=recorder,
-        vault=vault,
-        secret=secret,
-        watch=WatchVerifications(clock),
-        clock=clock,
-        entropy=entropy,
-    )
-    rows = BuyerRows(database, log.journal)
-    faults = SandboxFaults(sandbox_rows, access.test_clocks, clock)
-    return Buyers(
-        log=log,
-        verify=VerifyBuyer(
-            store=rows,
-            manage=manage,
-            judge=judge,
-            sandbox=Sandbox(),
-            recorder=recorder,
-            secret=secret,
-            clocks=access.test_clocks,
-            faults=faults,
-            clock=clock,
-            entropy=entropy,
-        ),
-        status=BuyerStatusQuery(rows, floor, access.test_clocks, clock),
-        settings=manage,
-        poll=SettleSessions(
-            store=PendingSessions(database),
-            manage=manage,
-            judge=judge,
-            vault=vault,
-            secret=secret,
-            clock=clock,
-        ),
-        admin=OperateBuyers(
-            store=OperatedBuyers(database),
-            database=database,
-            vault=vault,
-            manage=manage,
-            judge=judge,
-            audit=access.audit,
-            secret=secret,
-            clocks=access.test_clocks,
-            clock=clock,
-        ),
-        expire=ExpireBuyers(Expiries(database), access.test_clocks, clock),
-        faults=faults,
-    )
 
 
 def _operator() -> str:

@@ -12,8 +12,7 @@ from countersign.access.commands import accounts, keys
 from countersign.acknowledgments.commands import acknowledgments
 from countersign.acknowledgments.verify_command import verify
 from countersign.bootstrap import open_deployment
-from countersign.buyers.audit_command import audit
-from countersign.buyers.commands import buyers
+from countersign.buyers.commands import audit, buyers
 from countersign.buyers.settings_commands import verification
 from countersign.clearances.commands import clearance, clearances
 from countersign.cli.arguments import explain

@@ -21,12 +21,14 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
-from countersign.buyers.evaluate_session import proved_zip_index
-from countersign.buyers.facts import Facts
-from countersign.buyers.model import Buyer, BuyerStatus, Proof
-from countersign.buyers.rules import VerificationRules
+from countersign.buyers import admin
+from countersign.buyers import settings as verification_settings
+from countersign.buyers import verify as verifying
+from countersign.buyers.model import Buyer, BuyerStatus, ProvedSession
+from countersign.buyers.rules import Facts, VerificationRules
 from countersign.buyers.sql import write_buyer
 from countersign.buyers.verify import VerificationRequest
+from countersign.buyers.write_evaluation import proved_zip_index
 from countersign.clearances.clear import clear_order
 from countersign.clearances.fulfil import fulfil_order
 from countersign.clearances.model import ClearanceRules, Order
@@ -139,7 +141,7 @@ class Desk:
             test_mode=True,
             subject_reference=None,
         )
-        return self.do(self.deployment.buyers.verify(who, request)).cbid
+        return self.do(verifying.verify(self.deployment.buyers, who, request)).cbid
 
     def live_buyer(
         self, who: Principal, *zips: str, age: int = 18, lasts: timedelta = timedelta(days=365)
@@ -147,7 +149,7 @@ class Desk:
         """Write a buyer that a provider has verified, as the judge of sessions would have."""
         cbid = f"{BUYER}_{base32(int.from_bytes(os.urandom(16), 'big'))}"
         now = self.clock.now
-        proof = Proof(
+        proof = ProvedSession(
             session="00",
             verified_at=to_ms(now),
             began_at=to_ms(now),
@@ -192,16 +194,20 @@ class Desk:
 
     def verification_rules(self, who: Principal, **rules: Any) -> None:  # noqa: ANN401 - fields of the rules
         """Set how an account verifies live buyers; no provider is ever asked here."""
-        manage = self.deployment.buyers.settings
         credentials = b'{"api_key": "rk_live_00000000000000000000"}'
         made = VerificationRules(**rules)
-        self.do(manage.set(who.account_id, "stripe", credentials, made, base_url=None))
+        room = self.deployment.buyers
+        self.do(
+            verification_settings.configure(
+                room, who.account_id, "stripe", credentials, made, base_url=None
+            )
+        )
 
     def revoke(self, cbid: str) -> None:
-        self.do(self.deployment.buyers.admin.revoke(cbid, "a test"))
+        self.do(admin.revoke(self.deployment.buyers, cbid, "a test"))
 
     def reinstate(self, cbid: str) -> None:
-        self.do(self.deployment.buyers.admin.reinstate(cbid, "a test"))
+        self.do(admin.reinstate(self.deployment.buyers, cbid, "a test"))
 
     def erase(self, subject: str, *, with_acknowledgments: bool = False) -> tuple[str, ...]:
         privacy = self.deployment.privacy

@@ -11,6 +11,7 @@ from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.acknowledgments.proof import proof
 from countersign.bootstrap import open_deployment
+from countersign.buyers import verify as verifying
 from countersign.buyers.verify import VerificationRequest
 from countersign.config import load_settings
 from countersign.mode import Mode
@@ -48,7 +49,7 @@ def make_sandbox_buyer(bench: Bench, account_id: str) -> str:
             subject_reference=None,
         )
         async with open_deployment(load_settings(bench.environment)) as deployment:
-            return (await deployment.buyers.verify(_principal(account_id), request)).cbid
+            return (await verifying.verify(deployment.buyers, _principal(account_id), request)).cbid
 
     return asyncio.run(make())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.buyers.sandbox_provider import SCRIPT
+from countersign.buyers.sandbox import SCRIPT
 from countersign.errors import REFUSALS, CountersignError, Refusal
 from countersign.reason import Reason
 from tests.docs.markdown import ROOT, every_page, read

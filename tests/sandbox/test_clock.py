@@ -13,6 +13,8 @@ import pytest
 from countersign.access.key import Scope
 from countersign.access.test_clock import AHEAD_MAX
 from countersign.bootstrap import Deployment
+from countersign.sandbox.clock import advance as advance_clock
+from countersign.sandbox.clock import reset as reset_clock
 from tests.http.backstage import Operator, Vendor, make_client, notice_file
 from tests.http.calls import acknowledge, acknowledged, refusal, verify
 from tests.sandbox.calls import (
@@ -286,10 +288,10 @@ def test_what_another_process_does_counts_at_once(
     cbid = buyer(client)
 
     async def ahead(opened: Deployment) -> None:
-        await opened.sandbox.clock.advance(vendor.account_id, by=timedelta(days=365))
+        await advance_clock(opened.sandbox, vendor.account_id, by=timedelta(days=365))
 
     async def back(opened: Deployment) -> None:
-        await opened.sandbox.clock.reset(vendor.account_id)
+        await reset_clock(opened.sandbox, vendor.account_id)
 
     for _ in range(3):
         assert status(client, cbid)["status"] == "verified"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.access.sandbox_state import Fault
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sandbox_provider import SCRIPT
+from countersign.buyers.sandbox import SCRIPT
+from countersign.buyers.sandbox_faults import Fault
 from countersign.events.model import EventType
 from countersign.sandbox.commands import test_helpers as group
 from countersign.server.routes import ROUTES

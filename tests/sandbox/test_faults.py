@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign.access.sandbox_state import OUTCOMES, Fault, FaultPlan
 from countersign.bootstrap import Deployment
-from countersign.buyers.evaluate_session import refuse_unusable
+from countersign.buyers.decision import refuse_unusable
+from countersign.buyers.sandbox_faults import OUTCOMES, Fault, FaultPlan, plan_fault
 from countersign.errors import ProviderSessionNotBound, Refusal
 from countersign.http.errors import error_reply
 from countersign.identity.model import Outcome, ProviderResult
@@ -148,7 +148,7 @@ def test_what_another_process_plans_counts_at_once(
     wanted = FaultPlan(fault=Fault.SESSION_NOT_FOUND, calls=1, delay=timedelta(0))
 
     async def set_(opened: Deployment) -> None:
-        await opened.buyers.faults.plan(vendor.account_id, wanted)
+        await plan_fault(opened.buyers, vendor.account_id, wanted)
 
     for _ in range(3):
         assert judge(client).status_code == 200

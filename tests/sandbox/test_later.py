@@ -13,13 +13,17 @@ from hypothesis import strategies as st
 from countersign.access.key import Principal
 from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.acknowledgments.model import Submission
-from countersign.buyers.model import BuyerStatus, Standing
-from countersign.buyers.sandbox_provider import SCRIPT
+from countersign.buyers import expiry
+from countersign.buyers import verify as verifying
+from countersign.buyers.model import BuyerStatus, BuyerStatusView
+from countersign.buyers.sandbox import SCRIPT
 from countersign.buyers.verify import VerificationRequest
 from countersign.clearances.model import Order
 from countersign.clearances.read import get_clearance
 from countersign.errors import Refusal
 from countersign.events.read_events import list_events
+from countersign.sandbox import clock
+from countersign.sandbox.helpers import move_buyer
 from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
 from tests.support.engines import ENGINES, engine_settings
@@ -86,7 +90,7 @@ class Shop:
 
     def do(self, step: Step) -> None:
         """Do this, and note the answer or the refusal."""
-        self.desk.do(self.desk.deployment.buyers.expire.sweep())
+        self.desk.do(expiry.sweep(self.desk.deployment.buyers))
         try:
             self.told.append(getattr(self, f"_{step.act}")(step.argument))
         except Refusal as refusal:
@@ -98,19 +102,20 @@ class Shop:
         types = [view.event.type.value for view in found]
         return [type_ for type_ in types if type_ != "acknowledgment.sealed"]
 
-    def _verify(self, session_id: str) -> Standing:
+    def _verify(self, session_id: str) -> BuyerStatusView:
         request = VerificationRequest(
             provider_identity_session_id=session_id,
             shipping_zip=ZIP,
             test_mode=True,
             subject_reference=None,
         )
-        outcome = self.desk.do(self.desk.deployment.buyers.verify(self.who, request))
+        outcome = self.desk.do(verifying.verify(self.desk.deployment.buyers, self.who, request))
         self.cbid = outcome.cbid
-        return outcome.standing
+        return outcome.view
 
-    def _status(self, _: str) -> Standing:
-        return self.desk.do(self.desk.deployment.buyers.status(self.who, self.cbid))
+    def _status(self, _: str) -> BuyerStatusView:
+        room = self.desk.deployment.buyers
+        return self.desk.do(verifying.buyer_status(room, self.who, self.cbid))
 
     def _acknowledge(self, _: str) -> str:
         deployment = self.desk.deployment
@@ -141,9 +146,9 @@ class Shop:
         )
         return view.cleared, view.reasons, view.expires_at, view.token is None
 
-    def _move(self, status: str) -> Standing:
-        move = self.desk.deployment.sandbox.move_buyer
-        return self.desk.do(move(self.who.account_id, self.cbid, BuyerStatus(status)))
+    def _move(self, status: str) -> BuyerStatusView:
+        room, account_id = self.desk.deployment.sandbox, self.who.account_id
+        return self.desk.do(move_buyer(room, account_id, self.cbid, BuyerStatus(status)))
 
 
 @settings(max_examples=8)
@@ -153,8 +158,8 @@ def test_an_advance_is_as_good_as_waiting(desk: Desk, steps: list[Step]) -> None
     advancing, waiting = (Shop(desk, desk.account()) for _ in range(2))
     for step in steps:
         if step.wait:
-            manage = desk.deployment.sandbox.clock
-            desk.do(manage.advance(advancing.who.account_id, by=step.wait))
+            room = desk.deployment.sandbox
+            desk.do(clock.advance(room, advancing.who.account_id, by=step.wait))
         advancing.do(step)
     # Before real time passes for it too.
     events = advancing.events()
@@ -179,8 +184,8 @@ def test_the_same_steps_are_answered_the_same_every_time(desk: Desk) -> None:
     shops = [Shop(desk, desk.account()) for _ in range(2)]
     for shop in shops:
         for step in steps:
-            manage = desk.deployment.sandbox.clock
-            desk.do(manage.advance(shop.who.account_id, by=step.wait))
+            room = desk.deployment.sandbox
+            desk.do(clock.advance(room, shop.who.account_id, by=step.wait))
             shop.do(step)
     assert shops[0].told == shops[1].told
     assert shops[0].told[0] == (False, ("acknowledgment_too_old",), None, True, False)

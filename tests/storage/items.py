@@ -3,10 +3,12 @@
 import itertools
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from countersign.access.account import Account
@@ -16,16 +18,31 @@ from countersign.access.room import Access, open_access
 from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments import sql
 from countersign.acknowledgments.model import Search, StoredAcknowledgment
-from countersign.buyers.model import VALIDITY, Attempt, Buyer, BuyerStatus, first_verification
-from countersign.buyers.verification import NewVerification
+from countersign.buyers.model import (
+    VALIDITY,
+    Buyer,
+    BuyerStatus,
+    VerificationAttempt,
+    first_verification,
+)
+from countersign.buyers.sql import (
+    BuyerAndRules,
+    StatusQuery,
+    buyers_and_rules,
+    buyers_by_cbid,
+    write_buyer,
+    write_status_event,
+    write_verification,
+)
+from countersign.buyers.zip_attempts_sql import ZipSubject, count_zip
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
+from countersign.errors import RateLimited
 from countersign.ids import timed_id
 from countersign.log.journal import Journal
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
 from countersign.notices.model import LifecycleEvent, NoticeEvent
-from countersign.sandbox.sql import SandboxRows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -47,9 +64,8 @@ def some_bytes(length: int = 32) -> bytes:
 
 def access(database: Database, clock: Clock, entropy: Entropy = os.urandom) -> Access:
     """Open the room of accounts and keys, for an operator named someone."""
-    rows = SandboxRows(database, JOURNAL)
     secret = DeploymentSecret(bytes(32))
-    return open_access(database, secret, rows, operator="someone", clock=clock, entropy=entropy)
+    return open_access(database, secret, operator="someone", clock=clock, entropy=entropy)
 
 
 def account(name: str | None = None) -> Account:
@@ -191,6 +207,20 @@ def fact(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """What an act of verifying writes."""
+
+    record: NewRecord
+    cbid: str
+    attempt: VerificationAttempt
+    decide: Callable[[Buyer | None], Buyer]
+    """The buyer after it, from the buyer as stored."""
+    subject: ZipSubject | None
+    zip_index: bytes | None
+    keep: IdempotencyEntry | None
+
+
 def verification(
     owner: Account,
     cbid: str,
@@ -202,29 +232,53 @@ def verification(
     zip_index: bytes | None = None,
     decide: Callable[[Buyer | None], Buyer] | None = None,
     keep: IdempotencyEntry | None = None,
-) -> NewVerification:
+) -> Verification:
     expires_at = at + VALIDITY if status is BuyerStatus.VERIFIED else None
-    attempt = Attempt(status=status, at=at, expires_at=expires_at)
+    attempt = VerificationAttempt(status=status, at=at, expires_at=expires_at)
 
-    def first_call_settles(known: Buyer | None) -> Buyer:
+    def first_call_decides(known: Buyer | None) -> Buyer:
         return known or first_verification(
             cbid=cbid, account_id=owner.id, mode=mode, simulated=True, attempt=attempt
         )
 
-    return NewVerification(
-        record=fact(owner, mode, record_id=identifier("ver")),
-        account_id=owner.id,
-        mode=mode,
-        provider="sandbox",
+    return Verification(
+        record=replace(fact(owner, mode, record_id=identifier("ver")), at=at),
         cbid=cbid,
         attempt=attempt,
-        simulated=True,
-        subject_index=subject_index,
+        decide=decide or first_call_decides,
+        subject=ZipSubject(owner.id, mode, subject_index) if subject_index else None,
         zip_index=zip_index,
-        at=at,
-        decide=decide or first_call_settles,
-        remember=None if keep is None else lambda _: keep,
+        keep=keep,
     )
+
+
+async def verify(database: Database, new: Verification) -> Buyer:
+    """Write a verification and the buyer that it makes, as the acts do."""
+    return await database.write(_verify, new)
+
+
+def _verify(connection: Connection, new: Verification) -> Buyer | RateLimited:
+    if new.subject and new.zip_index:
+        refusal = count_zip(connection, new.subject, new.zip_index, new.attempt.at)
+        if refusal is not None:
+            return refusal
+    before = buyers_by_cbid(connection, [new.cbid], to_change=True).get(new.cbid)
+    buyer = new.decide(before)
+    write_buyer(connection, before, buyer)
+    if buyer != before:
+        write_verification(connection, new.record, new.attempt, cbid=new.cbid, provider="sandbox")
+        write_status_event(connection, buyer, new.attempt.at)
+        JOURNAL.write(connection, [new.record])
+    if new.keep is not None:
+        keep_answers(connection, [new.keep])
+    return buyer
+
+
+async def buyer_of(
+    database: Database, account_id: str, mode: Mode, cbid: str
+) -> BuyerAndRules | None:
+    """The buyer as this account finds it, and the account's rules."""
+    return await database.read_batched(buyers_and_rules, StatusQuery(account_id, mode, cbid))
 
 
 def notice_event(

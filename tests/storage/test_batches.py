@@ -8,8 +8,6 @@ from sqlalchemy import Connection, text
 from countersign.access.account import add_account, all_accounts, read_account
 from countersign.access.keys_sql import add_key, keys_by_digest, read_key
 from countersign.buyers.model import ZIPS_PER_DAY
-from countersign.buyers.sql import Buyers
-from countersign.buyers.verification import Known
 from countersign.db.database import Database
 from countersign.errors import AccountExists, IdempotencyInProgress, InternalError, RateLimited
 from countersign.mode import Mode
@@ -30,7 +28,6 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
 
 def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> None:
     owner = items.account()
-    buyers = Buyers(database, items.JOURNAL)
     run(database.write(add_account, owner))
     twice = items.acknowledgment(owner)
     slot = items.idempotency_entry(owner)
@@ -51,7 +48,7 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
                 items.add(database, items.acknowledgment(items.account())),  # no such account
                 items.add(database, items.acknowledgment(owner, keep=slot)),  # its slot is taken
                 database.write(add_key, good_key, b"digest"),
-                buyers.verify(items.verification(owner, "cbid_test_1")),
+                items.verify(database, items.verification(owner, "cbid_test_1")),
                 items.add(database, good[2]),
             ],
         )
@@ -73,9 +70,7 @@ def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> 
     assert len(stored) == 5
     assert run(database.read(read_account, good_account.id)) == good_account
     assert run(database.read(read_key, good_key.id)) == good_key
-    assert run(buyers.get(owner.id, Mode.TEST, "cbid_test_1")) == Known(
-        buyer=outcomes[8], rules=None
-    )
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1")) == (outcomes[8], None)
 
 
 def test_of_two_with_one_id_in_a_batch_one_is_stored_and_its_neighbours_are(
@@ -107,7 +102,6 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
 ) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
-    buyers = Buyers(database, items.JOURNAL)
     entry = items.idempotency_entry(owner)
     first = items.acknowledgment(owner, keep=entry)
     outcomes = run(
@@ -116,7 +110,7 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
             [
                 items.add(database, first),
                 items.add(database, items.acknowledgment(owner, keep=entry)),
-                buyers.verify(items.verification(owner, "cbid_test_1", keep=entry)),
+                items.verify(database, items.verification(owner, "cbid_test_1", keep=entry)),
             ],
         )
     )
@@ -127,22 +121,22 @@ def test_of_two_with_one_idempotency_slot_in_a_batch_one_has_an_effect(
     ]
     found = run(items.found(database, owner))
     assert [acknowledgment.ack_id for acknowledgment in found] == [first.ack_id]
-    assert run(buyers.get(owner.id, Mode.TEST, "cbid_test_1")) is None
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1")) is None
     assert run(items.kept(database, entry.slot)) == entry
 
 
 def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) -> None:
     owner = items.account()
     run(database.write(add_account, owner))
-    buyers = Buyers(database, items.JOURNAL)
     outcomes = run(
         in_one_batch(
             database,
             [
-                buyers.verify(
+                items.verify(
+                    database,
                     items.verification(
                         owner, f"cbid_test_{n}", subject_index=b"subject", zip_index=b"zip %d" % n
-                    )
+                    ),
                 )
                 for n in range(ZIPS_PER_DAY + 2)
             ],
@@ -150,7 +144,7 @@ def test_zip_codes_are_counted_across_one_batch(database: Database, run: Run) ->
     )
     refused = [isinstance(outcome, RateLimited) for outcome in outcomes]
     assert refused == [False] * ZIPS_PER_DAY + [True] * 2
-    assert run(buyers.get(owner.id, Mode.TEST, f"cbid_test_{ZIPS_PER_DAY}")) is None
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, f"cbid_test_{ZIPS_PER_DAY}")) is None
 
 
 def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
@@ -182,31 +176,30 @@ def test_an_act_that_fails_for_a_reason_of_its_own_fails_alone(
 
 
 def test_reads_that_share_a_query_get_their_own_answers(database: Database, run: Run) -> None:
-    owner = items.account()
-    buyers, ask_for = Buyers(database, items.JOURNAL), database.read_batched
+    owner, ask_for = items.account(), database.read_batched
     entry = items.idempotency_entry(owner)
     made = [(items.api_key(owner), items.some_bytes()) for _ in range(10)]
 
     async def ask() -> None:
         await database.write(add_account, owner)
         await asyncio.gather(*(database.write(add_key, key, digest) for key, digest in made))
-        one = await buyers.verify(items.verification(owner, "cbid_test_1"))
-        two = await buyers.verify(items.verification(owner, "cbid_test_2", keep=entry))
+        one = await items.verify(database, items.verification(owner, "cbid_test_1"))
+        two = await items.verify(database, items.verification(owner, "cbid_test_2", keep=entry))
         answers = await asyncio.gather(
             *(ask_for(keys_by_digest, digest) for _, digest in made),
             *(ask_for(keys_by_digest, digest) for _, digest in made),
             ask_for(keys_by_digest, b"unknown"),
-            buyers.get(owner.id, Mode.TEST, "cbid_test_2"),
-            buyers.get(owner.id, Mode.TEST, "cbid_test_1"),
-            buyers.get(owner.id, Mode.TEST, "cbid_test_3"),
+            items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_2"),
+            items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_1"),
+            items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_3"),
             items.kept(database, entry.slot),
             items.kept(database, items.some_bytes()),
         )
         expected = [*(key for key, _ in made), *(key for key, _ in made), None]
         assert answers == [
             *expected,
-            Known(buyer=two, rules=None),
-            Known(buyer=one, rules=None),
+            (two, None),
+            (one, None),
             None,
             entry,
             None,

@@ -13,8 +13,6 @@ from countersign.buyers.model import (
     Buyer,
     BuyerStatus,
 )
-from countersign.buyers.sql import Buyers
-from countersign.buyers.verification import Known
 from countersign.db.database import Database
 from countersign.db.tables import verifications
 from countersign.errors import IdempotencyInProgress, RateLimited
@@ -49,65 +47,65 @@ def buyer(owner: Account, status: BuyerStatus, *reasons: Reason, mode: Mode = Mo
 def test_a_buyer_is_read_back_as_it_was_decided(
     database: Database, run: Run, status: BuyerStatus
 ) -> None:
-    owner, store = items.account(), Buyers(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
     reasons = tuple(Reason) if status is BuyerStatus.FAILED else ()
     decided = buyer(owner, status, *reasons, mode=Mode.LIVE)
     entry = items.idempotency_entry(owner, Mode.LIVE)
     new = items.verification(owner, CBID, Mode.LIVE, decide=lambda _: decided, keep=entry)
-    assert run(store.verify(new)) == decided
-    assert run(store.get(owner.id, Mode.LIVE, CBID)) == Known(buyer=decided, rules=None)
+    assert run(items.verify(database, new)) == decided
+    assert run(items.buyer_of(database, owner.id, Mode.LIVE, CBID)) == (decided, None)
     assert run(items.kept(database, entry.slot)) == entry
     assert run(database.read(verifications_of, CBID)) == 1
 
 
 def test_a_buyer_is_found_in_its_own_mode_only(database: Database, run: Run) -> None:
-    owner, store = items.account(), Buyers(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
-    run(store.verify(items.verification(owner, CBID, Mode.TEST)))
-    assert run(store.get(owner.id, Mode.TEST, CBID)) is not None
-    assert run(store.get(owner.id, Mode.LIVE, CBID)) is None
-    assert run(store.get(owner.id, Mode.TEST, "cbid_test_unknown")) is None
+    run(items.verify(database, items.verification(owner, CBID, Mode.TEST)))
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, CBID)) is not None
+    assert run(items.buyer_of(database, owner.id, Mode.LIVE, CBID)) is None
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_unknown")) is None
 
 
 def test_a_later_verification_is_decided_from_the_stored_buyer(
     database: Database, run: Run
 ) -> None:
-    owner, store = items.account(), Buyers(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
-    first = run(store.verify(items.verification(owner, CBID, status=BuyerStatus.PENDING)))
+    first = run(items.verify(database, items.verification(owner, CBID, status=BuyerStatus.PENDING)))
     seen: list[Buyer | None] = []
 
     def decide(known: Buyer | None) -> Buyer:
         seen.append(known)
         return buyer(owner, BuyerStatus.FAILED, Reason.ZIP_MISMATCH)
 
-    second = run(store.verify(items.verification(owner, CBID, decide=decide)))
+    second = run(items.verify(database, items.verification(owner, CBID, decide=decide)))
     assert seen == [first]
-    assert run(store.get(owner.id, Mode.TEST, CBID)) == Known(buyer=second, rules=None)
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, CBID)) == (second, None)
     assert second.reasons == (Reason.ZIP_MISMATCH,)
     assert run(database.read(verifications_of, CBID)) == 2
 
 
 def test_a_verification_that_changes_nothing_writes_nothing(database: Database, run: Run) -> None:
-    owner, store = items.account(), Buyers(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
-    first = run(store.verify(items.verification(owner, CBID)))
+    first = run(items.verify(database, items.verification(owner, CBID)))
     again = items.verification(owner, CBID, at=items.NOON + items.SECOND)
-    assert run(store.verify(again)) == first
+    assert run(items.verify(database, again)) == first
     assert run(database.read(verifications_of, CBID)) == 1
 
 
 def test_a_verification_whose_answer_cannot_be_kept_is_not_stored(
     database: Database, run: Run
 ) -> None:
-    owner, store = items.account(), Buyers(database, items.JOURNAL)
+    owner = items.account()
     run(database.write(add_account, owner))
     entry = items.idempotency_entry(owner)
-    run(store.verify(items.verification(owner, CBID, keep=entry)))
+    run(items.verify(database, items.verification(owner, CBID, keep=entry)))
     with pytest.raises(IdempotencyInProgress):
-        run(store.verify(items.verification(owner, "cbid_test_2", keep=entry)))
-    assert run(store.get(owner.id, Mode.TEST, "cbid_test_2")) is None
+        run(items.verify(database, items.verification(owner, "cbid_test_2", keep=entry)))
+    assert run(items.buyer_of(database, owner.id, Mode.TEST, "cbid_test_2")) is None
     assert run(database.read(verifications_of, "cbid_test_2")) == 0
 
 
@@ -116,7 +114,7 @@ class Guesser:
 
     def __init__(self, run: Run, database: Database) -> None:
         self._run = run
-        self._store = Buyers(database, items.JOURNAL)
+        self._database = database
         self.accounts = [items.account(), items.account()]
         for account in self.accounts:
             run(database.write(add_account, account))
@@ -140,7 +138,7 @@ class Guesser:
             at=items.NOON + after,
         )
         try:
-            self._run(self._store.verify(new))
+            self._run(items.verify(self._database, new))
         except RateLimited:
             return False
         return True
@@ -184,10 +182,10 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
         guesser.accounts[0], CBID, subject_index=b"subject", zip_index=b"one more", keep=entry
     )
     with pytest.raises(RateLimited) as refusal:
-        run(Buyers(database, items.JOURNAL).verify(new))
+        run(items.verify(database, new))
     # The first ZIP code was tried at the same moment: it stops counting a day later.
     assert 0 <= refusal.value.retry_after - ZIP_WINDOW.total_seconds() <= 1
-    assert run(Buyers(database, items.JOURNAL).get(entry.account_id, Mode.TEST, CBID)) is None
+    assert run(items.buyer_of(database, entry.account_id, Mode.TEST, CBID)) is None
     found = run(items.kept(database, entry.slot))
     assert found is None
 
@@ -199,15 +197,16 @@ def test_zip_codes_are_counted_once_over_several_servers(
 
     async def guess(subject: bytes) -> int:
         async with Database(url) as one, Database(url) as two, Database(url) as three:
-            stores = [Buyers(server, items.JOURNAL) for server in (one, two, three)]
+            servers = [one, two, three]
             tried = [
-                stores[number % len(stores)].verify(
+                items.verify(
+                    servers[number % len(servers)],
                     items.verification(
                         guesser.accounts[0],
                         items.identifier("cbid_test"),
                         subject_index=subject,
                         zip_index=b"zip %d" % number,
-                    )
+                    ),
                 )
                 for number in range(4 * ZIPS_PER_DAY)
             ]

@@ -3,17 +3,17 @@
 import asyncio
 import sqlite3
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from sqlalchemy import URL, Connection, Engine, event, func, select, text
+from sqlalchemy import URL, Connection, Engine, bindparam, event, func, select, text
 
 from countersign.access.account import add_account, all_accounts, read_account
 from countersign.bootstrap import initialise, open_deployment
-from countersign.buyers.sql import Buyers
-from countersign.buyers.verification import Known
 from countersign.config import load_settings
 from countersign.db import schema
 from countersign.db.database import Database
@@ -240,9 +240,7 @@ def test_a_write_returns_only_after_the_commit_that_holds_it(url: URL, run: Run)
                 acts = [
                     items.add(database, items.acknowledgment(owner, keep=entry)),
                     items.add(database, items.acknowledgment(owner)),
-                    Buyers(database, items.JOURNAL).verify(
-                        items.verification(owner, f"cbid_test_{n}")
-                    ),
+                    items.verify(database, items.verification(owner, f"cbid_test_{n}")),
                 ]
                 for number, act in enumerate(asyncio.as_completed(acts), 1):
                     await act
@@ -279,10 +277,7 @@ def test_a_writer_waits_for_another_process_without_stopping_the_rest(
             for _ in range(3):
                 await asyncio.sleep(0.01)
                 assert await database.scan(all_accounts) == []
-                assert (
-                    await Buyers(database, items.JOURNAL).get(account.id, Mode.TEST, "cbid_test_1")
-                    is None
-                )
+                assert await items.buyer_of(database, account.id, Mode.TEST, "cbid_test_1") is None
             assert not waiting.done()
         await waiting
         assert await database.scan(all_accounts) == [account]
@@ -333,18 +328,42 @@ def test_two_servers_that_verify_one_buyer_agree_on_it(url: URL, run: Run) -> No
             for n in range(10):
                 results = await asyncio.gather(
                     *(
-                        Buyers(database, items.JOURNAL).verify(
+                        items.verify(
+                            database,
                             items.verification(
                                 owner, f"cbid_test_{n}", at=items.NOON + m * items.SECOND
-                            )
+                            ),
                         )
                         for database in (one, two)
                         for m in range(3)
                     )
                 )
                 assert len({buyer.verified_at for buyer in results}) == 1
-                found = await Buyers(one, items.JOURNAL).get(owner.id, Mode.TEST, f"cbid_test_{n}")
-                assert found == Known(buyer=results[0], rules=None)
+                found = await items.buyer_of(one, owner.id, Mode.TEST, f"cbid_test_{n}")
+                assert found == (results[0], None)
+
+    run(write())
+
+
+@on_postgres
+def test_what_loses_a_deadlock_is_done_again(url: URL, run: Run) -> None:
+    """Two servers that lock the same rows in another order: neither caller notices."""
+    both_hold_one, begun = threading.Barrier(2, timeout=20), Counter[int]()
+    lock = select(func.pg_advisory_xact_lock(bindparam("key")))
+
+    def cross(connection: Connection, first: int, second: int) -> int:
+        begun[first] += 1
+        connection.execute(lock, {"key": first})
+        if begun[first] == 1:
+            both_hold_one.wait()
+        connection.execute(lock, {"key": second})
+        return first
+
+    async def write() -> None:
+        async with Database(url) as one, Database(url) as two:
+            first, second = await asyncio.gather(one.write(cross, 1, 2), two.write(cross, 2, 1))
+        assert (first, second) == (1, 2)
+        assert sorted(begun.values()) == [1, 2]
 
     run(write())
 

@@ -25,9 +25,8 @@ from sqlalchemy import URL, Connection
 from countersign.access.account import Account, add_account
 from countersign.access.audit import AuditAction, AuditEntry
 from countersign.access.secrets import DeploymentSecret
-from countersign.buyers import verifications_sql as live_verifications
+from countersign.buyers import person_sql
 from countersign.buyers.model import Buyer
-from countersign.buyers.sql import Buyers
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.errors import OnHold
@@ -56,7 +55,7 @@ def entry(action: AuditAction, subject: str) -> AuditEntry:
 
 def joined(connection: Connection, item: tuple[str, Buyer]) -> None:
     other, buyer = item
-    live_verifications._join(connection, other, buyer, items.NOON, revoked=False)
+    person_sql.join(connection, other, buyer, items.NOON, revoked=False)
 
 
 class World:
@@ -66,7 +65,6 @@ class World:
         self.run = run
         self.database = database
         self.accounts = [items.account(), items.account()]
-        self.buyers = Buyers(database, items.JOURNAL)
         for account in self.accounts:
             run(database.write(add_account, account))
 
@@ -77,17 +75,17 @@ class World:
         )
 
         def decide(known: Buyer | None) -> Buyer:
-            at = {"verified_at": new.at}
+            at = {"verified_at": new.attempt.at}
             return msgspec.structs.replace(known, **at) if known else new.decide(None)
 
-        self.run(self.buyers.verify(replace(new, decide=decide)))
+        self.run(items.verify(self.database, replace(new, decide=decide)))
         return new.record.id
 
     def join(self, other: str, cbid: str) -> None:
         """The one identifier turns out to be the person of the other."""
-        known = self.run(self.buyers.get(self.accounts[0].id, Mode.LIVE, cbid))
+        known = self.run(items.buyer_of(self.database, self.accounts[0].id, Mode.LIVE, cbid))
         assert known is not None
-        self.run(self.database.write(joined, (other, known.buyer)))
+        self.run(self.database.write(joined, (other, known[0])))
 
     def hold(self, subject: str) -> str:
         placed = Hold(

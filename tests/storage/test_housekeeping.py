@@ -8,10 +8,8 @@ from sqlalchemy import Connection, func, select
 from countersign.access.account import add_account
 from countersign.access.idempotency import LIFETIME
 from countersign.access.secrets import DeploymentSecret
-from countersign.buyers.model import ZIP_WINDOW
-from countersign.buyers.sessions_sql import PendingSessions
-from countersign.buyers.sql import Buyers
-from countersign.buyers.verification import MESSAGES_KEPT
+from countersign.buyers import sessions_sql
+from countersign.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
 from countersign.db.database import Database
 from countersign.db.tables import buyers, disclosures, records, verifications, zip_attempts
 from countersign.mode import Mode
@@ -55,7 +53,7 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
         new = items.verification(
             owner, f"cbid_test_{n}", at=at, subject_index=b"subject", zip_index=b"zip %d" % n
         )
-        run(Buyers(database, items.JOURNAL).verify(new))
+        run(items.verify(database, new))
 
     assert run(delete_expired(database, now)) == 1
     assert run(items.kept(database, expired.slot)) is None
@@ -79,7 +77,7 @@ def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -
         new = items.verification(
             owner, f"cbid_test_{n}", subject_index=b"subject", zip_index=b"zip %d" % n, keep=keep
         )
-        run(Buyers(database, items.JOURNAL).verify(new))
+        run(items.verify(database, new))
     later = items.NOON + LIFETIME + ZIP_WINDOW
     deleted = [run(delete_expired(database, later, 2)) for _ in range(4)]
     assert deleted == [2, 2, 1, 0]
@@ -88,11 +86,11 @@ def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -
 
 def test_a_message_of_a_provider_is_remembered_for_its_time(database: Database, run: Run) -> None:
     """Acted upon once as long as it is remembered; the table does not grow for ever."""
-    owner, store = items.account(), PendingSessions(database)
+    owner = items.account()
     run(database.write(add_account, owner))
 
     def hurry(message: bytes, at: datetime) -> bool:
-        return run(store.hurry(owner.id, Mode.LIVE, b"session", message, at))
+        return run(database.write(sessions_sql.hurry, owner.id, b"session", message, at))
 
     now = items.NOON + 2 * MESSAGES_KEPT
     assert hurry(b"old", now - MESSAGES_KEPT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-from countersign.buyers.decision import Decision, decide
+from countersign.buyers.decision import SessionDecision, decide
 from countersign.buyers.rules import VerificationRules
 from countersign.identity.model import Address, Document, Outcome, ProviderResult, Source
 
@@ -48,7 +48,7 @@ def decided(
     said: ProviderResult | None = None,
     rules: VerificationRules | None = None,
     **different: Any,  # noqa: ANN401 - the arguments of decide
-) -> Decision:
+) -> SessionDecision:
     """Judge a result by rules; the plain ones unless given."""
     arguments: dict[str, Any] = {
         "shipping_zip": ZIP,

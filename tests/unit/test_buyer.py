@@ -9,23 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.facts import Facts
 from countersign.buyers.model import (
     PROOFS_MAX,
     VALIDITY,
-    Attempt,
     Buyer,
     BuyerStatus,
-    Proof,
+    ProvedSession,
+    VerificationAttempt,
     after_attempt,
     after_revocation,
     best_proof,
     first_verification,
     reinstated,
-    standing,
     status_at,
+    status_view,
 )
-from countersign.buyers.rules import PROOFS, DocumentExpiry, VerificationRules
+from countersign.buyers.rules import PROOFS, DocumentExpiry, Facts, VerificationRules
 from countersign.identity.model import Source, Tri
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
@@ -46,10 +45,12 @@ REASONS = {
 }
 
 
-def attempt(status: BuyerStatus, at: datetime = START + DAY) -> Attempt:
+def attempt(status: BuyerStatus, at: datetime = START + DAY) -> VerificationAttempt:
     """An attempt that came to this."""
     expires = at + VALIDITY if status is S.VERIFIED else None
-    return Attempt(status=status, at=at, expires_at=expires, reasons=REASONS.get(status, ()))
+    return VerificationAttempt(
+        status=status, at=at, expires_at=expires, reasons=REASONS.get(status, ())
+    )
 
 
 def buyer(
@@ -209,7 +210,7 @@ def test_time_changes_no_other_state(state: BuyerStatus) -> None:
 @pytest.mark.parametrize("state", S)
 def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerStatus) -> None:
     """Others are told that the buyer has to verify, why, and nothing else of the buyer."""
-    told = standing(buyer(state), "acct_other", PLAIN, START)
+    told = status_view(buyer(state), "acct_other", PLAIN, START)
     assert told.status is S.REQUIRES_INPUT
     assert told.reasons == (Reason.SIMULATED_ELSEWHERE,)
     assert (told.verified_at, told.expires_at) == (None, None)
@@ -219,7 +220,7 @@ def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerS
 def test_the_own_account_is_told_how_the_buyer_stands(state: BuyerStatus) -> None:
     """Status by time, and the times as stored."""
     known = buyer(state)
-    told = standing(known, "acct_own", PLAIN, START)
+    told = status_view(known, "acct_own", PLAIN, START)
     assert told.status is state
     assert (told.verified_at, told.expires_at) == (known.verified_at, known.expires_at)
 
@@ -228,7 +229,9 @@ def test_the_own_account_is_told_how_the_buyer_stands(state: BuyerStatus) -> Non
 def test_a_real_verification_is_told_to_every_account(state: BuyerStatus) -> None:
     """Status is the one thing that crosses accounts."""
     known = buyer(state, simulated=False)
-    assert standing(known, "acct_other", PLAIN, START) == standing(known, "acct_own", PLAIN, START)
+    assert status_view(known, "acct_other", PLAIN, START) == status_view(
+        known, "acct_own", PLAIN, START
+    )
 
 
 def test_a_verification_lasts_at_most_twelve_months() -> None:
@@ -291,10 +294,10 @@ def proof(
     days: int = 365,
     zips: tuple[str, ...] = ("z1",),
     document: date | None = None,
-) -> Proof:
+) -> ProvedSession:
     """A verification that succeeded."""
     began = began or at
-    return Proof(
+    return ProvedSession(
         session=session,
         verified_at=to_ms(at),
         began_at=to_ms(began),
@@ -310,9 +313,9 @@ def proof(
     )
 
 
-def succeeded(proved: Proof) -> Attempt:
+def succeeded(proved: ProvedSession) -> VerificationAttempt:
     """The attempt that proved this."""
-    return Attempt(
+    return VerificationAttempt(
         status=S.VERIFIED,
         at=from_ms(proved.verified_at),
         expires_at=from_ms(proved.expires_at),
@@ -320,7 +323,7 @@ def succeeded(proved: Proof) -> Attempt:
     )
 
 
-def real(*proofs: Proof) -> Buyer:
+def real(*proofs: ProvedSession) -> Buyer:
     """A buyer after these verifications, one after the other."""
     first, *others = proofs
     known = first_verification(
@@ -352,14 +355,14 @@ def real(*proofs: Proof) -> Buyer:
     ],
 )
 def test_whoever_asks_for_more_than_was_proved_is_told_to_verify(
-    proved: Proof, rules: VerificationRules, reasons: tuple[Reason, ...]
+    proved: ProvedSession, rules: VerificationRules, reasons: tuple[Reason, ...]
 ) -> None:
     """The same buyer is verified for an account that asks for less."""
     known = real(proved)
-    told = standing(known, "acct_other", rules, START)
+    told = status_view(known, "acct_other", rules, START)
     assert (told.status, told.reasons) == (S.REQUIRES_INPUT, reasons)
     assert (told.verified_at, told.expires_at) == (None, None)
-    assert standing(known, "acct_other", PLAIN, START).status is S.VERIFIED
+    assert status_view(known, "acct_other", PLAIN, START).status is S.VERIFIED
 
 
 def test_a_shorter_validity_of_the_asking_account_counts() -> None:
@@ -367,10 +370,10 @@ def test_a_shorter_validity_of_the_asking_account_counts() -> None:
     known = real(proof(began=START - 10 * DAY))
     asked = VerificationRules(validity_days=30)
     ends = START + 20 * DAY
-    assert standing(known, "acct_other", asked, START).expires_at == ends
-    assert standing(known, "acct_other", asked, ends - TICK).status is S.VERIFIED
-    assert standing(known, "acct_other", asked, ends).status is S.EXPIRED
-    assert standing(known, "acct_other", PLAIN, ends).status is S.VERIFIED
+    assert status_view(known, "acct_other", asked, START).expires_at == ends
+    assert status_view(known, "acct_other", asked, ends - TICK).status is S.VERIFIED
+    assert status_view(known, "acct_other", asked, ends).status is S.EXPIRED
+    assert status_view(known, "acct_other", PLAIN, ends).status is S.VERIFIED
 
 
 def test_the_proof_that_lasts_longest_by_the_askers_rules_is_told() -> None:
@@ -380,8 +383,8 @@ def test_the_proof_that_lasts_longest_by_the_askers_rules_is_told() -> None:
     asked = VerificationRules(minimum_age=21)
     assert best_proof(known, asked) == strong
     assert best_proof(known, PLAIN) == weak
-    assert standing(known, "x", asked, START).expires_at == START + VALIDITY
-    assert standing(known, "x", PLAIN, START).expires_at == START + 9 * DAY + VALIDITY
+    assert status_view(known, "x", asked, START).expires_at == START + VALIDITY
+    assert status_view(known, "x", PLAIN, START).expires_at == START + 9 * DAY + VALIDITY
 
 
 def test_the_same_session_again_changes_nothing() -> None:
@@ -395,7 +398,7 @@ def test_the_document_still_ends_when_the_session_is_judged_by_other_rules() -> 
     """Whichever account judges it first; one with a short validity has no use for the day."""
     short, long = proof(days=9), proof(at=START + DAY, document=START.date() + 40 * DAY)
     for known in (real(short, long), real(long, short)):
-        expires_at = standing(known, "x", PLAIN, START).expires_at
+        expires_at = status_view(known, "x", PLAIN, START).expires_at
         # Midnight in Los Angeles.
         assert expires_at == datetime(2026, 12, 31, 8, tzinfo=UTC)
 
@@ -408,7 +411,7 @@ def test_a_proof_whose_document_ends_does_not_push_out_one_that_lasts() -> None:
     )
     known = real(lasting, *ending)
     assert lasting in known.proofs
-    assert standing(known, "x", PLAIN, START + 50 * DAY).status is S.VERIFIED
+    assert status_view(known, "x", PLAIN, START + 50 * DAY).status is S.VERIFIED
 
 
 def test_only_the_newest_verifications_are_kept() -> None:
@@ -419,7 +422,7 @@ def test_only_the_newest_verifications_are_kept() -> None:
 
 
 @pytest.mark.parametrize("weaker", [proof(age_over=18), proof(sources=(Source.DATABASE,))])
-def test_many_weaker_verifications_do_not_push_out_a_stronger_one(weaker: Proof) -> None:
+def test_many_weaker_verifications_do_not_push_out_a_stronger_one(weaker: ProvedSession) -> None:
     """Nobody can take `verified` away from an account that asks for more."""
     strong = proof("strong", age_over=30, days=90)
     later = (
@@ -446,7 +449,7 @@ _RULES = st.builds(
 )
 
 
-def _shown(proved: Proof) -> Proof:
+def _shown(proved: ProvedSession) -> ProvedSession:
     """With the end of the document that was shown in this session, where it is kept."""
     last = {"s1": START.date() + 9 * DAY, "s2": START.date() + 99 * DAY}.get(proved.session)
     kept = last and last <= from_ms(proved.expires_at).date()
@@ -467,13 +470,13 @@ _PROOFS = st.builds(
 
 @given(st.lists(_PROOFS, min_size=1, max_size=6), _PROOFS, _RULES)
 def test_a_further_success_takes_verified_away_from_nobody(
-    before: list[Proof], new: Proof, rules: VerificationRules
+    before: list[ProvedSession], new: ProvedSession, rules: VerificationRules
 ) -> None:
     """Not even by rules other than those that it succeeded by."""
     known = real(*before)
     now = START + 2 * DAY
-    was = standing(known, "acct_other", rules, now)
-    told = standing(after_attempt(known, succeeded(new)), "acct_other", rules, now)
+    was = status_view(known, "acct_other", rules, now)
+    told = status_view(after_attempt(known, succeeded(new)), "acct_other", rules, now)
     if was.status is S.VERIFIED:
         assert told.status is S.VERIFIED
         assert was.expires_at is not None
@@ -485,7 +488,7 @@ def test_a_revoked_buyer_is_revoked_for_everybody_until_it_is_reinstated() -> No
     """What it had proved before counts again then."""
     known = real(proof())
     revoked = after_revocation(known)
-    assert standing(revoked, "acct_other", PLAIN, START).status is S.REVOKED
+    assert status_view(revoked, "acct_other", PLAIN, START).status is S.REVOKED
     assert after_attempt(revoked, succeeded(proof("s2"))) == revoked
     assert reinstated(revoked) == known
 

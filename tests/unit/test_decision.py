@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.decision import AGES_TOLD, age_on, decide
+from countersign.buyers.decision import AGES_KEPT, age_on, decide
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import (
     PROOFS,
@@ -371,7 +371,7 @@ def test_of_an_age_only_a_few_thresholds_are_kept(years: int, minimum: int) -> N
         assert decision.facts is None
     else:
         assert decision.facts is not None
-        reached = [age for age in (*AGES_TOLD, minimum) if age <= years]
+        reached = [age for age in (*AGES_KEPT, minimum) if age <= years]
         assert decision.facts.age_over == max(reached)
 
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.facts import Facts, shortfalls
 from countersign.buyers.rules import (
     PROOFS,
     AbsentCountry,
     DocumentExpiry,
+    Facts,
     VerificationRules,
+    shortfalls,
     weakened,
 )
 from countersign.identity.model import Source, Tri

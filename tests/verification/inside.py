@@ -17,8 +17,11 @@ from sqlalchemy import text
 from countersign import bootstrap
 from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.buyers.evaluate_session import Outcome
-from countersign.buyers.model import Standing
+from countersign.buyers import poll_sessions
+from countersign.buyers import settings as verification_settings
+from countersign.buyers import verify as verifying
+from countersign.buyers.model import BuyerStatusView
+from countersign.buyers.result import VerifyResult
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.verify import VerificationRequest
 from countersign.config import load_settings
@@ -69,7 +72,7 @@ class Insider:
         shipping_zip: str | None = None,
         *,
         subject_reference: str | None = None,
-    ) -> Outcome:
+    ) -> VerifyResult:
         """Verify the buyer of a session."""
         request = VerificationRequest(
             provider_identity_session_id=session.session_id,
@@ -77,7 +80,7 @@ class Insider:
             test_mode=False,
             subject_reference=subject_reference or session.subject_reference,
         )
-        return self.stage.do(self.stage.opened.buyers.verify(self.principal, request))
+        return self.stage.do(verifying.verify(self.stage.opened.buyers, self.principal, request))
 
     def unavailable(self, session: Session) -> int:
         """Verify the buyer of a session, which cannot be done now; gives when to come back."""
@@ -85,9 +88,9 @@ class Insider:
             self.verify(session)
         return refused.value.retry_after
 
-    def standing(self, cbid: str) -> Standing:
+    def standing(self, cbid: str) -> BuyerStatusView:
         """What the account is told of a buyer now."""
-        return self.stage.do(self.stage.opened.buyers.status(self.principal, cbid))
+        return self.stage.do(verifying.buyer_status(self.stage.opened.buyers, self.principal, cbid))
 
     def configure(
         self,
@@ -96,9 +99,9 @@ class Insider:
     ) -> None:
         """Set how the account verifies."""
         held = credentials or self.playing.simulator.credentials
-        manage = self.stage.opened.buyers.settings
         self.stage.do(
-            manage.set(
+            verification_settings.configure(
+                self.stage.opened.buyers,
                 self.account_id,
                 self.playing.name,
                 json.dumps(held).encode(),
@@ -111,8 +114,10 @@ class Insider:
         """Have the provider send its message about a session."""
         message = self.playing.simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in message.headers}
-        settle = self.stage.opened.buyers.poll
-        self.stage.do(settle.hint(self.playing.name, self.account_id, headers, message.body))
+        room, name = self.stage.opened.buyers, self.playing.name
+        self.stage.do(
+            poll_sessions.take_webhook(room, name, self.account_id, headers, message.body)
+        )
 
 
 class Stage:
@@ -158,7 +163,7 @@ class Stage:
     def wait(self, step: timedelta) -> int:
         """Let time pass, and ask about what is due; gives how many sessions were asked about."""
         self.clock.now += step
-        return self.do(self.opened.buyers.poll.settle())
+        return self.do(poll_sessions.poll_due(self.opened.buyers))
 
     def _provider_time(self) -> float:
         return self.provider_seconds()

@@ -11,6 +11,8 @@ from typing import Any
 import httpx2
 
 from countersign import bootstrap
+from countersign.buyers import admin
+from countersign.buyers import settings as verification_settings
 from countersign.buyers.model import Buyer
 from countersign.buyers.rules import VerificationRules
 from countersign_simulators.base import Session
@@ -109,9 +111,10 @@ def configure(
     held = json.dumps(credentials or played.simulator.credentials).encode()
 
     async def work(opened: bootstrap.Deployment) -> None:
-        floor = opened.buyers.settings.floor
+        floor = opened.buyers.floor
         plain = {"minimum_age": floor.minimum_age, "validity_days": floor.validity_days}
-        await opened.buyers.settings.set(
+        await verification_settings.configure(
+            opened.buyers,
             account_id,
             played.name,
             held,
@@ -124,12 +127,12 @@ def configure(
 
 def revoke(operator: Operator, cbid: str) -> Buyer:
     """Revoke a buyer, as `buyers revoke` does."""
-    return operator.act(lambda opened: opened.buyers.admin.revoke(cbid, "a test"))
+    return operator.act(lambda opened: admin.revoke(opened.buyers, cbid, "a test"))
 
 
 def reinstate(operator: Operator, cbid: str) -> Buyer:
     """Undo it, as `buyers reinstate` does."""
-    return operator.act(lambda opened: opened.buyers.admin.reinstate(cbid, "a test"))
+    return operator.act(lambda opened: admin.reinstate(opened.buyers, cbid, "a test"))
 
 
 @contextmanager

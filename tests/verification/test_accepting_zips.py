@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from countersign.buyers import admin
 from countersign.buyers.model import Buyer, BuyerStatus
+from countersign.buyers.room import Buyers
 from countersign.buyers.rules import PROOFS
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.identity.model import Source
@@ -25,8 +27,8 @@ WITH_OPERATOR = (*PROOFS, Source.OPERATOR)
 
 def accept(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> Buyer:
     """Accept a ZIP code, as `buyers accept-zip` does."""
-    act = stage.opened.buyers.admin.accept_zip
-    return stage.do(act(cbid, zip_, document="a utility bill", reason="case 7"))
+    room, document = stage.opened.buyers, "a utility bill"
+    return stage.do(admin.accept_zip(room, cbid, zip_, document=document, reason="case 7"))
 
 
 def refused(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> str:
@@ -42,7 +44,7 @@ def refused(stage: Stage, cbid: str, zip_: str = NEW_ZIP) -> str:
 def moved_house(vendor: Insider) -> str:
     """Have a buyer refused for the ZIP code alone; gives the cbid."""
     outcome = vendor.verify(vendor.part("verified"), NEW_ZIP)
-    assert outcome.standing.reasons == (Reason.ZIP_MISMATCH,)
+    assert outcome.view.reasons == (Reason.ZIP_MISMATCH,)
     return outcome.cbid
 
 
@@ -61,7 +63,7 @@ def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> Non
     assert json.loads(bytes(record["body"]))["override"] == "zip"
     [entry] = [
         entry
-        for entry in stage.do(stage.opened.buyers.admin.audit_log(cbid))
+        for entry in stage.do(admin.audit_log(stage.opened.buyers, cbid))
         if entry.action == "buyer_zip_accepted"
     ]
     assert entry.details == {
@@ -106,7 +108,7 @@ def test_a_buyer_whom_no_provider_approved_stays_as_it_is(stage: Stage) -> None:
     assert "No provider has approved" in refused(stage, waiting)
     cbid = moved_house(vendor)
     assert "five digits" in refused(stage, cbid, "1000")
-    stage.do(stage.opened.buyers.admin.revoke(cbid, "case 8"))
+    stage.do(admin.revoke(stage.opened.buyers, cbid, "case 8"))
     assert "revoked" in refused(stage, cbid)
     with pytest.raises(UnknownSubject):
         accept(stage, "cbid_" + "0" * 26)
@@ -118,15 +120,14 @@ def test_who_is_erased_at_that_moment_does_not_come_back(
 ) -> None:
     """What was read of the evidence before makes no buyer, and no evidence, anew."""
     cbid = moved_house(stage.insider(zip_sources=WITH_OPERATOR))
-    operate, privacy = stage.opened.buyers.admin, stage.opened.privacy
-    approved = operate._approved
+    privacy, approved = stage.opened.privacy, admin._approved
 
-    async def erased_after(buyer: Buyer) -> object:
-        found = await approved(buyer)
+    async def erased_after(room: Buyers, buyer: Buyer) -> object:
+        found = await approved(room, buyer)
         await erase_planned(privacy, await plan_erasure(privacy, cbid), ErasureReason.REQUEST)
         return found
 
-    monkeypatch.setattr(operate, "_approved", erased_after)
+    monkeypatch.setattr(admin, "_approved", erased_after)
     with pytest.raises(UnknownSubject):
         accept(stage, cbid)
     assert stage.rows("SELECT cbid FROM buyers") == []

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from countersign import bootstrap
+from countersign.buyers import admin
 from countersign.buyers.model import BuyerStatus
 from countersign.errors import OnHold
 from countersign.instant import rfc3339
@@ -111,7 +112,7 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
     session = vendor.part("verified")
     cbid = vendor.verify(session, "10001").cbid
     tidy.clock.now += DAY
-    assert vendor.verify(session).standing.status is BuyerStatus.VERIFIED
+    assert vendor.verify(session).view.status is BuyerStatus.VERIFIED
     told = vendor.standing(cbid)
     tidy.clock.now = began + FAILED + DAY
     found = due(tidy)
@@ -127,11 +128,11 @@ def test_what_is_due_is_erased_and_the_buyers_stay_what_they_were(tidy: Stage) -
     erase(tidy, due(tidy))
     assert evidence_left(tidy) == set()
     assert vendor.standing(cbid).status is BuyerStatus.EXPIRED
-    shown = tidy.do(tidy.opened.buyers.admin.show(cbid))[0]
+    shown = tidy.do(admin.show(tidy.opened.buyers, cbid))[0]
     assert shown.verified_at is not None
     # The session is still known as this buyer's.
     again = vendor.verify(session)
-    assert (again.cbid, again.standing.status) == (cbid, BuyerStatus.EXPIRED)
+    assert (again.cbid, again.view.status) == (cbid, BuyerStatus.EXPIRED)
 
 
 @each_engine

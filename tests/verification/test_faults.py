@@ -275,16 +275,16 @@ def test_the_breaker_of_one_account_does_not_shut_out_another(stage: Stage) -> N
         for _ in range(FAILURES + 1):
             first.unavailable(session)
     assert first.unavailable(session) >= 1
-    assert second.verify(session).standing.status == "verified"
+    assert second.verify(session).view.status == "verified"
 
 
 def test_calls_at_once_share_one_breaker(stage: Stage) -> None:
     """Also the first calls of an account, for which the provider is set up at the same time."""
     vendor = stage.insider()
-    manage = stage.opened.buyers.settings
+    providers = stage.opened.buyers.providers
 
     async def at_once() -> set[int]:
-        made = await asyncio.gather(*(manage.ready(vendor.account_id) for _ in range(20)))
-        return {id(ready.provider) for ready in made if ready}
+        made = await asyncio.gather(*(providers.of(vendor.account_id) for _ in range(20)))
+        return {id(one.provider) for one in made if one}
 
     assert len(stage.do(at_once())) == 1

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import pytest
+from sqlalchemy import Connection
 
-from countersign.buyers import poll_sessions as settle_sessions
-from countersign.buyers.evaluate_session import FIRST_POLL
+from countersign.buyers import poll_sessions, sessions_sql
+from countersign.buyers import verify as verifying
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sessions_sql import PendingSessions
-from countersign.buyers.verification import Pending
+from countersign.buyers.sessions_sql import PendingSession
+from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.errors import StorageUnavailable
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage
@@ -46,24 +48,24 @@ def test_a_hanging_provider_delays_no_webhook_of_another_account(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many sessions hang: they fill neither the places nor the page of the others."""
-    monkeypatch.setattr(settle_sessions, "PERIOD_SECONDS", 0.05)
-    monkeypatch.setattr(settle_sessions, "_PAGE", PAGE)
+    monkeypatch.setattr(poll_sessions, "PERIOD_SECONDS", 0.05)
+    monkeypatch.setattr(poll_sessions, "_PAGE", PAGE)
     hostile = stage.insider()
     undecided(hostile)
     copies(stage, 2 * PAGE)
     innocent = stage.insider()
     session, decided, cbid = undecided(innocent)
     stage.clock.now += FIRST_POLL
-    settle = stage.opened.buyers.poll
+    room = stage.opened.buyers
 
     async def watch() -> None:
-        running = asyncio.create_task(settle.run())
+        running = asyncio.create_task(poll_sessions.run(room))
         while hostile.playing.asked(hostile.part("pending")) < 2:  # noqa: ASYNC110 - another thread
             await asyncio.sleep(0.01)
         message = innocent.playing.simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in message.headers}
-        await settle.hint("stripe", innocent.account_id, headers, message.body)
-        ask = stage.opened.buyers.status
+        await poll_sessions.take_webhook(room, "stripe", innocent.account_id, headers, message.body)
+        ask = partial(verifying.buyer_status, room)
         while (await ask(innocent.principal, cbid)).status is not BuyerStatus.VERIFIED:
             assert not running.done()
             await asyncio.sleep(0.01)
@@ -85,15 +87,14 @@ def test_one_session_that_cannot_be_claimed_leaves_no_poll_behind(
     unlucky, lucky = stage.insider(), stage.insider()
     undecided(unlucky)
     session, decided, cbid = undecided(lucky)
-    claim = PendingSessions.claim
+    claim = sessions_sql.claim
 
-    async def failing(self: PendingSessions, pending: Pending, at: datetime) -> bool:
+    def failing(connection: Connection, pending: PendingSession, at: datetime) -> bool:
         if pending.account_id == unlucky.account_id:
             raise StorageUnavailable
-        await asyncio.sleep(0)
-        return await claim(self, pending, at)
+        return claim(connection, pending, at)
 
-    monkeypatch.setattr(PendingSessions, "claim", failing)
+    monkeypatch.setattr(sessions_sql, "claim", failing)
     with playing_another(lucky, session, decided):
         assert stage.wait(FIRST_POLL) == 1
     assert lucky.standing(cbid).status is BuyerStatus.VERIFIED

@@ -43,7 +43,7 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
 def verified(vendor: Insider) -> str:
     """Verify somebody; gives the cbid."""
     outcome = vendor.verify(vendor.part("verified"))
-    assert outcome.standing.status is BuyerStatus.VERIFIED
+    assert outcome.view.status is BuyerStatus.VERIFIED
     return outcome.cbid
 
 

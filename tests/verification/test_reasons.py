@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from countersign.buyers.evaluate_session import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
+from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from countersign.reason import Reason
@@ -51,7 +51,7 @@ def test_a_failure_at_once_is_remembered_with_its_reason(stage: Stage) -> None:
     vendor = stage.insider()
     session = vendor.part("verified")
     outcome = vendor.verify(session, "99999")
-    assert outcome.standing.reasons == (Reason.ZIP_MISMATCH,)
+    assert outcome.view.reasons == (Reason.ZIP_MISMATCH,)
     assert vendor.standing(outcome.cbid).reasons == (Reason.ZIP_MISMATCH,)
 
 

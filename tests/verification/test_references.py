@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from countersign.buyers import admin
 from countersign.buyers.model import BuyerStatus
 from countersign.errors import ProviderSessionNotBound
 from countersign.reason import Reason
@@ -57,7 +58,7 @@ def test_an_undecided_session_leads_each_reference_to_a_buyer_of_its_own(stage: 
     with undecided(vendor, session):
         theirs = vendor.verify(session, subject_reference=STRANGER)
         mine = vendor.verify(session)
-    assert {theirs.standing.status, mine.standing.status} == {S.PENDING}
+    assert {theirs.view.status, mine.view.status} == {S.PENDING}
     assert verified(vendor, session) == mine.cbid != theirs.cbid
     assert vendor.standing(theirs.cbid).status is S.PENDING
     with pytest.raises(ProviderSessionNotBound):
@@ -108,7 +109,7 @@ def test_a_redacted_session_does_not_lead_another_reference_to_its_buyer(stage: 
         with pytest.raises(ProviderSessionNotBound):
             vendor.verify(session, subject_reference=STRANGER)
         gone = vendor.verify(session)
-    assert (gone.cbid, gone.standing.reasons) == (mine, (R.SESSION_REDACTED,))
+    assert (gone.cbid, gone.view.reasons) == (mine, (R.SESSION_REDACTED,))
     assert vendor.standing(mine).status is S.VERIFIED
 
 
@@ -122,7 +123,7 @@ def test_a_session_redacted_before_it_was_seen_leads_a_reference_to_nobody_known
         one = vendor.verify(session)
         other = vendor.verify(session, subject_reference=STRANGER)
     assert one.cbid != other.cbid
-    assert {one.standing.status, other.standing.status} == {S.FAILED}
+    assert {one.view.status, other.view.status} == {S.FAILED}
 
 
 @each_engine
@@ -134,13 +135,13 @@ def test_a_revocation_holds_for_the_person_that_a_session_turns_out_to_be_about(
     once, again = same_person(vendor)
     with undecided(vendor, again):
         waiting = vendor.verify(again)
-    assert waiting.standing.status is S.PENDING
-    stage.do(stage.opened.buyers.admin.revoke(waiting.cbid, "case 7"))
+    assert waiting.view.status is S.PENDING
+    stage.do(admin.revoke(stage.opened.buyers, waiting.cbid, "case 7"))
     known = verified(vendor, once)
     # A failed attempt shows nobody to be anybody.
-    assert vendor.verify(again, "99950").standing.status is S.REVOKED
+    assert vendor.verify(again, "99950").view.status is S.REVOKED
     assert vendor.standing(known).status is S.VERIFIED
-    assert vendor.verify(again).standing.status is S.REVOKED
+    assert vendor.verify(again).view.status is S.REVOKED
     assert vendor.standing(known).status is S.REVOKED
     assert vendor.standing(waiting.cbid).status is S.REVOKED
-    assert vendor.verify(once).standing.status is S.REVOKED
+    assert vendor.verify(once).view.status is S.REVOKED

@@ -11,9 +11,11 @@ from datetime import timedelta
 
 import pytest
 
-from countersign.buyers.evaluate_session import FIRST_POLL
+from countersign.buyers import admin, poll_sessions
+from countersign.buyers import settings as verification_settings
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
+from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.errors import ProviderSessionNotFound, WebhookRefused
 from countersign.reason import Reason
 from countersign_simulators.base import Reply, Request, Session
@@ -74,7 +76,7 @@ def undecided(vendor: Insider) -> tuple[Session, Session, str]:
         subject_reference=None,
     )
     outcome = vendor.verify(session)
-    assert outcome.standing.status is S.PENDING
+    assert outcome.view.status is S.PENDING
     assert vendor.standing(outcome.cbid).status is S.PENDING
     return session, decided, outcome.cbid
 
@@ -139,7 +141,7 @@ def test_a_session_is_asked_about_ever_more_seldom_and_not_for_ever(stage: Stage
 
 def reasons_of(stage: Stage, cbid: str) -> list[str]:
     """Why the buyer is not verified, as the operator is shown."""
-    return list(stage.do(stage.opened.buyers.admin.show(cbid))[0].reasons)
+    return list(stage.do(admin.show(stage.opened.buyers, cbid))[0].reasons)
 
 
 @pytest.mark.parametrize("provider", SIMULATORS)
@@ -175,9 +177,11 @@ def test_a_message_is_acted_upon_once(stage: Stage) -> None:
     session, _, _ = undecided(vendor)
     message = vendor.playing.simulator.webhook(session.session_id)
     headers = {name.lower(): value for name, value in message.headers}
-    settle = stage.opened.buyers.poll
+    room = stage.opened.buyers
     for number in range(4):
-        stage.do(settle.hint("stripe", vendor.account_id, headers, message.body))
+        stage.do(
+            poll_sessions.take_webhook(room, "stripe", vendor.account_id, headers, message.body)
+        )
         assert stage.wait(timedelta()) == (1 if number == 0 else 0)
     assert len(stage.rows("SELECT * FROM provider_messages")) == 1
 
@@ -188,11 +192,11 @@ def test_a_forged_message_changes_nothing(stage: Stage) -> None:
     session, _, _ = undecided(vendor)
     message = vendor.playing.simulator.webhook(session.session_id)
     headers = {name.lower(): value for name, value in message.headers}
-    settle = stage.opened.buyers.poll
+    room = stage.opened.buyers
     before = stage.rows("SELECT * FROM pending_sessions")
     for forged in (message.body + b" ", message.body.replace(b"vs_", b"vx_"), b""):
         with pytest.raises(WebhookRefused):
-            stage.do(settle.hint("stripe", vendor.account_id, headers, forged))
+            stage.do(poll_sessions.take_webhook(room, "stripe", vendor.account_id, headers, forged))
     assert stage.rows("SELECT * FROM pending_sessions") == before
     assert stage.rows("SELECT * FROM provider_messages") == []
 
@@ -263,7 +267,7 @@ def test_a_session_that_has_gone_leaves_nobody_waiting_for_ever(stage: Stage) ->
     assert vendor.standing(cbid).status is S.REQUIRES_INPUT
     assert reasons_of(stage, cbid) == [Reason.SESSION_UNDECIDED]
     assert events_of(stage, cbid) == ["buyer.requires_input"]
-    assert vendor.verify(decided).standing.status is S.VERIFIED
+    assert vendor.verify(decided).view.status is S.VERIFIED
 
 
 def test_a_session_that_turns_out_to_be_anothers_leaves_nobody_waiting(stage: Stage) -> None:
@@ -283,7 +287,7 @@ def test_an_account_that_verifies_no_more_leaves_nobody_waiting(stage: Stage) ->
     """Its settings were removed while a session was followed."""
     vendor = stage.insider()
     _, _, cbid = undecided(vendor)
-    assert stage.do(stage.opened.buyers.settings.remove(vendor.account_id))
+    assert stage.do(verification_settings.remove(stage.opened.buyers, vendor.account_id))
     assert stage.wait(FIRST_POLL) == 1
     assert followed(stage) == 0
     assert vendor.standing(cbid).status is S.REQUIRES_INPUT
@@ -298,7 +302,7 @@ def test_a_session_that_has_gone_takes_nothing_from_a_verified_buyer(stage: Stag
     with playing_another(vendor, session, decided):
         assert vendor.verify(session).cbid == cbid
     waiting = vendor.verify(session)
-    assert (waiting.cbid, waiting.standing.status) == (cbid, S.PENDING)
+    assert (waiting.cbid, waiting.view.status) == (cbid, S.PENDING)
     assert followed(stage) == 1
     with vendor.playing.mood(gone):
         until_given_up(stage)
@@ -368,10 +372,12 @@ def test_two_processes_do_not_ask_twice(stage: Stage) -> None:
     session, _, _ = undecided(vendor)
     stage.clock.now += FIRST_POLL
     asked = vendor.playing.asked(session)
-    settle = stage.opened.buyers.poll
+    room = stage.opened.buyers
 
     async def both() -> tuple[int, int]:
-        first, second = await asyncio.gather(settle.settle(), settle.settle())
+        first, second = await asyncio.gather(
+            poll_sessions.poll_due(room), poll_sessions.poll_due(room)
+        )
         return first, second
 
     assert sorted(stage.do(both())) == [0, 1]

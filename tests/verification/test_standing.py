@@ -11,6 +11,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
+from countersign.buyers import admin
+from countersign.buyers import settings as verification_settings
+from countersign.buyers import verify as verifying
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import DocumentExpiry
 from countersign.buyers.verify import VerificationRequest
@@ -40,7 +43,7 @@ MS = timedelta(milliseconds=1)
 def verified(vendor: Insider, session: Session, shipping_zip: str | None = None) -> str:
     """Verify the buyer of a session, who must be verified; gives the cbid."""
     outcome = vendor.verify(session, shipping_zip)
-    assert outcome.standing.status is S.VERIFIED, outcome.standing
+    assert outcome.view.status is S.VERIFIED, outcome.view
     return outcome.cbid
 
 
@@ -157,7 +160,7 @@ def test_the_same_session_does_not_make_a_verification_younger(stage: Stage) -> 
     assert vendor.standing(cbid) == first
     stage.clock.now += 20 * DAY
     again = vendor.verify(session)
-    assert (again.cbid, again.standing.status) == (cbid, S.EXPIRED)
+    assert (again.cbid, again.view.status) == (cbid, S.EXPIRED)
     assert vendor.standing(cbid).status is S.EXPIRED
 
 
@@ -192,9 +195,9 @@ def test_one_session_never_makes_two_buyers_also_across_accounts(stage: Stage) -
     cbid = verified(vendor, session)
     strict = stage.insider(vendor.playing, minimum_age=99)
     other = strict.verify(session)
-    assert (other.cbid, other.standing.status) == (cbid, S.FAILED)
+    assert (other.cbid, other.view.status) == (cbid, S.FAILED)
     elsewhere = stage.insider(vendor.playing).verify(session, "10001")
-    assert (elsewhere.cbid, elsewhere.standing.reasons) == (cbid, (R.ZIP_MISMATCH,))
+    assert (elsewhere.cbid, elsewhere.view.reasons) == (cbid, (R.ZIP_MISMATCH,))
     assert len(stage.rows("SELECT * FROM buyers")) == 1
 
 
@@ -206,8 +209,8 @@ def test_verified_is_never_taken_away_by_a_failed_attempt(stage: Stage) -> None:
     cbid = verified(vendor, session)
     before = vendor.standing(cbid)
     failed = vendor.verify(session, "10001")
-    assert (failed.cbid, failed.standing.status) == (cbid, S.FAILED)
-    assert failed.standing.reasons == (R.ZIP_MISMATCH,)
+    assert (failed.cbid, failed.view.status) == (cbid, S.FAILED)
+    assert failed.view.reasons == (R.ZIP_MISMATCH,)
     assert vendor.standing(cbid) == before
 
 
@@ -235,7 +238,7 @@ def test_a_zip_is_no_oracle_for_where_somebody_lives(stage: Stage) -> None:
     assert stage.rows("SELECT * FROM verifications") == before
     assert len(before) == 5
     # Nor by another session of the same document, and one that was tried is no news.
-    assert vendor.verify(session, "10004").standing.reasons == (R.ZIP_MISMATCH,)
+    assert vendor.verify(session, "10004").view.reasons == (R.ZIP_MISMATCH,)
     stage.clock.now += DAY
     verified(vendor, session)
 
@@ -244,7 +247,7 @@ def test_a_zip_is_no_oracle_for_where_somebody_lives(stage: Stage) -> None:
 
 
 def revoke(stage: Stage, cbid: str) -> None:
-    stage.do(stage.opened.buyers.admin.revoke(cbid, "case 7"))
+    stage.do(admin.revoke(stage.opened.buyers, cbid, "case 7"))
 
 
 @each_engine
@@ -260,8 +263,8 @@ def test_a_revoked_document_stays_revoked_under_a_new_session(stage: Stage) -> N
         assert asking.standing(cbid).status is S.REVOKED
         for session in (once, again):
             outcome = asking.verify(session)
-            assert (outcome.cbid, outcome.standing.status) == (cbid, S.REVOKED)
-    stage.do(stage.opened.buyers.admin.reinstate(cbid, "a mistake"))
+            assert (outcome.cbid, outcome.view.status) == (cbid, S.REVOKED)
+    stage.do(admin.reinstate(stage.opened.buyers, cbid, "a mistake"))
     assert vendor.standing(cbid) == before
     assert verified(other, again) == cbid
 
@@ -285,26 +288,26 @@ def test_a_document_shown_first_after_the_revocation_is_revoked_too(stage: Stage
 
     with vendor.playing.mood(decided):
         shown = vendor.verify(replace(vendor.part("pending"), subject_reference=None))
-    assert (shown.cbid, shown.standing.status) == (waiting.cbid, S.REVOKED)
-    assert vendor.verify(again).standing.status is S.REVOKED
+    assert (shown.cbid, shown.view.status) == (waiting.cbid, S.REVOKED)
+    assert vendor.verify(again).view.status is S.REVOKED
 
 
 def test_revoking_and_reinstating_are_written_down_with_their_reason(stage: Stage) -> None:
     """Who, when, why; what cannot be done is not written down."""
     vendor = stage.insider()
     cbid = verified(vendor, vendor.part("verified"))
-    operate = stage.opened.buyers.admin
+    room = stage.opened.buyers
     with pytest.raises(InvalidArgument):
-        stage.do(operate.reinstate(cbid, "case 7"))
+        stage.do(admin.reinstate(room, cbid, "case 7"))
     for reason in ("", " \t"):
         with pytest.raises(InvalidArgument):
-            stage.do(operate.revoke(cbid, reason))
+            stage.do(admin.revoke(room, cbid, reason))
     with pytest.raises(UnknownSubject):
-        stage.do(operate.revoke(f"{BUYER}_{'0' * 26}", "case 7"))
-    stage.do(operate.revoke(cbid, "case 7"))
+        stage.do(admin.revoke(room, f"{BUYER}_{'0' * 26}", "case 7"))
+    stage.do(admin.revoke(room, cbid, "case 7"))
     stage.clock.now += DAY
-    stage.do(operate.reinstate(cbid, "case 7 closed"))
-    entries = stage.do(operate.audit_log(cbid))
+    stage.do(admin.reinstate(room, cbid, "case 7 closed"))
+    entries = stage.do(admin.audit_log(room, cbid))
     assert [(e.action, e.details["reason"]) for e in entries] == [
         ("buyer_revoked", "case 7"),
         ("buyer_reinstated", "case 7 closed"),
@@ -318,10 +321,10 @@ def test_somebody_who_was_never_verified_has_to_verify_after_being_reinstated(
     vendor = stage.insider()
     failed = vendor.verify(vendor.part("underage"))
     revoke(stage, failed.cbid)
-    assert vendor.verify(vendor.part("underage")).standing.status is S.REVOKED
-    buyer = stage.do(stage.opened.buyers.admin.reinstate(failed.cbid, "a mistake"))
+    assert vendor.verify(vendor.part("underage")).view.status is S.REVOKED
+    buyer = stage.do(admin.reinstate(stage.opened.buyers, failed.cbid, "a mistake"))
     assert buyer.status is S.REQUIRES_INPUT
-    assert vendor.verify(vendor.part("underage")).standing.status is S.FAILED
+    assert vendor.verify(vendor.part("underage")).view.status is S.FAILED
 
 
 # --- whose session -----------------------------------------------------------------------------
@@ -390,7 +393,7 @@ def test_an_account_without_a_provider_is_told_by_the_deployments_floor(stage: S
     vendor = stage.insider()
     cbid = verified(vendor, vendor.part("verified"))
     bare = stage.insider(vendor.playing)
-    stage.do(stage.opened.buyers.settings.remove(bare.account_id))
+    stage.do(verification_settings.remove(stage.opened.buyers, bare.account_id))
     assert bare.standing(cbid) == vendor.standing(cbid)
 
 
@@ -404,10 +407,12 @@ def test_a_simulated_verification_counts_nowhere_else_and_in_no_other_mode(stage
         test_mode=True,
         subject_reference=None,
     )
-    cbid = stage.do(stage.opened.buyers.verify(tester, request)).cbid
-    ask = stage.opened.buyers.status
-    assert stage.do(ask(tester, cbid)).status is S.VERIFIED
-    elsewhere = stage.do(ask(replace(other.principal, mode=Mode.TEST), cbid))
+    cbid = stage.do(verifying.verify(stage.opened.buyers, tester, request)).cbid
+    room = stage.opened.buyers
+    assert stage.do(verifying.buyer_status(room, tester, cbid)).status is S.VERIFIED
+    elsewhere = stage.do(
+        verifying.buyer_status(room, replace(other.principal, mode=Mode.TEST), cbid)
+    )
     assert (elsewhere.status, elsewhere.reasons) == (S.REQUIRES_INPUT, (R.SIMULATED_ELSEWHERE,))
     for live in (vendor, other):
         with pytest.raises(NotFound):
@@ -421,7 +426,7 @@ def test_the_floor_of_the_deployment_holds_for_settings_made_before_it(stage: St
     cbid = verified(vendor, session)
     stage.restart(MINIMUM_AGE="99", VERIFICATION_DAYS="10")
     assert vendor.standing(cbid).reasons == (R.AGE_NOT_PROVED,)
-    assert vendor.verify(session).standing.reasons == (R.AGE_BELOW_MINIMUM,)
+    assert vendor.verify(session).view.reasons == (R.AGE_BELOW_MINIMUM,)
     with pytest.raises(InvalidArgument):
         vendor.configure(minimum_age=98, validity_days=10)
     with pytest.raises(InvalidArgument):

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from countersign import bootstrap
+from countersign.buyers import admin
 from countersign.instant import rfc3339
 from countersign.server.app import route_table
 from countersign_simulators.registry import SIMULATORS
@@ -212,7 +213,7 @@ def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
     cbid = vendor.verified(vendor.part("verified"))
 
     async def shown(opened: bootstrap.Deployment) -> list[Any]:
-        return [one.content async for one in opened.buyers.admin.evidence(cbid, "a test")]
+        return [content async for _, content in admin.evidence(opened.buyers, cbid, "a test")]
 
     [content] = vendor.operator.act(shown)
     assert personal(json.dumps(content["read"]))

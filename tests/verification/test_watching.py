@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
+from countersign.buyers import sessions_sql
 from countersign.errors import (
     ProviderSessionNotBound,
     VerificationMisconfigured,
@@ -50,7 +51,7 @@ def test_a_key_without_its_permission_is_the_operators_business(stage: Stage) ->
     counted = 'provider="stripe",reason="verification_misconfigured",status="error"} 1.0'
     assert counted in metrics(stage)
     vendor.configure()
-    assert vendor.verify(session).standing.status == "verified"
+    assert vendor.verify(session).view.status == "verified"
 
 
 def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:
@@ -59,7 +60,8 @@ def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:
     vendor.verify(vendor.part("verified"))
     vendor.verify(vendor.part("verified", 1), "99999")
     undecided(vendor)
-    stage.opened.buyers.poll.watch.pending = stage.do(_waiting(stage))
+    room = stage.opened.buyers
+    room.watch.pending = stage.do(room.database.scan(sessions_sql.waiting))
     seen = metrics(stage)
     for line in (
         'countersign_verifications_total{provider="stripe",reason="",status="verified"} 1.0',
@@ -70,10 +72,6 @@ def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:
         "countersign_verifications_pending_oldest_seconds 0.0",
     ):
         assert line in seen, line
-
-
-async def _waiting(stage: Stage) -> Any:  # noqa: ANN401 - see the metrics
-    return await stage.opened.buyers.poll._store.waiting()
 
 
 def test_missing_facts_are_logged_once_a_minute_for_each_account(stage: Stage) -> None:

@@ -21,7 +21,6 @@ from countersign.events.room import Events
 from countersign.events.sql import write_events
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.sandbox.sql import SandboxRows
 from countersign.vault.key_encryption import KeyRing, key_text
 from countersign.vault.vault import Vault
 from countersign.webhooks import deliveries_sql, endpoints, endpoints_sql
@@ -183,7 +182,6 @@ def assemble(
     access = open_access(
         opened,
         DeploymentSecret(b"s" * 32),
-        SandboxRows(opened, items.JOURNAL),
         operator="someone",
         clock=clock,
         entropy=os.urandom,

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from countersign.access.key import Principal
+from countersign.buyers import expiry
 from countersign.events.read_events import list_events
 from countersign.mode import Mode
 from tests.clearances.desk import Desk, MovingClock, open_desk
@@ -68,7 +69,7 @@ def of_buyers(desk: Desk, who: Principal) -> list[Told]:
 
 
 def sweep(desk: Desk) -> int:
-    return desk.do(desk.deployment.buyers.expire.sweep())
+    return desk.do(expiry.sweep(desk.deployment.buyers))
 
 
 def in_mode(who: Principal, mode: Mode) -> Principal:

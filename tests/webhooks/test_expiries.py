@@ -10,9 +10,10 @@ import msgspec
 from sqlalchemy import Connection, text
 
 from countersign.bootstrap import open_deployment
-from countersign.buyers.expiry_sql import tell_expired
+from countersign.buyers import expiry
+from countersign.buyers.expiry import write_expired
 from countersign.buyers.model import VALIDITY, BuyerStatus
-from countersign.buyers.sql import buyers_by_cbid, tell_of_buyer, write_buyer
+from countersign.buyers.sql import buyers_by_cbid, write_buyer, write_status_event
 from countersign.mode import Mode
 from tests.clearances.desk import Desk
 from tests.webhooks.telling import ZIP, of_buyers, sweep, told, verified_by
@@ -69,7 +70,7 @@ def _verify_anew(desk: Desk, cbid: str) -> None:
             before, status=BuyerStatus.VERIFIED, verified_at=now, expires_at=now + VALIDITY
         )
         write_buyer(connection, before, after)
-        tell_of_buyer(connection, after, now)
+        write_status_event(connection, after, now)
         return [None] * len(batch)
 
     desk.do(desk.deployment.database.write_batched(act, None))
@@ -116,7 +117,7 @@ def test_an_accounts_sandbox_can_be_swept_ahead_of_time(desk: Desk) -> None:
     def act(connection: Connection, batch: Sequence[None]) -> list[int]:
         now = desk.clock.now
         return [
-            tell_expired(
+            write_expired(
                 connection,
                 expired_by=now + VALIDITY,
                 at=now,
@@ -147,9 +148,9 @@ def test_two_servers_that_sweep_at_once_tell_of_each_expiry_once(desk: Desk) -> 
         deployment = desk.deployment
         async with open_deployment(deployment.settings, clock=desk.clock) as second:
             await asyncio.gather(
-                *(one.buyers.expire.sweep() for one in (deployment, second) for _ in range(3))
+                *(expiry.sweep(one.buyers) for one in (deployment, second) for _ in range(3))
             )
-            await second.buyers.expire.sweep()
+            await expiry.sweep(second.buyers)
 
     desk.do(scenario())
     expired = [data["cbid"] for type_, data in told(desk, who) if type_ == "buyer.expired"]

@@ -12,11 +12,9 @@ from types import ModuleType
 
 import pytest
 
-from countersign import ports
 from countersign.access.account import add_account
-from countersign.buyers import expiry_sql as expiries
+from countersign.buyers import expiry
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sql import Buyers
 from countersign.db.database import Database
 from countersign.errors import InternalError
 from countersign.events import read_events as events
@@ -82,10 +80,9 @@ def test_only_a_verified_buyer_is_told_of_as_verified(
         owner = items.account()
         await database.write(add_account, owner)
         service = assemble(database, owner.id, clock)
-        buyers = Buyers(database, items.JOURNAL)
         begun, verified = items.identifier("cbid_test"), items.identifier("cbid_test")
-        await buyers.verify(items.verification(owner, begun, status=status))
-        await buyers.verify(items.verification(owner, verified))
+        await items.verify(database, items.verification(owner, begun, status=status))
+        await items.verify(database, items.verification(owner, verified))
         told = [(v.event.type, v.event.object_id) for v in await service.everything()]
         positive = [object_id for type_, object_id in told if type_ is EventType.BUYER_VERIFIED]
         assert positive == [verified]
@@ -124,24 +121,11 @@ def test_what_is_copied_shares_nothing_that_could_change() -> None:
     assert Position(0, 1) < Position(1, 0)
 
 
-def test_the_interface_of_expiries_is_that_of_its_store() -> None:
-    """Names, parameters and annotations: what a type checker compares where both meet."""
-    assert signatures(expiries.Expiries) == signatures(ports.ExpiryStore)
-
-
-def signatures(type_: type) -> dict[str, str]:
-    return {
-        name: str(inspect.signature(member, eval_str=True))
-        for name, member in vars(type_).items()
-        if not name.startswith("_") and callable(member)
-    }
-
-
 @pytest.mark.parametrize(
     "module",
     [
         standard_webhooks, deliver_webhooks, webhook_endpoints, events, webhook_sender,
-        deliveries, webhooks, events_store, expiries,
+        deliveries, webhooks, events_store, expiry,
     ],
 )  # fmt: skip
 def test_no_method_is_there_twice_once_for_each_colour(module: ModuleType) -> None:

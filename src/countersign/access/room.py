@@ -14,7 +14,6 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
-from countersign.ports import SandboxStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +33,6 @@ class Access:
 def open_access(
     database: Database,
     secret: DeploymentSecret,
-    sandbox_rows: SandboxStore,
     *,
     operator: str,
     clock: Clock,
@@ -55,5 +53,5 @@ def open_access(
         authenticate=Authenticate(find_key, note_use, secret, clock, entropy),
         idempotency=Idempotency(find_entry, secret, clock, entropy),
         audit=Audit(database, clock, entropy, operator),
-        test_clocks=TestClocks(sandbox_rows, clock),
+        test_clocks=TestClocks(database, clock),
     )

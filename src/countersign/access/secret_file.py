@@ -9,9 +9,9 @@ from typing import Final
 from sqlalchemy import URL
 
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
+from countersign.clock import Entropy
 from countersign.db import schema
 from countersign.errors import WrongSecretKey
-from countersign.ports import Entropy
 from countersign.private_file import write_key_file
 
 _VALUE: Final = "secret_check"

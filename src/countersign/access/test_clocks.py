@@ -7,40 +7,52 @@ when no server can still go by an older snapshot, so the response is true on eve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from functools import partial
 
-from countersign.access.idempotency import IdempotencyEntry
+from sqlalchemy import Connection, select
+
 from countersign.access.key import Principal
 from countersign.access.test_clock import REAL_TIME, TestClock
 from countersign.clock import Clock
-from countersign.errors import InvalidRequest
+from countersign.db.database import Database
+from countersign.db.tables import test_clocks, test_faults
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.ports import SandboxStore
 from countersign.snapshot import STALENESS_SECONDS, Snapshot
 
-_CHUNK: Final = 200
+
+@dataclass(frozen=True, slots=True)
+class SandboxState:
+    """What servers keep in memory of all sandboxes."""
+
+    clocks: Mapping[str, TestClock]
+    """By account; only those that are ahead."""
+    failing: frozenset[str]
+    """The accounts for which a fault of the identity provider is planned."""
+
+    def clock(self, account_id: str) -> TestClock:
+        """The test clock of an account."""
+        return self.clocks.get(account_id, REAL_TIME)
 
 
 class TestClocks:
-    """By which time the sandbox of an account is judged."""
+    """The time by which the sandbox of an account goes."""
 
-    def __init__(self, store: SandboxStore, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._clock = clock
-        self._state = Snapshot(store.state, clock)
+        self._state = Snapshot(partial(database.read_batched, sandbox_state, None), clock)
 
     async def of(self, account_id: str, mode: Mode) -> TestClock:
-        """The clock by which an account is judged; its live mode goes by real time."""
+        """The clock of an account; its live mode goes by real time."""
         if mode is Mode.LIVE:
             return REAL_TIME
         return (await self._state.get()).clock(account_id)
 
     async def shown(self, principal: Principal) -> datetime | None:
-        """What the test clock of whoever asks shows now; None: real time is what counts."""
+        """What the test clock of the caller's account shows now; None: it goes by real time."""
         clock = await self.of(principal.account_id, principal.mode)
         return clock.shown(from_ns(self._clock.time_ns())) if clock.ahead else None
 
@@ -48,87 +60,18 @@ class TestClocks:
         """Whether a fault may be planned for the sandbox of an account."""
         return account_id in (await self._state.get()).failing
 
-    async def tell_expired(self) -> int:
-        """Tell of the buyers that have expired by test clocks; gives how many."""
-        told = 0
-        while await self._store.overdue(now := from_ns(self._clock.time_ns())):
-            # Nothing: another process is telling of them at this moment.
-            if not (number := await self._store.tell_overdue(now, _CHUNK)):
-                break
-            told += number
-        return told
-
     async def renew(self) -> None:
         """After a change: read it, and wait until every other server has to have read it too."""
         await self._state.fresh()
         await asyncio.sleep(STALENESS_SECONDS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockView:
-    """A test clock at one moment."""
-
-    now: datetime
-    """What it shows."""
-    real_time: datetime
-    ahead: timedelta
-
-
-class ManageTestClock:
-    """The test clock of an account: reading it, advancing it, and back to real time."""
-
-    def __init__(self, store: SandboxStore, clocks: TestClocks, clock: Clock) -> None:
-        self._store = store
-        self._clocks = clocks
-        self._clock = clock
-
-    async def show(self, account_id: str) -> ClockView:
-        """The clock as it is now, on whichever server it was changed."""
-        clock = (await self._store.state()).clock(account_id)
-        return _view(clock, from_ns(self._clock.time_ns()))
-
-    async def advance(
-        self,
-        account_id: str,
-        *,
-        by: timedelta | None = None,
-        to: datetime | None = None,
-        remember: Callable[[ClockView], IdempotencyEntry] | None = None,
-    ) -> ClockView:
-        """Move the clock ahead; when this returns, every server goes by it.
-
-        Buyers that expire by it are told of in the same transaction.
-
-        Args:
-            account_id: whose.
-            by: how far.
-            to: until it shows this time; one of the two is given.
-            remember: makes the answer that is kept for a repeated request.
-
-        Raises:
-            InvalidRequest: neither or both are given, it would go back, or too far ahead.
-        """
-        now = from_ns(self._clock.time_ns())
-
-        def move(clock: TestClock) -> TestClock:
-            if by is not None and to is None:
-                return clock.advanced(by)
-            if to is not None and by is None:
-                return clock.advanced_to(to, now)
-            msg = "Give either the time to advance by, or the time to advance to."
-            raise InvalidRequest(msg)
-
-        kept = None if remember is None else lambda clock: remember(_view(clock, now))
-        advanced = await self._store.advance(account_id, move, now, kept)
-        await self._clocks.renew()
-        return _view(advanced, now)
-
-    async def reset(self, account_id: str) -> ClockView:
-        """Back to real time; what was written by the clock stays as it is."""
-        await self._store.reset(account_id)
-        await self._clocks.renew()
-        return _view(REAL_TIME, from_ns(self._clock.time_ns()))
-
-
-def _view(clock: TestClock, now: datetime) -> ClockView:
-    return ClockView(now=clock.at(now), real_time=now, ahead=clock.ahead)
+def sandbox_state(connection: Connection, items: Sequence[None]) -> list[SandboxState]:
+    """Every test clock that is ahead, and the accounts with a planned fault."""
+    clocks = connection.execute(select(test_clocks.c.account_id, test_clocks.c.ahead_ms))
+    ahead = {
+        row.account_id: TestClock(ahead=timedelta(milliseconds=row.ahead_ms)) for row in clocks
+    }
+    failing = connection.execute(select(test_faults.c.account_id)).scalars()
+    state = SandboxState(ahead, frozenset(failing))
+    return [state] * len(items)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import msgspec
 
-from countersign.bootstrap import Deployment
-from countersign.buyers.admin import OpenedEvidence
-from countersign.buyers.audit_command import audit
+from countersign.buyers import admin
+from countersign.buyers.admin_sql import StoredEvidence
 from countersign.buyers.model import Buyer, BuyerStatus
+from countersign.buyers.room import Buyers
 from countersign.cli.support import (
     command,
     confirm,
@@ -20,9 +20,12 @@ from countersign.cli.support import (
     json_text,
     say,
     show,
-    with_deployment,
+    with_room,
 )
 from countersign.instant import rfc3339
+
+_Evidence: TypeAlias = tuple[StoredEvidence, dict[str, Any] | None]
+_in_room = with_room(Buyers)
 
 
 @click.group()
@@ -35,7 +38,7 @@ def buyers() -> None:
 @command
 def show_(cbid: str, *, as_json: bool) -> None:
     """Show a buyer, without personal data."""
-    buyer, status = _find(cbid)
+    buyer, status = _in_room(admin.show)(cbid)
     _show(buyer, status, as_json=as_json)
 
 
@@ -47,7 +50,7 @@ def show_(cbid: str, *, as_json: bool) -> None:
 def revoke(cbid: str, *, reason: str, yes: bool, as_json: bool) -> None:
     """Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated."""
     confirm(f"Revoke {cbid} at every vendor?", yes=yes)
-    buyer = _revoke(cbid, reason)
+    buyer = _in_room(admin.revoke)(cbid, reason)
     say(f"{buyer.cbid} is revoked until `countersign buyers reinstate {buyer.cbid}`.")
     _show(buyer, buyer.status, as_json=as_json)
 
@@ -58,8 +61,8 @@ def revoke(cbid: str, *, reason: str, yes: bool, as_json: bool) -> None:
 @command
 def reinstate(cbid: str, *, reason: str, as_json: bool) -> None:
     """Undo a revocation. The buyer gets the earlier status back, or has to verify again."""
-    _reinstate(cbid, reason)
-    buyer, status = _find(cbid)
+    _in_room(admin.reinstate)(cbid, reason)
+    buyer, status = _in_room(admin.show)(cbid)
     say(f"{buyer.cbid} is reinstated. The status is {status.value}.")
     _show(buyer, status, as_json=as_json)
 
@@ -82,7 +85,7 @@ def accept_zip(
     operator accepted the ZIP code. It counts for accounts whose rules have `--zip-source operator`.
     """
     confirm(f"Accept {zip_} for {cbid} without a provider's confirmation?", yes=yes)
-    buyer = _accept_zip(cbid, zip_, document, reason)
+    buyer = _in_room(admin.accept_zip)(cbid, zip_, document=document, reason=reason)
     say(f"This was recorded in the audit log: countersign buyers audit {buyer.cbid}")
     _show(buyer, buyer.status, as_json=as_json)
 
@@ -98,47 +101,41 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     exact bytes of the provider's response in base64, `content.answer.text` the same as text. If
     `content` is null, the evidence was erased.
     """
-    found = _evidence(cbid, reason)
-    view = [_opened(one) for one in found]
-    erased = sum(one.content is None for one in found)
+    found = _in_room(_evidence)(cbid, reason)
+    view = [_opened(*one) for one in found]
+    erased = sum(content is None for _, content in found)
     number = f"{len(found)} verification{'' if len(found) == 1 else 's'}"
     say(f"{number}, the evidence of {erased} erased." if erased else f"{number}.")
     say(f"This was recorded in the audit log: countersign audit {cbid}")
     show(view, json_text(view, indent=2), as_json=as_json)
 
 
+@click.command()
+@click.argument("subject", required=False)
+@command
+def audit(subject: str | None, *, as_json: bool) -> None:
+    """List what operators did from the command line, oldest first: who, when, what and why."""
+    found = _in_room(admin.audit_log)(subject)
+    view = [msgspec.to_builtins(entry) | {"at": rfc3339(entry.at)} for entry in found]
+    lines = [
+        f"{rfc3339(entry.at)}  {entry.actor}  {entry.action}  {entry.subject}  "
+        f"{json_text(entry.details)}"
+        for entry in found
+    ]
+    if found or as_json:
+        show(view, "\n".join(lines), as_json=as_json)
+    else:
+        say("No entries.")
+
+
 buyers.add_command(audit)
 
 
-@with_deployment
-async def _find(deployment: Deployment, cbid: str) -> tuple[Buyer, BuyerStatus]:
-    return await deployment.buyers.admin.show(cbid)
+async def _evidence(room: Buyers, cbid: str, reason: str) -> Sequence[_Evidence]:
+    return [one async for one in admin.evidence(room, cbid, reason)]
 
 
-@with_deployment
-async def _revoke(deployment: Deployment, cbid: str, reason: str) -> Buyer:
-    return await deployment.buyers.admin.revoke(cbid, reason)
-
-
-@with_deployment
-async def _reinstate(deployment: Deployment, cbid: str, reason: str) -> Buyer:
-    return await deployment.buyers.admin.reinstate(cbid, reason)
-
-
-@with_deployment
-async def _accept_zip(
-    deployment: Deployment, cbid: str, zip_: str, document: str, reason: str
-) -> Buyer:
-    operate = deployment.buyers.admin
-    return await operate.accept_zip(cbid, zip_, document=document, reason=reason)
-
-
-@with_deployment
-async def _evidence(deployment: Deployment, cbid: str, reason: str) -> Sequence[OpenedEvidence]:
-    return [one async for one in deployment.buyers.admin.evidence(cbid, reason)]
-
-
-def _opened(one: OpenedEvidence) -> dict[str, Any]:
+def _opened(one: StoredEvidence, content: dict[str, Any] | None) -> dict[str, Any]:
     return {
         "verification_id": one.verification_id,
         "account_id": one.account_id,
@@ -146,15 +143,16 @@ def _opened(one: OpenedEvidence) -> dict[str, Any]:
         "status": one.status.value,
         "at": rfc3339(one.at),
         "erased_at": one.erased_at and rfc3339(one.erased_at),
-        "content": one.content and one.content | {"answer": _readable(one.content["answer"])},
+        "content": content and content | {"answer": _readable(content["answer"])},
     }
 
 
-def _readable(answer: dict[str, Any] | None) -> dict[str, Any] | None:
-    if answer is None:
+def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
+    if response is None:
         return None
-    text = b64decode(answer["body"]).decode("utf-8", "replace")
-    return answer | {"text": text, "further": [_readable(more) for more in answer["further"]]}
+    text = b64decode(response["body"]).decode("utf-8", "replace")
+    further = [_readable(more) for more in response["further"]]
+    return response | {"text": text, "further": further}
 
 
 def _show(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:

@@ -1,6 +1,6 @@
 """The decision: what a provider's result makes of a buyer, by an account's rules.
 
-One pure function. Unknown is never a pass, and every reason is told at once.
+One pure function. Unknown is never a pass, and all reasons are given at once.
 """
 
 from __future__ import annotations
@@ -9,19 +9,36 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from countersign.buyers.facts import Facts, document_reasons
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.rules import AbsentCountry, VerificationRules
+from countersign.buyers.rules import AbsentCountry, Facts, VerificationRules, document_reasons
+from countersign.errors import (
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    ProviderUnavailable,
+    VerificationMisconfigured,
+)
 from countersign.identity.document_country import US, issuer
 from countersign.identity.model import Address, Outcome, ProviderResult, Source, Tri
 from countersign.identity.postal_code import document_zip5, zip5
 from countersign.reason import Reason
 
-AGES_TOLD: Final = (18, 19, 20, 21, 25, 30)
-"""Of an age is kept only which of these it had reached: enough to judge by, too little to know."""
+AGES_KEPT: Final = (18, 19, 20, 21, 25, 30)
+"""Of an age is kept only which of these it had reached: enough for rules, and not the age."""
 _AGE_MAX: Final = 120
-"""A birth date that makes anybody older is a mistake, or stands in the place of a redacted one."""
+"""A birth date that makes a person older is a mistake, or stands in the place of a redacted one."""
 _FIRST_DECISION: Final = 2000
+_RETRY_AFTER_SECONDS: Final = 5
+OTHER_SUBJECT: Final = (
+    "The session belongs to another subject than the `subject_reference` of the request."
+)
+_TEST_SESSION: Final = (
+    "The session is of the provider's test mode or of another integration, and a live key needs a "
+    "live session of the integration in the account's credentials."
+)
+_NOT_LIVE: Final = (
+    "The provider does not confirm that the session is a live session of the integration in the "
+    "account's credentials."
+)
 _UNDECIDED: Final[dict[Outcome, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
     Outcome.PENDING: (BuyerStatus.PENDING, ()),
     Outcome.REQUIRES_INPUT: (BuyerStatus.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,)),
@@ -34,11 +51,11 @@ _UNDECIDED: Final[dict[Outcome, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class SessionDecision:
     """What came of it.
 
     `facts` and `zips` are given only with `verified`: what was proved, and the five digits of
-    every ZIP code that is proved, with what vouches for it and whether its country is assumed,
+    every ZIP code that is proved, with its source and whether its country is assumed,
     which are personal and kept only as keyed hashes.
     """
 
@@ -57,6 +74,14 @@ class Decision:
         """Whether the session is not one that this buyer may be verified by."""
         return not {Reason.SESSION_NOT_BOUND, Reason.TEST_SESSION}.isdisjoint(self.reasons)
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether the provider is asked again: it has not decided, or the buyer can continue."""
+        return self.status is BuyerStatus.PENDING or (
+            self.status is BuyerStatus.REQUIRES_INPUT
+            and Reason.IDENTITY_REQUIRES_INPUT in self.reasons
+        )
+
     def __repr__(self) -> str:
         return f"<Decision: {self.status}>"
 
@@ -69,12 +94,12 @@ def decide(
     subject_reference: str | None,
     now: datetime,
     first_verified_at: datetime | None = None,
-) -> Decision:
-    """Judge what a provider said of a session.
+) -> SessionDecision:
+    """Decide on what a provider said of a session.
 
     Args:
         result: what it said. Outcomes that say nothing of a session (not found, unavailable,
-            rejected, invalid) never verify anybody: they come out as `failed`.
+            rejected, invalid) never verify a buyer: they come out as `failed`.
         rules: those of the account, the deployment's floor included.
         shipping_zip: where the goods shall go: five digits, or ZIP+4.
         subject_reference: the buyer whom the session has to be about, where that is asked.
@@ -109,7 +134,7 @@ def decide(
     expires_at = rules.within_document(began + timedelta(days=rules.validity_days), last)
     # The first zone in which the day is over is 14 hours ahead of UTC.
     outlasts = last is not None and last <= expires_at.astimezone(UTC).date()
-    return Decision(
+    return SessionDecision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
         began_at=began,
@@ -117,7 +142,7 @@ def decide(
         document_expires_on=last if outlasts else None,
         facts=Facts(
             age_over=max(
-                age for age in (*AGES_TOLD, rules.minimum_age) if age <= age_on(born, today)
+                age for age in (*AGES_KEPT, rules.minimum_age) if age <= age_on(born, today)
             ),
             document_checked=result.document is not None,
             document_unexpired=unexpired,
@@ -137,10 +162,58 @@ def age_on(born: date, day: date) -> int:
     return day.year - born.year - ((day.month, day.day) < (born.month, born.day))
 
 
+def final(decision: SessionDecision) -> SessionDecision:
+    """The decision when the provider will not be asked again."""
+    if decision.status in {BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
+        return _decision(BuyerStatus.REQUIRES_INPUT, Reason.SESSION_UNDECIDED)
+    return decision
+
+
+def refuse_unusable(result: ProviderResult) -> None:
+    """Go on only if the provider has said something of the session.
+
+    Raises:
+        ProviderSessionNotFound, VerificationMisconfigured, ProviderUnavailable: it has not.
+    """
+    match result.outcome:
+        case Outcome.NOT_FOUND:
+            raise ProviderSessionNotFound
+        case Outcome.PROVIDER_REJECTED:
+            raise VerificationMisconfigured
+        case Outcome.PROVIDER_UNAVAILABLE | Outcome.INVALID_RESPONSE:
+            raise ProviderUnavailable(retry_after=result.retry_after or _RETRY_AFTER_SECONDS)
+        case _:
+            return
+
+
+def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
+    """Go on only if the buyer may be verified by this session.
+
+    Raises:
+        ProviderSessionNotBound: it is not a live one of the integration, or about somebody else.
+    """
+    if Reason.TEST_SESSION in decision.reasons:
+        raise ProviderSessionNotBound(_TEST_SESSION if result.live is False else _NOT_LIVE)
+    if decision.not_bound:
+        raise ProviderSessionNotBound(OTHER_SUBJECT)
+
+
+def is_withheld(result: ProviderResult) -> bool:
+    """Whether a birth date is missing because the account's credentials may not read it."""
+    evidence = result.evidence
+    return (
+        result.outcome is Outcome.VERIFIED
+        and result.live is True
+        and result.date_of_birth is None
+        and evidence is not None
+        and not evidence.sensitive_complete
+    )
+
+
 def proved_zips(
     result: ProviderResult, rules: VerificationRules
 ) -> tuple[tuple[str, Address], ...]:
-    """The first five digits of each ZIP code that something vouches for, with its address."""
+    """The first five digits of each ZIP code that a source proves, with its address."""
     found = []
     for address in result.addresses:
         if address.source not in rules.zip_sources or address.source in {Source.USER, Source.NONE}:
@@ -157,8 +230,8 @@ def proved_zips(
     return tuple(found)
 
 
-def _decision(status: BuyerStatus, *reasons: Reason) -> Decision:
-    return Decision(status=status, reasons=reasons)
+def _decision(status: BuyerStatus, *reasons: Reason) -> SessionDecision:
+    return SessionDecision(status=status, reasons=reasons)
 
 
 def _unbound(
@@ -173,9 +246,9 @@ def _unbound(
         if rules.subject_reference_required:
             reasons.append(Reason.SESSION_NOT_BOUND)
     elif result.subject_reference != subject_reference:
-        # Nor, of such a session, whom it is about; a reference that is another's tells enough.
-        untold = result.subject_reference is None and result.outcome is not Outcome.VERIFIED
-        if not untold:
+        # Nor, of such a session, whom it is about; a different reference says enough.
+        unnamed = result.subject_reference is None and result.outcome is not Outcome.VERIFIED
+        if not unnamed:
             reasons.append(Reason.SESSION_NOT_BOUND)
     return reasons
 
@@ -186,8 +259,8 @@ def _country_assumed(address: Address) -> bool:
 
 def _decided_at(result: ProviderResult) -> datetime | None:
     """When the provider decided; what stands in the place of a time that is gone is none."""
-    told = result.decided_at
-    return told if told is not None and told.year >= _FIRST_DECISION else None
+    at = result.decided_at
+    return at if at is not None and at.year >= _FIRST_DECISION else None
 
 
 def _unexpired(result: ProviderResult, today: date) -> Tri:

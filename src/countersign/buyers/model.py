@@ -1,8 +1,8 @@
 """Buyers: the states of a verification, how they move, and who may rely on them.
 
 Only three ways lead out of `verified`: time, revocation, and a new verification that succeeds.
-A failed attempt never takes it away: the answer to *verify* tells of the attempt, the answer to
-*status* of the buyer.
+A failed attempt never takes it away: the response to *verify* is about the attempt, the response
+to *status* about the buyer.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from countersign.buyers.facts import Facts, joined_facts, shortfalls
-from countersign.buyers.rules import VerificationRules
+from countersign.buyers.rules import Facts, VerificationRules, joined_facts, shortfalls
 from countersign.instant import from_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
@@ -23,11 +22,14 @@ VALIDITY: Final = timedelta(days=365)
 """How long a simulated verification lasts, and the longest that any does."""
 
 PROOFS_MAX: Final = 4
-"""Verifications of one buyer that are kept to judge by."""
+"""Verifications of one buyer that are kept, and to which rules are applied."""
 
 ZIPS_PER_DAY: Final = 5
 """Different ZIP codes that one account may try for one buyer within 24 hours."""
 ZIP_WINDOW: Final = timedelta(hours=24)
+
+MESSAGES_KEPT: Final = timedelta(days=30)
+"""How long a provider's message is remembered, so that it is acted upon once."""
 
 
 class BuyerStatus(StrEnum):
@@ -42,20 +44,20 @@ class BuyerStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class VerificationAttempt:
     """What one verification came to. `status` is never `expired`: that is a matter of time."""
 
     status: BuyerStatus
     at: datetime
     expires_at: datetime | None = None
     reasons: tuple[Reason, ...] = ()
-    proof: "Proof | None" = None
+    proof: "ProvedSession | None" = None
     """What a real verification proved."""
     account_id: str | None = None
     """The account whose attempt it was; None in the sandbox, where a buyer has one account."""
 
 
-class Proof(Struct, frozen=True, kw_only=True):
+class ProvedSession(Struct, frozen=True, kw_only=True):
     """One verification that succeeded: what it proved, and for how long that counts.
 
     The times are Unix milliseconds.
@@ -69,7 +71,7 @@ class Proof(Struct, frozen=True, kw_only=True):
     expires_at: int
     facts: Facts
     zips: tuple[str, ...]
-    """Keyed hashes of the ZIP codes proved with what vouches for each, in hexadecimal digits."""
+    """Keyed hashes of the proved ZIP codes with the source of each, in hexadecimal digits."""
     document_expires_on: date | None = None
     """The last day of the document if `expires_at` is not before it, or None if it is unknown."""
 
@@ -85,16 +87,16 @@ class Buyer(Struct, frozen=True, kw_only=True):
     verified_at: datetime | None
     expires_at: datetime | None
     simulated: bool
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[ProvedSession, ...] = ()
     """The newest last; empty for a simulated buyer."""
     same_as: str | None = None
-    """The identifier under which this buyer goes on: the same person was known already."""
+    """The identifier of the buyer that this one was joined to: the person was known already."""
     attempted_by: str | None = None
     """The account whose attempt led to `reasons`; None in the sandbox."""
 
 
-class Standing(Struct, frozen=True, kw_only=True):
-    """What an account is told about a buyer at one time."""
+class BuyerStatusView(Struct, frozen=True, kw_only=True):
+    """What an account sees of a buyer at one time."""
 
     status: BuyerStatus
     verified_at: datetime | None
@@ -103,7 +105,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
 
 def first_verification(
-    *, cbid: str, account_id: str, mode: Mode, simulated: bool, attempt: Attempt
+    *, cbid: str, account_id: str, mode: Mode, simulated: bool, attempt: VerificationAttempt
 ) -> Buyer:
     """A new buyer from its first attempt."""
     blank = Buyer(
@@ -119,7 +121,7 @@ def first_verification(
     return after_attempt(blank, attempt)
 
 
-def after_attempt(buyer: Buyer, attempt: Attempt) -> Buyer:
+def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
     """The buyer after one more attempt.
 
     A revoked buyer stays revoked. A verified one (also one that has expired since) stays as it is
@@ -154,7 +156,7 @@ def reinstated(buyer: Buyer) -> Buyer:
     return replace(buyer, status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)
 
 
-def _verified(buyer: Buyer, attempt: Attempt) -> Buyer:
+def _verified(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
     proof = attempt.proof
     known = next((p for p in buyer.proofs if proof and p.session == proof.session), None)
     if proof is None or known is None:
@@ -180,7 +182,7 @@ def _verified(buyer: Buyer, attempt: Attempt) -> Buyer:
     )
 
 
-def _kept(proofs: tuple[Proof, ...]) -> tuple[Proof, ...]:
+def _kept(proofs: tuple[ProvedSession, ...]) -> tuple[ProvedSession, ...]:
     """The proofs that are kept of one more than there may be.
 
     The one that goes is one that another makes superfluous, so that many weak verifications do
@@ -193,7 +195,7 @@ def _kept(proofs: tuple[Proof, ...]) -> tuple[Proof, ...]:
     return tuple(proof for proof in proofs if proof is not goes)
 
 
-def _covers(one: Proof, other: Proof) -> bool:
+def _covers(one: ProvedSession, other: ProvedSession) -> bool:
     return (
         one.expires_at >= other.expires_at
         and _last_day(one) >= _last_day(other)
@@ -201,12 +203,12 @@ def _covers(one: Proof, other: Proof) -> bool:
     )
 
 
-def _last_day(proof: Proof) -> date:
+def _last_day(proof: ProvedSession) -> date:
     return proof.document_expires_on or from_ms(proof.expires_at).date()
 
 
-def _joined(known: Proof, new: Proof) -> Proof:
-    """What one session proved, by the rules of whoever asked, taken together.
+def _joined(known: ProvedSession, new: ProvedSession) -> ProvedSession:
+    """What one session proved, by the rules of each account that asked, taken together.
 
     Accounts ask for different things: what counts for one must not be gone because another asked
     for less.
@@ -222,7 +224,7 @@ def _joined(known: Proof, new: Proof) -> Proof:
     )
 
 
-def _later(buyer: Buyer, attempt: Attempt) -> bool:
+def _later(buyer: Buyer, attempt: VerificationAttempt) -> bool:
     """Whether the attempt makes the buyer verified for longer; an older session never shortens."""
     return (
         buyer.status is not BuyerStatus.VERIFIED
@@ -234,8 +236,8 @@ def _later(buyer: Buyer, attempt: Attempt) -> bool:
 
 def reasons_for(buyer: Buyer, account_id: str) -> tuple[Reason, ...]:
     """Why the buyer is not verified, for the account whose attempt it was: others get no reason."""
-    own = buyer.account_id if buyer.simulated else buyer.attempted_by
-    return buyer.reasons if account_id == own else ()
+    asked_by = buyer.account_id if buyer.simulated else buyer.attempted_by
+    return buyer.reasons if account_id == asked_by else ()
 
 
 def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
@@ -247,20 +249,20 @@ def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
     return buyer.status
 
 
-def standing(
+def status_view(
     buyer: Buyer, asking_account_id: str, rules: VerificationRules, now: datetime
-) -> Standing:
-    """What the asking account is told.
+) -> BuyerStatusView:
+    """What the asking account sees of a buyer.
 
-    A simulated verification never counts outside its own account: others are told that the
-    buyer has to verify, and why. A real one is judged by the asking account's `rules`: where they
+    A simulated verification never counts outside its account: for others the buyer has to
+    verify, with the reason. The asking account's `rules` apply to a real one: where they
     want more than was proved, the buyer has to verify again.
     """
     if buyer.simulated and buyer.account_id != asking_account_id:
         return _has_to_verify(Reason.SIMULATED_ELSEWHERE)
     status = status_at(buyer, now)
     if status is BuyerStatus.REVOKED or not buyer.proofs:
-        return Standing(
+        return BuyerStatusView(
             status=status,
             verified_at=buyer.verified_at,
             expires_at=buyer.expires_at,
@@ -270,7 +272,7 @@ def standing(
     if proof is None:
         return _has_to_verify(*shortfalls(buyer.proofs[-1].facts, rules))
     expires_at = _expiry(proof, rules)
-    return Standing(
+    return BuyerStatusView(
         status=BuyerStatus.VERIFIED if now < expires_at else BuyerStatus.EXPIRED,
         verified_at=from_ms(proof.verified_at),
         expires_at=expires_at,
@@ -278,19 +280,29 @@ def standing(
     )
 
 
-def best_proof(buyer: Buyer, rules: VerificationRules) -> Proof | None:
+def simulated_status_view(buyer: Buyer, now: datetime) -> BuyerStatusView:
+    """The status of a sandbox buyer for its account; `now` by the account's test clock."""
+    return BuyerStatusView(
+        status=status_at(buyer, now),
+        verified_at=buyer.verified_at,
+        expires_at=buyer.expires_at,
+        reasons=buyer.reasons,
+    )
+
+
+def best_proof(buyer: Buyer, rules: VerificationRules) -> ProvedSession | None:
     """The proof that satisfies these rules for longest, expired or not; None if none does."""
     enough = [proof for proof in buyer.proofs if not shortfalls(proof.facts, rules)]
     return max(enough, key=lambda proof: _expiry(proof, rules), default=None)
 
 
-def _expiry(proof: Proof, rules: VerificationRules) -> datetime:
+def _expiry(proof: ProvedSession, rules: VerificationRules) -> datetime:
     validity = timedelta(days=rules.validity_days)
     ends = min(from_ms(proof.expires_at), from_ms(proof.began_at) + validity)
     return rules.within_document(ends, proof.document_expires_on)
 
 
-def _has_to_verify(*reasons: Reason) -> Standing:
-    return Standing(
+def _has_to_verify(*reasons: Reason) -> BuyerStatusView:
+    return BuyerStatusView(
         status=BuyerStatus.REQUIRES_INPUT, verified_at=None, expires_at=None, reasons=reasons
     )

@@ -1,4 +1,4 @@
-"""Settling undecided sessions: asked about again, at the provider's hint or by the clock.
+"""Poll undecided sessions: ask the provider again, at its webhook or by the clock.
 
 A webhook is only ever a hint: it is authenticated, acted upon once, and what it says is not read.
 The schedule ends: a session that is never decided is given up.
@@ -15,16 +15,13 @@ from typing import Final
 import msgspec
 import structlog
 
-from countersign.access.secrets import DeploymentSecret
-from countersign.buyers.evaluate_session import (
-    FIRST_POLL,
-    PENDING_TABLE,
-    JudgeSession,
-    SessionRequest,
-)
-from countersign.buyers.settings import ManageVerification, Ready
-from countersign.buyers.verification import Pending
-from countersign.buyers.watch_verifications import WatchVerifications
+from countersign.buyers import sessions_sql
+from countersign.buyers.evaluate_session import evaluate, session_index
+from countersign.buyers.providers import Integration
+from countersign.buyers.room import Buyers
+from countersign.buyers.session_evidence import PENDING_TABLE, SessionRequest
+from countersign.buyers.sessions_sql import PendingSession
+from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.errors import (
     CountersignError,
     NotFound,
@@ -35,12 +32,9 @@ from countersign.errors import (
 from countersign.ids import is_id
 from countersign.instant import from_ns
 from countersign.loops import forever, log_failure
-from countersign.mode import Mode
-from countersign.ports import Clock, PendingSessionStore
-from countersign.vault.vault import Vault
 
 PERIOD_SECONDS: Final = 2.0
-"""How often it is looked whether a session is due."""
+"""How often to look whether a session is due."""
 POLLS: Final = (
     FIRST_POLL,
     timedelta(seconds=30),
@@ -58,186 +52,158 @@ GONE_AFTER: Final = 5
 FOLLOWED_FOR: Final = timedelta(days=14)
 _ACCOUNT_ID: Final = "acct"
 _AT_ONCE: Final = 8
-"""Sessions of one account that are asked about at the same time."""
+"""Sessions of one account that are polled at the same time."""
 _PAGE: Final = 64
 
 _log: Final = structlog.get_logger("countersign.verification")
 _decode: Final = msgspec.json.Decoder(SessionRequest).decode
 
 
-class SettleSessions:
-    """Follows sessions until they are decided."""
+async def webhook_integration(room: Buyers, provider: str, account_id: str) -> Integration:
+    """The set-up of the account that a message is for; known before its body is read.
 
-    def __init__(
-        self,
-        *,
-        store: PendingSessionStore,
-        manage: ManageVerification,
-        judge: JudgeSession,
-        vault: Vault,
-        secret: DeploymentSecret,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._manage = manage
-        self._judge = judge
-        self._vault = vault
-        self._secret = secret
-        self._clock = clock
-        self._hurried = asyncio.Event()
-        self._asking: set[str] = set()
+    Raises:
+        NotFound: the account does not verify with this provider.
+    """
+    # Anybody may send anything here: what is no identifier does not get as far as the database.
+    found = await room.providers.of(account_id) if is_id(_ACCOUNT_ID, account_id) else None
+    if found is None or found.settings.provider != provider:
+        raise NotFound
+    return found
 
-    @property
-    def watch(self) -> WatchVerifications:
-        """What came of verifications."""
-        return self._judge.watch
 
-    async def receiver(self, provider: str, account_id: str) -> Ready:
-        """The set-up of the account that a message is for; known before its body is read.
+async def take_webhook(
+    room: Buyers, provider: str, account_id: str, headers: Mapping[str, str], body: bytes
+) -> None:
+    """Take a provider's message for an account; the session that it names is polled soon.
 
-        Raises:
-            NotFound: the account does not verify with this provider.
-        """
-        # Anybody may send anything here: what is no identifier does not get as far as the database.
-        ready = await self._manage.ready(account_id) if is_id(_ACCOUNT_ID, account_id) else None
-        if ready is None or ready.settings.provider != provider:
-            raise NotFound
-        return ready
+    Raises:
+        NotFound: the account does not verify with this provider.
+        WebhookRefused: the message is not authentic.
+    """
+    integration = await webhook_integration(room, provider, account_id)
+    try:
+        hint = await integration.provider.read_webhook(headers, body)
+    except WebhookRefused:
+        room.watch.refused_message(account_id, provider)
+        raise
+    if hint is None:
+        return
+    new = await room.database.write(
+        sessions_sql.hurry,
+        account_id,
+        session_index(room.secret, integration, hint.session_id),
+        room.secret.blind_index(account_id, "provider_message", hint.event_key),
+        from_ns(room.clock.time_ns()),
+    )
+    if new:
+        room.hurried.set()
 
-    async def hint(
-        self, provider: str, account_id: str, headers: Mapping[str, str], body: bytes
-    ) -> None:
-        """Take a provider's message for an account; asks about the session it names soon.
 
-        Raises:
-            NotFound: the account does not verify with this provider.
-            WebhookRefused: the message is not authentic.
-        """
-        ready = await self.receiver(provider, account_id)
-        try:
-            hint = await ready.provider.read_webhook(headers, body)
-        except WebhookRefused:
-            self.watch.refused_message(account_id, provider)
-            raise
-        if hint is None:
-            return
-        message_index = self._secret.blind_index(account_id, "provider_message", hint.event_key)
-        new = await self._store.hurry(
-            account_id,
-            Mode.LIVE,
-            self._judge.session_index(ready, hint.session_id),
-            message_index,
-            from_ns(self._clock.time_ns()),
-        )
-        if new:
-            self._hurried.set()
+async def poll_due(room: Buyers) -> int:
+    """Poll every session that is due; returns how many were polled."""
+    polled = 0
+    async with asyncio.TaskGroup() as group:
+        while begun := await _begin(room, group):
+            number = sum(await asyncio.gather(*begun))
+            if not number:
+                break
+            polled += number
+    return polled
 
-    async def settle(self) -> int:
-        """Ask about every session that is due; returns how many were asked about."""
-        asked = 0
-        async with asyncio.TaskGroup() as group:
-            while begun := await self._begin(group):
-                done = sum(await asyncio.gather(*begun))
-                if not done:
-                    break
-                asked += done
-        return asked
 
-    async def run(self) -> None:
-        """Settle what is due, until cancelled; a slow account keeps no other account waiting."""
-        async with asyncio.TaskGroup() as group:
-            look = partial(self._look, group)
-            await forever("settling", look, PERIOD_SECONDS, self._hurried)
+async def run(room: Buyers) -> None:
+    """Poll what is due, until cancelled; a slow account keeps no other account waiting."""
+    async with asyncio.TaskGroup() as group:
+        await forever("settling", partial(_look, room, group), PERIOD_SECONDS, room.hurried)
 
-    async def _look(self, group: asyncio.TaskGroup) -> None:
-        self.watch.pending = await self._store.waiting()
-        await self._begin(group)
 
-    async def _begin(self, group: asyncio.TaskGroup) -> list[asyncio.Task[int]]:
-        """Begin to ask for each account that has sessions due, and for which nobody asks yet."""
-        begun = []
-        while True:
-            now = from_ns(self._clock.time_ns())
-            due = await self._store.due(now, _PAGE, tuple(self._asking))
-            of_account: dict[str, list[Pending]] = {}
-            for pending in due:
-                of_account.setdefault(pending.account_id, []).append(pending)
-            for account_id, sessions in of_account.items():
-                self._asking.add(account_id)
-                begun.append(group.create_task(self._ask_for(account_id, sessions)))
-            if len(due) < _PAGE:
-                return begun
+async def _look(room: Buyers, group: asyncio.TaskGroup) -> None:
+    room.watch.pending = await room.database.scan(sessions_sql.waiting)
+    await _begin(room, group)
 
-    async def _ask_for(self, account_id: str, due: Sequence[Pending]) -> int:
-        """Ask about these sessions of one account, a few at once; returns about how many."""
-        places = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(pending: Pending) -> bool:
-            async with places:
-                return await self._poll(pending)
+async def _begin(room: Buyers, group: asyncio.TaskGroup) -> list[asyncio.Task[int]]:
+    """Begin to poll for each account that has sessions due and is not being polled yet."""
+    begun = []
+    while True:
+        now = from_ns(room.clock.time_ns())
+        due = await room.database.scan(sessions_sql.due, now, _PAGE, tuple(room.polling))
+        of_account: dict[str, list[PendingSession]] = {}
+        for pending in due:
+            of_account.setdefault(pending.account_id, []).append(pending)
+        for account_id, sessions in of_account.items():
+            room.polling.add(account_id)
+            begun.append(group.create_task(_poll_account(room, account_id, sessions)))
+        if len(due) < _PAGE:
+            return begun
 
-        try:
-            return sum(await asyncio.gather(*(one(pending) for pending in due)))
-        finally:
-            self._asking.discard(account_id)
 
-    async def _poll(self, pending: Pending) -> bool:
-        """Ask about one session; never raises, so that one session keeps no other waiting."""
-        try:
-            return await self._claimed(pending, from_ns(self._clock.time_ns()))
-        except CountersignError as error:
-            _log.warning("poll_failed", code=error.code, account=pending.account_id)
-        except Exception as error:  # noqa: BLE001 - see above
-            log_failure("poll_failed", error, account=pending.account_id)
-        return False
+async def _poll_account(room: Buyers, account_id: str, due: Sequence[PendingSession]) -> int:
+    """Poll these sessions of one account, a few at once; returns how many were polled."""
+    places = asyncio.Semaphore(_AT_ONCE)
 
-    async def _claimed(self, pending: Pending, now: datetime) -> bool:
-        """The next time is fixed before the provider is asked, so that a crash repeats nothing."""
-        if not await self._store.claim(pending, now + _wait(pending.polls + 1)):
+    async def one(pending: PendingSession) -> bool:
+        async with places:
+            return await _poll(room, pending)
+
+    try:
+        return sum(await asyncio.gather(*(one(pending) for pending in due)))
+    finally:
+        room.polling.discard(account_id)
+
+
+async def _poll(room: Buyers, pending: PendingSession) -> bool:
+    """Poll one session; never raises, so that one session keeps no other waiting."""
+    now, claimed = from_ns(room.clock.time_ns()), False
+    try:
+        # The next time is fixed before the provider is asked, so that a crash repeats nothing.
+        next_poll_at = now + _wait(pending.polls + 1)
+        claimed = await room.database.write(sessions_sql.claim, pending, next_poll_at)
+        if claimed and not await _is_still_waiting(room, pending, now):
+            await room.database.write(sessions_sql.drop, pending, now)
+    except CountersignError as error:
+        _log.warning("poll_failed", code=error.code, account=pending.account_id)
+    except Exception as error:  # noqa: BLE001 - see above
+        log_failure("poll_failed", error, account=pending.account_id)
+    return claimed
+
+
+async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime) -> bool:
+    """Ask about the session; False: it will never be decided, and must be dropped."""
+    age = now - pending.created_at
+    give_up = age > FOLLOWED_FOR
+    try:
+        integration = await room.providers.of(pending.account_id)
+        request = await _request(room, pending)
+        if integration is None or request is None:
+            # The account verifies no more, or the key is gone, as after restoring a backup.
             return False
-        try:
-            await self._ask(pending, now)
-        except ProviderSessionNotBound:
-            # It is another's: nothing will come of it.
-            await self._store.drop(pending, now)
-        except ProviderSessionNotFound:
-            # It was there before. One such answer may be a mistake; many are not.
-            if pending.polls + 1 >= GONE_AFTER:
-                await self._store.drop(pending, now)
-        except CountersignError as error:
-            _log.warning("poll_failed", code=error.code, account=pending.account_id)
-            if now - pending.created_at > 2 * FOLLOWED_FOR:
-                await self._store.drop(pending, now)
-        except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
-            log_failure("poll_failed", error, account=pending.account_id)
-        return True
+        await evaluate(room, integration, request, give_up=give_up, polled=pending.id)
+    except ProviderSessionNotBound:
+        # It is somebody else's session.
+        return False
+    except ProviderSessionNotFound:
+        # It was there before. One such response may be a mistake; many are not.
+        return pending.polls + 1 < GONE_AFTER
+    except CountersignError as error:
+        _log.warning("poll_failed", code=error.code, account=pending.account_id)
+        return age <= 2 * FOLLOWED_FOR
+    return True
 
-    async def _ask(self, pending: Pending, now: datetime) -> None:
-        ready = await self._manage.ready(pending.account_id)
-        if ready is None:
-            # The account verifies no more.
-            await self._store.drop(pending, now)
-            return
-        request = await self._request(pending)
-        if request is None:
-            await self._store.drop(pending, now)
-            return
-        give_up = now - pending.created_at > FOLLOWED_FOR
-        await self._judge(ready, request, give_up=give_up, polled=pending.id)
 
-    async def _request(self, pending: Pending) -> SessionRequest | None:
-        """What was asked; None if its key is gone, as after restoring a backup."""
-        if pending.shred_key is None:
-            return None
-        opened = await self._vault.open(
-            pending.request,
-            shred_key=pending.shred_key,
-            table=PENDING_TABLE,
-            column="request",
-            account=pending.account_id,
-            row_id=pending.id,
-        )
-        return _decode(opened)
+async def _request(room: Buyers, pending: PendingSession) -> SessionRequest | None:
+    if pending.shred_key is None:
+        return None
+    opened = await room.vault.open(
+        pending.request,
+        shred_key=pending.shred_key,
+        table=PENDING_TABLE,
+        column="request",
+        account=pending.account_id,
+        row_id=pending.id,
+    )
+    return _decode(opened)
 
 
 def _wait(polls: int) -> timedelta:

@@ -2,26 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
-from countersign.buyers.admin import OperateBuyers
-from countersign.buyers.expire import ExpireBuyers
-from countersign.buyers.poll_sessions import SettleSessions
-from countersign.buyers.sandbox_faults import SandboxFaults
-from countersign.buyers.settings import ManageVerification
-from countersign.buyers.verify import BuyerStatusQuery, VerifyBuyer
+from countersign.access.audit import Audit
+from countersign.access.room import Access
+from countersign.access.secrets import DeploymentSecret
+from countersign.access.test_clocks import TestClocks
+from countersign.buyers.providers import Providers
+from countersign.buyers.rules import VerificationRules
+from countersign.buyers.watch_verifications import WatchVerifications
+from countersign.clock import Clock, Entropy
+from countersign.db.database import Database
+from countersign.identity.registry import IdentityProviders
+from countersign.log.append_record import Recorder
+from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
+from countersign.vault.sealed_column import SealedColumn
+from countersign.vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buyers:
     """Buyers, their verifications, and how accounts verify."""
 
-    log: LogRoom
-    verify: VerifyBuyer
-    status: BuyerStatusQuery
-    settings: ManageVerification
-    poll: SettleSessions
-    admin: OperateBuyers
-    expire: ExpireBuyers
-    faults: SandboxFaults
+    database: Database
+    clock: Clock
+    entropy: Entropy
+    secret: DeploymentSecret
+    access: Access
+    audit: Audit
+    test_clocks: TestClocks
+    vault: Vault
+    recorder: Recorder
+    journal: Journal
+    providers: Providers
+    watch: WatchVerifications
+    public_url: str
+    hurried: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a provider's webhook: a session is due now."""
+    polling: set[str] = field(default_factory=set)
+    """The accounts whose sessions are being polled in this process."""
+
+    @property
+    def floor(self) -> VerificationRules:
+        """What the deployment asks of every account."""
+        return self.providers.floor
+
+
+def open_buyers(
+    log: LogRoom, factory: IdentityProviders, floor: VerificationRules, public_url: str
+) -> Buyers:
+    """The room above an open log."""
+    access, vault = log.access, log.vault.vault
+    credentials = SealedColumn(vault, access.entropy, "verification_settings", "credentials")
+    return Buyers(
+        database=access.database,
+        clock=access.clock,
+        entropy=access.entropy,
+        secret=access.secret,
+        access=access,
+        audit=access.audit,
+        test_clocks=access.test_clocks,
+        vault=vault,
+        recorder=log.recorder,
+        journal=log.journal,
+        providers=Providers(access.database, credentials, factory, floor),
+        watch=WatchVerifications(access.clock),
+        public_url=public_url,
+    )

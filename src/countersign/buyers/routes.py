@@ -8,8 +8,9 @@ import msgspec
 
 from countersign.access.key import Scope
 from countersign.buyers import schemas
-from countersign.buyers.evaluate_session import Outcome
-from countersign.buyers.model import BuyerStatus, Standing
+from countersign.buyers import verify as acts
+from countersign.buyers.model import BuyerStatusView
+from countersign.buyers.poll_sessions import take_webhook, webhook_integration
 from countersign.buyers.room import Buyers
 from countersign.buyers.verify import VerificationRequest
 from countersign.errors import (
@@ -26,21 +27,12 @@ from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.instant import to_the_second
 
-_MESSAGES: Final = {
-    BuyerStatus.VERIFIED: "The buyer is verified. Later purchases at integrated vendors will be "
-    "instant.",
-    BuyerStatus.PENDING: "The identity provider has not decided yet. Request the status later.",
-    BuyerStatus.REQUIRES_INPUT: "The buyer has to act at the identity provider first.",
-    BuyerStatus.FAILED: "The buyer could not be verified. See reasons.",
-    BuyerStatus.EXPIRED: "The buyer's verification has expired. Start a new identity session.",
-    BuyerStatus.REVOKED: "The verification of this buyer was revoked.",
-}
-
 
 async def verify(room: Buyers, call: Call) -> Reply:
     """Check a session at the identity provider, and issue or refresh a cbid."""
     body = parse_body(call.body, schemas.BuyerVerificationRequest)
-    outcome = await room.verify(
+    result = await acts.verify(
+        room,
         call.principal,
         VerificationRequest(
             provider_identity_session_id=body.provider_identity_session_id,
@@ -48,26 +40,26 @@ async def verify(room: Buyers, call: Call) -> Reply:
             test_mode=bool(body.test_mode),
             subject_reference=body.subject_reference,
         ),
-        call.remembering(_render),
+        call.entry,
     )
-    return Reply(_render(outcome))
+    return Reply(result.body)
 
 
 async def get_status(room: Buyers, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
-    standing = await room.status(call.principal, call.parameter)
-    return Reply(status_body(call.parameter, standing))
+    view = await acts.buyer_status(room, call.principal, call.parameter)
+    return Reply(status_body(call.parameter, view))
 
 
-def status_body(cbid: str, standing: Standing) -> bytes:
+def status_body(cbid: str, view: BuyerStatusView) -> bytes:
     """The status of a buyer as the API shows it."""
     return encode(
         schemas.BuyerStatusAnswer(
             cbid=cbid,
-            status=standing.status,
-            verified_at=to_the_second(standing.verified_at),
-            expires_at=to_the_second(standing.expires_at),
-            reasons=list(standing.reasons) or msgspec.UNSET,
+            status=view.status,
+            verified_at=to_the_second(view.verified_at),
+            expires_at=to_the_second(view.expires_at),
+            reasons=list(view.reasons) or msgspec.UNSET,
         )
     )
 
@@ -80,24 +72,10 @@ async def provider_webhook(room: Buyers, call: Call) -> Reply:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         # RFC 9110 §5.3; no signature is one any more then.
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    settle = room.poll
-    await settle.receiver(provider, account_id)
+    await webhook_integration(room, provider, account_id)
     assert call.read_body is not None  # noqa: S101 - the route table says so
-    await settle.hint(provider, account_id, headers, await call.read_body())
+    await take_webhook(room, provider, account_id, headers, await call.read_body())
     return Reply(b"{}")
-
-
-def _render(outcome: Outcome) -> bytes:
-    standing = outcome.standing
-    return encode(
-        schemas.BuyerVerification(
-            cbid=outcome.cbid,
-            status=standing.status,
-            expires_at=to_the_second(standing.expires_at),
-            message=_MESSAGES[standing.status],
-            reasons=list(standing.reasons) or msgspec.UNSET,
-        )
-    )
 
 
 ROUTES: Final = grouped(

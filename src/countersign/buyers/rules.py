@@ -1,4 +1,4 @@
-"""What an account asks of a verification, and the floor below which none may go."""
+"""What an account asks of a verification, and what a verification proved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from countersign.config import AGE_MIN, VALIDITY_DAYS_MAX
-from countersign.identity.model import Source
+from countersign.identity.model import Source, Tri
+from countersign.reason import Reason
 
 PROOFS: Final = (Source.DOCUMENT, Source.DATABASE, Source.PROOF_OF_ADDRESS)
 """The sources that can prove an address; what a person typed cannot."""
@@ -46,7 +47,7 @@ class VerificationRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     zone: str = "America/Los_Angeles"
     """The zone in which a birthday begins: the westernmost one that is served."""
     zip_sources: tuple[Source, ...] = PROOFS
-    """What may vouch for an address."""
+    """Which sources of an address are accepted."""
     absent_country: AbsentCountry = AbsentCountry.UNKNOWN
     document_expiry: DocumentExpiry = DocumentExpiry.UNEXPIRED_IF_KNOWN
     validity_days: int = VALIDITY_DAYS_MAX
@@ -119,3 +120,51 @@ class VerificationSettings(Struct, frozen=True, kw_only=True):
     """Another address than the provider's: a simulator's. Such a verification proves nothing."""
     rules: VerificationRules
     changed_at: datetime
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What was proved of a person."""
+
+    age_over: int
+    """An age in years that the person had reached: one of a few, not the age."""
+    document_checked: bool
+    document_unexpired: Tri
+    zip_sources: tuple[Source, ...]
+    """The sources of the addresses whose ZIP code was the one shipped to."""
+    country_assumed: bool = False
+    """Whether they are in the United States only as far as the account assumes it."""
+
+
+def joined_facts(one: Facts, other: Facts) -> Facts:
+    """What two verifications of the same session proved of a person, taken together."""
+    found = {one.document_unexpired, other.document_unexpired}
+    unexpired = next(tri for tri in (Tri.PASS, Tri.UNKNOWN, Tri.FAIL) if tri in found)
+    return Facts(
+        age_over=max(one.age_over, other.age_over),
+        document_checked=one.document_checked or other.document_checked,
+        document_unexpired=unexpired,
+        zip_sources=tuple(sorted({*one.zip_sources, *other.zip_sources})),
+        country_assumed=one.country_assumed and other.country_assumed,
+    )
+
+
+def shortfalls(facts: Facts, rules: VerificationRules) -> tuple[Reason, ...]:
+    """What these rules ask for beyond what was proved; empty if they are satisfied."""
+    reasons = []
+    if facts.age_over < rules.minimum_age:
+        reasons.append(Reason.AGE_NOT_PROVED)
+    assumed = facts.country_assumed and rules.absent_country is not AbsentCountry.US
+    if assumed or set(facts.zip_sources).isdisjoint(rules.zip_sources):
+        reasons.append(Reason.ADDRESS_NOT_PROVED)
+    return (*document_reasons(facts.document_unexpired, rules), *reasons)
+
+
+def document_reasons(unexpired: Tri, rules: VerificationRules) -> tuple[Reason, ...]:
+    """What the rules have against a document."""
+    if rules.document_expiry is DocumentExpiry.IGNORED or unexpired is Tri.PASS:
+        return ()
+    if unexpired is Tri.FAIL:
+        return (Reason.DOCUMENT_EXPIRED,)
+    if rules.document_expiry is DocumentExpiry.UNEXPIRED:
+        return (Reason.DOCUMENT_EXPIRY_UNKNOWN,)
+    return ()

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from countersign.bootstrap import Deployment
+from countersign.buyers import settings as acts
+from countersign.buyers.room import Buyers
 from countersign.buyers.rules import (
     ACCEPTABLE,
     AbsentCountry,
@@ -27,7 +28,7 @@ from countersign.cli.support import (
     in_words,
     say,
     show,
-    with_deployment,
+    with_room,
 )
 from countersign.errors import InvalidArgument
 from countersign.identity.model import Source
@@ -160,7 +161,7 @@ def set_(
 @command
 def show_(account: str, *, as_json: bool) -> None:
     """Show the settings of ACCOUNT; never the credentials."""
-    settings = _get(account)
+    settings = with_room(Buyers)(acts.show)(account)
     if settings is None:
         say(
             f"{account} does not verify live buyers yet: countersign accounts verification set "
@@ -178,7 +179,7 @@ def show_(account: str, *, as_json: bool) -> None:
 def remove(account: str, *, yes: bool, as_json: bool) -> None:
     """Remove the provider and the credentials of ACCOUNT. Its buyers keep their status."""
     confirm(f"Remove the provider and the credentials of {account}?", yes=yes)
-    removed = _remove(account)
+    removed = with_room(Buyers)(acts.remove)(account)
     say(f"{account} no longer verifies live buyers." if removed else "The account had no provider.")
     show({"account": account, "removed": removed}, account, as_json=as_json)
 
@@ -197,9 +198,9 @@ def _read_credentials(file: Path | None) -> bytes:
     return os.fsencode(text)  # the bytes as given, which need not be UTF-8
 
 
-@with_deployment
+@with_room(Buyers)
 async def _set(
-    deployment: Deployment,
+    room: Buyers,
     account: str,
     chosen: _Chosen,
     given: Mapping[str, Any],
@@ -207,15 +208,15 @@ async def _set(
     check: bool,
     yes: bool,
 ) -> tuple[VerificationSettings, Sequence[str]]:
-    manage = deployment.buyers.settings
-    hints = manage.review(chosen.provider, chosen.credentials)
-    before, rules = await manage.changed(account, given)
+    provider, credentials, base_url = chosen
+    hints = room.providers.factory.review(provider, credentials)
+    before, rules = await acts.changed(room, account, given)
     if before is not None:
         _confirm_change(before, rules, yes=yes)
     if check:
-        await manage.check(*chosen)
-    provider, credentials, base_url = chosen
-    return await manage.set(account, provider, credentials, rules, base_url=base_url), hints
+        await acts.check(room, *chosen)
+    settings = await acts.configure(room, account, provider, credentials, rules, base_url=base_url)
+    return settings, hints
 
 
 def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes: bool) -> None:
@@ -223,7 +224,7 @@ def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes:
 
     Raises:
         InvalidArgument: a rule becomes weaker, and there is no terminal to ask at.
-        click.Abort: the answer was no.
+        click.Abort: the operator said no.
     """
     old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
     weaker = weakened(before, after)
@@ -239,19 +240,9 @@ def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes:
     confirm("Make these rules weaker?", yes=yes)
 
 
-@with_deployment
-async def _get(deployment: Deployment, account: str) -> VerificationSettings | None:
-    return await deployment.buyers.settings.show(account)
-
-
-@with_deployment
-async def _remove(deployment: Deployment, account: str) -> bool:
-    return await deployment.buyers.settings.remove(account)
-
-
-@with_deployment
-async def _public_url(deployment: Deployment) -> str:
-    return deployment.settings.public_url
+@with_room(Buyers)
+async def _public_url(room: Buyers) -> str:
+    return room.public_url
 
 
 def _webhook_url(settings: VerificationSettings) -> str:

@@ -1,34 +1,37 @@
-"""Buyers, and their verifications in the sandbox; `live_verifications` has those in truth."""
+"""Buyers, the list of their verifications, and the events of their status."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from countersign.access.idempotency import keep_answers
 from countersign.buyers.events_sql import write_buyer_events
-from countersign.buyers.model import Attempt, Buyer, BuyerStatus, Proof, status_at
+from countersign.buyers.model import (
+    Buyer,
+    BuyerStatus,
+    ProvedSession,
+    VerificationAttempt,
+    status_at,
+)
 from countersign.buyers.rules import VerificationRules
-from countersign.buyers.verification import Known, LiveVerification, NewVerification
-from countersign.buyers.zip_attempts_sql import ZipTries, tries_of
 from countersign.db.bulk import SelectAmong
-from countersign.db.database import Database
 from countersign.db.tables import buyers, verification_settings, verifications
-from countersign.errors import CountersignError
 from countersign.events.model import EventType
 from countersign.instant import from_ms
-from countersign.log.journal import Journal
 from countersign.log.record import NewRecord
 from countersign.mode import Mode
 from countersign.reason import Reason
 
+BuyerAndRules: TypeAlias = tuple[Buyer, VerificationRules | None]
+"""A buyer, and the rules of the account that asks; None where it has none of its own."""
+
 _encode: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
-_decode_proofs: Final = msgspec.json.Decoder(tuple[Proof, ...]).decode
+_decode_proofs: Final = msgspec.json.Decoder(tuple[ProvedSession, ...]).decode
 _decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
 
 _MODES: Final = {mode.value: mode for mode in Mode}
@@ -68,48 +71,32 @@ _SET_EXPIRY: Final = (
 _INSERT_VERIFICATION: Final = insert(verifications)
 
 
-class Buyers:
-    """See `ports.BuyerStore`."""
+class StatusQuery(NamedTuple):
+    """Which buyer an account asks about."""
 
-    def __init__(self, database: Database, journal: Journal) -> None:
-        self._database = database
-        self._journal = journal
-
-    async def get(self, account_id: str, mode: Mode, cbid: str) -> Known | None:
-        """A buyer of this mode, whichever account verified it, and the asking account's rules."""
-        known = await self._database.read_batched(_get, (account_id, cbid))
-        return known if known is not None and known.buyer.mode is mode else None
-
-    async def verify(self, new: NewVerification) -> Buyer:
-        """Write a verification and the buyer that it makes."""
-        return await self._database.write_batched(self._verify, new)
-
-    def _verify(
-        self, connection: Connection, items: Sequence[NewVerification]
-    ) -> Sequence[Buyer | CountersignError]:
-        written: list[NewRecord] = []
-        tries = tries_of(connection, items)
-        outcomes = [_verify_one(connection, new, tries, written) for new in items]
-        tries.write()
-        self._journal.write(connection, written)
-        return outcomes
+    account_id: str
+    mode: Mode
+    cbid: str
 
 
-def _get(
-    connection: Connection, asked: Sequence[tuple[str, str]]
-) -> Sequence[Known | CountersignError | None]:
-    found = followed_buyers(connection, [cbid for _, cbid in asked])
-    # Rules judge real verifications only: the sandbox does without this query.
-    accounts = {a for a, cbid in asked if (buyer := found.get(cbid)) and not buyer.simulated}
+def buyers_and_rules(
+    connection: Connection, queries: Sequence[StatusQuery]
+) -> list[BuyerAndRules | None]:
+    """Buyers of these modes, whichever account verified them; None where there is none."""
+    found = followed_buyers(connection, [query.cbid for query in queries])
+    # Rules apply to real verifications only: the sandbox does without this query.
+    accounts = {q.account_id for q in queries if q.cbid in found and not found[q.cbid].simulated}
     rules = verification_rules_of(connection, accounts) if accounts else {}
     return [
-        Known(buyer=found[cbid], rules=rules.get(account_id)) if cbid in found else None
-        for account_id, cbid in asked
+        (buyer, rules.get(query.account_id))
+        if (buyer := found.get(query.cbid)) is not None and buyer.mode is query.mode
+        else None
+        for query in queries
     ]
 
 
 def followed_buyers(connection: Connection, cbids: Sequence[str]) -> dict[str, Buyer]:
-    """By identifier, the buyers that there are of these, each as it goes on."""
+    """By identifier, the buyers that there are of these, each as the buyer it was joined to."""
     found = buyers_by_cbid(connection, cbids)
     others = [buyer.same_as for buyer in found.values() if buyer.same_as]
     if not others:
@@ -140,71 +127,69 @@ def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> N
         connection.execute(_INSERT, _to_row(after) | {"expiry_due_at": _expiry(after)})
     elif after != before:
         connection.execute(_UPDATE, {"key": after.cbid} | _to_row(after))
-        if _expiry(after) != _expiry(before):  # an expiry that was told stays told
+        if _expiry(after) != _expiry(before):  # an expiry that has its event keeps it
             _set_expiry(connection, after, _expiry(after))
 
 
 def write_verification(
     connection: Connection,
-    new: NewVerification | LiveVerification,
+    record: NewRecord,
+    attempt: VerificationAttempt,
     *,
-    session_index: bytes | None,
+    cbid: str,
+    provider: str,
+    subject_index: bytes | None = None,
+    zip_index: bytes | None = None,
+    session_index: bytes | None = None,
 ) -> None:
-    """Write that a session was judged."""
+    """Write that a session was evaluated; the record has the same identifier and time.
+
+    Args:
+        connection: in the transaction of the act.
+        record: what the log keeps of it.
+        attempt: its result.
+        cbid: the buyer.
+        provider: the identity provider, or the sandbox.
+        subject_index: the keyed hash of the buyer or session for the count of ZIP codes tried.
+        zip_index: the keyed hash of the ZIP code; None where it was not compared.
+        session_index: the keyed hash of the provider session; None in the sandbox.
+    """
     connection.execute(
         _INSERT_VERIFICATION,
         {
-            "id": new.record.id,
-            "account_id": new.account_id,
-            "mode": new.mode,
-            "cbid": new.cbid,
-            "provider": new.provider,
-            "subject_index": new.subject_index,
-            "zip_index": new.zip_index,
-            "status": new.attempt.status,
-            "reasons": encoded_reasons(new.attempt),
-            "at": new.at,
+            "id": record.id,
+            "account_id": record.account_id,
+            "mode": record.mode,
+            "cbid": cbid,
+            "provider": provider,
+            "subject_index": subject_index,
+            "zip_index": zip_index,
+            "status": attempt.status,
+            "reasons": encoded_reasons(attempt.reasons),
+            "at": record.at,
             "session_index": session_index,
         },
     )
 
 
-def tell_of_buyer(
-    connection: Connection, buyer: Buyer, at: datetime, *, by: datetime | None = None
+def write_status_event(
+    connection: Connection, buyer: Buyer, at: datetime, *, shown: datetime | None = None
 ) -> None:
-    """Write the event of a buyer's new status; that one is pending is no news.
+    """Write the event of a buyer's new status; `pending` has none.
 
-    `by` is what a test clock shows; None: it goes by real time.
+    `shown` is what a test clock shows; None: the sandbox goes by real time.
     """
-    status = status_at(buyer, by or at)
+    status = status_at(buyer, shown or at)
     if status is BuyerStatus.EXPIRED:
-        _set_expiry(connection, buyer, None)  # told here and now
+        _set_expiry(connection, buyer, None)  # its event is written here and now
     type_ = _EVENTS.get(status)
     if type_ is not None:
         write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at, buyer)
 
 
-def encoded_reasons(attempt: Attempt) -> str:
+def encoded_reasons(reasons: tuple[Reason, ...]) -> str:
     """The reasons as they are stored."""
-    return _encode(attempt.reasons).decode()
-
-
-def _verify_one(
-    connection: Connection, new: NewVerification, tries: ZipTries, written: list[NewRecord]
-) -> Buyer | CountersignError:
-    refusal = tries.count_of(new)
-    if refusal is not None:
-        return refusal
-    before = buyers_by_cbid(connection, [new.cbid], to_change=True).get(new.cbid)
-    buyer = new.decide(before)
-    write_buyer(connection, before, buyer)
-    if buyer != before:
-        written.append(new.record)
-        write_verification(connection, new, session_index=None)
-        tell_of_buyer(connection, buyer, new.at, by=new.judged_at)
-    if new.remember is not None:
-        keep_answers(connection, [new.remember(buyer)])
-    return buyer
+    return _encode(reasons).decode()
 
 
 def _expiry(buyer: Buyer) -> datetime | None:
@@ -222,7 +207,7 @@ def _to_row(buyer: Buyer) -> dict[str, object]:
         "account_id": buyer.account_id,
         "mode": buyer.mode,
         "status": buyer.status,
-        "reasons": _encode(buyer.reasons).decode(),
+        "reasons": encoded_reasons(buyer.reasons),
         "verified_at": buyer.verified_at,
         "expires_at": buyer.expires_at,
         "simulated": buyer.simulated,

@@ -45,16 +45,16 @@ class WatchVerifications:
         self.seconds[provider] = (number + 1, total + seconds)
         self.unknown_fields[provider] += unknown_fields
 
-    def judged(
+    def evaluated(
         self, account_id: str, provider: str, status: str, reasons: tuple[Reason, ...]
     ) -> None:
-        """Count a verdict; log it where the account's set-up is the likely cause."""
+        """Count a decision; log it where the account's set-up is the likely cause."""
         self.verdicts[provider, status, ",".join(reasons)] += 1
         for reason in _OF_SET_UP.intersection(reasons):
             self._say("verification_lacks_facts", account_id, provider, reason)
 
     def failed(self, provider: str, code: str) -> None:
-        """Count a question without a verdict; what the provider said is logged elsewhere."""
+        """Count a question without a decision; what the provider said is logged elsewhere."""
         self.verdicts[provider, "error", code] += 1
 
     def not_live(self, account_id: str, provider: str) -> None:

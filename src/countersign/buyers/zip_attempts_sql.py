@@ -10,7 +10,6 @@ import msgspec
 from sqlalchemy import Connection, Row, bindparam, delete
 
 from countersign.buyers.model import ZIP_WINDOW, ZIPS_PER_DAY
-from countersign.buyers.verification import LiveVerification, NewVerification
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import zip_attempts
 from countersign.errors import RateLimited
@@ -38,7 +37,7 @@ _DELETE: Final = delete(zip_attempts).where(
 _insert: Final = BulkInsert(zip_attempts, "account_id", "mode", "subject_index", "zip_index", "at")
 
 
-class Subject(NamedTuple):
+class ZipSubject(NamedTuple):
     """For whom an account tries ZIP codes; the index is a keyed hash."""
 
     account_id: str
@@ -49,21 +48,21 @@ class Subject(NamedTuple):
 class ZipTries:
     """The ZIP codes that were tried for some subjects, and those that are tried now."""
 
-    def __init__(self, connection: Connection, subjects: Collection[Subject]) -> None:
+    def __init__(self, connection: Connection, subjects: Collection[ZipSubject]) -> None:
         """Read what was tried, in the transaction of the act."""
         self._connection = connection
-        self._tried: dict[Subject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
+        self._tried: dict[ZipSubject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
         self._old: list[dict[str, object]] = []
         self._new: list[tuple[object, ...]] = []
         if not subjects:
             return
         _lock(connection, subjects)
         for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
-            known = self._tried.get(Subject(account_id, _MODES[mode], bytes(index)))
+            known = self._tried.get(ZipSubject(account_id, _MODES[mode], bytes(index)))
             if known is not None:
                 known[bytes(zip_index)] = from_ms(at)
 
-    def count(self, subject: Subject, zip_index: bytes, at: datetime) -> RateLimited | None:
+    def count(self, subject: ZipSubject, zip_index: bytes, at: datetime) -> RateLimited | None:
         """Note a ZIP code that is tried; the refusal if that would be one too many."""
         known = self._tried[subject]
         since = at - ZIP_WINDOW
@@ -86,13 +85,6 @@ class ZipTries:
         self._new.append((account_id, mode.value, index, zip_index, to_ms(at)))
         return None
 
-    def count_of(self, new: NewVerification | LiveVerification) -> RateLimited | None:
-        """Note the ZIP code that a verification tries; the refusal if that is one too many."""
-        subject = _subject_of(new)
-        if subject is None or new.zip_index is None:
-            return None
-        return self.count(subject, new.zip_index, new.at)
-
     def write(self) -> None:
         """Write what was counted."""
         if self._old:
@@ -101,20 +93,17 @@ class ZipTries:
             _insert(self._connection, self._new)
 
 
-def tries_of(
-    connection: Connection, items: Sequence[NewVerification | LiveVerification]
-) -> ZipTries:
-    """The ZIP codes that were tried for those whom these verifications are about."""
-    return ZipTries(connection, {s for new in items if (s := _subject_of(new)) is not None})
+def count_zip(
+    connection: Connection, subject: ZipSubject, zip_index: bytes, at: datetime
+) -> RateLimited | None:
+    """Count one ZIP code that is tried; the refusal if that would be one too many."""
+    tries = ZipTries(connection, [subject])
+    refusal = tries.count(subject, zip_index, at)
+    tries.write()
+    return refusal
 
 
-def _subject_of(new: NewVerification | LiveVerification) -> Subject | None:
-    if new.subject_index is None or new.zip_index is None:
-        return None
-    return Subject(new.account_id, new.mode, new.subject_index)
-
-
-def _lock(connection: Connection, subjects: Collection[Subject]) -> None:
+def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
     """Have other servers wait who count for one of these subjects, until this transaction ends.
 
     The embedded database has one writer. Always in the same order, and before any buyer is locked,
@@ -125,7 +114,9 @@ def _lock(connection: Connection, subjects: Collection[Subject]) -> None:
         connection.exec_driver_sql(_LOCK, (sorted(keys),))
 
 
-def _tried(connection: Connection, subjects: Sequence[Subject]) -> Sequence[Row[*tuple[Any, ...]]]:
+def _tried(
+    connection: Connection, subjects: Sequence[ZipSubject]
+) -> Sequence[Row[*tuple[Any, ...]]]:
     """The rows of these subjects, in the driver's own types."""
     triples = [(account_id, mode.value, index) for account_id, mode, index in subjects]
     given: tuple[object, ...]

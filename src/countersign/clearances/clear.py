@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
-from countersign.buyers.evaluate_session import proved_zip_index
-from countersign.buyers.model import BuyerStatus, best_proof, standing
+from countersign.buyers.model import BuyerStatus, best_proof, status_view
 from countersign.buyers.rules import AbsentCountry, VerificationRules
+from countersign.buyers.write_evaluation import proved_zip_index
 from countersign.clearances.facts_sql import BatchFacts
 from countersign.clearances.keys import Signers
 from countersign.clearances.model import (
@@ -236,7 +236,7 @@ def _input(item: _Item, facts: OrderFacts) -> ClearanceInput:
     in_force, following = _notice(item, facts)
     view = None
     if facts.buyer is not None:
-        view = standing(facts.buyer, new.account_id, rules, new.clock_at)
+        view = status_view(facts.buyer, new.account_id, rules, new.clock_at)
     return ClearanceInput(
         new=new,
         facts=facts,

@@ -13,7 +13,7 @@ from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.model import Buyer
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.sql import followed_buyers, verification_rules_of
-from countersign.buyers.zip_attempts_sql import Subject, ZipTries
+from countersign.buyers.zip_attempts_sql import ZipSubject, ZipTries
 from countersign.clearances.model import (
     AcknowledgmentFacts,
     AcknowledgmentUse,
@@ -176,7 +176,7 @@ class BatchFacts:
         buyer = self._buyers.get(new.order.cbid)
         return buyer if buyer is not None and buyer.mode is new.mode else None
 
-    def _subject(self, new: NewClearance) -> Subject | None:
+    def _subject(self, new: NewClearance) -> ZipSubject | None:
         buyer = self._buyer(new)
         if buyer is None:
             return None
@@ -186,7 +186,7 @@ class BatchFacts:
         index = simulated.subject_index if simulated else None
         if index is None or buyer.account_id != new.account_id:
             index = self._secret.blind_index(new.account_id, _BUYER_FIELD, buyer.cbid)
-        return Subject(new.account_id, new.mode, index)
+        return ZipSubject(new.account_id, new.mode, index)
 
 
 class _Simulated(NamedTuple):

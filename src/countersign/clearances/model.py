@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from countersign.buyers.model import Buyer, BuyerStatus, Standing
+from countersign.buyers.model import Buyer, BuyerStatus, BuyerStatusView
 from countersign.buyers.rules import VerificationRules
 from countersign.identity.postal_code import zip5
 from countersign.mode import Mode
@@ -164,7 +164,7 @@ class ClearanceInput(Struct, frozen=True, kw_only=True):
     notice_in_force: bool
     following: Following
     """What follows from the version that was acknowledged."""
-    standing: Standing | None
+    standing: BuyerStatusView | None
     """Of the buyer, for this account; None if there is no such buyer."""
     zip_proved: bool | None
     """Whether the ZIP code is one that was proved; None: there is nothing to compare it with."""

@@ -25,6 +25,7 @@ from countersign.db.engine import (
     BUSY_TIMEOUT_SECONDS,
     Purpose,
     denial,
+    is_deadlock,
     is_embedded,
     open_engine,
     translate,
@@ -298,9 +299,10 @@ def _apart(engine: Engine, calls: Sequence[Call], error: Exception) -> Outcomes:
     """What to answer after a batch failed and was rolled back.
 
     A fault of the database is everybody's. Otherwise one call spoils the batch, or another server
-    has just written the same row: each gets a transaction of its own, which sees that row.
+    has just written the same row or locked the same rows in another order: each gets a transaction
+    of its own, which sees that row and locks little.
     """
-    if not isinstance(error, IntegrityError | CountersignError):
+    if not (isinstance(error, IntegrityError | CountersignError) or is_deadlock(error)):
         refusal = _refusal(error)
         if len(calls) == 1 or not isinstance(refusal, InternalError | DatabasePermissionDenied):
             return [refusal] * len(calls)

@@ -201,6 +201,11 @@ def is_violation(error: BaseException, constraint: str) -> bool:
     return isinstance(error, IntegrityError) and constraint in str(error.orig)
 
 
+def is_deadlock(error: BaseException) -> bool:
+    """Whether PostgreSQL ended the transaction because two of them waited for each other."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None) == "40P01"
+
+
 def translate(error: BaseException) -> CountersignError:
     """The refusal that a caller sees for an error of the driver."""
     if isinstance(error, CountersignError):

@@ -9,8 +9,7 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection, delete, select, tuple_
 
-from countersign.buyers.model import ZIP_WINDOW
-from countersign.buyers.verification import MESSAGES_KEPT
+from countersign.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
 from countersign.db.database import Database
 from countersign.db.tables import idempotency_keys, provider_messages, zip_attempts
 from countersign.events.model import KEPT as EVENTS_KEPT

@@ -49,9 +49,9 @@ async def readiness(room: Operations, _call: Call) -> Reply:
         raise StorageUnavailable from None
     # Whatever keeps sealing waiting, acknowledgments are accepted: that is reported, and is no
     # reason to take the server out of service.
-    sealing = "ok" if keeps_heads else "head_unavailable"
-    if room.notices.log.seal.suspended:
-        sealing = "suspended"
+    sealing = "suspended" if room.notices.log.seal.suspended else "ok"
+    if not keeps_heads:
+        sealing = "head_unavailable"  # also the reason for which sealing may be suspended
     checks = {"database": "ok", "sealing": sealing}
     return Reply(encode(Readiness(status="ready", checks=checks)))
 

@@ -7,16 +7,19 @@ from typing import Final
 
 import click
 
-from countersign.access.account import Account, find_account
-from countersign.access.sandbox_state import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
-from countersign.access.test_clocks import ClockView
-from countersign.bootstrap import Deployment
-from countersign.buyers.model import BuyerStatus, Standing
-from countersign.cli.support import Duration, command, field_lines, say, show, with_deployment
+from countersign.access.account import find_account
+from countersign.buyers import sandbox_faults
+from countersign.buyers.model import BuyerStatus, BuyerStatusView
+from countersign.buyers.sandbox_faults import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
+from countersign.cli.support import Duration, command, field_lines, say, show, with_room
 from countersign.errors import InvalidArgument
 from countersign.events.model import EventType, EventView
 from countersign.instant import parse_rfc3339, rfc3339
 from countersign.reason import Reason
+from countersign.sandbox import clock as clocks
+from countersign.sandbox import helpers
+from countersign.sandbox.clock import ClockView
+from countersign.sandbox.room import SandboxRoom
 
 _SECOND: Final = timedelta(seconds=1)
 _STATUSES: Final = click.Choice([status.value for status in BuyerStatus])
@@ -87,16 +90,14 @@ def set_buyer(
     account: str, cbid: str, status: str, *, reasons: tuple[str, ...], as_json: bool
 ) -> None:
     """Give the sandbox buyer CBID of ACCOUNT a status, and write the event of that status."""
-    standing = _move(
-        account, cbid, BuyerStatus(status), tuple(Reason(reason) for reason in reasons)
-    )
+    moved = _move(account, cbid, BuyerStatus(status), tuple(Reason(reason) for reason in reasons))
     view = {
         "cbid": cbid,
         "livemode": False,
-        "status": standing.status.value,
-        "reasons": [reason.value for reason in standing.reasons],
-        "verified_at": standing.verified_at and rfc3339(standing.verified_at),
-        "expires_at": standing.expires_at and rfc3339(standing.expires_at),
+        "status": moved.status.value,
+        "reasons": [reason.value for reason in moved.reasons],
+        "verified_at": moved.verified_at and rfc3339(moved.verified_at),
+        "expires_at": moved.expires_at and rfc3339(moved.expires_at),
     }
     show(view, field_lines(view), as_json=as_json)
 
@@ -164,61 +165,60 @@ def clear_fault(account: str, *, as_json: bool) -> None:
     _show_fault(None, as_json=as_json)
 
 
-@with_deployment
-async def _read(deployment: Deployment, account: str) -> ClockView:
-    return await deployment.sandbox.clock.show((await _account(deployment, account)).id)
+@with_room(SandboxRoom)
+async def _read(room: SandboxRoom, account: str) -> ClockView:
+    return await clocks.show(room, await _id(room, account))
 
 
-@with_deployment
+@with_room(SandboxRoom)
 async def _advance(
-    deployment: Deployment, account: str, by: timedelta | None, to: datetime | None
+    room: SandboxRoom, account: str, by: timedelta | None, to: datetime | None
 ) -> ClockView:
-    account_id = (await _account(deployment, account)).id
-    return await deployment.sandbox.clock.advance(account_id, by=by, to=to)
+    return await clocks.advance(room, await _id(room, account), by=by, to=to)
 
 
-@with_deployment
-async def _reset(deployment: Deployment, account: str) -> ClockView:
-    return await deployment.sandbox.clock.reset((await _account(deployment, account)).id)
+@with_room(SandboxRoom)
+async def _reset(room: SandboxRoom, account: str) -> ClockView:
+    return await clocks.reset(room, await _id(room, account))
 
 
-@with_deployment
+@with_room(SandboxRoom)
 async def _move(
-    deployment: Deployment,
+    room: SandboxRoom,
     account: str,
     cbid: str,
     status: BuyerStatus,
     reasons: tuple[Reason, ...],
-) -> Standing:
-    account_id = (await _account(deployment, account)).id
-    return await deployment.sandbox.move_buyer(account_id, cbid, status, reasons)
+) -> BuyerStatusView:
+    return await helpers.move_buyer(room, await _id(room, account), cbid, status, reasons)
 
 
-@with_deployment
+@with_room(SandboxRoom)
 async def _trigger(
-    deployment: Deployment, account: str, type_: EventType, object_id: str | None
+    room: SandboxRoom, account: str, type_: EventType, object_id: str | None
 ) -> EventView:
-    account_id = (await _account(deployment, account)).id
-    return await deployment.sandbox.trigger_event(account_id, type_, object_id)
+    return await helpers.trigger_event(room, await _id(room, account), type_, object_id)
 
 
-@with_deployment
-async def _planned(deployment: Deployment, account: str) -> FaultPlan | None:
-    return await deployment.buyers.faults.planned((await _account(deployment, account)).id)
+@with_room(SandboxRoom)
+async def _planned(room: SandboxRoom, account: str) -> FaultPlan | None:
+    account_id = await _id(room, account)
+    return await room.buyers.database.read(sandbox_faults.planned_fault, account_id)
 
 
-@with_deployment
-async def _plan(deployment: Deployment, account: str, plan: FaultPlan) -> None:
-    await deployment.buyers.faults.plan((await _account(deployment, account)).id, plan)
+@with_room(SandboxRoom)
+async def _plan(room: SandboxRoom, account: str, plan: FaultPlan) -> None:
+    await sandbox_faults.plan_fault(room.buyers, await _id(room, account), plan)
 
 
-@with_deployment
-async def _clear(deployment: Deployment, account: str) -> None:
-    await deployment.buyers.faults.clear((await _account(deployment, account)).id)
+@with_room(SandboxRoom)
+async def _clear(room: SandboxRoom, account: str) -> None:
+    account_id = await _id(room, account)
+    await room.buyers.database.write(sandbox_faults.clear_fault, account_id)
 
 
-async def _account(deployment: Deployment, account: str) -> Account:
-    return await find_account(deployment.access, account)
+async def _id(room: SandboxRoom, account: str) -> str:
+    return (await find_account(room.buyers.access, account)).id
 
 
 def _time(text: str | None) -> datetime | None:

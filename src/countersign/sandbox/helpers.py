@@ -1,42 +1,47 @@
 """What test keys do to their own sandbox by hand: put buyers in a state, and trigger events.
 
-One function an act, each for an account and never for its live mode: the HTTP operations, the
-commands and whatever else provokes a vendor's integration call these.
+Each act is for an account and never for its live mode: the HTTP operations, the commands and
+whatever else provokes a vendor's integration call these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Final
 
-from countersign.access.idempotency import IdempotencyEntry
-from countersign.access.sandbox_state import NO_BUYER, NewMove, moved, reasons_for
-from countersign.access.secrets import DeploymentSecret
-from countersign.access.test_clock import TestClock
-from countersign.access.test_clocks import TestClocks
-from countersign.buyers.model import Buyer, BuyerStatus, Standing, status_at
-from countersign.errors import InvalidRequest, NotFound
-from countersign.events.model import Event, EventIds, EventType, EventView, NewEvent
-from countersign.evidence.canonical import Json
-from countersign.ids import (
-    ACKNOWLEDGMENT,
-    CLEARANCE,
-    SANDBOX_BUYER,
-    VERIFICATION,
-    base32,
-    is_id,
-    timed_id,
-)
-from countersign.instant import from_ns
-from countersign.log.append_record import Recorder
-from countersign.log.record import NewRecord, RecordType
-from countersign.mode import Mode
-from countersign.ports import Clock, Entropy, SandboxStore
-from countersign.reason import Reason
+from msgspec.structs import replace
+from sqlalchemy import Connection, select
 
-_PROVIDER: Final = "sandbox"
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.buyers.model import (
+    VALIDITY,
+    Buyer,
+    BuyerStatus,
+    BuyerStatusView,
+    VerificationAttempt,
+    after_revocation,
+    simulated_status_view,
+    status_at,
+)
+from countersign.buyers.room import Buyers
+from countersign.buyers.sandbox import PROVIDER, SimulatedAct, sandbox_act, simulated_record
+from countersign.buyers.sql import (
+    buyers_by_cbid,
+    write_buyer,
+    write_status_event,
+    write_verification,
+)
+from countersign.db.tables import verifications
+from countersign.errors import InvalidRequest, NotFound
+from countersign.events.model import Event, EventType, EventView, NewEvent
+from countersign.events.sql import write_one_event
+from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, SANDBOX_BUYER, base32, is_id, timed_id
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.reason import Reason
+from countersign.sandbox.room import SandboxRoom
+
 _PREFIXES: Final = {
     "buyer": SANDBOX_BUYER,
     "acknowledgment": ACKNOWLEDGMENT,
@@ -44,154 +49,150 @@ _PREFIXES: Final = {
 }
 """Of the identifiers of objects, by the first word of an event's type."""
 _NOTICE_ID_MAX: Final = 64
-
-
-class MoveBuyer:
-    """Puts a sandbox buyer in any state."""
-
-    def __init__(
-        self,
-        *,
-        store: SandboxStore,
-        clocks: TestClocks,
-        recorder: Recorder,
-        secret: DeploymentSecret,
-        clock: Clock,
-        entropy: Entropy,
-    ) -> None:
-        self._store = store
-        self._clocks = clocks
-        self._recorder = recorder
-        self._secret = secret
-        self._clock = clock
-        self._entropy = entropy
-
-    async def __call__(
-        self,
-        account_id: str,
-        cbid: str,
-        status: BuyerStatus,
-        reasons: tuple[Reason, ...] = (),
-        remember: Callable[[Standing], IdempotencyEntry] | None = None,
-    ) -> Standing:
-        """The buyer's standing in its new state; the event of that state is written with it.
-
-        Raises:
-            NotFound: the account has no such sandbox buyer.
-            InvalidRequest: there are reasons, and none belong to this state.
-        """
-        reasons = reasons_for(status, reasons)
-        if not is_id(SANDBOX_BUYER, cbid):
-            raise NotFound(NO_BUYER)
-        clock = await self._clocks.of(account_id, Mode.TEST)
-        time_ns = self._clock.time_ns()
-        now = clock.at(from_ns(time_ns))
-        told = partial(_standing, now=now)
-        result: dict[str, Json] = {
-            "status": status.value,
-            "reasons": [reason.value for reason in reasons],
-        }
-        move = NewMove(
-            account_id=account_id,
-            cbid=cbid,
-            provider=_PROVIDER,
-            decide=lambda buyer: moved(buyer, status, reasons, now),
-            record=await self._record(account_id, cbid, result, clock, time_ns),
-            judged_at=now,
-            remember=None if remember is None else lambda buyer: remember(told(buyer)),
-        )
-        return told(await self._store.move_buyer(move))
-
-    async def _record(
-        self,
-        account_id: str,
-        cbid: str,
-        result: Mapping[str, Json],
-        clock: TestClock,
-        time_ns: int,
-    ) -> NewRecord:
-        members: dict[str, Json] = {
-            "provider": _PROVIDER,
-            "simulated": True,
-            "test_helper": True,
-            **clock.member(from_ns(time_ns)),
-        }
-        return await self._recorder.of_account(
-            RecordType.VERIFICATION,
-            record_id=timed_id(VERIFICATION, time_ns, self._entropy(8)),
-            account_id=account_id,
-            mode=Mode.TEST,
-            members=members,
-            personal=(
-                ("cbid", cbid),
-                ("provider_identity_session_id", None),
-                ("result", result),
-            ),
-            cbid_index=self._secret.blind_index(account_id, "cbid", cbid),
-        )
-
-
-class TriggerEvent:
-    """Writes events that tell of nothing that happened, and say so."""
-
-    def __init__(
-        self, *, store: SandboxStore, ids: EventIds, clock: Clock, entropy: Entropy
-    ) -> None:
-        self._store = store
-        self._view = ids.view
-        self._clock = clock
-        self._entropy = entropy
-
-    async def __call__(
-        self,
-        account_id: str,
-        type_: EventType,
-        object_id: str | None = None,
-        remember: Callable[[EventView], IdempotencyEntry] | None = None,
-    ) -> EventView:
-        """The event; it is listed and delivered like any other.
-
-        Without `object_id` it is about an object that there is not.
-
-        Raises:
-            InvalidRequest: `object_id` cannot be one of an object that such an event is about.
-        """
-        time_ns = self._clock.time_ns()
-        view = self._view
-        event = await self._store.trigger(
-            self._event(account_id, type_, object_id, time_ns),
-            None if remember is None else lambda event: remember(view(event)),
-        )
-        return view(event)
-
-    def _event(
-        self, account_id: str, type_: EventType, object_id: str | None, time_ns: int
-    ) -> NewEvent:
-        now = from_ns(time_ns)
-        example = Event.example(account_id, Mode.TEST, type_, now)
-        prefix = _PREFIXES.get(type_.partition(".")[0])
-        if prefix is None:
-            if object_id is not None and not 0 < len(object_id) <= _NOTICE_ID_MAX:
-                raise InvalidRequest(_NO_OBJECT.format("the id of a notice"))
-            object_id = object_id or example.object_id
-        elif object_id is None:
-            object_id = f"{prefix}_{base32(int.from_bytes(self._entropy(16), 'big'))}"
-            if prefix != SANDBOX_BUYER:  # that one is random
-                object_id = timed_id(prefix, time_ns, self._entropy(8))
-        elif not is_id(prefix, object_id):
-            raise InvalidRequest(_NO_OBJECT.format(f"an identifier that begins with {prefix}_"))
-        return NewEvent(
-            account_id, Mode.TEST, type_, object_id, now, example.version, triggered=True
-        )
-
-
 _NO_OBJECT: Final = "Expected {} for this type of event - at `$.object_id`."
+_NO_BUYER: Final = "The buyer identifier was not found in the sandbox of this account."
+_DEFAULT_REASONS: Final = {
+    BuyerStatus.FAILED: (Reason.IDENTITY_FAILED,),
+    BuyerStatus.REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
+}
+_BEFORE: Final = timedelta(days=1)
 
 
-def _standing(buyer: Buyer, now: datetime) -> Standing:
-    return Standing(
-        status=status_at(buyer, now),
-        verified_at=buyer.verified_at,
-        expires_at=buyer.expires_at,
-        reasons=buyer.reasons,
-    )
+async def move_buyer(  # noqa: PLR0917 - as the API names them
+    room: SandboxRoom,
+    account_id: str,
+    cbid: str,
+    status: BuyerStatus,
+    reasons: tuple[Reason, ...] = (),
+    remember: Callable[[BuyerStatusView], IdempotencyEntry] | None = None,
+) -> BuyerStatusView:
+    """Put a sandbox buyer in any state; the event of that state is written with it.
+
+    Raises:
+        NotFound: the account has no such sandbox buyer.
+        InvalidRequest: there are reasons, and none belong to this state.
+    """
+    usual = _DEFAULT_REASONS.get(status)
+    if usual is None and reasons:
+        msg = f"Only the states {' and '.join(_DEFAULT_REASONS)} have reasons - at `$.reasons`."
+        raise InvalidRequest(msg)
+    if not is_id(SANDBOX_BUYER, cbid):
+        raise NotFound(_NO_BUYER)
+    act = await sandbox_act(room.buyers, account_id, cbid)
+    attempt = VerificationAttempt(status=status, at=act.now, reasons=reasons or usual or ())
+    return await room.buyers.database.write(_move_buyer, room.buyers, act, attempt, remember)
+
+
+def _move_buyer(
+    connection: Connection,
+    room: Buyers,
+    act: SimulatedAct,
+    attempt: VerificationAttempt,
+    remember: Callable[[BuyerStatusView], IdempotencyEntry] | None,
+) -> BuyerStatusView | NotFound:
+    before = buyers_by_cbid(connection, [act.cbid], to_change=True).get(act.cbid)
+    if before is None or (before.account_id, before.mode) != (act.account_id, Mode.TEST):
+        return NotFound(_NO_BUYER)
+    after = _moved(before, attempt.status, attempt.reasons, act.now)
+    if after != before:
+        write_buyer(connection, before, after)
+        record = simulated_record(room, act, None, attempt, test_helper=True)
+        stored = VerificationAttempt(status=after.status, at=act.now, reasons=after.reasons)
+        # The session whose guesses of ZIP codes are counted.
+        subject = (
+            select(verifications.c.subject_index)
+            .where(verifications.c.cbid == act.cbid)
+            .order_by(verifications.c.id)
+            .limit(1)
+        )
+        write_verification(
+            connection,
+            record,
+            stored,
+            cbid=act.cbid,
+            provider=PROVIDER,
+            subject_index=connection.execute(subject).scalar(),
+        )
+        write_status_event(connection, after, from_ns(act.time_ns), shown=act.now)
+        room.journal.write(connection, [record])
+    view = simulated_status_view(after, act.now)
+    if remember is not None:
+        keep_answers(connection, [remember(view)])
+    return view
+
+
+def _moved(buyer: Buyer, status: BuyerStatus, reasons: tuple[Reason, ...], now: datetime) -> Buyer:
+    """A sandbox buyer in another state, whatever the way there would be; `now` by the test clock.
+
+    Unchanged where it is in that state already, so that asking twice does no more than once; but
+    `verified` begins again, as with a new verification.
+    """
+    match status:
+        case BuyerStatus.VERIFIED:
+            return replace(
+                buyer, status=status, reasons=(), verified_at=now, expires_at=now + VALIDITY
+            )
+        case BuyerStatus.EXPIRED:
+            if status_at(buyer, now) is status:
+                return buyer
+            began = now - VALIDITY - _BEFORE
+            verified_at = began if buyer.verified_at is None else min(buyer.verified_at, now)
+            return replace(
+                buyer,
+                status=BuyerStatus.VERIFIED,
+                reasons=(),
+                verified_at=verified_at,
+                expires_at=now,
+            )
+        case BuyerStatus.REVOKED:
+            return after_revocation(buyer)
+        case _:
+            return replace(buyer, status=status, reasons=reasons, verified_at=None, expires_at=None)
+
+
+async def trigger_event(
+    room: SandboxRoom,
+    account_id: str,
+    type_: EventType,
+    object_id: str | None = None,
+    remember: Callable[[EventView], IdempotencyEntry] | None = None,
+) -> EventView:
+    """Write an event without a cause; it is listed and delivered like any other.
+
+    Without `object_id` it is about an object that does not exist.
+
+    Raises:
+        InvalidRequest: `object_id` cannot be one of an object that such an event is about.
+    """
+    new = _event(room.buyers, account_id, type_, object_id)
+    return await room.buyers.database.write(_trigger, room, new, remember)
+
+
+def _trigger(
+    connection: Connection,
+    room: SandboxRoom,
+    new: NewEvent,
+    remember: Callable[[EventView], IdempotencyEntry] | None,
+) -> EventView:
+    view = room.events.ids.view(write_one_event(connection, new))
+    if remember is not None:
+        keep_answers(connection, [remember(view)])
+    return view
+
+
+def _event(room: Buyers, account_id: str, type_: EventType, object_id: str | None) -> NewEvent:
+    time_ns = room.clock.time_ns()
+    now = from_ns(time_ns)
+    example = Event.example(account_id, Mode.TEST, type_, now)
+    prefix = _PREFIXES.get(type_.partition(".")[0])
+    if prefix is None:
+        if object_id is not None and not 0 < len(object_id) <= _NOTICE_ID_MAX:
+            raise InvalidRequest(_NO_OBJECT.format("the id of a notice"))
+        object_id = object_id or example.object_id
+    elif object_id is None:
+        object_id = f"{prefix}_{base32(int.from_bytes(room.entropy(16), 'big'))}"
+        if prefix != SANDBOX_BUYER:  # that one is random
+            object_id = timed_id(prefix, time_ns, room.entropy(8))
+    elif not is_id(prefix, object_id):
+        raise InvalidRequest(_NO_OBJECT.format(f"an identifier that begins with {prefix}_"))
+    return NewEvent(account_id, Mode.TEST, type_, object_id, now, example.version, triggered=True)

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Final
 
 from countersign.access.key import Scope
-from countersign.access.sandbox_state import FaultPlan
-from countersign.access.test_clocks import ClockView
-from countersign.buyers.model import Standing
+from countersign.buyers import sandbox_faults
+from countersign.buyers.model import BuyerStatusView
 from countersign.buyers.routes import status_body
+from countersign.buyers.sandbox_faults import FaultPlan
 from countersign.buyers.schemas import BuyerStatusAnswer
 from countersign.errors import ModeMismatch, NotFound
 from countersign.events.model import EventView
@@ -19,7 +19,8 @@ from countersign.http.examples import CBID
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.mode import Mode
-from countersign.sandbox import schemas
+from countersign.sandbox import clock, helpers, schemas
+from countersign.sandbox.clock import ClockView
 from countersign.sandbox.room import SandboxRoom
 
 _SECOND = timedelta(seconds=1)
@@ -27,14 +28,15 @@ _SECOND = timedelta(seconds=1)
 
 async def get_clock(room: SandboxRoom, call: Call) -> Reply:
     """The test clock of this account."""
-    return Reply(_clock(await room.clock.show(_sandbox(call))))
+    return Reply(_clock(await clock.show(room, _sandbox(call))))
 
 
 async def advance_clock(room: SandboxRoom, call: Call) -> Reply:
     """Advance the test clock. Every server uses it once the response is sent."""
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.ClockAdvance)
-    view = await room.clock.advance(
+    view = await clock.advance(
+        room,
         account_id,
         by=None if body.seconds is None else timedelta(seconds=body.seconds),
         to=None if body.to is None else in_utc(body.to, "$.to"),
@@ -45,7 +47,7 @@ async def advance_clock(room: SandboxRoom, call: Call) -> Reply:
 
 async def reset_clock(room: SandboxRoom, call: Call) -> Reply:
     """Reset the test clock to real time. Existing objects keep their times."""
-    return Reply(_clock(await room.clock.reset(_sandbox(call))))
+    return Reply(_clock(await clock.reset(room, _sandbox(call))))
 
 
 async def move_buyer(room: SandboxRoom, call: Call) -> Reply:
@@ -53,26 +55,35 @@ async def move_buyer(room: SandboxRoom, call: Call) -> Reply:
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.BuyerMove)
 
-    def render(standing: Standing) -> bytes:
-        return status_body(body.cbid, standing)
+    def render(view: BuyerStatusView) -> bytes:
+        return status_body(body.cbid, view)
 
-    standing = await room.move_buyer(
-        account_id, body.cbid, body.status, tuple(body.reasons or ()), call.remembering(render)
+    view = await helpers.move_buyer(
+        room,
+        account_id,
+        body.cbid,
+        body.status,
+        tuple(body.reasons or ()),
+        call.remembering(render),
     )
-    return Reply(render(standing))
+    return Reply(render(view))
 
 
 async def trigger_event(room: SandboxRoom, call: Call) -> Reply:
     """Write an event without a cause. It is listed and delivered with `triggered: true`."""
     account_id = _sandbox(call)
     body = parse_body(call.body, schemas.EventTrigger)
-    view = await room.trigger_event(account_id, body.type, body.object_id, call.remembering(_event))
+    view = await helpers.trigger_event(
+        room, account_id, body.type, body.object_id, call.remembering(_event)
+    )
     return Reply(_event(view))
 
 
 async def get_fault(room: SandboxRoom, call: Call) -> Reply:
     """The fault that the next verification in the sandbox gets."""
-    return Reply(_fault(await room.buyers.faults.planned(_sandbox(call))))
+    return Reply(
+        _fault(await room.buyers.database.read(sandbox_faults.planned_fault, _sandbox(call)))
+    )
 
 
 async def plan_fault(room: SandboxRoom, call: Call) -> Reply:
@@ -82,12 +93,14 @@ async def plan_fault(room: SandboxRoom, call: Call) -> Reply:
     plan = FaultPlan(
         fault=body.fault, calls=body.calls, delay=timedelta(seconds=body.delay_seconds or 0)
     )
-    return Reply(_fault(await room.buyers.faults.plan(account_id, plan, call.remembering(_fault))))
+    reply = _fault(plan)
+    await sandbox_faults.plan_fault(room.buyers, account_id, plan, reply, call.entry)
+    return Reply(reply)
 
 
 async def clear_fault(room: SandboxRoom, call: Call) -> Reply:
     """Remove the planned fault."""
-    await room.buyers.faults.clear(_sandbox(call))
+    await room.buyers.database.write(sandbox_faults.clear_fault, _sandbox(call))
     return Reply(_fault(None))
 
 

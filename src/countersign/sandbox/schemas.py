@@ -4,9 +4,9 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from countersign.access.sandbox_state import CALLS_MAX, DELAY_MAX, Fault
 from countersign.access.test_clock import AHEAD_MAX
 from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sandbox_faults import CALLS_MAX, DELAY_MAX, Fault
 from countersign.events.model import EventType
 from countersign.http.examples import CBID, EVENT_ID
 from countersign.http.schemas import Opaque, Reference, Request, Timestamp

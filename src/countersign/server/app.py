@@ -91,7 +91,7 @@ class App:
             deployment.database.batches,
             deployment.log.seal,
             deployment.webhooks.activity,
-            deployment.buyers.poll.watch,
+            deployment.buyers.watch,
             deployment.clock,
         )
 

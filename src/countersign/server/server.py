@@ -21,6 +21,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from countersign.bootstrap import Deployment
+from countersign.buyers import expiry, poll_sessions
 from countersign.errors import AddressInUse, CountersignError
 from countersign.loops import restarted
 from countersign.notices.publish import refuse_changed
@@ -98,9 +99,9 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
     loops: dict[str, Callable[[], Awaitable[object]]] = {
         "housekeeping": partial(keep_house, deployment.operations),
         "sealing": deployment.log.seal.run,
-        "settling": deployment.buyers.poll.run,
+        "settling": partial(poll_sessions.run, deployment.buyers),
         "anchoring": deployment.log.anchor.run,
-        "expiry": deployment.buyers.expire.run,
+        "expiry": partial(expiry.run, deployment.buyers),
         "webhooks": DeliverWebhooks(deployment.webhooks).run,
     }
     if extension is not None:

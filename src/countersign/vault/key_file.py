@@ -11,9 +11,9 @@ from typing import Final
 
 from sqlalchemy import URL
 
+from countersign.clock import Entropy
 from countersign.db import schema
 from countersign.errors import KeyRotationFailed
-from countersign.ports import Entropy
 from countersign.private_file import draft, sync, write_key_file
 from countersign.vault.key_encryption import (
     KEY_BYTES,

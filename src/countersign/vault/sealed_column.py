@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from countersign.ports import Entropy
+from countersign.clock import Entropy
 from countersign.vault.vault import NONCE_BYTES, Vault
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from countersign.bootstrap import Deployment
 from countersign.buyers.model import BuyerStatus
+from countersign.buyers.verify import buyer_status
 from countersign.clearances.routes import clear
 from countersign.errors import (
     NotFound,
@@ -166,10 +167,10 @@ class _Request:
 
 async def _is_verified(deployment: Deployment, call: Call, cbid: str) -> bool:
     try:
-        standing = await deployment.buyers.status(call.principal, cbid)
+        view = await buyer_status(deployment.buyers, call.principal, cbid)
     except NotFound:
         return False
-    return standing.status is BuyerStatus.VERIFIED
+    return view.status is BuyerStatus.VERIFIED
 
 
 def _object(data: bytes) -> dict[str, Any]:
