@@ -39,7 +39,7 @@ _log: Final = structlog.get_logger("countersign.vault")
 
 
 class KeyRing:
-    """The keys of one source. See `ports.KeyEncryption`."""
+    """The keys of one source."""
 
     def __init__(self, source: Callable[[], str], entropy: Entropy) -> None:
         """Read the keys; they are read again when one is met that is not among them.

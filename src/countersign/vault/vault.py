@@ -21,9 +21,9 @@ from countersign.db.database import Database
 from countersign.errors import DamagedValue
 from countersign.ids import base32, base32_value, uuid7
 from countersign.instant import from_ns
-from countersign.ports import KeyEncryption
 from countersign.vault import data_keys_sql
 from countersign.vault.data_keys_sql import WrappedKey
+from countersign.vault.key_encryption import KeyRing
 
 DEPLOYMENT: Final = "deployment"
 """The scope of the deployment's own secrets, which belong to no account."""
@@ -111,7 +111,7 @@ class Vault:
     """Creates data keys as they are needed, and caches them unwrapped."""
 
     def __init__(
-        self, database: Database, encryption: KeyEncryption, clock: Clock, entropy: Entropy
+        self, database: Database, encryption: KeyRing, clock: Clock, entropy: Entropy
     ) -> None:
         self._database = database
         self._encryption = encryption
