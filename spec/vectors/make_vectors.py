@@ -23,11 +23,11 @@ import msgspec
 
 from countersign.access.key import KeyKind, Principal
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.access.test_clock import REAL_TIME, AccountClock
-from countersign.acknowledgments.acknowledge import Acknowledge, Submission
-from countersign.acknowledgments.model import NewAcknowledgment
+from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin, Source
 from countersign.log.append_record import SEAL_ENTROPY
+from countersign.log.record import NewRecord
 from countersign.mode import Mode
 from countersign.notices.model import NoticeContent, NoticeEdition, notice_digest, published_bytes
 from countersign.vault.vault import DataKey
@@ -37,44 +37,37 @@ _KEY = DataKey(bytes(16), bytes(32))
 
 
 @dataclass
-class _Given:
-    """Clock, randomness and store in one: all that the service asks for from outside."""
+class _Room:
+    """All that an acknowledgment asks of its room: clock, randomness, keys, database, journal."""
 
     time_ns_: int
-    entropy: bytes
-    stored: list[NewAcknowledgment] = field(default_factory=list)
+    given: bytes
+    secret: DeploymentSecret
+    bullet_digests: dict[str, Any] = field(default_factory=dict)
+    stored: list[NewRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock = self.vault = self.database = self.journal = self
 
     def time_ns(self) -> int:
         return self.time_ns_
 
-    def monotonic(self) -> float:
-        return 0.0
-
-    def draw(self, size: int) -> bytes:
+    def entropy(self, size: int) -> bytes:
         # What encrypts the disclosures at rest is drawn last, and is no part of the format.
-        given = self.entropy + bytes(SEAL_ENTROPY)
-        if size != len(given):
+        drawn = self.given + bytes(SEAL_ENTROPY)
+        if size != len(drawn):
             msg = "the input gives another amount of entropy"
             raise ValueError(msg)
-        return given
+        return drawn
 
     def cached(self, *_: object) -> DataKey:
         return _KEY
 
-    async def data_key(self, *_: object) -> DataKey:
-        return _KEY
+    async def write_batched(self, act: Callable[[None, list[Any]], list[Any]], item: object) -> Any:  # noqa: ANN401 - what the act returns
+        return act(None, [item])[0]
 
-    async def of(self, *_: object) -> AccountClock:
-        return REAL_TIME
-
-    async def add(self, act: object, make: Callable[[list[Any]], list[NewAcknowledgment]]) -> None:
-        self.stored += make([act])
-
-    async def get(self, *_: object) -> None:
-        raise NotImplementedError
-
-    async def find(self, *_: object) -> list[Any]:
-        raise NotImplementedError
+    def write(self, _connection: None, records: list[NewRecord]) -> None:
+        self.stored += records
 
 
 @dataclass(frozen=True)
@@ -104,7 +97,8 @@ class Made:
 
 def make(given: dict[str, Any]) -> Made:
     """Run the service on one input."""
-    world = _Given(given["time_ns"], bytes.fromhex(given["entropy_hex"]))
+    secret = DeploymentSecret(bytes(SECRET_BYTES))
+    world = _Room(given["time_ns"], bytes.fromhex(given["entropy_hex"]), secret)
     content = msgspec.convert(given["notice"], NoticeContent)
     body = published_bytes(content)
     notice = NoticeEdition(
@@ -131,18 +125,9 @@ def make(given: dict[str, Any]) -> Made:
         notice_version=given["notice_version"],
         origin=Origin(**origin),
     )
-    secret = DeploymentSecret(bytes(SECRET_BYTES))
-    stand_in: Any = world  # all that is asked of these parts, not all that they are
-    act = Acknowledge(
-        store=stand_in,
-        secret=secret,
-        vault=stand_in,
-        clocks=stand_in,
-        clock=world,
-        entropy=world.draw,
-    )
-    asyncio.run(act(principal, notice, submission))
-    (record,) = (new.record for new in world.stored)
+    room: Any = world  # all that is asked of a room here, not all that it is
+    asyncio.run(acknowledge(room, principal, notice, submission))
+    (record,) = world.stored
     assert record.disclosures is not None  # noqa: S101 - an acknowledgment has them
     payload = _KEY.open(
         record.disclosures.payload,

@@ -56,9 +56,8 @@ refusals = pytest.mark.parametrize("kind", REFUSALS, ids=lambda kind: kind.__nam
 def test_there_is_one_tree() -> None:
     """Whatever the service raises on purpose can be caught by its root.
 
-    Outside are: evidence and the verifier of Standard Webhooks, libraries whose inputs are plain
-    values; a label in a log, which is never caught; and signals that never leave the room of an
-    outside party, where they are made into outcomes.
+    Outside are: evidence, a library whose inputs are plain values; a label in a log, which is
+    never caught; and signals that never leave the room of an outside party.
     """
     own = {kind for kind in below(Exception) if kind.__module__.startswith("countersign.")}
     rooms = (
@@ -68,7 +67,7 @@ def test_there_is_one_tree() -> None:
     )
     own = {kind for kind in own if not kind.__module__.startswith(rooms)}
     outside = {kind for kind in own if not issubclass(kind, CountersignError | EvidenceError)}
-    assert {kind.__name__ for kind in outside} == {"_Unexpected", "WebhookVerificationFailed"}
+    assert {kind.__name__ for kind in outside} == {"_Unexpected"}
 
 
 @refusals
