@@ -90,7 +90,7 @@ def _run_configured(place: Path, engine: postgres.PostgresServer | None) -> Iter
         PUBLIC_URL=PUBLIC_URL,
         SECURITY_CONTACT=SECURITY_CONTACT,
         METRICS_PORT=str(metrics_port),
-        RATE_LIMIT=f"{RATE}/{RATE * 30}",
+        RATE_LIMIT=f"{RATE}/{RATE * 120}",
         TRUSTED_PROXIES="10.0.0.0/8,2001:db8:ffff::/48",
     )
     with running_server(own) as server, Operator(own) as operator:
