@@ -5,11 +5,19 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, text
 
-from countersign.access.account import add_account, all_accounts, read_account
+from countersign.access.account import Account, add_account, all_accounts, read_account
 from countersign.access.keys_sql import add_key, keys_by_digest, read_key
 from countersign.buyers.model import ZIPS_PER_DAY
 from countersign.db.database import Database
-from countersign.errors import AccountExists, IdempotencyInProgress, InternalError, RateLimited
+from countersign.errors import (
+    AccountExists,
+    CountersignError,
+    IdempotencyInProgress,
+    InternalError,
+    NoticeNotFound,
+    Overloaded,
+    RateLimited,
+)
 from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.busy import in_one_batch
@@ -24,6 +32,34 @@ def test_calls_that_arrive_while_the_writer_is_busy_share_one_transaction(
     outcomes = run(in_one_batch(database, [database.write(add_account, a) for a in accounts]))
     assert outcomes == [None] * 20
     assert set(accounts) < set(run(database.scan(all_accounts)))
+
+
+def test_an_act_that_raises_is_undone_alone(database: Database, run: Run) -> None:
+    """What it has written goes with it; what others wrote in the same transaction stays."""
+
+    def refuse(connection: Connection, account: Account, refusal: CountersignError) -> None:
+        add_account(connection, account)
+        raise refusal
+
+    before, missing, busy, after = (items.account() for _ in range(4))
+    outcomes = run(
+        in_one_batch(
+            database,
+            [
+                database.write(add_account, before),
+                database.write(refuse, missing, NoticeNotFound()),
+                # Raised by an act, it does not mean that another process writes.
+                database.write(refuse, busy, Overloaded()),
+                database.write(add_account, after),
+            ],
+        )
+    )
+    assert [type(outcome) for outcome in outcomes] == [
+        type(None), NoticeNotFound, Overloaded, type(None)
+    ]  # fmt: skip
+    stored = run(database.scan(all_accounts))
+    assert {before, after} <= set(stored)
+    assert not {missing, busy} & set(stored)
 
 
 def test_a_bad_call_never_fails_its_neighbours(database: Database, run: Run) -> None:

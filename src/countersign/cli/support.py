@@ -77,11 +77,6 @@ def with_room(
     return decorate
 
 
-def with_deployment(work: Callable[Concatenate[Any, P], Awaitable[R]]) -> Callable[P, R]:
-    """Runs a coroutine function with the whole deployment."""
-    return with_room(object)(work)
-
-
 def fail(error: CountersignError, *, as_json: bool) -> None:
     """Print the error on standard error, and exit with status 1."""
     # A command line has no JSON document with a path: only the name of the member is shown.

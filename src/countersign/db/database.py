@@ -1,4 +1,4 @@
-"""The database as the stores see it: `write`, `read` and `scan`, each behind a batcher."""
+"""The database as the acts see it: `write`, `read` and `scan`, each behind a batcher."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class _Embedded:
         self._failure: Exception | None = None
 
     def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
-        """Begin, and do the calls; a failure is told by `commit`."""
+        """Begin, and do the calls; `commit` deals with a failure."""
         self._failure = None
         try:
             if self._connection is None:
@@ -240,7 +240,10 @@ class _Embedded:
             self._transaction = self._connection.begin()
             return _run(self._connection, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            if self._connection is not None and isinstance(translate(error), Overloaded):
+            is_locked = not isinstance(error, CountersignError) and isinstance(
+                translate(error), Overloaded
+            )
+            if self._connection is not None and is_locked:
                 self._connection.rollback()
                 return None
             self._undo()
