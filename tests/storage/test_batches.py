@@ -47,15 +47,15 @@ def test_an_act_that_raises_is_undone_alone(database: Database, run: Run) -> Non
             database,
             [
                 database.write(add_account, before),
-                database.write(refuse, missing, NoticeNotFound()),
                 # Raised by an act, it does not mean that another process writes.
                 database.write(refuse, busy, Overloaded()),
+                database.write(refuse, missing, NoticeNotFound()),
                 database.write(add_account, after),
             ],
         )
     )
     assert [type(outcome) for outcome in outcomes] == [
-        type(None), NoticeNotFound, Overloaded, type(None)
+        type(None), Overloaded, NoticeNotFound, type(None)
     ]  # fmt: skip
     stored = run(database.scan(all_accounts))
     assert {before, after} <= set(stored)
