@@ -4,8 +4,10 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test test-all lint bench openapi schema docs lock clean
+.PHONY: help setup run test test-all lint bench openapi schema docs web demo screenshots lock clean
 MAKEFLAGS += --no-builtin-rules
+# Without bytecode every process of a run would compile the source again, and the tests too.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Another interpreter: make setup PYTHON=python3.13
 PYTHON ?= python3
@@ -18,29 +20,36 @@ PYTEST_JOBS ?= 4
 BENCH_ARGS ?=
 EVIDENCE_ARGS ?=
 CLEARANCE_ARGS ?=
+CHECKOUT_ARGS ?=
 WEBHOOK_ARGS ?=
 
 VENV := .venv
 # The tools that are installed next to the service.
 PACKAGES := packages/simulators packages/conformance
-JAVASCRIPT := tests/webhooks/javascript
+# Node.js, each with a lock file; the tests need the packages of all of them.
+NODE_FOLDERS := web tests/browser/javascript tests/webhooks/javascript
+NODE_STAMPS := $(NODE_FOLDERS:=/node_modules/.package-lock.json)
+COMPONENT := src/countersign/checkout/component/countersign-notice.js
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PYTEST = $(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadfile --no-loadscope-reorder
 INSTALL := $(PIP) install --quiet --require-hashes
 
 help: ## List what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/.runtime ## Create .venv with the countersign command in it
 
 run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8080 with a database under ./var and a test key
 	$(BIN)/countersign dev
 
-test: $(VENV)/.dev $(JAVASCRIPT)/node_modules/.package-lock.json ## Run every promise, on both engines where that matters; name what is left out
+demo: $(VENV)/.runtime ## Serve with a small shop, to buy something with a notice in a browser
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev $(NODE_STAMPS) ## Run every promise, on both engines where that matters; name what is left out
 	$(PYTEST) $(PYTEST_ARGS)
 
-test-all: $(VENV)/.dev $(JAVASCRIPT)/node_modules/.package-lock.json ## Run every test on both engines, as CI does
+test-all: $(VENV)/.dev $(NODE_STAMPS) ## Run every test on both engines, as CI does
 	$(PYTEST) --all-engines $(PYTEST_ARGS)
 
 # The benchmark's own libraries are installed too: its code is type-checked.
@@ -53,19 +62,28 @@ bench: $(VENV)/.bench ## Measure requests per second against the usual stack
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m bench.evidence $(EVIDENCE_ARGS)
 	$(BIN)/python -m bench.clearance $(CLEARANCE_ARGS)
+	$(BIN)/python -m bench.checkout $(CHECKOUT_ARGS)
 	$(BIN)/python -m bench.webhooks $(WEBHOOK_ARGS)
 
 openapi: $(VENV)/.runtime ## Write spec/openapi.json from the route table
-	$(BIN)/python -m countersign.server.routes > spec/openapi.json.new
+	$(BIN)/python -m tools.openapi > spec/openapi.json.new
 	mv spec/openapi.json.new spec/openapi.json
 
 # Only until the first release: after that, a change of the tables is a migration that follows.
-schema: $(VENV)/.runtime ## Write the first migration's SQL anew from db/tables.py
-	$(BIN)/python -m countersign.db.ddl src/countersign/db/migrations/versions
+schema: $(VENV)/.runtime ## Write the first migration's SQL again from db/tables.py
+	$(BIN)/python -m tools.schema src/countersign/db/migrations/versions
 
-docs: $(VENV)/.dev ## Write anew what the pages in docs/ take from the code
+docs: $(VENV)/.dev ## Write again what the pages in docs/ take from the code
 	$(BIN)/python -m tests.docs.generated
 	cd src/countersign/offline && sha256sum verify.py verify.html > ../../../spec/verifiers.sha256
+
+# Only who changes web/ needs Node.js: the built file is committed, and tests build it again.
+web: web/node_modules/.package-lock.json ## Build the browser component again from web/
+	npm run --prefix web --silent check
+	npm run --prefix web --silent build -- --outfile=../$(COMPONENT) --log-level=warning
+
+screenshots: $(VENV)/.dev ## Take the pictures of docs/images/checkout again, with the system's Chromium
+	$(BIN)/python -m tests.browser.screenshots
 
 # The files are compiled for every supported Python and platform at once, each
 # with the pins of the one before it, so that all of them fit into one .venv.
@@ -111,10 +129,10 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
 	$(INSTALL) -r requirements-dev.txt
 	@touch $@
 
-# The JavaScript library that judges our webhooks. Without npm its test is left out, and says so.
-$(JAVASCRIPT)/node_modules/.package-lock.json: $(JAVASCRIPT)/package-lock.json
-	@! command -v npm >/dev/null || npm ci --prefix $(JAVASCRIPT) --no-audit --no-fund --silent \
-		|| echo "npm could not install the packages of $(JAVASCRIPT)" >&2
+# Without npm the tests that need it are left out, and say so.
+$(NODE_STAMPS): %/node_modules/.package-lock.json: %/package-lock.json
+	@! command -v npm >/dev/null || npm ci --prefix $* --no-audit --no-fund --silent \
+		|| echo "npm could not install the packages of $*" >&2
 
 $(VENV)/.bench: $(VENV)/.runtime requirements-bench.txt
 	$(INSTALL) -r requirements-bench.txt

@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaD
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
-from countersign.access.test_clock import REAL_TIME, AccountClock
+from countersign.access.test_clocks import REAL_TIME, AccountClock
 from countersign.acknowledgments import acknowledge as acknowledging
 from countersign.acknowledgments.model import Receipt, Submission
 from countersign.acknowledgments.room import Acknowledgments
@@ -75,8 +75,8 @@ async def bare_acknowledge(
     """Check, and store one row and its event; prove nothing."""
     content = notice.content
     acknowledging.check_initials(submission.initials_per_line, len(content.bullets))
-    time_ns = room.clock.time_ns()
-    ack_id = timed_id(ACKNOWLEDGMENT, time_ns, room.entropy(8))
+    time_ns = room.log.clock.time_ns()
+    ack_id = timed_id(ACKNOWLEDGMENT, time_ns, room.log.access.entropy(8))
     response = {"ack_id": ack_id, "notice_id": content.id, "notice_version": content.version}
     receipt = Receipt(ack_id, content.id, content.version, _encode(response))
     row = (
@@ -99,7 +99,7 @@ async def bare_acknowledge(
         at=from_ns(time_ns),
     )
     kept = entry(receipt.body) if entry else None
-    await room.database.write_batched(_add, _New(row, event, kept))
+    await room.log.database.write_batched(_add, _New(row, event, kept))
     return receipt
 
 

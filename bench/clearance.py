@@ -1,7 +1,8 @@
 """What a clearance costs: ``python -m bench.clearance``; ``--help`` lists the options.
 
-Clearing orders beside acknowledging notices, at 32 connections on the embedded database, by turns
-on one server. Every order is a new one that is cleared: its own acknowledgment, its own session.
+Clearing orders compared with acknowledging notices, at 32 connections on the embedded
+database, by turns on one server. Every order is a new one that is cleared: its own acknowledgment,
+its own session.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _round(folder: Path, seconds: int) -> Round:
     installed = install(folder, None, (str(Path(sys.executable).parent / "countersign"),))
     with serve(installed, folder / "server.log"):
         endpoint = prepare(installed)
-    # Beside no server, so that acknowledging for the orders goes as fast as it can.
+    # Without a server, so that acknowledging for the orders goes as fast as it can.
     bodies = _orders(installed, endpoint, (seconds + WARM_UP_SECONDS) * PER_SECOND_MAX)
     with serve(installed, folder / "server.log"):
         acknowledging = measure_warm(

@@ -34,6 +34,7 @@ class Options:
     only_countersign: bool
     usual_server: str
     command: tuple[str, ...]
+    workers: int
     profile: str | None
 
 
@@ -52,6 +53,7 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
         only_countersign=found.only_countersign,
         usual_server=found.usual_server,
         command=tuple(shlex.split(found.countersign)),
+        workers=found.workers,
         profile=found.profile,
     )
 
@@ -99,6 +101,12 @@ def _parser() -> argparse.ArgumentParser:
         default=_countersign(),
         metavar="COMMAND",
         help="the countersign command (default: the one of this Python environment)",
+    )
+    add(
+        "--workers",
+        type=_positive,
+        default=1,
+        help="also measure a Countersign of this many workers, beside the one of one process",
     )
     add("--work-dir", type=Path, metavar="DIR", help="put the databases on the disk of DIR")
     add(

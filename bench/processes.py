@@ -21,7 +21,7 @@ TAIL_CHARACTERS: Final = 3000
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that nobody listens on."""
+    """Return a port of the loopback interface that no one listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

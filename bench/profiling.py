@@ -18,7 +18,7 @@ from bench.rounds import say
 
 RATE: Final = 200
 TOP: Final = 25
-# Stacks of the start, which is not what is asked about.
+# Stacks of the start, which is not what is measured.
 STARTING: Final = ("importlib", "_bootstrap")
 # With --subprocesses, the outermost frame names the process.
 PROCESS: Final = "process "

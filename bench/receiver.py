@@ -1,6 +1,6 @@
 """A fast local receiver of webhooks, in a process of its own: ``python -m bench.receiver PORT``.
 
-It answers 204 at once, and tells on GET how many messages came in what time; /reset begins anew.
+It answers 204 at once, and says on GET how many messages came in what time; /reset begins again.
 """
 
 from __future__ import annotations

@@ -11,9 +11,14 @@ from bench.machine import Machine
 from bench.options import Options
 from bench.results import CONTENDERS, Case, Median, Verdict
 from bench.rounds import Sample
-from bench.servers import CEILING, USUAL
+from bench.servers import CEILING, COUNTERSIGN, USUAL, WORKERS
 
-TITLES: Final = {"ceiling": "ceiling", "usual": "usual pick", "countersign": "countersign"}
+TITLES: Final = {
+    "ceiling": "ceiling",
+    "usual": "usual pick",
+    "countersign": "countersign",
+    "workers": "with workers",
+}
 ENGINE_TITLES: Final = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 NOTHING: Final = "-"
 UNSTEADY: Final = 0.20
@@ -75,6 +80,7 @@ def save(findings: Findings, path: Path) -> None:
                 **asdict(case),
                 "of_ceiling": case.ratio(CEILING),
                 "times_usual": case.ratio(USUAL),
+                "workers_times_one": case.ratio(COUNTERSIGN, own=WORKERS),
             }
             for case in findings.cases
         ],
@@ -105,13 +111,14 @@ def _table(cases: Sequence[Case]) -> list[str]:
     head = ["operation", "conn"]
     for name in present:
         head += [f"{TITLES[name]}/s", "p50 ms", "p99 ms"]
-    head += ["of ceiling", "x usual"]
+    head += ["of ceiling", "x usual", "workers x one"]
     rows = [head]
     for case in cases:
         row = [case.operation, str(case.connections)]
         for name in present:
             row += _figures(case.medians.get(name))
         row += [_number(case.ratio(CEILING), 2), _number(case.ratio(USUAL), 1)]
+        row += [_number(case.ratio(COUNTERSIGN, own=WORKERS), 2)]
         rows.append(row)
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     lines = [_line(row, widths) for row in rows]

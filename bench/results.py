@@ -8,9 +8,9 @@ from typing import Final
 
 from bench.options import SQLITE
 from bench.rounds import Sample
-from bench.servers import CEILING, COUNTERSIGN, USUAL
+from bench.servers import CEILING, COUNTERSIGN, USUAL, WORKERS
 
-CONTENDERS: Final = (CEILING, USUAL, COUNTERSIGN)
+CONTENDERS: Final = (CEILING, USUAL, COUNTERSIGN, WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Case:
     connections: int
     medians: dict[str, Median]
 
-    def ratio(self, other: str) -> float | None:
-        """Return Countersign's rate as a multiple of another's."""
-        mine, its = self.medians.get(COUNTERSIGN), self.medians.get(other)
+    def ratio(self, other: str, own: str = COUNTERSIGN) -> float | None:
+        """Return Countersign's rate, or that of its workers, as a multiple of another's."""
+        mine, its = self.medians.get(own), self.medians.get(other)
         return mine.per_second / its.per_second if mine and its else None
 
 

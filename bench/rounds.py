@@ -52,14 +52,21 @@ def measure_engine(options: Options, engine: str, wrk: Path, folder: Path) -> li
 def started(options: Options, engine: str, folder: Path) -> Iterator[list[Contender]]:
     """Start every contender that takes part; each is paused at once."""
     with ExitStack() as stack:
-        usual_url = own_url = None
+        usual_url = own_url = workers_url = None
         if engine == POSTGRES:
             server = stack.enter_context(postgres(folder))
             server.create("countersign")
             server.create("usual_pick")
             usual_url = server.url("usual_pick", "asyncpg")
             own_url = server.url("countersign")
+            if options.workers > 1:
+                server.create("workers")
+                workers_url = server.url("workers")
         contexts = [servers.countersign(folder, own_url, options.command)]
+        if options.workers > 1:
+            contexts.append(
+                servers.countersign(folder, workers_url, options.command, options.workers)
+            )
         if not options.only_countersign:
             usual = servers.usual_pick(folder, usual_url, options.usual_server)
             contexts = [servers.ceiling(folder), usual, *contexts]

@@ -7,7 +7,7 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
 from typing import Final
@@ -20,6 +20,7 @@ from bench.processes import Child, free_port, run
 CEILING: Final = "ceiling"
 USUAL: Final = "usual"
 COUNTERSIGN: Final = "countersign"
+WORKERS: Final = "workers"
 PREFIX: Final = "COUNTERSIGN_"
 ZIP: Final = "94111"
 STAND_IN_LINES: Final = 4
@@ -112,12 +113,18 @@ def prepare(installed: Installation) -> Endpoint:
 
 @contextmanager
 def countersign(
-    folder: Path, database_url: str | None, command: tuple[str, ...]
+    folder: Path, database_url: str | None, command: tuple[str, ...], workers: int = 1
 ) -> Iterator[Contender]:
     """Set Countersign up and run it; without a URL on its embedded SQLite."""
-    installed = install(folder, database_url, command)
-    with serve(installed, folder / "countersign.log") as child:
-        yield Contender(COUNTERSIGN, prepare(installed), child)
+    name = COUNTERSIGN if workers == 1 else WORKERS
+    own = folder / name
+    own.mkdir(mode=0o711)
+    installed = install(own, database_url, command)
+    installed = replace(
+        installed, environment={**installed.environment, "COUNTERSIGN_WORKERS": str(workers)}
+    )
+    with serve(installed, own / "countersign.log") as child:
+        yield Contender(name, prepare(installed), child)
 
 
 def _verify_buyers(port: int, key: str) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def walk(service: Service, notice_id: str) -> None:
     acknowledgment = {
         "initials_per_line": ["JD" for _ in lines],
         "notice_version": notice["version"],
-        "session_id": f"cs_{uuid.uuid4().hex}",  # random: nobody can guess the order
+        "session_id": f"cs_{uuid.uuid4().hex}",  # random: no one can guess the order
         "cbid": cbid,
         "ip": "203.0.113.7",
         "user_agent": "Mozilla/5.0 (example)",

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests.http.backstage import Operator, another_deployment
-from tests.support import depth, engines, postgres, privacy
+from tests.support import depth, engines, node, postgres, privacy
 from tests.support.service import Deployment, Server, running_server
 
 REQUIRE_ALL = os.environ.get("COUNTERSIGN_TESTS_REQUIRE_ALL", "") not in {"", "0"}
@@ -68,9 +68,8 @@ def _missing_node() -> str | None:
 
 
 def _missing_npm() -> str | None:
-    folder = Path(__file__).parent / "webhooks" / "javascript"
-    there = (folder / "node_modules" / "standardwebhooks").is_dir()
-    return _missing_node() or (None if there else f"no packages: npm ci --prefix {folder}")
+    absent = [folder for folder in node.FOLDERS if not node.installed(folder)]
+    return _missing_node() or (f"no packages: npm ci --prefix {absent[0]}" if absent else None)
 
 
 # Marker → what is missing here for the tests that carry it, or None.

@@ -13,7 +13,7 @@ import asyncio
 import json
 from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -23,9 +23,11 @@ import msgspec
 
 from countersign.access.key import KeyKind, Principal
 from countersign.access.secrets import SECRET_BYTES, DeploymentSecret
-from countersign.acknowledgments.acknowledge import acknowledge
+from countersign.acknowledgments.acknowledge import acknowledge, prepare_hosted
 from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin, Source
+from countersign.evidence.canonical import canonical_json
+from countersign.evidence.process import Process
 from countersign.log.append_record import SEAL_ENTROPY
 from countersign.log.record import NewRecord
 from countersign.mode import Mode
@@ -47,7 +49,7 @@ class _Room:
     stored: list[NewRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.clock = self.vault = self.database = self.journal = self
+        self.log = self.access = self.clock = self.vault = self.database = self.journal = self
 
     def time_ns(self) -> int:
         return self.time_ns_
@@ -60,14 +62,15 @@ class _Room:
             raise ValueError(msg)
         return drawn
 
-    def cached(self, *_: object) -> DataKey:
+    async def data_key(self, *_: object) -> DataKey:
         return _KEY
 
-    async def write_batched(self, act: Callable[[None, list[Any]], list[Any]], item: object) -> Any:  # noqa: ANN401 - what the act returns
-        return act(None, [item])[0]
-
-    def write(self, _connection: None, records: list[NewRecord]) -> None:
-        self.stored += records
+    async def write_batched(
+        self, _act: object, item: object, make: Callable[[list[Any]], list[Any]]
+    ) -> object:
+        [made] = make([item])
+        self.stored.append(made.record)
+        return made.receipt
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def make(given: dict[str, Any]) -> Made:
         account_id=given["account"],
         mode=Mode(given["mode"]),
         scopes=frozenset(),
-        credential=KeyKind(given["key_kind"]).credential,
+        credential=KeyKind(given["key_kind"]).credential if "key_kind" in given else "",
     )
     origin = dict(given["origin"])
     for name in ("ip_source", "user_agent_source"):
@@ -126,8 +129,13 @@ def make(given: dict[str, Any]) -> Made:
         origin=Origin(**origin),
     )
     room: Any = world  # all that is asked of a room here, not all that it is
-    asyncio.run(acknowledge(room, principal, notice, submission))
-    (record,) = world.stored
+    if "process" in given:
+        process = msgspec.convert(given["process"], Process)
+        prepared = prepare_hosted(room, principal, notice, submission, process)
+        record = asyncio.run(prepared).record
+    else:
+        asyncio.run(acknowledge(room, principal, notice, submission))
+        (record,) = world.stored
     assert record.disclosures is not None  # noqa: S101 - an acknowledgment has them
     payload = _KEY.open(
         record.disclosures.payload,
@@ -149,8 +157,7 @@ def _with_bit(data: bytes, at: int) -> bytes:
 
 def _redisclosed(made: Made, number: int, change: Callable[[list[Any]], None]) -> list[str]:
     """The disclosures with the content of one of them changed and encoded again."""
-    encoded = made.disclosures[number]
-    content = json.loads(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+    content = _content(made.disclosures[number])
     change(content)
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     again = urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
@@ -175,9 +182,12 @@ def _spaced(record: bytes) -> bytes:
     return json.dumps(json.loads(record), ensure_ascii=False).encode()
 
 
+def _content(encoded: str) -> Any:  # noqa: ANN401 - any JSON
+    return json.loads(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+
+
 def _value(made: Made, number: int) -> Any:  # noqa: ANN401 - any JSON
-    encoded = made.disclosures[number]
-    return json.loads(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))[2]
+    return _content(made.disclosures[number])[2]
 
 
 RECORD = "record_digest_mismatch"
@@ -262,6 +272,86 @@ def broken(made: Made) -> dict[str, dict[str, Any]]:
     }
 
 
+def rebound(made: Made, name: str, change: Callable[[Any], Any]) -> Made:
+    """The same with another value of a field, which the record binds as it would the right one."""
+    number = [_content(encoded)[1] for encoded in made.disclosures].index(name)
+    value = change(_value(made, number))
+    disclosures = _redisclosed(made, number, _set(2, value))
+    members = json.loads(made.record)
+    members["_sd"] = sorted(
+        urlsafe_b64encode(sha256(one.encode()).digest()).rstrip(b"=").decode()
+        for one in disclosures
+    )
+    return Made(made.notice, canonical_json(members), disclosures)
+
+
+def _with(**members: object) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda value: {**value, **members}
+
+
+def _without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda value: {n: v for n, v in value.items() if n != name}
+
+
+def malformed_processes() -> dict[str, tuple[str, Callable[[Any], Any]]]:
+    """By name: what is wrong with the process of a hosted acknowledgment, and how it comes so."""
+    time = "2026-11-20T21:30:00.123Z"
+    line = {"shown_at": time, "initialed_at": time, "changed_at": None, "changes": 0}
+    return {
+        "array": ("the process is an array", lambda value: [value]),
+        "null": ("the process is null", lambda _: None),
+        "no-consent": ("the consent is missing", _without("consent")),
+        "no-viewport": ("a member that may be null is missing", _without("viewport")),
+        "time": ("a time without milliseconds", _with(opened_at="2026-11-20T21:27:05Z")),
+        "time-newline": ("a newline after a time", _with(reviewed_at=time + "\n")),
+        "script": ("a text in the place of a boolean", _with(script="true")),
+        "viewport": ("a viewport without its height", _with(viewport={"width": 360})),
+        "changes": ("a boolean as a number", _with(lines=[{**line, "changes": True}] * 4)),
+        "changes-negative": ("a negative number", _with(lines=[{**line, "changes": -1}] * 4)),
+        "line": (
+            "a line that was never initialed",
+            _with(lines=[{**line, "initialed_at": None}] * 4),
+        ),
+        "claim": ("a claim without its time", _with(claimed=[{"line": 1, "event": "shown"}])),
+    }
+
+
+def broken_hosted(made: Made, other: Made) -> dict[str, dict[str, Any]]:
+    """The same of a hosted acknowledgment; `other` is another one."""
+
+    def case(change: str, finding: str, broken: Made) -> dict[str, Any]:
+        return {
+            "change": change,
+            "disclosures": broken.disclosures,
+            "findings": [finding],
+            "notice_base64": b64encode(broken.notice).decode(),
+            "record_base64": b64encode(broken.record).decode(),
+            "record_sha256_hex": sha256(broken.record).hexdigest(),
+        }
+
+    swapped = [*made.disclosures[:-1], other.disclosures[-1]]
+    edited = _redisclosed(
+        made, len(swapped) - 1, _set(2, {**_value(made, -1), "binding": "passkey"})
+    )
+    return {
+        "process-other-record": case(
+            "the process of another record", UNBOUND, replace(made, disclosures=swapped)
+        ),
+        "process-other-binding": case(
+            "another binding in the process", UNBOUND, replace(made, disclosures=edited)
+        ),
+        "process-lines-too-few": case(
+            "three lines in the process for four of the notice",
+            "process_lines_mismatch",
+            rebound(made, "process", lambda value: {**value, "lines": value["lines"][:3]}),
+        ),
+        **{
+            f"process-{name}": case(change, "process_malformed", rebound(made, "process", how))
+            for name, (change, how) in malformed_processes().items()
+        },
+    }
+
+
 # --- files --------------------------------------------------------------------------------------
 
 
@@ -278,7 +368,8 @@ def generated_files() -> dict[str, bytes]:
         name = given.parent.name
         made[name] = make(json.loads(given.read_bytes()))
         files |= {f"good/{name}/{file}": data for file, data in made[name].files().items()}
-    for name, case in broken(made["full"]).items():
+    cases = broken(made["full"]) | broken_hosted(made["hosted"], made["hosted-component"])
+    for name, case in cases.items():
         files[f"broken/{name}.json"] = _pretty(case)
     return files
 

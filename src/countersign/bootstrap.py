@@ -12,29 +12,33 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from countersign.access.room import Access, open_access
-from countersign.access.secret_file import make_secret, open_secret
+from countersign.access.secrets import make_secret, open_secret
 from countersign.acknowledgments.room import Acknowledgments, open_acknowledgments
 from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
-from countersign.clearances.room import Clearances, open_clearances
+from countersign.checkout.room import Checkout
+from countersign.clearances.keys import ClearanceKeys
+from countersign.clearances.room import Clearances
 from countersign.clock import Clock, Entropy
 from countersign.config import Settings
 from countersign.db import schema
 from countersign.db.database import Database
 from countersign.db.engine import database_url
+from countersign.db.turn import Turn
 from countersign.errors import InvalidConfiguration
 from countersign.events.model import EventIds
 from countersign.events.room import Events
 from countersign.identity.registry import IdentityProviders
 from countersign.identity.transport import Reach
-from countersign.log.begin import begin_first_logs
+from countersign.log.operate import begin_first_logs
 from countersign.log.room import LogRoom, open_log
 from countersign.notices.publish import Publication, publish_shipped
-from countersign.notices.room import Notices, open_notices
+from countersign.notices.registry import Registry
+from countersign.notices.room import Notices
 from countersign.operations.room import Operations, open_operations
-from countersign.privacy.restore import finish_restore
+from countersign.privacy.erase import finish_restore
 from countersign.privacy.room import Privacy, open_privacy
-from countersign.sandbox.room import SandboxRoom
+from countersign.sandbox.helpers import SandboxRoom
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
@@ -44,7 +48,7 @@ R = TypeVar("R")
 
 
 class SystemClock:
-    """The machine's clock. See `ports.Clock`."""
+    """The machine's clock."""
 
     time_ns = staticmethod(time.time_ns)
     monotonic = staticmethod(time.monotonic)
@@ -66,6 +70,7 @@ class Deployment:
     buyers: Buyers
     acknowledgments: Acknowledgments
     clearances: Clearances
+    checkout: Checkout
     webhooks: Webhooks
     privacy: Privacy
     sandbox: SandboxRoom
@@ -103,8 +108,9 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        msg = f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
-        raise InvalidConfiguration(msg) from error
+        raise InvalidConfiguration(
+            f"The data directory {settings.data_dir} cannot be used: {error.strerror}."
+        ) from error
     url = database_url(settings.database_url, settings.data_dir)
     upgraded = schema.upgrade(url)
     make_secret(settings.secret_key_file, url, entropy)
@@ -119,9 +125,13 @@ async def initialise(settings: Settings, entropy: Entropy = os.urandom) -> Initi
 
 @asynccontextmanager
 async def open_deployment(
-    settings: Settings, *, clock: Clock | None = None, entropy: Entropy | None = None
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+    turn: Turn | None = None,
 ) -> AsyncIterator[Deployment]:
-    """Open an initialised deployment.
+    """Open an initialised deployment; `turn` is shared with the other workers of a server.
 
     Raises:
         NotInitialised, SchemaMismatch: `countersign init` has to run first.
@@ -134,13 +144,14 @@ async def open_deployment(
     secret = open_secret(settings.secret_key_file, url)
     encryption = KeyRing(key_source(settings.key_encryption_key), entropy)
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(url))
+        database = await stack.enter_async_context(Database(url, turn))
         access = open_access(database, secret, operator=_operator(), clock=clock, entropy=entropy)
         own_file = key_file(settings.key_encryption_key)
         vault_room = open_vault(access, encryption, own_file)
         vault = vault_room.vault
         log_room = await open_log(vault_room, settings)
-        notices = open_notices(log_room, settings.time_zone)
+        registry = Registry(database, clock, settings.time_zone)
+        notices = Notices(log=log_room, registry=registry)
         acknowledgments = open_acknowledgments(settings, notices)
         stack.push_async_callback(acknowledgments.certificates.close)
         floor = VerificationRules(
@@ -149,6 +160,14 @@ async def open_deployment(
         factory = IdentityProviders(secret.document_fingerprint, clock, _reach(settings))
         buyers = open_buyers(log_room, factory, floor, settings.public_url)
         stack.push_async_callback(buyers.providers.close)
+        clearances = Clearances(
+            access=access,
+            log=log_room,
+            registry=registry,
+            keys=ClearanceKeys(access, vault),
+            floor=floor,
+            public_url=settings.public_url,
+        )
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
         yield Deployment(
             settings=settings,
@@ -163,7 +182,17 @@ async def open_deployment(
             buyers=buyers,
             privacy=open_privacy(access, log_room, settings),
             acknowledgments=acknowledgments,
-            clearances=open_clearances(log_room, notices.registry, floor, settings.public_url),
+            clearances=clearances,
+            checkout=Checkout(
+                access=access,
+                vault=vault,
+                acknowledgments=acknowledgments,
+                buyers=buyers,
+                clearances=clearances,
+                public_url=settings.public_url,
+                client_ip_header=settings.client_ip_header,
+                trusted_proxies=settings.trusted_proxies,
+            ),
             webhooks=open_webhooks(access, events, vault, settings),
             sandbox=SandboxRoom(buyers=buyers, events=events),
             operations=open_operations(settings, notices, log_room.heads),
@@ -185,11 +214,10 @@ def _reach(settings: Settings) -> Reach:
             ssl.create_default_context(cafile=file)
         except OSError as error:
             why = error.strerror or "it contains none"
-            msg = (
+            raise InvalidConfiguration(
                 f"COUNTERSIGN_PROVIDER_CA_FILE: {file} contains no certificates in PEM format: "
                 f"{why}."
-            )
-            raise InvalidConfiguration(msg) from None
+            ) from None
     return Reach(
         concurrency=settings.provider_concurrency,
         proxy_url=settings.provider_proxy_url,

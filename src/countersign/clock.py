@@ -12,8 +12,6 @@ class Clock(Protocol):
 
     def time_ns(self) -> int:
         """Unix time in nanoseconds."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that never go back, for measuring how old something is."""
-        ...

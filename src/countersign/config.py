@@ -1,7 +1,7 @@
 """Settings: `COUNTERSIGN_*` variables, or one TOML file, or both (a variable wins).
 
-Each is declared once, on `Settings`: type, reader, default, example, documentation. All are checked
-at start, and all mistakes are reported together.
+Each is declared once, on `Settings`: type, reader, default. All are checked at start, and all
+mistakes are reported together.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ VALIDITY_DAYS_MAX: Final = 365
 """No statute was found to set it; at most 12 months, by choice."""
 _EVIDENCE_DAYS_MAX: Final = 3650
 _PORT_MAX: Final = 65535
+_WORKERS_MAX: Final = 64
 _DATABASE_SCHEMES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 _URL: Final = re.compile(
     r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:/[A-Za-z0-9._~/-]*)?\Z"
@@ -47,24 +48,14 @@ class Rate(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """How a setting is read (`ValueError`: what was expected), and its documentation."""
+    """How a setting is read (`ValueError`: what was expected), and its text if none is given."""
 
     read: Callable[[str], object]
     default: str | None
-    example: str
-    meaning: str
 
 
-def _setting(
-    read: Callable[[str], object],
-    default: str | None,
-    example: str,
-    meaning: str,
-    *,
-    secret: bool = False,
-) -> Any:  # noqa: ANN401 - a field of any type
-    setting = Setting(read, default, example, meaning)
-    return field(metadata={"setting": setting}, repr=not secret)
+def _setting(read: Callable[[str], object], default: str | None, *, secret: bool = False) -> Any:  # noqa: ANN401 - a field of any type
+    return field(metadata={"setting": Setting(read, default)}, repr=not secret)
 
 
 def _expecting(expected: str, convert: Callable[[str], object]) -> Callable[[str], object]:
@@ -131,8 +122,7 @@ def _rate(text: str) -> Rate | None:
         return None
     match = _RATE.match(text)
     if match is None:
-        msg = "requests/seconds, such as 6000/60, or off"
-        raise ValueError(msg)
+        raise ValueError("requests/seconds, such as 6000/60, or off")
     return Rate(int(match[1]), int(match[2]))
 
 
@@ -163,194 +153,71 @@ _PORT: Final = _number(1, _PORT_MAX)
 class Settings:
     """The settings of one deployment, validated, in the order of docs/configuration.md.
 
-    That page is generated from them (`make docs`).
+    That page says what each is for. What has no default is omitted, or derived from others.
     """
 
-    data_dir: Path = _setting(
-        Path,
-        "./var",
-        "/var/lib/countersign",
-        "Directory for the embedded database, the secret key, the key-encryption key, the last "
-        "published checkpoints and the server lock.",
-    )
+    data_dir: Path = _setting(Path, "./var")
     database_url: str | None = _setting(
         _expecting(
             "a URL such as postgresql://user@host/name; leave it out for the embedded database",
             lambda text: text if text.startswith(_DATABASE_SCHEMES) else None,
         ),
         None,
-        "postgresql://countersign@db1,db2/countersign?target_session_attrs=read-write",
-        "URL of the PostgreSQL database. If omitted: the embedded SQLite database in the data "
-        "directory.",
         secret=True,
     )
-    secret_key_file: Path = _setting(
-        Path,
-        None,
-        "/run/secrets/countersign",
-        "File with the deployment's secret key. If omitted: `secret.key` in the data directory. "
-        "All servers of a deployment need the same key.",
-    )
+    secret_key_file: Path = _setting(Path, None)
     key_encryption_key: str = _setting(
-        _expecting("file:PATH, env:NAME or command:PROGRAM ARGUMENT…", _key_source),
-        None,
-        "command:/usr/local/bin/fetch-key countersign",
-        "Source of the key-encryption key: `file:PATH`, `env:NAME`, or `command:PROGRAM "
-        "ARGUMENT…`, which prints the key. If omitted: `key-encryption.key` in the data directory.",
+        _expecting("file:PATH, env:NAME or command:PROGRAM ARGUMENT…", _key_source), None
     )
-    log_head_dir: Path = _setting(
-        Path,
-        None,
-        "/mnt/elsewhere/countersign-heads",
-        "Directory for the last published checkpoint of each log, which reveals that an older "
-        "database was restored. If omitted: `heads` in the data directory; a restore of the whole "
-        "directory then replaces these files, too, and is not noticed.",
-    )
-    witness_policy_file: Path | None = _setting(
-        Path,
-        None,
-        "/etc/countersign/witnesses.policy",
-        "File with `witness`, `group` and `quorum` lines (c2sp.org/tlog-policy). The server asks "
-        "witnesses with a URL to cosign live checkpoints. The lines become part of the policy, "
-        "without comments and URLs.",
-    )
+    log_head_dir: Path = _setting(Path, None)
+    witness_policy_file: Path | None = _setting(Path, None)
     timestamp_urls: tuple[str, ...] = _setting(
-        _expecting("URLs that begin with https://, separated by commas", _urls),
-        "",
-        "https://tsa.example.com/tsr",
-        "URLs of time-stamp authorities (RFC 3161), separated by commas. Every five minutes the "
-        "server requests a time-stamp of the newest live checkpoint. Needs the package "
-        "`rfc3161-client`.",
+        _expecting("URLs that begin with https://, separated by commas", _urls), ""
     )
-    host: str = _setting(
-        _ADDRESS,
-        "127.0.0.1",
-        "0.0.0.0",  # noqa: S104 - an example in the documentation
-        "Address to listen on.",
-    )
-    port: int = _setting(_PORT, "8080", "8080", "Port to listen on.")
+    host: str = _setting(_ADDRESS, "127.0.0.1")
+    port: int = _setting(_PORT, "8080")
     public_url: str = _setting(
         _expecting("a URL that clients can reach, such as https://countersign.example.com", _url),
         None,
-        "https://countersign.example.com",
-        "URL at which clients reach the service. Links, tokens and the names of the logs are made "
-        "from it. If omitted: host and port. Required if `COUNTERSIGN_HOST` is not a loopback "
-        "address.",
     )
     trusted_proxies: tuple[Network, ...] = _setting(
         _expecting(
             "IP addresses or networks separated by commas, such as 10.0.0.0/8,192.0.2.7", _networks
         ),
         "",
-        "10.0.0.0/8,192.0.2.7",
-        "Addresses or networks of this deployment's own proxies, separated by commas. They are "
-        "removed from the right end of the forwarding header.",
     )
     client_ip_header: str = _setting(
-        _expecting("the name of a header, such as X-Forwarded-For", _header),
-        "X-Forwarded-For",
-        "Forwarded",
-        "Header that provides the buyer's address if a request omits `ip`. `Forwarded` is parsed "
-        "by RFC 7239.",
+        _expecting("the name of a header, such as X-Forwarded-For", _header), "X-Forwarded-For"
     )
-    rate_limit: Rate | None = _setting(
-        _rate, "6000/60", "600/60", "Requests/seconds allowed for each API key, or `off`."
-    )
+    rate_limit: Rate | None = _setting(_rate, "6000/60")
     time_zone: ZoneInfo = _setting(
-        _expecting("a time zone such as America/Los_Angeles", ZoneInfo),
-        "America/Los_Angeles",
-        "America/Los_Angeles",
-        "Time zone in which a day begins: a notice is in force from 0:00 on `effective_from` in "
-        "this zone.",
+        _expecting("a time zone such as America/Los_Angeles", ZoneInfo), "America/Los_Angeles"
     )
-    minimum_age: int = _setting(
-        _number(AGE_MIN, AGE_MAX),
-        str(AGE_MIN),
-        "21",
-        "Age in years that every live verification has to prove. Accounts can require more.",
-    )
-    verification_days: int = _setting(
-        _number(1, VALIDITY_DAYS_MAX),
-        str(VALIDITY_DAYS_MAX),
-        "180",
-        "Longest time in days that a live verification counts. Accounts can require less.",
-    )
-    evidence_days: int = _setting(
-        _number(0, _EVIDENCE_DAYS_MAX),
-        "90",
-        "30",
-        "Days for which the evidence of a live verification is kept after the verification can no "
-        "longer count. After that `countersign retention run` erases the evidence.",
-    )
-    failed_evidence_days: int = _setting(
-        _number(0, _EVIDENCE_DAYS_MAX),
-        "30",
-        "7",
-        "Days for which the evidence of an unsuccessful live verification is kept.",
-    )
-    provider_concurrency: int = _setting(
-        _number(1, 512),
-        "64",
-        "16",
-        "Maximum of concurrent requests to an identity provider, for each account and server. A "
-        "request that gets no slot within 2 seconds returns 503.",
-    )
+    minimum_age: int = _setting(_number(AGE_MIN, AGE_MAX), str(AGE_MIN))
+    verification_days: int = _setting(_number(1, VALIDITY_DAYS_MAX), str(VALIDITY_DAYS_MAX))
+    evidence_days: int = _setting(_number(0, _EVIDENCE_DAYS_MAX), "90")
+    failed_evidence_days: int = _setting(_number(0, _EVIDENCE_DAYS_MAX), "30")
+    provider_concurrency: int = _setting(_number(1, 512), "64")
     provider_proxy_url: str | None = _setting(
         _expecting("the URL of a proxy, such as http://proxy.internal:3128", _proxy),
         None,
-        "http://proxy.internal:3128",
-        "URL of the forward proxy (CONNECT) to the identity providers; it may contain a user and a "
-        "password. If omitted: the server connects directly.",
         secret=True,
     )
-    provider_ca_file: Path | None = _setting(
-        Path,
-        None,
-        "/etc/ssl/certs/private-ca.pem",
-        "File with certificates (PEM) of authorities to trust for identity providers and their "
-        "proxy, in addition to those of the system.",
-    )
-    metrics_port: int | None = _setting(
-        _PORT, None, "9090", "Port for `/metrics`. If omitted: no metrics are served."
-    )
-    metrics_host: str = _setting(
-        _ADDRESS,
-        "127.0.0.1",
-        "10.0.0.5",
-        "Address to listen on for `/metrics`. Metrics need no key and reveal how much business is "
-        "done: let only your monitoring reach this address.",
-    )
+    provider_ca_file: Path | None = _setting(Path, None)
+    metrics_port: int | None = _setting(_PORT, None)
+    metrics_host: str = _setting(_ADDRESS, "127.0.0.1")
     security_contact: str | None = _setting(
         _expecting(
             "a URI that begins with https://, mailto: or tel:",
             _starts_with("https://", "mailto:", "tel:"),
         ),
         None,
-        "mailto:security@example.com",
-        "Contact in `/.well-known/security.txt`. If omitted: that path returns 404.",
     )
-    webhook_timeout_seconds: int = _setting(
-        _number(1, 30),
-        "15",
-        "10",
-        "Time limit for a webhook's receiver, from the connection to the end of its response.",
-    )
+    webhook_timeout_seconds: int = _setting(_number(1, 30), "15")
     webhook_allow_private: bool = _setting(
-        _expecting("true or false", {"true": True, "false": False}.get),
-        "false",
-        "true",
-        "`true`: webhooks may go to plain HTTP and to addresses that are not public, such as this "
-        "machine. For development only: vendors could make the server call internal services.",
+        _expecting("true or false", {"true": True, "false": False}.get), "false"
     )
-    workers: int = _setting(
-        _expecting(
-            "1: this release runs one process per server; on PostgreSQL start more servers instead",
-            {"1": 1}.get,
-        ),
-        "1",
-        "1",
-        "Number of server processes. Must be 1 in this release.",
-    )
+    workers: int = _setting(_number(1, _WORKERS_MAX), "1")
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {f.name: f.metadata["setting"] for f in fields(Settings)}
@@ -359,8 +226,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {f.name: f.metadata["setting"] for f in
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings from the environment and the file that COUNTERSIGN_CONFIG names.
 
-    Raises:
-        InvalidConfiguration: with every mistake, one a line.
+    Raises InvalidConfiguration with every mistake, one a line.
     """
     mistakes: list[str] = []
     given = _from_file(environment.get(FILE_VARIABLE), mistakes)

@@ -7,10 +7,14 @@
     └── OperatorError           the person at the command line has to fix something
 
 An error has a stable `code` and a message for people. A refusal also has its HTTP status and the
-remedy that the page of errors shows.
+remedy that the page of errors shows; the remedies are in remedies.toml.
 """
 
+import tomllib
+from importlib.resources import files
 from typing import ClassVar, Final
+
+_REMEDIES: Final = tomllib.loads((files("countersign") / "remedies.toml").read_text("utf-8"))
 
 
 class CountersignError(Exception):
@@ -41,6 +45,7 @@ class Refusal(CountersignError):
         super().__init_subclass__(code)
         if status:
             cls.status = status
+            cls.remedy = _REMEDIES[code]
 
 
 class Retryable(Refusal):
@@ -60,41 +65,21 @@ class Retryable(Refusal):
 class InvalidRequest(Refusal, code="invalid_request", status=400):
     """The request is not well formed."""
 
-    remedy = (
-        "The message names the field, for example `$.initials_per_line[2]`. Correct it and send "
-        "the request again. Unknown and repeated fields are refused so that a typo cannot "
-        "silently lose evidence."
-    )
-
 
 class PayloadTooLarge(Refusal, code="payload_too_large", status=413):
     """The request body is larger than this path accepts."""
-
-    remedy = (
-        "Send a body of at most 64 KiB. Only messages from identity providers may have up to "
-        "256 KiB."
-    )
 
 
 class UnsupportedMediaType(Refusal, code="unsupported_media_type", status=415):
     """The request body must be sent with Content-Type: application/json."""
 
-    remedy = "Send `Content-Type: application/json` with the JSON body."
-
 
 class MethodNotAllowed(Refusal, code="method_not_allowed", status=405):
     """This path does not support that method."""
 
-    remedy = "Use one of the methods in the `Allow` header of the response."
-
 
 class NotFound(Refusal, code="not_found", status=404):
     """The path or object was not found: it does not exist, or this key may not see it."""
-
-    remedy = (
-        "Check the path and the identifier. Objects of another account or of the other mode "
-        "(test, live) get the same response as objects that do not exist."
-    )
 
 
 # --- authentication -----------------------------------------------------------------------------
@@ -103,25 +88,13 @@ class NotFound(Refusal, code="not_found", status=404):
 class Unauthorized(Refusal, code="unauthorized", status=401):
     """No API key was sent."""
 
-    remedy = "Send `Authorization: Bearer <API_KEY>`."
-
 
 class InvalidApiKey(Refusal, code="invalid_api_key", status=401):
     """The API key is not valid."""
 
-    remedy = (
-        "The key is mistyped, unknown, expired or revoked. Ask the operator for a new one: "
-        "`countersign keys create --account ACCOUNT --mode test|live`."
-    )
-
 
 class Forbidden(Refusal, code="forbidden", status=403):
     """The API key lacks the scope that this operation needs."""
-
-    remedy = (
-        "The `WWW-Authenticate` header names the missing scope. Use a key that has it, or make "
-        "one: `countersign keys create --account ACCOUNT --mode MODE --scope SCOPE`."
-    )
 
     def __init__(self, message: str | None = None, *, scope: str) -> None:
         super().__init__(message or f"The API key lacks the scope {scope}.")
@@ -131,16 +104,17 @@ class Forbidden(Refusal, code="forbidden", status=403):
 class ModeMismatch(Refusal, code="mode_mismatch", status=403):
     """The field test_mode does not match the mode of the API key."""
 
-    remedy = (
-        "Send `test_mode: true` with a test key, and leave it out (or false) with a live key. "
-        "This keeps a checkout from mistaking a sandbox result for a real one."
-    )
+
+class InvalidClientToken(Refusal, code="invalid_client_token", status=401):
+    """The client token is not that of a checkout session."""
+
+
+class OriginNotAllowed(Refusal, code="origin_not_allowed", status=403):
+    """The page that sent this request is not one that may."""
 
 
 class RateLimited(Retryable, code="rate_limited", status=429):
     """Too many requests."""
-
-    remedy = "Wait for the number of seconds in `Retry-After`, then send the request again."
 
 
 # --- retrying -----------------------------------------------------------------------------------
@@ -149,16 +123,9 @@ class RateLimited(Retryable, code="rate_limited", status=429):
 class IdempotencyKeyReused(Refusal, code="idempotency_key_reused", status=422):
     """This Idempotency-Key was used with a different request body."""
 
-    remedy = (
-        "Use a new key for every new request; send a key again only with exactly the same body. "
-        "Make the key of a verification from its identity session, not from the order."
-    )
-
 
 class IdempotencyInProgress(Retryable, code="idempotency_in_progress", status=409):
     """A request with this Idempotency-Key is still running."""
-
-    remedy = "Wait for the number of seconds in `Retry-After`, then send the same request again."
 
 
 # --- notices and acknowledgments ----------------------------------------------------------------
@@ -167,52 +134,25 @@ class IdempotencyInProgress(Retryable, code="idempotency_in_progress", status=40
 class NoticeNotFound(Refusal, code="notice_not_found", status=404):
     """The notice was not found."""
 
-    remedy = "`GET /v1/notices` lists the notices, `GET /v1/notices/{notice_id}/versions` versions."
-
 
 class NoticeNotReviewed(Refusal, code="notice_not_reviewed", status=409):
     """The text of this notice has not been reviewed against the official text."""
-
-    remedy = (
-        "Live keys only get reviewed texts. The operator completes the text, publishes it and "
-        "marks it as reviewed: `countersign notices review ID --version V --by WHO --against "
-        "URL`."
-    )
 
 
 class NoticeNotInForce(Refusal, code="notice_not_in_force", status=409):
     """No version of this notice is in force now."""
 
-    remedy = (
-        "Every version is withdrawn or not yet in effect, or an injunction stops the notice: "
-        "`GET /v1/notices/{notice_id}/versions` shows which. Stop selling the products that "
-        "need the notice. The operator publishes a new version or, after an injunction, "
-        "reinstates one."
-    )
-
 
 class NoticeVersionMismatch(Refusal, code="notice_version_mismatch", status=409):
     """The notice_version sent is not the version in force."""
-
-    remedy = (
-        "The text changed after you showed it. Fetch the notice again, show the new text, and "
-        "collect the initials again."
-    )
 
 
 class InitialsCountMismatch(Refusal, code="initials_count_mismatch", status=422):
     """The number of initials differs from the number of lines of the notice."""
 
-    remedy = "Send one element per element of the notice's `bullets`, in the same order."
-
 
 class EmptyInitials(Refusal, code="empty_initials", status=422):
     """One or more initials are blank."""
-
-    remedy = (
-        "The message names the lines (counted from 1). Ask the buyer for initials on each of "
-        "them. Spaces, invisible characters and lone combining marks count as blank."
-    )
 
 
 # --- evidence -----------------------------------------------------------------------------------
@@ -221,30 +161,13 @@ class EmptyInitials(Refusal, code="empty_initials", status=422):
 class EvidencePending(Retryable, code="evidence_pending", status=409):
     """The evidence is not sealed in the log yet."""
 
-    remedy = (
-        "Sealing takes about a second. Send the request again after `Retry-After` seconds, or "
-        "send `Prefer: wait=5` to wait for up to 5 seconds. If the evidence stays pending, the "
-        "operator finds the reason with `countersign log status`. Nothing is lost."
-    )
-
 
 class EvidenceDamaged(Refusal, code="evidence_damaged", status=409):
     """The stored data of this acknowledgment fails verification and is not returned."""
 
-    remedy = (
-        "Send the value of `X-Request-Id` to the operator. The log entry with that id says what "
-        "is damaged; `countersign log check` checks everything. Proofs and bundles that you "
-        "already have stay valid."
-    )
-
 
 class Erased(Refusal, code="erased", status=410):
     """The requested personal data was erased."""
-
-    remedy = (
-        "The record and its proof remain: request them without `disclose`. Erased data cannot "
-        "be restored."
-    )
 
 
 # --- buyers -------------------------------------------------------------------------------------
@@ -253,72 +176,41 @@ class Erased(Refusal, code="erased", status=410):
 class ProviderSessionNotFound(Refusal, code="provider_session_not_found", status=422):
     """The identity provider has no such session."""
 
-    remedy = (
-        "Send the identifier of a session at the provider that this account is configured for. "
-        "Nothing was written."
-    )
-
 
 class ProviderUnavailable(Retryable, code="provider_unavailable", status=503):
     """The identity provider returned no usable response."""
-
-    remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
 
 
 class ProviderSessionNotBound(Refusal, code="provider_session_not_bound", status=422):
     """The session belongs to someone else, to another integration, or to the test mode."""
 
-    remedy = (
-        "Send the `subject_reference` that your server used to create the session at the "
-        "identity provider. Create sessions with the provider's live credentials."
-    )
-
 
 class VerificationMisconfigured(Refusal, code="verification_misconfigured", status=409):
     """The identity provider refuses the credentials of this account."""
-
-    remedy = (
-        "The operator has to check the credentials and their permissions, and set corrected "
-        "ones: `countersign accounts verification set ACCOUNT --provider NAME "
-        "--credentials-file FILE --check`. The command does not change the account's rules."
-    )
 
 
 class WebhookRefused(Refusal, code="invalid_webhook", status=400):
     """The identity provider's message could not be authenticated."""
 
-    remedy = (
-        "Only the identity provider sends messages to this path, and it signs them. Compare the "
-        "webhook secret in the account's credentials with the one at the provider."
-    )
-
 
 class VerificationNotConfigured(Refusal, code="verification_not_configured", status=409):
     """This account has no identity provider configured for live verification."""
-
-    remedy = (
-        "Live verification needs an identity provider. The operator sets it up: `countersign "
-        "accounts verification set ACCOUNT --provider NAME --credentials-file FILE --check`. A "
-        "test key with `test_mode: true` can simulate every outcome without one."
-    )
 
 
 class ClearanceNotGranted(Refusal, code="clearance_not_granted", status=409):
     """This order was not cleared, so no fulfilment can be reported for it."""
 
-    remedy = (
-        "`GET /v1/clearances/{clearance_id}` returns the reasons. Request a new clearance when "
-        "they no longer apply, and report the fulfilment with its identifier."
-    )
-
 
 class ClearanceClosed(Refusal, code="clearance_closed", status=409):
     """Everything that this order requires was already reported."""
 
-    remedy = (
-        "`GET /v1/clearances/{clearance_id}` shows what was reported, and when the clearance "
-        "was closed."
-    )
+
+class CheckoutSessionClosed(Refusal, code="checkout_session_closed", status=409):
+    """The checkout session has ended."""
+
+
+class OriginNotRegistered(Refusal, code="origin_not_registered", status=409):
+    """The origin is not registered for this account."""
 
 
 # --- events and webhooks ------------------------------------------------------------------------
@@ -327,24 +219,13 @@ class ClearanceClosed(Refusal, code="clearance_closed", status=409):
 class CursorExpired(Refusal, code="cursor_expired", status=410):
     """Events as old as this cursor are no longer kept: some events after it may be deleted."""
 
-    remedy = (
-        "Start again without `after`, and compare with the events that you have: events are "
-        "kept for 90 days."
-    )
-
 
 class TooManyWebhookEndpoints(Refusal, code="too_many_webhook_endpoints", status=409):
     """This account has the maximum number of webhook endpoints."""
 
-    remedy = "At most 16 are allowed per account and mode: delete one that is no longer needed."
-
 
 class WebhookEndpointDisabled(Refusal, code="webhook_endpoint_disabled", status=409):
     """The webhook endpoint is disabled, so nothing is sent to it."""
-
-    remedy = (
-        'Enable it first: `PATCH /v1/webhook_endpoints/{endpoint_id}` with `"disabled": false`.'
-    )
 
 
 # --- the service --------------------------------------------------------------------------------
@@ -353,25 +234,13 @@ class WebhookEndpointDisabled(Refusal, code="webhook_endpoint_disabled", status=
 class Overloaded(Retryable, code="overloaded", status=503):
     """The service is overloaded at the moment."""
 
-    remedy = "Nothing was written. Send the same request again after `Retry-After` seconds."
-
 
 class StorageUnavailable(Retryable, code="storage_unavailable", status=503):
     """The database did not respond."""
 
-    remedy = (
-        "Send the same request again after `Retry-After` seconds, with the same "
-        "`Idempotency-Key`: the first one may have been stored."
-    )
-
 
 class InternalError(Refusal, code="internal_error", status=500):
     """Something went wrong inside the service."""
-
-    remedy = (
-        "Send the value of `X-Request-Id` to the operator, who finds the details in the log "
-        "with it. A retry with the same `Idempotency-Key` is safe."
-    )
 
 
 REFUSALS: Final = tuple(

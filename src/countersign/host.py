@@ -11,6 +11,14 @@ Network: TypeAlias = IPv4Network | IPv6Network
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
+def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:
+    """The IP address that a text is, if it is one; a zone (`fe80::1%eth0`) is kept."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host, with its port if there is one, is this machine and no other."""
     name, address = _read(host)
@@ -36,9 +44,6 @@ def _read(host: str) -> tuple[str, IPv4Address | IPv6Address | None]:
     else:
         name = host if host.count(":") > 1 else host.partition(":")[0]
     name = name.lower().rstrip(".")
-    try:
-        address = ip_address(name)
-    except ValueError:
-        return name, None
+    address = ip_or_none(name)
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return name, mapped or address

@@ -27,6 +27,7 @@ EVENT: Final = "evt"
 WEBHOOK_ENDPOINT: Final = "whe"
 WEBHOOK_SECRET: Final = "whs"  # noqa: S105 - the kind of an identifier
 CLEARANCE: Final = "clr"
+CHECKOUT_SESSION: Final = "chk"
 FULFILMENT: Final = "ful"
 FACT: Final = "rec"
 """A record of something that has no identifier of its own."""
@@ -38,8 +39,7 @@ OPAQUE_LENGTH_MAX: Final = 255
 def base32(value: int) -> str:
     """26 characters for an integer of at most 128 bits; order is kept."""
     if not 0 <= value <= _MAX:
-        msg = f"not an unsigned 128-bit integer: {value}"
-        raise ValueError(msg)
+        raise ValueError(f"not an unsigned 128-bit integer: {value}")
     high, low = value >> 60, value & _LOW_60_BITS
     of = _TRIPLES  # 15 bits at a time, and the first 8 bits as two characters
     return (

@@ -1,17 +1,37 @@
-"""The lock on the data directory: one server at a time. It dies with its process."""
+"""The lock on the data directory: one server at a time."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from countersign.errors import DataDirectoryLocked, InvalidConfiguration
 
 _NAME: Final = "server.lock"
+_ORPHANS_SECONDS: Final = 2.0
+"""For so long a lock may outlive the process that took it: its workers end when it has."""
+_LOOK_SECONDS: Final = 0.02
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[int]:
+    """Hold the lock of a file, and give its descriptor. It dies with its process.
+
+    Raises:
+        BlockingIOError: another process holds it.
+        OSError: the file cannot be made or opened.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -22,24 +42,49 @@ def only_server(data_dir: Path) -> Iterator[None]:
         DataDirectoryLocked: another server holds it.
         InvalidConfiguration: the directory cannot be written.
     """
-    try:
-        descriptor = os.open(data_dir / _NAME, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        msg = f"The data directory {data_dir} cannot be written: {error.strerror}."
-        raise InvalidConfiguration(msg) from error
-    try:
+    path = data_dir / _NAME
+    with ExitStack() as stack:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
-            msg = (
-                f"Another Countersign server (process {holder or 'unknown'}) is running on "
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            stack.callback(os.close, descriptor)
+            is_ours = _taken(descriptor)
+        except OSError as error:
+            raise InvalidConfiguration(
+                f"The data directory {data_dir} cannot be written: {error.strerror}."
+            ) from error
+        if not is_ours:
+            raise DataDirectoryLocked(
+                f"Another Countersign server (process {_holder(descriptor) or 'unknown'}) runs on "
                 f"{data_dir.resolve()}. Stop it, or give this one another COUNTERSIGN_DATA_DIR."
             )
-            raise DataDirectoryLocked(msg) from None
         with suppress(OSError):  # the disk is full: the lock holds without the number in it
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
-    finally:
-        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    """Take the lock; waits a moment for the workers of a server that was killed."""
+    until = time.monotonic() + _ORPHANS_SECONDS
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if _runs(_holder(descriptor)) or time.monotonic() >= until:
+            return False
+        time.sleep(_LOOK_SECONDS)
+
+
+def _holder(descriptor: int) -> str:
+    """The number of the process that took the lock, as that process wrote it."""
+    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+
+
+def _runs(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True

@@ -26,13 +26,8 @@ async def forever(
     """Act and pause in turn, until cancelled; whatever goes wrong, the next time may go better.
 
     A refusal is logged as `NAME_postponed` with its code, anything else as `NAME_failed`: that
-    once, until it goes well again or fails in another way.
-
-    Args:
-        name: of the loop, for the log.
-        act: what it does.
-        seconds: the length of a pause.
-        wake: ends a pause when it is set, and is cleared.
+    once, until it goes well again or fails in another way. `seconds` is the length of a pause;
+    `wake` ends one when it is set, and is cleared.
     """
     wake = wake or asyncio.Event()
     failed: type[Exception] | None = None
@@ -60,11 +55,8 @@ async def restarted(
 ) -> NoReturn:
     """Run a loop of the server, and run it again if it ends, until cancelled.
 
-    Args:
-        name: of the loop, for the log and the metrics.
-        run: the loop.
-        ended: counts under the name how often the loop has ended.
-        pause: between the end and the next beginning; None: a second.
+    `ended` counts under its name how often it has ended; `pause` comes between the end and the next
+    beginning: a second, if it is not given.
     """
     while True:
         failure: BaseException | None = None

@@ -35,8 +35,9 @@ def write_key_file(path: Path, text: str) -> None:
                 return  # another `init` was first
             sync(path.parent)
     except OSError as error:
-        msg = f"The key file {path} cannot be written: {error.strerror}."
-        raise InvalidConfiguration(msg) from error
+        raise InvalidConfiguration(
+            f"The key file {path} cannot be written: {error.strerror}."
+        ) from error
 
 
 @contextmanager
@@ -54,9 +55,9 @@ def draft(path: Path, text: str) -> Iterator[Path]:
         new.unlink(missing_ok=True)
 
 
-def sync(directory: Path) -> None:
-    """Bring the names in a directory to the disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -3,7 +3,8 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from importlib.metadata import entry_points
+from typing import Final, TypeVar
 
 import click
 
@@ -12,13 +13,13 @@ from countersign.access.commands import accounts, keys
 from countersign.acknowledgments.commands import acknowledgments
 from countersign.acknowledgments.verify_command import verify
 from countersign.bootstrap import open_deployment
-from countersign.buyers.commands import audit, buyers
-from countersign.buyers.settings_commands import verification
+from countersign.buyers.commands import audit, buyers, verification
+from countersign.checkout.commands import checkout_sessions
 from countersign.clearances.commands import clearance, clearances
 from countersign.cli.arguments import explain
-from countersign.cli.packaged import PACKAGED, packaged_command
-from countersign.cli.support import log_to_standard_error
+from countersign.cli.support import command, log_to_standard_error
 from countersign.config import load_settings
+from countersign.errors import PackageNotInstalled
 from countersign.log.commands import log
 from countersign.notices.commands import notices
 from countersign.operations.commands import backup, database, restore
@@ -27,6 +28,41 @@ from countersign.sandbox.commands import test_helpers
 from countersign.server.commands import dev, init, serve
 from countersign.vault.commands import vault
 from countersign.webhooks.commands import webhooks
+
+PACKAGED: Final = {
+    "simulate-provider": "countersign-simulators",
+    "conformance": "countersign-conformance",
+}
+"""The distribution of each command."""
+_GROUP: Final = "countersign.commands"
+
+
+def packaged_command(name: str) -> click.Command:
+    """The command, or one that says which package is missing."""
+    for entry in entry_points(group=_GROUP, name=name):
+        found: click.Command = entry.load()
+        return found
+    return _missing(name)
+
+
+def _missing(name: str) -> click.Command:
+    distribution = PACKAGED[name]
+
+    @click.command(
+        name,
+        help=f"Not installed: this command is part of the package {distribution}.",
+        context_settings={"ignore_unknown_options": True},
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    @command
+    def missing(*, arguments: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001 - any
+        raise PackageNotInstalled(
+            f"The command {name} is part of the package {distribution}, which is not installed. "
+            f"Install {distribution} in the same environment."
+        )
+
+    return missing
+
 
 R = TypeVar("R")
 
@@ -76,6 +112,7 @@ for part in (
     restore,
     test_helpers,
     webhooks,
+    checkout_sessions,
     *map(packaged_command, PACKAGED),
 ):
     main.add_command(part)

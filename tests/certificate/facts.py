@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from countersign.acknowledgments.certificate_claims import CertificateFacts
+from countersign.acknowledgments.certificate_words import CertificateFacts
 from countersign.evidence.canonical import canonical_json
 from countersign.evidence.record import (
     Draft,
@@ -71,7 +71,7 @@ def made_facts(
     show: Sequence[str] | None = None,
     **changed: Any,  # noqa: ANN401 - each field has its own type
 ) -> CertificateFacts:
-    """Facts of a live acknowledgment of which everything is shown, unless told otherwise.
+    """Facts of a live acknowledgment of which everything is shown, unless arguments differ.
 
     Args:
         personal: values of personal fields, in the place of those of `PERSONAL`.
@@ -85,7 +85,7 @@ def made_facts(
     fields["initials_per_line"] = ["JD"] * len(lines) if lines is not LINES else ["JD", "J.D."]
     fields |= personal or {}
     body = notice_bytes(lines, **(notice or {}))
-    said = {
+    said: dict[str, Any] = {
         "id": ACK_ID,
         "account": "acct_01kdtvz9n8f6ywn3x2qk4c7r5a",
         "mode": "live",
@@ -106,7 +106,7 @@ def made_facts(
     shown = zip(fields, sealed.disclosures, strict=True)
     facts = CertificateFacts(
         record=sealed.body,
-        shown=tuple(d.encoded for name, d in shown if show is None or name in show),
+        shown=tuple(one for name, one in shown if show is None or name in show),
         erased_at=None,
         notice=body,
         review=None,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from countersign.acknowledgments.certificate import compare_certificate, make_certificate, readme
-from countersign.acknowledgments.certificate_claims import CertificateFacts, Review
+from countersign.acknowledgments.certificate_words import CertificateFacts, Review
 from countersign.evidence.bundle import GUIDE
-from countersign.evidence.cosignature import cosigned_at
+from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from tests.certificate.facts import notice_bytes
 from tests.offline import builder
@@ -56,7 +56,7 @@ OF_ANOTHER = replace(SOUND, certificate=make_certificate(replace(FACTS, account_
 
 
 def test_the_certificate_of_this_release_is_made_again() -> None:
-    """And what it says besides the evidence is told as the operator's word."""
+    """And what it says besides the evidence is shown as the operator's word."""
     said = compare_certificate(SOUND.bundle(), 1)
     assert said.startswith("certificate.pdf is the one that this release makes. ")
     assert '"account_name":"My shop"' in said
@@ -124,7 +124,7 @@ def test_the_certificate_may_name_the_time_stamps_of_the_bundle() -> None:
     )
 
 
-def test_cosignatures_that_nobody_checked_are_told() -> None:
+def test_cosignatures_that_no_one_checked_are_named() -> None:
     """Anyone can add a line to a checkpoint; readers pass over it, and the certificate names it."""
     said = compare_certificate(SOUND.bundle(), 0)
     assert "but 1 of the cosignatures that it names were not checked" in said

@@ -78,8 +78,8 @@ def test_any_text_at_all_makes_a_certificate(line: str, field: str) -> None:
     assert make_certificate(made_facts(personal, lines=lines)).startswith(b"%PDF-")
 
 
-def test_initials_that_could_be_mistaken_have_their_code_points_beside_them() -> None:
-    """Characters without a glyph, look-alikes and blanks are told apart; plain ones go without."""
+def test_initials_that_could_be_mistaken_have_their_code_points_next_to_them() -> None:
+    """Characters without a glyph, look-alikes and blanks are spelled out; plain ones are not."""
     personal = {"initials_per_line": ["\u5f20\u4e09", "\u0410\u0412"]}
     words = words_of(make_certificate(made_facts(personal)))
     assert "U+5F20 U+4E09" in words

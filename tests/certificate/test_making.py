@@ -12,7 +12,7 @@ import pytest
 
 from countersign.acknowledgments import certificate
 from countersign.acknowledgments.certificate import WAITING_MAX, Certificates, make_certificate
-from countersign.acknowledgments.certificate_claims import CertificateFacts
+from countersign.acknowledgments.certificate_words import CertificateFacts
 from countersign.errors import Overloaded
 from tests.certificate.facts import made_facts
 
@@ -85,10 +85,10 @@ async def _crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     await certificates.close()
 
 
-def test_a_crowd_is_told_to_come_back_and_those_inside_are_served(
+def test_a_crowd_has_to_come_back_and_those_inside_are_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One in the making and thirty-two waiting; more would only wait in vain."""
+    """One in the making and thirty-two waiting; more would only wait without a result."""
     asyncio.run(_crowd(monkeypatch))
 
 

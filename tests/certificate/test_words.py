@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tomllib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib import resources
@@ -13,15 +14,16 @@ import pytest
 from pypdf import PdfReader
 
 from countersign.acknowledgments.certificate import make_certificate
-from countersign.acknowledgments.certificate_claims import Review
+from countersign.acknowledgments.certificate_words import Review
 from tests.certificate.facts import ACK_ID, PERSONAL, PROOF, made_facts
 from tests.certificate.reader import files_of, pages_of, squeezed, words_of
+from tests.support.hosted import PROCESS_JSON
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def test_a_certificate_tells_everything_that_is_shown_and_where_it_comes_from() -> None:
-    """The notice, the initials beside its lines, the act, the seal: all on the pages."""
+def test_a_certificate_says_everything_that_is_shown_and_where_it_comes_from() -> None:
+    """The notice, the initials next to its lines, the act, the seal: all on the pages."""
     facts = made_facts()
     words = words_of(make_certificate(facts))
     for told in (
@@ -55,7 +57,7 @@ def test_a_certificate_tells_everything_that_is_shown_and_where_it_comes_from() 
 
 
 def test_the_evidence_itself_is_attached_to_the_byte() -> None:
-    """Whoever has only the PDF has the record, what is shown, the notice and the proof."""
+    """A reader with only the PDF has the record, what is shown, the notice and the proof."""
     facts = made_facts()
     attached = files_of(make_certificate(facts))
     assert attached == {
@@ -138,7 +140,7 @@ def test_every_page_names_the_record_and_its_own_number() -> None:
 
 
 def test_test_evidence_says_so_on_every_page() -> None:
-    """Nobody takes a rehearsal for a sale."""
+    """No one takes a rehearsal for a sale."""
     pdf = make_certificate(made_facts(subject={"mode": "test"}))
     assert all("TEST EVIDENCE" in page for page in pages_of(pdf))
     assert "proves nothing about a sale" in words_of(pdf)
@@ -163,14 +165,14 @@ def test_withheld_erased_and_not_given_are_three_different_things() -> None:
     assert words_of(make_certificate(absent)).count("not given") == 4
 
 
-def test_a_version_that_nobody_named_is_said_to_be_assumed() -> None:
+def test_a_version_that_no_one_named_is_said_to_be_assumed() -> None:
     """The vendor is not made to say what it did not say."""
     words = words_of(make_certificate(made_facts(subject={"notice_version_source": "assumed"})))
     assert "assumed: the vendor named none" in words
     assert "asserted: the vendor" not in words
 
 
-def test_the_publishers_own_words_and_gaps_in_the_text_are_told() -> None:
+def test_the_publishers_own_words_and_gaps_in_the_text_are_shown() -> None:
     """A reader sees which words are not the law's, and that some are missing."""
     notice = {"editorial": ["title", "attestation_text"], "text_gaps": ["(E) is missing"]}
     words = words_of(make_certificate(made_facts(notice=notice)))
@@ -193,7 +195,7 @@ def test_without_an_outside_witness_the_certificate_says_that_time_rests_on_the_
     assert "only the operator's clock" not in seen
 
 
-def test_whose_names_these_are_is_told() -> None:
+def test_whose_names_these_are_is_said() -> None:
     """The vendor's name and the reviewer are the operator's word: no record holds them."""
     review = Review(by="A. Counsel", against="https://example.com/law", at=NOON)
     words = words_of(make_certificate(made_facts(review=review, account_name="Example Arms")))
@@ -217,6 +219,86 @@ def test_a_certificate_claims_no_more_than_is_checked() -> None:
     assert "Check page" in words
     hosted = words_of(make_certificate(made_facts(subject={"capture": "hosted"})))
     assert "That the buyer was shown the notice." not in hosted
+
+
+HOSTED = {"capture": "hosted", "credential": "checkout_session"}
+TWO_LINES = PROCESS_JSON | {"lines": PROCESS_JSON["lines"][:2]}
+
+
+def hosted_words(subject: Mapping[str, str] = HOSTED, **changed: object) -> str:
+    """The words of a hosted acknowledgment with its process, of which members are changed."""
+    ip = {"ip": "203.0.113.7", "source": "header", "peer_ip": "10.0.0.3"}
+    personal = {"process": TWO_LINES | changed, "ip": ip}
+    return words_of(make_certificate(made_facts(personal, subject=subject)))
+
+
+def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
+    """What the service observed, and each claim of the browser marked as one."""
+    words = hosted_words()
+    for expected in (
+        "How the initials were made",
+        "from a browser in a checkout session that the account",
+        "Shown by a page of this service",
+        f"{PROCESS_JSON['rendered_digest']} of the page as it was served",
+        "(A) initials received 2026-11-20 21:31:00.123 UTC line served 2026-11-20",
+        "21:30:00.123 UTC; initials never changed",
+        "initials changed 2 times, last 2026-11-20 21:32:00.123 UTC",
+        f"Agreed to {PROCESS_JSON['agreement']}",
+        f"Electronic form {PROCESS_JSON['consent']}",
+        "Tied to session by a cookie: it was the browser that opened the link of the session",
+        "JavaScript ran yes claimed by the browser; not observed by this service",
+        "Window 360 x 740 CSS pixels claimed by the browser",
+        "Events 2, received from 2026-11-20 21:31:00.123 UTC to 2026-11-20 21:33:00.123 UTC",
+        "UTC claimed by the browser; not observed by this service; each is in the disclosure",
+        "taken from a header that a proxy of this service sent",
+        "taken from a header that the browser sent",
+        "The vendor had the means to open the session's page, too.",
+        "Anything that is marked as claimed by the browser.",
+        "That the buyer read or understood the notice.",
+        "submitted with the token of a checkout session of the account",
+    ):
+        assert expected in words, expected
+    assert "vendor's page left the notice" not in words
+    assert "the vendor named it" not in words
+
+
+def test_a_component_is_said_to_be_in_the_vendors_page() -> None:
+    """Its digest is its own report, and other programs of that page could change what is shown."""
+    words = hosted_words(
+        surface="component", origin="https://shop.example", rendered_digest="ab" * 32,
+        reviewed_at=None, script=None, viewport=None, claimed=[], binding="{0}",
+    )  # fmt: skip
+    for expected in (
+        "an element of this service in the vendor's page, https://shop.example",
+        f"{'ab' * 32} claimed by the browser; not observed by this service",
+        "Review step not served",
+        "JavaScript ran not known",
+        "Window not known",
+        "Events none",
+        "Tied to session by {0}",
+        "That the vendor's page left the notice as it was.",
+    ):
+        assert expected in words, expected
+    assert "Shown by {surface}" in hosted_words(surface="{surface}")
+
+
+def test_times_by_the_test_clock_are_said_to_be() -> None:
+    """The record's own time is always real; those of the process follow the sandbox."""
+    advanced = hosted_words({**HOSTED, "test_clock": "2026-11-20T21:30:00.000Z"})
+    accepted, _, opened = advanced.partition("Notice opened")
+    assert "by this service's own clock" in accepted + opened.partition("Accepted")[2]
+    assert opened.lstrip().startswith("2026-11-20 21:30:00.123 UTC by the sandbox's test clock")
+    assert "test clock" not in hosted_words()
+
+
+def test_a_process_that_is_not_shown_is_said_to_be_withheld_or_erased() -> None:
+    """With `vendor_api` there is none, and no section about it."""
+    at = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
+    withheld = words_of(make_certificate(made_facts(subject=HOSTED)))
+    assert "How the initials were made How withheld" in withheld
+    erased = words_of(make_certificate(made_facts(subject=HOSTED, show=(), erased_at=at)))
+    assert "How the initials were made How erased on 2026-12-01 12:00:00 UTC" in erased
+    assert "How the initials were made" not in words_of(make_certificate(made_facts()))
 
 
 def test_a_time_is_claimed_only_where_it_is_given() -> None:

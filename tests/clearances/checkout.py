@@ -33,7 +33,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """An account, and what its checkout sends with a test key unless told otherwise."""
+    """An account, and what its checkout sends with a test key unless a test says otherwise."""
 
     vendor: Vendor
     operator: Operator
@@ -53,7 +53,7 @@ class Checkout:
         return cbid
 
     def initialed(self, notice_id: str = SHIPPED_NOTICE, **fields: object) -> str:
-        """Acknowledge a notice; in the session of this test unless told otherwise."""
+        """Acknowledge a notice; in the session of this test unless another is given."""
         fields.setdefault("session_id", SESSION)
         answer = acknowledge(self.client, notice_id=notice_id, headers=None, **fields)
         assert answer.status_code == 200, answer.text
@@ -61,7 +61,7 @@ class Checkout:
         return ack_id
 
     def initialed_long_ago(self, age: timedelta) -> str:
-        """An acknowledgment from then: written with that clock, beside the server."""
+        """An acknowledgment from then: written with that clock, while the server runs."""
         clock = MovingClock(datetime.now(tz=UTC) - age)
         principal = Principal(
             key_id="key",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import convert
 from sqlalchemy import Connection
 
 from countersign import bootstrap
@@ -22,18 +23,19 @@ from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.buyers import admin
+from countersign.buyers import routes as verifying
 from countersign.buyers import settings as verification_settings
-from countersign.buyers import verify as verifying
+from countersign.buyers.evaluate_session import proved_zip_index
 from countersign.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.buyers.rules import Facts, VerificationRules
+from countersign.buyers.schemas import BuyerVerificationRequest
 from countersign.buyers.sql import write_buyer
-from countersign.buyers.verify import VerificationRequest
-from countersign.buyers.write_evaluation import proved_zip_index
 from countersign.clearances.clear import clear_order
 from countersign.clearances.fulfil import fulfil_order
-from countersign.clearances.model import ClearanceRules, Order
+from countersign.clearances.model import ClearanceRules
 from countersign.clearances.schemas import (
     ClearanceDecision,
+    ClearanceRequest,
     FulfilmentReceipt,
     FulfilmentRequest,
 )
@@ -135,7 +137,7 @@ class Desk:
         return self.do(acknowledge(self.deployment.acknowledgments, who, notice, submission)).ack_id
 
     def sandbox_buyer(self, who: Principal, session: str, zip_: str | None) -> str:
-        request = VerificationRequest(
+        request = BuyerVerificationRequest(
             provider_identity_session_id=session,
             shipping_zip=zip_,
             test_mode=True,
@@ -182,7 +184,7 @@ class Desk:
     def write(self, buyer: Buyer) -> None:
         self.do(self.deployment.database.write(_write, buyer))
 
-    def clear(self, who: Principal, order: Order) -> ClearanceDecision:
+    def clear(self, who: Principal, order: ClearanceRequest) -> ClearanceDecision:
         return self.do(clear_order(self.deployment.clearances, who, order)).decision
 
     def fulfil(self, who: Principal, clearance_id: str, **told: Any) -> FulfilmentReceipt:  # noqa: ANN401 - fields of a report
@@ -233,10 +235,10 @@ def open_desk(data_dir: Path, clock: MovingClock, settings: Mapping[str, str]) -
             runner.run(opened.__aexit__(None, None, None))
 
 
-def order(ack_id: str, cbid: str, session_id: str, zip_: str, **more: Any) -> Order:  # noqa: ANN401 - other members
-    """Make an order of an accessory, without an address, unless told otherwise."""
-    members = {"product_class": "accessory", "shipping_address": None} | more
-    return Order(ack_id=ack_id, cbid=cbid, session_id=session_id, shipping_zip=zip_, **members)
+def order(ack_id: str, cbid: str, session_id: str, zip_: str, **more: Any) -> ClearanceRequest:  # noqa: ANN401 - other members
+    """Make an order of an accessory, without an address, unless the arguments say otherwise."""
+    members = {"ack_id": ack_id, "cbid": cbid, "session_id": session_id, "shipping_zip": zip_}
+    return convert(members | {"product_class": "accessory"} | more, ClearanceRequest)
 
 
 def _write(connection: Connection, buyer: Buyer) -> None:

@@ -133,7 +133,7 @@ class World:
         return found
 
     def standing(self, asked: Asked) -> list[str]:  # noqa: PLR0911 - a line per rule
-        """What is wrong with the buyer, for whoever asks; nothing: it is verified."""
+        """What is wrong with the buyer, for the account that asks; nothing: it is verified."""
         person = self.person(asked)
         if person is None:
             return ["buyer_not_found"]
@@ -152,7 +152,7 @@ class World:
         return []
 
     def zip_is_compared(self, asked: Asked) -> bool:
-        """Whether there is an address for whoever asks to compare with."""
+        """Whether there is an address for the account that asks to compare with."""
         person = self.person(asked)
         if person is None or person.sandbox_of not in {None, asked.shop}:
             return False
@@ -209,7 +209,7 @@ class World:
         return against
 
     def after(self, asked: Asked, against: list[str]) -> None:
-        """An acknowledgment belongs to the first verified buyer it is asked about with."""
+        """An acknowledgment belongs to the first verified buyer that it is used for."""
         ack = self.acknowledgment(asked)
         misplaced = {"session_mismatch", "buyer_mismatch", "acknowledgment_erased"}
         if ack and ack.bound is None and not misplaced & {*against} and not self.standing(asked):

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.both_engines, pytest.mark.long]
 
 @pytest.fixture(params=ENGINES)
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkout]:
-    """Give a checkout on a deployment of this test alone, with a server beside the victims."""
+    """Give a checkout on a deployment of this test alone, whose server outlives the victims."""
     own = Deployment(data_dir=tmp_path / "data", settings=engine_settings(request))
     own.run("init")
     with (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from countersign.access.key import Scope
-from countersign.clearances.model import ClearanceReason
+from countersign.clearances.schemas import ClearanceReason
 from tests.clearances.checkout import ADULT, CLEARANCES, LABEL, SESSION, Checkout
 from tests.http.backstage import make_client, notice_file
 from tests.http.calls import acknowledge, message, read_back, refusal, verify
@@ -181,10 +181,10 @@ CASES: dict[str, tuple[Callable[[Checkout], Reasons], Reasons]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_condition_that_fails_is_the_reason_that_is_told(
+def test_each_condition_that_fails_is_the_reason_that_is_given(
     checkout: Checkout, case: str
 ) -> None:
-    """One thing is wrong at a time, so one reason is told."""
+    """One thing is wrong at a time, so one reason is given."""
     ask, expected = CASES[case]
     assert ask(checkout) == expected
 
@@ -195,7 +195,7 @@ def test_every_reason_that_there_is_was_brought_about() -> None:
     assert {reason.value for reason in ClearanceReason} <= met
 
 
-def test_all_that_speaks_against_an_order_is_told_at_once_in_one_order(
+def test_all_that_speaks_against_an_order_is_given_at_once_in_one_order(
     checkout: Checkout,
 ) -> None:
     """The same list every time, so that a vendor can show or compare it."""
@@ -235,7 +235,7 @@ def test_zip_plus_4_is_compared_by_its_first_five_digits(checkout: Checkout) -> 
 def test_an_acknowledgment_without_a_buyer_belongs_to_the_one_of_its_first_clearance(
     checkout: Checkout,
 ) -> None:
-    """Granted or not, if that buyer is a verified one: nobody tries one after the other with it."""
+    """Granted or not, if that buyer is a verified one: no one tries one after the other with it."""
     ack_id, first = checkout.initialed(), checkout.buyer()
     assert checkout.decision(ack_id, first, product_class="barrel")["cleared"] is False
     assert checkout.decision(ack_id, checkout.buyer())["reasons"] == ["buyer_mismatch"]
@@ -334,7 +334,7 @@ def test_obligations_are_those_of_the_version_that_was_acknowledged(checkout: Ch
 
 
 def test_zip_codes_cannot_be_guessed_with_clearances_either(checkout: Checkout) -> None:
-    """Five a day, over verify and clearances together; then nothing is told, and it says when."""
+    """Five a day, over verify and clearances together; then only when to try again is said."""
     ack_id, session = checkout.initialed(), "vs_of_a_guesser"
     sent = {"provider_identity_session_id": session, "shipping_zip": "94110"}
     cbid = verify(checkout.client, **sent).json()["cbid"]
@@ -479,8 +479,8 @@ def test_settings_out_of_bounds_are_refused(checkout: Checkout) -> None:
     assert "7 days" in done.stderr
 
 
-def test_a_repeated_yes_is_judged_anew(checkout: Checkout) -> None:
-    """The same bytes while it is true; a revocation in between is told, whatever the key says."""
+def test_a_repeated_yes_is_judged_again(checkout: Checkout) -> None:
+    """The same bytes while it is true; a revocation in between counts, whatever the key says."""
     key = {"Idempotency-Key": "gate"}
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     first = checkout.ask(ack_id, cbid, headers=key)

@@ -64,7 +64,7 @@ def test_an_order_that_asks_for_an_adult_signature_is_open_until_one_was_obtaine
     assert back["closed_at"] is not None
 
 
-def test_each_decision_and_the_closing_of_an_order_are_told_as_events(checkout: Checkout) -> None:
+def test_each_decision_and_the_closing_of_an_order_are_events(checkout: Checkout) -> None:
     refused = checkout.decision("nonsense", "cbid_nobody")["clearance_id"]
     clearance_id = checkout.cleared()["clearance_id"]
     checkout.fulfil(clearance_id, **SHIPPED)

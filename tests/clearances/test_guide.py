@@ -10,8 +10,8 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from countersign.access.key import Principal
-from countersign.clearances.model import ClearanceReason, ClearanceRules
-from countersign.clearances.schemas import ClearanceRequest, FulfilmentRequest
+from countersign.clearances.model import ClearanceRules
+from countersign.clearances.schemas import ClearanceReason, ClearanceRequest, FulfilmentRequest
 from countersign.mode import Mode
 from tests.clearances.checkout import SESSION, ZIP, Checkout
 from tests.clearances.desk import Desk, order
@@ -32,7 +32,7 @@ def _snippet() -> Callable[..., list[dict[str, Any]]]:
     return made
 
 
-def test_the_guide_lists_every_reason_in_the_order_in_which_they_are_told() -> None:
+def test_the_guide_lists_every_reason_in_the_order_of_the_response() -> None:
     """Each with what it means and what to do next."""
     rows = GUIDE.rows("## Reasons")
     assert [row[0].strip("`") for row in rows] == [reason.value for reason in ClearanceReason]
@@ -48,7 +48,7 @@ def test_the_guide_lists_every_field_of_a_question_and_of_a_report() -> None:
     assert re.findall(r"`([a-z_]+)`", sentence) == [*FulfilmentRequest.__struct_fields__]
 
 
-def test_the_guide_tells_the_defaults_of_an_account() -> None:
+def test_the_guide_states_the_defaults_of_an_account() -> None:
     rows = {row[0].strip("`"): row[1] for row in GUIDE.rows("## What an operator sets")}
     rules = ClearanceRules()
     assert rows == {
@@ -80,7 +80,7 @@ def test_the_question_of_the_guide_is_answered_as_it_says(checkout: Checkout) ->
 
 
 def test_a_warehouse_checks_a_token_with_the_snippet_of_the_guide(desk: Desk) -> None:
-    """The right parcel may ship, and is told what to do; each wrong one may not."""
+    """The right parcel may ship, with what to do next; each wrong one may not."""
     may_ship, issuer = _snippet(), desk.deployment.settings.public_url
     desk.publish(notice_file("of-a-warehouse", "1"))
     who, sandbox = desk.account(Mode.LIVE), desk.account(Mode.TEST)

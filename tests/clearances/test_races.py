@@ -70,7 +70,7 @@ def _order(ack_id: str, cbid: str, **more: object) -> dict[str, Any]:
     return {"ack_id": ack_id, "cbid": cbid, "shipping_zip": ZIP, "session_id": SESSION} | more
 
 
-def _told(answers: Sequence[httpx2.Response]) -> list[dict[str, Any]]:
+def _bodies(answers: Sequence[httpx2.Response]) -> list[dict[str, Any]]:
     assert {answer.status_code for answer in answers} == {200}, [a.text for a in answers]
     return [answer.json() for answer in answers]
 
@@ -78,7 +78,7 @@ def _told(answers: Sequence[httpx2.Response]) -> list[dict[str, Any]]:
 def test_of_several_orders_with_one_acknowledgment_one_is_cleared(
     checkout: Checkout, callers: list[httpx2.Client]
 ) -> None:
-    """The others are told that it is used already."""
+    """The others get the answer that it is used already."""
     cbid = checkout.buyer()
     for _ in range(ROUNDS):
         ack_id = checkout.initialed()
@@ -86,7 +86,7 @@ def test_of_several_orders_with_one_acknowledgment_one_is_cleared(
             _order(ack_id, cbid, shipping_address={"line1": str(n), "postal_code": ZIP})
             for n in range(CALLERS)
         ]
-        told = _told(at_once(callers, CLEARANCES, orders))
+        told = _bodies(at_once(callers, CLEARANCES, orders))
         assert sorted(answer["cleared"] for answer in told) == [False] * (CALLERS - 1) + [True]
         against = {tuple(answer["reasons"]) for answer in told if not answer["cleared"]}
         assert against == {("acknowledgment_already_used",)}
@@ -95,11 +95,11 @@ def test_of_several_orders_with_one_acknowledgment_one_is_cleared(
 def test_an_acknowledgment_goes_to_one_of_several_buyers(
     checkout: Checkout, callers: list[httpx2.Client]
 ) -> None:
-    """Whoever comes first; the others are not the buyer that it belongs to."""
+    """The first one wins; the others are not the buyer that it belongs to."""
     cbids = [checkout.buyer() for _ in range(CALLERS)]
     for _ in range(ROUNDS):
         ack_id = checkout.initialed()
-        told = _told(at_once(callers, CLEARANCES, [_order(ack_id, cbid) for cbid in cbids]))
+        told = _bodies(at_once(callers, CLEARANCES, [_order(ack_id, cbid) for cbid in cbids]))
         assert sorted(answer["cleared"] for answer in told) == [False] * (CALLERS - 1) + [True]
         against = {tuple(answer["reasons"]) for answer in told if not answer["cleared"]}
         assert against == {("buyer_mismatch",)}

@@ -161,7 +161,7 @@ def _kept(shop: Checkout, table: Table, ids: list[str]) -> list[str]:
 
 
 def test_erasing_a_buyer_does_not_free_its_acknowledgments(checkout: Checkout) -> None:
-    """No row tells who it was, and yet nobody else can use what it has acknowledged."""
+    """No row says who it was, and yet no one else can use what it has acknowledged."""
     ack_id, cbid = checkout.initialed(), checkout.buyer()
     assert checkout.decision(ack_id, cbid)["cleared"]
     checkout.server.deployment.run("erase", cbid, "--yes")

@@ -11,8 +11,8 @@ from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
 from countersign.acknowledgments.proof import proof
 from countersign.bootstrap import open_deployment
-from countersign.buyers import verify as verifying
-from countersign.buyers.verify import VerificationRequest
+from countersign.buyers import routes as verifying
+from countersign.buyers.schemas import BuyerVerificationRequest
 from countersign.config import load_settings
 from countersign.mode import Mode
 from tests.cli.conftest import Bench
@@ -42,7 +42,7 @@ def make_sandbox_buyer(bench: Bench, account_id: str) -> str:
     """Verify somebody in the sandbox; gives the cbid."""
 
     async def make() -> str:
-        request = VerificationRequest(
+        request = BuyerVerificationRequest(
             provider_identity_session_id=None,
             shipping_zip=None,
             test_mode=True,

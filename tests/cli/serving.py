@@ -19,13 +19,21 @@ def wait_until(happened: Callable[[], bool], what: str) -> None:
 
 @contextlib.contextmanager
 def running(
-    command: Sequence[str], environment: Mapping[str, str], log: Path
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    log: Path,
+    directory: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program for the length of the block; what it says goes into a file."""
     with (
         log.open("wb") as sink,
         subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
+            command,
+            env=environment,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
         ) as process,
     ):
         try:

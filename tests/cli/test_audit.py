@@ -1,4 +1,4 @@
-"""`countersign audit`: what operators do leaves a trace, whoever's data it is about."""
+"""`countersign audit`: what operators do leaves a trace, for the data of any account."""
 
 from __future__ import annotations
 

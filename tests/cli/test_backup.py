@@ -1,4 +1,4 @@
-"""Backups, their shred keys, and restoring beside what is there already."""
+"""Backups, their shred keys, and restoring next to what is there already."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ def exported(bench: Bench, account: str) -> dict[str, dict[str, Any]]:
 def test_what_is_left_of_another_database_is_named_and_nothing_is_restored(
     initialised: Bench, tmp_path: Path, suffix: str
 ) -> None:
-    """SQLite would play a write-ahead log into whatever stands beside it."""
+    """SQLite would play a write-ahead log into any database next to it."""
     initialised.run("backup", str(tmp_path / "backup"))
     restored = elsewhere(initialised, tmp_path / "other")
     left = restored.data_dir / f"countersign.db{suffix}"
@@ -60,7 +60,7 @@ def test_what_is_left_of_another_database_is_named_and_nothing_is_restored(
 def test_one_file_of_shred_keys_outside_keeps_erased_data_erased(
     initialised: Bench, vendor: str, tmp_path: Path
 ) -> None:
-    """Each backup replaces it, so that no old one is left; what was erased is told as erased."""
+    """Each backup replaces it, so that no old one is left; what was erased is shown as erased."""
     erased, *_ = make_evidence(initialised, vendor, tmp_path)
     kept, *_ = make_evidence(initialised, vendor, tmp_path)
     keys = tmp_path / "apart" / "shred-keys.db"
@@ -97,7 +97,7 @@ def test_shred_keys_as_old_as_the_backup_bring_erased_data_back_with_a_warning(
     assert exported(restored, vendor)[erased]["session_id"] == "cs_1"
 
 
-def test_shred_keys_older_than_the_backup_are_told_and_destroy_nothing(
+def test_shred_keys_older_than_the_backup_are_reported_and_destroy_nothing(
     initialised: Bench, vendor: str, tmp_path: Path
 ) -> None:
     """What has no key in them is not taken for erased: newer ones may be found."""
@@ -133,7 +133,7 @@ def known(bench: Bench, account: str, cbid: str) -> int:
 
 
 def rows_of_buyers(bench: Bench) -> dict[str, int]:
-    """How many rows there are of each kind that tells of a buyer."""
+    """How many rows there are of each kind that is about a buyer."""
     tables = ("buyers", "verifications", "verification_evidence", "shred_keys")
     with closing(sqlite3.connect(bench.data_dir / "countersign.db")) as connection:
         return {
@@ -177,7 +177,7 @@ def test_a_buyer_that_was_erased_after_the_backup_stays_erased(
 def test_a_hold_in_the_backup_keeps_an_erased_buyer_until_it_is_released(
     initialised: Bench, vendor: str, tmp_path: Path
 ) -> None:
-    """It was released before the erasure: the operator is told, and `init` does the rest."""
+    """It was released before the erasure: the operator is warned, and `init` does the rest."""
     (cbid,) = verified_buyers(initialised, vendor)
     hold = initialised.run("holds", "place", cbid, "--reason", "a case").stdout.strip()
     keys = tmp_path / "shred-keys.db"

@@ -27,7 +27,7 @@ MISTAKES = {
     "METRICS_PORT": "0",
     "METRICS_HOST": "metrics.example.com",
     "SECURITY_CONTACT": "security@example.com",
-    "WORKERS": "2",
+    "WORKERS": "65",
     "PROVIDER_CONCURRENCY": "0",
     "PROVIDER_PROXY_URL": "proxy.example.com",
 }

@@ -33,7 +33,7 @@ def run_curl(line: str) -> object:
 
 
 def test_dev_adds_no_demo_account_to_a_deployment_that_others_know(bench: Bench) -> None:
-    """In the shell of a production server, and beside it with nothing but its data directory."""
+    """In the shell of a production server, and with nothing but its data directory."""
     own = bench.but(PUBLIC_URL="https://evidence.example.com", PORT=str(free_port()))
     assert "countersign serve" in own.refused("dev")
     assert not bench.data_dir.exists()
@@ -60,7 +60,7 @@ def test_dev_goes_from_nothing_to_a_line_that_works(bench: Bench, tmp_path: Path
         assert docs is not None
         assert httpx2.get(docs[1]).status_code == 200
 
-        # Beside it, commands work as in the README, with nothing but the data directory.
+        # While it runs, commands work as in the README, with nothing but the data directory.
         another = bench.key("demo")
         headers = {"Authorization": f"Bearer {another}"}
         url = f"http://127.0.0.1:{port}/v1/notices"

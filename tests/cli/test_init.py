@@ -80,7 +80,7 @@ COMMANDS = [("init",), ("serve",), ("accounts", "list"), ("keys", "list"), ("not
 
 
 @pytest.mark.parametrize("arguments", COMMANDS)
-def test_a_missing_secret_key_is_refused_and_never_made_anew(
+def test_a_missing_secret_key_is_refused_and_never_made_again(
     initialised: Bench, arguments: tuple[str, ...]
 ) -> None:
     secret = initialised.data_dir / "secret.key"
@@ -166,7 +166,7 @@ def test_a_data_directory_that_is_a_file_is_refused(bench: Bench) -> None:
     assert bench.data_dir.read_text() == "a file"
 
 
-def test_a_database_out_of_reach_is_told_without_its_password(bench: Bench) -> None:
+def test_a_database_out_of_reach_is_named_without_its_password(bench: Bench) -> None:
     away = bench.but(DATABASE_URL="postgresql://me:hunter2@127.0.0.1:1/name")
     for arguments in COMMANDS:
         said = away.refused(*arguments)

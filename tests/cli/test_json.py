@@ -23,6 +23,9 @@ from tests.verification.inside import staged
 
 pytestmark = pytest.mark.long
 
+_TEST = ("--account", "{account_id}", "--mode", "test")
+_ORDER = ("--session", "s", "--return-url", "https://shop.example/", "--notice", "{notice_id}")
+
 # What each command needs to succeed; `{…}` is filled in. A new command needs a line here.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": (),
@@ -84,6 +87,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "notices diff": ("{notice_id}", "{version}", "{version}"),
     "notices publish": ("{file}",),
     "notices reinstate": ("{enjoined}", "--version", "2026-03", "--by", "me", "--against", "{url}"),
+    "notices requirements": ("--product-class", "accessory", "--state", "CA"),
     "notices review": ("{complete}", "--version", "2026-03", "--by", "me", "--against", "{url}"),
     "notices withdraw": ("{notice_id}", "--version", "{version}", "--yes"),
     "simulate-provider": ("stripe", "--credentials"),
@@ -99,6 +103,14 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "webhooks resend": ("{endpoint_id}", "{event_id}"),
     "webhooks recover": ("{endpoint_id}", "--since", "{now}"),
     "webhooks send-example": ("{endpoint_id}",),
+    "accounts brand": ("{account_id}", "--color", "#1b4965"),
+    "accounts origins add": ("{account_id}", "https://shop.example"),
+    "accounts origins list": ("{of_origin}",),
+    "accounts origins remove": ("{account_id}", "{origin}", "--yes"),
+    "checkout-sessions create": (*_TEST, *_ORDER),
+    "checkout-sessions list": (*_TEST, "--session", "{session}"),
+    "checkout-sessions show": (*_TEST, "{checkout_session_id}"),
+    "checkout-sessions cancel": (*_TEST, "{checkout_session_id}", "--yes"),
 }
 # With status 1 where nothing could be judged, as here; the answer is on standard output anyway.
 JUDGES: dict[str, tuple[str, ...]] = {"conformance": ("--account", "{account_id}", "--for", "1s")}
@@ -214,6 +226,30 @@ def owner(bench: Bench, there_is: Mapping[str, str]) -> str:
     return there_is["account_id"]
 
 
+def origin(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Register an origin."""
+    added = bench.read("accounts", "origins", "add", there_is["account_id"], "https://a.example")
+    return str(added["origin"])
+
+
+def of_origin(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Register an origin; gives the account."""
+    origin(bench, there_is)
+    return there_is["account_id"]
+
+
+def session(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make a checkout session; gives the vendor's name for it."""
+    checkout_session_id(bench, there_is)
+    return "s"
+
+
+def checkout_session_id(bench: Bench, there_is: Mapping[str, str]) -> str:
+    """Make a checkout session."""
+    words = [word.format_map(there_is) for word in ARGUMENTS["checkout-sessions create"]]
+    return str(bench.read("checkout-sessions", "create", *words)["checkout_session_id"])
+
+
 def event_id(bench: Bench, there_is: Mapping[str, str]) -> str:
     """Have something happen."""
     made: str = bench.read("test", "trigger", there_is["account_id"], "buyer.revoked")["id"]
@@ -243,7 +279,7 @@ MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
     made.__name__: made
     for made in (
         *(verifying, credentials, revoked, moved, replaced_key, endpoint_id, owner, event_id),
-        *(complete, enjoined, now),
+        *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
     )
 }
 

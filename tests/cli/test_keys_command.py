@@ -80,10 +80,10 @@ def test_a_key_is_shown_this_once(vendor: Bench) -> None:
         ("https://evidence.example.com", True),
     ],
 )
-def test_a_live_key_on_a_log_that_nobody_can_name_is_warned_of(
+def test_a_live_key_on_a_log_that_no_one_can_name_is_warned_of(
     bench: Bench, url: str, is_known: bool
 ) -> None:
-    """`init` tells the names of the logs, which stay; whoever goes live with a trial is told."""
+    """`init` prints the names of the logs, which stay; a trial that goes live gets a warning."""
     own = bench.but(PUBLIC_URL=url)
     origin = url.partition("//")[2] + "/v1/log/live/1"
     assert origin in own.run("init").stderr
@@ -183,7 +183,7 @@ def test_a_rotated_key_has_a_successor_with_the_same_powers(vendor: Bench) -> No
     assert _seconds(second["expires_at"]) - _seconds(second["created_at"]) == 48 * 3600
 
 
-def test_a_key_works_on_for_a_day_after_rotation_unless_told_otherwise(vendor: Bench) -> None:
+def test_a_key_works_on_for_a_day_after_rotation_by_default(vendor: Bench) -> None:
     old = vendor.read("keys", "create", "--account", "vendor", "--mode", "test")
     new = vendor.read("keys", "rotate", old["key_id"])
     assert new["key"] != old["key"]
@@ -192,7 +192,7 @@ def test_a_key_works_on_for_a_day_after_rotation_unless_told_otherwise(vendor: B
     assert successor["expires_at"] is None
 
 
-def test_revoking_asks_unless_told_not_to(vendor: Bench) -> None:
+def test_revoking_asks_unless_the_answer_is_given(vendor: Bench) -> None:
     made = vendor.read("keys", "create", "--account", "vendor", "--mode", "test")
     for typed in ("", "n\n", "\n"):
         said = vendor.refused("keys", "revoke", made["key_id"], typed=typed)

@@ -143,7 +143,7 @@ def test_it_is_found_and_named(bench: Bench, honest: Path, attack: str) -> None:
 def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
     bench: Bench, honest: Path
 ) -> None:
-    """Whoever has the key-encryption key, too, can seal other words under the right names."""
+    """A thief of the key-encryption key, too, can seal other words under the right names."""
     shutil.copytree(honest, bench.data_dir)
     with closing(sqlite3.connect(bench.data_dir / "countersign.db")) as connection:
         record_id, account_id, shred_key = connection.execute(
@@ -154,7 +154,7 @@ def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
     async def other_words() -> bytes:
         async with open_deployment(load_settings(bench.environment)) as deployment:
             data_key = await deployment.vault.vault.data_key(account_id, deployment.clock.time_ns())
-            forged = disclose([bytes(16)], [("session_id", "cs_forged")])
+            forged, _ = disclose([("a" * 22, "session_id", "cs_forged")])
             entropy = shred_key + bytes(12)
             sealed = seal_disclosures(data_key, record_id, forged, entropy, account_id=account_id)
             return sealed.payload
@@ -171,10 +171,10 @@ def test_disclosures_that_open_and_are_others_than_the_record_binds_are_found(
 
 
 @pytest.mark.parametrize("table", ["log_entries", "records", "disclosures", "checkpoints"])
-def test_a_damaged_database_is_told_and_not_taken_for_a_bug(
+def test_a_damaged_database_is_reported_and_not_taken_for_a_bug(
     bench: Bench, honest: Path, table: str
 ) -> None:
-    """What was found before the damage is told, too."""
+    """What was found before the damage is reported, too."""
     shutil.copytree(honest, bench.data_dir)
     file = bench.data_dir / "countersign.db"
     with closing(sqlite3.connect(file)) as connection:

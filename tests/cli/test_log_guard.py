@@ -1,4 +1,4 @@
-"""The fork guard: nothing is signed beside a published checkpoint that the database lacks."""
+"""The fork guard: no second checkpoint is signed where a published one is not in the database."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_new_epoch_is_after_every_one_that_was_published(behind: Bench, tmp_pa
     assert behind.read("log", "check")["findings"] == []
 
 
-def test_a_head_that_nobody_signed_stops_sealing(initialised: Bench, vendor: str) -> None:
+def test_a_head_that_no_one_signed_stops_sealing(initialised: Bench, vendor: str) -> None:
     """With right size and root, and a signature by no key of the log."""
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     text, _, line = head(initialised).read_text().rpartition("\n\n")
@@ -162,7 +162,7 @@ def test_an_older_head_is_not_accepted_for_the_last_one(
 def test_overruling_the_kept_head_is_written_down_in_the_log(
     initialised: Bench, two_heads: Path
 ) -> None:
-    """With both of them: whoever holds the other one can see who decided what, and why."""
+    """With both of them: the holder of the other one can see who decided what, and why."""
     kept = head(initialised).read_text()
     options = ("--published-head", str(two_heads), "--overrule-kept-head", "--reason", "a test")
     initialised.run(*RECOVER, *options)
@@ -194,7 +194,7 @@ def test_without_its_head_file_a_log_does_not_go_on(initialised: Bench, vendor: 
 def test_the_database_s_own_head_is_adopted_where_none_is_kept(
     initialised: Bench, vendor: str
 ) -> None:
-    """The operator says so, and the log tells of it."""
+    """The operator says so, and the log records it."""
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     kept = head(initialised).read_text()
     head(initialised).unlink()
@@ -226,7 +226,7 @@ def test_the_head_of_a_restored_database_is_not_adopted(
 
 
 def test_a_log_without_keys_waits_and_says_so(initialised: Bench, vendor: str) -> None:
-    """Nothing is `sealed` under a checkpoint that nobody signed."""
+    """Nothing is `sealed` under a checkpoint that no one signed."""
     make_evidence(initialised, vendor, initialised.data_dir.parent)
     key = initialised.key(vendor)
     tamper(initialised, "DELETE FROM log_keys")
@@ -240,7 +240,7 @@ def test_a_log_without_keys_waits_and_says_so(initialised: Bench, vendor: str) -
 def test_a_damaged_signing_key_stops_neither_the_other_log_nor_a_check(
     initialised: Bench, vendor: str
 ) -> None:
-    """`log status` and `log check` are what tells of it."""
+    """`log status` and `log check` are what reports it."""
     tamper(initialised, "UPDATE log_keys SET seed = zeroblob(80) WHERE vkey LIKE '%/live/%'")
     states = {s["mode"]: s["suspended"] for s in initialised.read("log", "status")}
     assert "No key can sign" in states["live"]

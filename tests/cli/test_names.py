@@ -32,7 +32,7 @@ def test_an_address_to_listen_on_names_no_log(bench: Bench, host: str, command: 
         "http://127.1",
     ],
 )
-def test_a_public_url_that_nobody_can_reach_is_refused(bench: Bench, url: str) -> None:
+def test_a_public_url_that_no_one_can_reach_is_refused(bench: Bench, url: str) -> None:
     """Also where it was set explicitly."""
     assert "COUNTERSIGN_PUBLIC_URL" in bench.but(PUBLIC_URL=url).refused("init")
 

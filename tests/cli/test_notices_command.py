@@ -39,7 +39,7 @@ def test_the_shipped_notice_is_published_unreviewed_and_says_what_is_missing(
     (listed,) = initialised.read("notices", "list")
     assert (listed["test"], listed["live"]) == ("in_force", "not_reviewed")
     assert listed["text_gaps"]
-    assert [event["type"] for event in listed["events"]] == ["published"]
+    assert [event["type"] for event in listed["events"]] == ["published", "rule_published"]
 
 
 def test_check_gives_the_digest_that_publishing_will_give(initialised: Bench, file: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_published_version_cannot_be_published_with_other_words(
     assert published.read("notices", "show", "storage-law") == before
 
 
-def test_show_tells_the_words_and_the_history(published: Bench) -> None:
+def test_show_prints_the_words_and_the_history(published: Bench) -> None:
     published.run("notices", "review", "storage-law", "--version", "2026-03", *REVIEW)
     shown = published.read("notices", "show", "storage-law", "--version", "2026-03")
     assert [bullet["text"] for bullet in shown["content"]["bullets"]] == list(LINES)
@@ -176,7 +176,7 @@ def test_a_review_says_by_whom_and_against_what(published: Bench, by: str, again
 
 
 @pytest.mark.parametrize("typed", ["", "n\n", "\n"])
-def test_withdrawing_asks_unless_told_not_to(published: Bench, typed: str) -> None:
+def test_withdrawing_asks_unless_the_answer_is_given(published: Bench, typed: str) -> None:
     withdraw = ("notices", "withdraw", "storage-law", "--version", "2026-03")
     assert "permanently" in published.refused(*withdraw, typed=typed)
     assert state(published) == ("in_force", "not_reviewed")
@@ -226,7 +226,7 @@ def test_an_unknown_version_is_refused(published: Bench, arguments: tuple[str, .
 
 
 def test_an_incomplete_text_cannot_be_signed_off(initialised: Bench) -> None:
-    """Nor is it proposed: live keys are refused until the complete text is a new version."""
+    """It is not proposed either: live keys are refused until the complete text is a new version."""
     (shipped,) = initialised.read("notices", "list")
     (file,) = notices.__path__
     again = initialised.run("notices", "publish", str(Path(file, "ab1263-2026-01-01.toml"))).stderr
@@ -314,3 +314,77 @@ def test_only_a_version_that_would_be_in_force_is_reinstated(
     withdraw(two_versions, "2026-06")
     assert "no version would be in force" in two_versions.refused(*reinstate, "2026-06")
     assert state(two_versions) == ("enjoined", "enjoined")
+
+
+RULE = """
+[applies_to]
+version = "1"
+source = "Example Code § 1"
+product_classes = ["accessory"]
+delivered_to = ["CA"]
+residents_of = []
+identity_checks = []
+"""
+ELSEWHERE = ("--product-class", "accessory", "--state", "NV")
+
+
+def needed(bench: Bench, *options: str) -> tuple[str, bool]:
+    """Whether an order to another state needs the other notice, and whether that is reviewed."""
+    found = bench.read("notices", "requirements", *ELSEWHERE, *options)["notices"]
+    (notice,) = [n for n in found if n["notice_id"] == "storage-law"]
+    return notice["required"], notice["reviewed"]
+
+
+def test_a_rule_is_published_under_a_text_that_is_published(published: Bench, file: Path) -> None:
+    """The text and its digest stay; a review of the text alone reviews no rule."""
+    assert needed(published, "--mode", "test") == ("unknown", False)
+    file.write_text(file.read_text() + RULE)
+    done = published.run("notices", "publish", str(file))
+    assert "rule 1 is published" in done.stderr
+    assert published.read("notices", "publish", str(file))["new"] is False
+    shown = published.read("notices", "show", "storage-law")
+    assert [event["type"] for event in shown["events"]] == ["published", "rule_published"]
+    assert published.read("audit", "storage-law")[-1]["details"] == {
+        "rule": "1",
+        "version": "2026-03",
+    }
+    assert needed(published, "--mode", "test") == ("not_required", False)
+    review = ("notices", "review", "storage-law", "--version", "2026-03", *REVIEW)
+    assert "no rule '2'" in published.refused(*review, "--rule", "2")
+    published.run(*review)
+    assert needed(published) == ("unknown", False)
+    published.run(*review, "--rule", "1")
+    assert needed(published) == ("not_required", True)
+
+
+def test_a_published_rule_cannot_change(published: Bench, file: Path, tmp_path: Path) -> None:
+    """Under the same text, and under another version of it; a new rule has a new version."""
+    words = file.read_text()
+    file.write_text(words + RULE)
+    published.run("notices", "publish", str(file))
+    changed = RULE.replace('"CA"', '"CA", "NV"')
+    other = tmp_path / "other.toml"
+    for text in (words, words.replace('2026-03"', '2026-04"', 1)):
+        other.write_text(text + changed)
+        said = published.refused("notices", "publish", str(other))
+        assert "notice_version_conflict" in said
+        assert "applies_to" in said
+        assert len(published.read("notices", "list")) == 2
+    other.write_text(words + changed.replace('version = "1"', 'version = "2"'))
+    published.run("notices", "publish", str(other))
+    assert needed(published, "--mode", "test") == ("required", False)
+    # The file that the rule is from says the same, or the server does not start.
+    file.write_text(words + changed)
+    said = published.refused("serve")
+    assert "notice_file_changed" in said
+    assert str(file) in said
+
+
+def test_requirements_are_shown_in_words(initialised: Bench) -> None:
+    cart = ("--product-class", "barrel", "--state", "CA", "--zip", "94105", "--residence", "CA")
+    text = initialised.run("notices", "requirements", *cart, "--mode", "test").stdout
+    for words in ("decision: required", "identity: required", "not reviewed", "not_sufficient"):
+        assert words in text
+    assert "invalid_request" in initialised.refused(
+        "notices", "requirements", "--product-class", "barrel", "--state", "ca"
+    )

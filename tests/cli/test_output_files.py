@@ -17,7 +17,7 @@ def vendor(initialised: Bench) -> str:
 def test_an_export_that_fails_leaves_the_file_that_was_there(
     initialised: Bench, tmp_path: Path
 ) -> None:
-    """An account that there is not, say."""
+    """An account that does not exist, say."""
     file = tmp_path / "out.csv"
     file.write_text("the export of last year")
     told = initialised.refused(

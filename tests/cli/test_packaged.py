@@ -8,9 +8,8 @@ from importlib.metadata import EntryPoints
 import pytest
 from click.testing import CliRunner
 
-from countersign.cli import packaged
-from countersign.cli.packaged import PACKAGED, packaged_command
-from countersign.root import main
+from countersign import root
+from countersign.root import PACKAGED, main, packaged_command
 
 
 @pytest.mark.parametrize("name", PACKAGED)
@@ -25,7 +24,7 @@ def test_without_its_package_a_command_says_what_to_install(
     name: str, distribution: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever its arguments: status 1, with a code for programs and a sentence for people."""
-    monkeypatch.setattr(packaged, "entry_points", lambda **_: EntryPoints())
+    monkeypatch.setattr(root, "entry_points", lambda **_: EntryPoints())
     missing = packaged_command(name)
     assert distribution in CliRunner().invoke(missing, ["--help"]).output
     for arguments in ([], ["stripe", "--list"], ["--account", "demo", "--for", "3s"]):

@@ -74,14 +74,14 @@ def test_on_postgresql_several_servers_share_one_database(bench: Bench, postgres
 
 
 @pytest.mark.parametrize("command", ["serve", "dev"])
-def test_a_taken_port_is_told(initialised: Bench, taken_port: int, command: str) -> None:
+def test_a_taken_port_is_reported(initialised: Bench, taken_port: int, command: str) -> None:
     said = initialised.but(PORT=str(taken_port)).refused(command)
     assert "address_in_use" in said
     assert f"port {taken_port} is already in use" in said
     assert "COUNTERSIGN_PORT" in said
 
 
-def test_a_taken_port_for_metrics_is_told(initialised: Bench, taken_port: int) -> None:
+def test_a_taken_port_for_metrics_is_reported(initialised: Bench, taken_port: int) -> None:
     settings = {"PORT": str(free_port()), "METRICS_PORT": str(taken_port)}
     said = initialised.but(**settings).refused("serve")
     assert f"port {taken_port} is already in use" in said
@@ -122,7 +122,9 @@ def test_an_unknown_variable_is_warned_of_and_no_more(initialised: Bench) -> Non
     assert f"Countersign serves {server.url} on 127.0.0.1 port {port}\n" in said
 
 
-def test_the_address_that_is_listened_on_is_said_beside_the_public_one(initialised: Bench) -> None:
+def test_the_address_that_is_listened_on_is_printed_next_to_the_public_one(
+    initialised: Bench,
+) -> None:
     with running_server(initialised, PUBLIC_URL="https://evidence.example.com") as server:
         port = server.url.rpartition(":")[2]
         expected = f"Countersign serves https://evidence.example.com on 127.0.0.1 port {port}\n"
@@ -159,13 +161,14 @@ def test_a_key_file_that_cannot_be_written_is_refused_without_a_traceback(bench:
     assert str(place) in said
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_requests_under_way_are_answered_when_the_server_is_told_to_stop(
-    initialised: Bench, number: signal.Signals
+def test_requests_under_way_are_answered_when_the_server_has_to_stop(
+    initialised: Bench, number: signal.Signals, workers: str
 ) -> None:
     key = initialised.key(initialised.account("vendor"))
     metrics_port = free_port()
-    server = start_server(initialised, METRICS_PORT=str(metrics_port))
+    server = start_server(initialised, METRICS_PORT=str(metrics_port), WORKERS=workers)
 
     def waiting_writes() -> int:
         text = httpx2.get(f"http://127.0.0.1:{metrics_port}/metrics").text

@@ -46,7 +46,7 @@ def test_no_command_prints_by_itself() -> None:
             assert "click.echo(" not in text, module
 
 
-def test_fields_are_told_in_words() -> None:
+def test_fields_are_named_in_words() -> None:
     """Not in those of Python."""
     view = {"a": None, "b": [], "c": ["x", 1], "d": False, "e": [{"f": True, "g": ("y",)}]}
     assert field_lines(view).splitlines() == ["a: -", "b: -", "c: x, 1", "d: no", "e: f yes; g y"]
@@ -60,7 +60,7 @@ def test_fields_are_told_in_words() -> None:
         ("test", "buyer", "set", "vendor", "cbid_test_1", "verified", "--reason", "zip_mismatch"),
     ],
 )
-def test_a_mistake_on_the_command_line_is_told_without_json(
+def test_a_mistake_on_the_command_line_is_reported_without_json(
     initialised: Bench, arguments: tuple[str, ...]
 ) -> None:
     """There is no `$` that could be looked up."""

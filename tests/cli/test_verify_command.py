@@ -32,7 +32,7 @@ def unpacked(bundle: bytes, folder: Path) -> Path:
 def test_a_bundle_that_was_unpacked_is_checked_like_the_packed_one(
     nothing: Deployment, tmp_path: Path
 ) -> None:
-    """The same verdict; a change in it is found, and what is no part of it is told."""
+    """The same verdict; a change in it is found, and what is no part of it is named."""
     packed = tmp_path / "bundle.zip"
     packed.write_bytes(builder.material().bundle())
     folder = unpacked(packed.read_bytes(), tmp_path / "folder")
@@ -48,7 +48,7 @@ def test_a_bundle_that_was_unpacked_is_checked_like_the_packed_one(
     assert (done.returncode, "(container)" in done.stdout) == (1, True)
 
 
-def test_the_words_are_printed_and_what_vouches_for_nothing_is_said(
+def test_the_words_are_printed_and_what_nothing_proves_is_said(
     nothing: Deployment, tmp_path: Path
 ) -> None:
     """A certificate and programs of somebody's own pass: so what was checked is printed here."""
@@ -163,7 +163,7 @@ def test_a_certificate_is_said_to_show_nothing_by_itself(
 
 
 def test_what_is_no_file_is_not_read(nothing: Deployment, tmp_path: Path) -> None:
-    """A pipe that nobody writes to and a device without an end, alone and in a folder."""
+    """A pipe that no one writes to and a device without an end, alone and in a folder."""
     folder = unpacked(builder.material().bundle(), tmp_path / "folder")
     (folder / "notice.json").unlink()
     os.mkfifo(folder / "notice.json")

@@ -14,7 +14,7 @@ from countersign import bootstrap
 from countersign.events.model import EventType
 from countersign.mode import Mode
 from countersign.webhooks import endpoints
-from countersign.webhooks.model import EndpointChanges
+from countersign.webhooks.schemas import WebhookEndpointRequest
 from countersign_conformance.kit import run_conformance
 from countersign_conformance.model import Finding, Report, Verdict
 from tests.conformance.shop import HOLD_SECONDS, Manners, Shop, doing_business, receiving
@@ -71,11 +71,11 @@ def connect(operator: Operator, account_id: str, shop: Shop, url: str) -> None:
 
     async def work(opened: bootstrap.Deployment) -> str:
         # No event of this type comes by itself, which a shop would act on, too.
-        quiet = frozenset({EventType.NOTICE_PUBLISHED}) if shop.manners.acts_on_duplicates else None
-        changes = EndpointChanges(url=url, event_types=quiet)
-        view = await endpoints.create_endpoint(opened.webhooks, account_id, Mode.TEST, changes)
-        assert view.secret is not None
-        return view.secret.text
+        quiet = [EventType.NOTICE_PUBLISHED] if shop.manners.acts_on_duplicates else None
+        wanted = WebhookEndpointRequest(url=url, event_types=quiet)
+        made = await endpoints.create_endpoint(opened.webhooks, account_id, Mode.TEST, wanted)
+        assert made.new_secret is not None
+        return made.new_secret.text
 
     shop.secret = operator.act(work)
 

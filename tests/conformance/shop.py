@@ -51,7 +51,7 @@ class Manners:
 
 
 class GivenUp(Exception):
-    """The order cannot be placed; the buyer was told."""
+    """The order cannot be placed; the buyer knows why."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Shop:
                     self.orders += 1
                 except GivenUp:
                     continue
-                except Exception as error:  # noqa: BLE001 - told by the test, from its own thread
+                except Exception as error:  # noqa: BLE001 - reported by the test, from its own thread
                     self.errors.append(repr(error))
                     return
 
@@ -101,7 +101,7 @@ class Shop:
             if self.manners.ships_uncleared:
                 time.sleep(self.manners.ships_uncleared_after_seconds)
                 self.ship(api, decision["clearance_id"])
-            # Whoever packs finds it on hold; it is asked about again later.
+            # The packers find it on hold; it is tried again later.
             decision = self.post(api, "/v1/clearances", order | {"ack_id": ack_id}).json()
             if not decision["cleared"]:
                 raise GivenUp
@@ -198,7 +198,7 @@ class Shop:
         return 200
 
     def name(self, kind: str) -> str:
-        """A new name that nobody else has."""
+        """A new name that no one else has."""
         return f"{kind}-{id(self)}-{next(self._numbers)}"
 
 

@@ -1,4 +1,4 @@
-"""`countersign conformance` as it is run: beside a server, until it is done, stopped or killed."""
+"""`countersign conformance` as it is run: with a server, until it is done, stopped or killed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def started(deployment: Deployment, account_id: str, *more: str) -> Iterator[sub
 
 
 def read_until(process: subprocess.Popen[str], words: str) -> None:
-    """Read what it tells people until it has said this."""
+    """Read what it prints for people until it has printed this."""
     assert process.stderr is not None
     for line in process.stderr:
         if words in line:
@@ -157,7 +157,7 @@ def test_times_that_are_too_long_or_none_are_refused(
     assert not operator.rows("SELECT 1 FROM conformance_runs WHERE account_id = :a", a=account_id)
 
 
-def test_an_account_that_there_is_not_is_refused(deployment: Deployment) -> None:
+def test_an_account_that_does_not_exist_is_refused(deployment: Deployment) -> None:
     """With the code that all commands have for it."""
     done = deployment.run("conformance", "--account", "nobody", "--json", check=False)
     assert done.returncode == 1

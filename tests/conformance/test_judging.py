@@ -37,7 +37,7 @@ Judge = Callable[[History], Finding]
 
 
 def see(operation: str, **more: object) -> Observation:
-    """Something that was seen; a good answer, unless told otherwise."""
+    """Something that was seen; a good answer, unless the arguments say otherwise."""
     return Observation(operation=operation, **({"at": START, "status": 200} | more))  # type: ignore[arg-type]  # whichever there are
 
 
@@ -270,7 +270,7 @@ def test_what_must_not_happen_is_watched_for_before_it_is_passed(
 
 @pytest.mark.parametrize("check", CATALOGUE, ids=lambda one: one[0].id)
 def test_a_run_in_which_nothing_was_seen_passes_nothing(check: tuple[Check, Judge]) -> None:
-    """Nor does it fail anything."""
+    """And it fails nothing."""
     assert verdict(check[1]) is Verdict.NOT_SEEN
 
 

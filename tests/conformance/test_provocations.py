@@ -134,7 +134,7 @@ def test_the_provider_is_down_once_and_a_retry_is_safe(operator: Operator, vendo
 
 
 def test_an_answer_is_withheld_after_the_act_was_done(operator: Operator, vendor: Vendor) -> None:
-    """Whoever hangs up and asks again with the same key gets it; it is stored once."""
+    """A client that hangs up and asks again with the same key gets it; it is stored once."""
     body = {"initials_per_line": ["JD"] * 4, "session_id": "order-1"}
     headers = {"Idempotency-Key": "one"}
     path = "/v1/notices/ab1263/acknowledge"
@@ -147,10 +147,10 @@ def test_an_answer_is_withheld_after_the_act_was_done(operator: Operator, vendor
         assert stored["ack_id"] == again.json()["ack_id"]
 
 
-def test_whoever_outwaits_a_withheld_answer_is_told_to_ask_again(
+def test_a_client_that_outwaits_a_withheld_answer_has_to_ask_again(
     operator: Operator, vendor: Vendor
 ) -> None:
-    """It cannot be told from the answer whether it was stored, which is so."""
+    """The answer does not say whether it was stored; it was."""
     with under_a_run(operator, vendor.account_id, Provocation.ANSWER_WITHHELD):
         answer = acknowledge(vendor.test, headers={"Idempotency-Key": "one"})
         assert refusal(answer) == (503, "storage_unavailable")
@@ -225,7 +225,7 @@ def test_a_request_that_is_turned_away_before_does_not_use_up_the_provocation(
 def test_when_a_run_is_over_requests_are_answered_as_ever(
     operator: Operator, vendor: Vendor
 ) -> None:
-    """Also where its command was killed, and nobody took back what was armed."""
+    """Also where its command was killed, and no one took back what was armed."""
     lasts = timedelta(seconds=1)
     armed_so = Provocation.ACKNOWLEDGMENT_REFUSED
     with under_a_run(operator, vendor.account_id, armed_so, lasts) as run:

@@ -1,4 +1,4 @@
-"""A run beside a server that has no more rights than the page for operators gives it."""
+"""A run against a server that has no more rights than the page for operators gives it."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_an_integration_as_documented_passes_every_check(judged: Mapping[str, Ju
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("fault", BAD)
 def test_a_fault_fails_its_own_check_alone(judged: Mapping[str, Judged], fault: str) -> None:
-    """And the report tells what was seen, and when."""
+    """And the report says what was seen, and when."""
     check_id, _ = BAD[fault]
     case = judged[fault]
     assert case.with_verdict(Verdict.FAILED) == {check_id}, case.report

@@ -99,7 +99,7 @@ class Victim:
     async def _compare(
         self, connection: Connection, request: Request, told: dict[str, object]
     ) -> None:
-        """Read back what the answer told of."""
+        """Read back what the answer named."""
         if request.acknowledges:
             back = await connection.get(f"/v1/acknowledgments/{told['ack_id']}")
             expected = told | request.sent

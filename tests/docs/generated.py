@@ -5,19 +5,21 @@ python -m tests.docs.generated
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from click.testing import CliRunner
 
-from countersign.config import PREFIX, SETTINGS
 from countersign.root import main as command_line
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLI = DOCS / "cli.md"
-CONFIGURATION = DOCS / "configuration.md"
-BEGIN, END = "<!-- settings begin -->", "<!-- settings end -->"
+COMPONENT_GUIDE = DOCS / "component.md"
+COMPONENT = DOCS.parent / "src/countersign/checkout/component/countersign-notice.js"
 WIDTH = 80
 
 _CLI_HEAD = """\
@@ -59,32 +61,22 @@ def help_of(words: tuple[str, ...]) -> str:
     return result.output
 
 
-def configuration_table() -> str:
-    """The part of docs/configuration.md between the two marks."""
-    parts = []
-    for name, setting in SETTINGS.items():
-        default = "none" if setting.default is None else f"`{setting.default}`"
-        if setting.default == "":
-            default = "empty"
-        parts.append(
-            f"## {PREFIX}{name.upper()}\n\n{setting.meaning}\n\n"
-            f"- Default: {default}\n- Example: `{setting.example}`\n"
-        )
-    return "\n".join(parts)
+def integrity() -> str:
+    """The SRI hash of the browser component."""
+    digest = hashlib.sha384(COMPONENT.read_bytes()).digest()
+    return f"sha384-{base64.b64encode(digest).decode()}"
 
 
-def configuration_page(page: str) -> str:
-    """The page with its generated part made anew."""
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{configuration_table()}\n{END}{tail}"
+def component_guide() -> str:
+    """docs/component.md, with the integrity of the file as it is now."""
+    text = COMPONENT_GUIDE.read_text(encoding="utf-8")
+    return re.sub(r'sha384-[^"\s]+', integrity(), text)
 
 
 def write() -> None:
     """Write the pages."""
     CLI.write_text(cli_page(), encoding="utf-8")
-    page = configuration_page(CONFIGURATION.read_text(encoding="utf-8"))
-    CONFIGURATION.write_text(page, encoding="utf-8")
+    COMPONENT_GUIDE.write_text(component_guide(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.markdown import Block
+from tests.support.stand_in import stand_in
 
 _SEPARATOR = "\x1e"
 VARYING = (
@@ -50,17 +51,18 @@ def run_blocks(
         for shown, real in placeholders.items():
             text = text.replace(shown, real)
         parts += [f"printf '{_SEPARATOR}'", text]
-    path = f"{link / 'bin'}:{environment['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(parts)],
-        cwd=directory,
-        env={**environment, "PATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+    with stand_in() as first:
+        path = f"{first}:{link / 'bin'}:{environment['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", "\n".join(parts)],
+            cwd=directory,
+            env={**environment, "PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
     printed = done.stdout.split(_SEPARATOR)[1:]
     assert done.returncode == 0, f"{wanted[len(printed) - 1]} failed: {printed[-1]}"
     return dict(zip(wanted, printed, strict=True))

@@ -28,10 +28,10 @@ GENERATED: Final = {"docs/cli.md", "spec/openapi.json"}
 STALE: Final = """
 from pathlib import Path
 from countersign.events.model import EventType
-from countersign.http.openapi import openapi_text
 from countersign.server.routes import ROUTES
 from tests.docs.generated import CLI, cli_page
 from tests.docs.markdown import read
+from tools.openapi import openapi_text
 
 rows = read(Path("docs/webhooks.md")).rows("## Which events there are")
 if [row[0].strip("`") for row in rows] != [type_.value for type_ in EventType]:
@@ -73,7 +73,8 @@ def stale_files(tree: Path) -> set[str]:
 def tree(tmp_path: Path) -> Path:
     """A copy of the service, and of what is compared with it."""
     skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=skipped)
+    for folder in ("src", "tools"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=skipped)
     compared = ("docs/cli.md", "docs/webhooks.md", "spec/openapi.json")
     readers = ("__init__.py", "docs/__init__.py", "docs/generated.py", "docs/markdown.py")
     for name in (*compared, *(f"tests/{reader}" for reader in readers)):

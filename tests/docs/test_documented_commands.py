@@ -93,7 +93,7 @@ def test_a_completed_notice_goes_live_as_the_readme_says(tmp_path: Path) -> None
     assert (notice["version"], len(notice["bullets"])) == ("2026-01-01", 5)
 
 
-def test_a_backup_made_beside_a_running_server_can_be_restored(tmp_path: Path) -> None:
+def test_a_backup_made_while_a_server_runs_can_be_restored(tmp_path: Path) -> None:
     """The commands of the operator's page run; what was acknowledged is in the restored copy."""
     places = {"/var/lib/countersign": str(tmp_path / "data"), "/srv/": f"{tmp_path}/"}
     blocks = _bash(OPERATE)

@@ -34,7 +34,7 @@ def test_the_error_table_lists_every_code_with_its_status() -> None:
 
 @pytest.mark.parametrize("path", every_page(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_error_code_that_is_mentioned_exists(path: Path) -> None:
-    """With the status that is named beside it, where there is one."""
+    """With the status that is named next to it, where there is one."""
     page = read(path)
     for status, code in _STATUS_AND_CODE.findall(page.prose):
         assert STATUS_OF.get(code) == int(status), f"{path}: {status} {code}"

@@ -102,7 +102,7 @@ def impostor(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.mark.parametrize(
     "impostor", [b"<html>", b'"text"', b"{}", b'{"bullets": []}'], indirect=True
 )
-def test_an_answer_of_another_form_is_told_plainly(impostor: str) -> None:
+def test_an_answer_of_another_form_is_reported_plainly(impostor: str) -> None:
     """Whatever answers at that address, the walk ends with a message and status 1."""
     done = _walk("--base-url", impostor, "--key", "csign_sk_test_x")
     assert done.returncode == 1

@@ -83,7 +83,7 @@ def url(server: postgres.PostgresServer, role: str) -> str:
 def test_servers_need_no_more_than_the_printed_grants(
     cluster: postgres.PostgresServer, owner: Deployment, tmp_path: Path
 ) -> None:
-    """Every kind of request is answered, everything that runs beside them works."""
+    """Every kind of request is answered, everything that runs in the background works."""
     grant(owner, cluster)
     account = owner.account("vendor")
     keys = {mode: owner.key(account, mode) for mode in ("test", "live")}
@@ -100,7 +100,7 @@ def test_servers_need_no_more_than_the_printed_grants(
             for part in ("pending", "verified"):
                 _verify(live, provider.part(part))
     told = [json.loads(line) for line in s.log.read_text().splitlines() if line[:1] == "{"]
-    # Housekeeping, sealing and all else that runs beside requests has been allowed, too.
+    # Housekeeping, sealing and all else that runs in the background has been allowed, too.
     assert not [event for event in told if event["event"] != "refused"]
     with connect(cluster, APP) as connection:
         for table in PROTECTED:

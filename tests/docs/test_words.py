@@ -18,14 +18,16 @@ from tests.docs.markdown import ROOT, read
 
 BANNED: Final = re.compile(
     r"\b(told|tells|anew|whoever|for ever|vouch\w*|nobody|there is not|knocks?|mend(s|ed|ing)?"
-    r"|is asked about|beside)\b",
+    r"|is asked about|beside|in vain|of (its|their) own accord|lets go|gives? back|sees to|upon)\b",
     re.IGNORECASE,
 )
 PAGES: Final = [
     *(ROOT / name for name in ("README.md", "SECURITY.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 SOURCE: Final = ROOT / "src" / "countersign"
+FOLDERS: Final = ("bench", "examples", "packages", "src", "tests")
+_COMMENT: Final = re.compile(r"(?:^|\s)# (.*)$", re.MULTILINE)
 _GUIDE: Final = re.compile(r"/docs/[a-z-]+#[a-z0-9-]+")
 
 
@@ -55,6 +57,17 @@ def strings(path: Path) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and id(node) not in docstrings:
             yield str(node.value)
+
+
+def remarks(path: Path) -> Iterator[str]:
+    """The docstrings and comments of a module, and the names that it defines, as words."""
+    source = path.read_text()
+    yield " ".join(_COMMENT.findall(source))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name.replace("_", " ")
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield str(node.value.value)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -92,6 +105,19 @@ def test_messages_are_in_plain_words() -> None:
     modules = [p for p in SOURCE.rglob("*.py") if "simulators" not in p.parts]
     said = [text for path in modules for text in strings(path)]
     assert [f for text in said if " " in text for f in found_in(text)] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_comments_and_names_are_in_plain_words(folder: str) -> None:
+    """A name says the promise that a test keeps; the next developer reads it with the code."""
+    modules = [p for p in (ROOT / folder).rglob("*.py") if "node_modules" not in p.parts]
+    assert modules
+    assert [
+        f"{path.relative_to(ROOT)}: {found}"
+        for path in modules
+        for text in remarks(path)
+        for found in found_in(text)
+    ] == []
 
 
 def test_messages_lead_to_pages_that_a_server_serves() -> None:

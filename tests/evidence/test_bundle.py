@@ -15,7 +15,6 @@ from countersign.evidence.bundle import (
     GUIDE,
     BundleContents,
     contents_of,
-    read_bundle,
     read_container,
     write_bundle,
 )
@@ -36,7 +35,7 @@ CONTENTS = BundleContents(
 
 
 def test_a_bundle_is_the_same_bytes_each_time() -> None:
-    """And those that the format tells, made by another hand."""
+    """And those that the format names, made by another hand."""
     bundle = write_bundle(CONTENTS)
     files = {
         "record.json": b"{}",
@@ -57,7 +56,7 @@ def test_a_bundle_is_the_same_bytes_each_time() -> None:
 
 def test_what_is_written_is_read() -> None:
     """Time-stamps come back in the order of their names."""
-    contents, listed = read_bundle(write_bundle(CONTENTS))
+    contents, listed = contents_of(read_container(write_bundle(CONTENTS)))
     assert contents == CONTENTS
     assert list(contents.timestamps) == ["timestamps/a.tsr", "timestamps/b.tsr"]
     assert f"{sha256(b'notice').hexdigest()}  notice.json\n".encode() in listed
@@ -78,7 +77,7 @@ def test_ordinary_tools_read_it() -> None:
 def test_no_optional_file_is_needed() -> None:
     """Time-stamps are the only ones."""
     contents = replace(CONTENTS, timestamps={})
-    assert read_bundle(write_bundle(contents))[0] == contents
+    assert contents_of(read_container(write_bundle(contents)))[0] == contents
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ def test_a_bundle_larger_than_any_is_refused() -> None:
     """Before it is looked into."""
     large = write_bundle(replace(CONTENTS, certificate=bytes(BUNDLE_BYTES_MAX)))
     with pytest.raises(EvidenceError, match="at most 16000000 bytes"):
-        read_bundle(large)
+        contents_of(read_container(large))
 
 
 def test_a_bundle_that_would_unpack_to_more_than_it_is_is_refused() -> None:
@@ -114,7 +113,7 @@ def test_any_bytes_are_a_bundle_or_refused(data: bytes, at: int, cut: int) -> No
     good = write_bundle(CONTENTS)
     for bundle in (data, good[:at] + data + good[at + cut :], b"PK" + data, good + data):
         try:
-            contents, _ = read_bundle(bundle)
+            contents, _ = contents_of(read_container(bundle))
         except EvidenceError:
             continue
         assert write_bundle(contents) == bundle

@@ -13,26 +13,35 @@ import pytest
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.note import Signer, parse_note
 from countersign.evidence.policy import parse_policy
-from countersign.evidence.tiles import parse_entry_bundle
 from countersign.evidence.tree import leaf_hash
 from countersign.evidence.verification import STEPS, verify_file
 from countersign.log.timestamps import timestamp_check
 from countersign.offline import verify as offline
 from tests.evidence import rfc6962_reference as rfc
+from tests.support.merkle import parse_entry_bundle
+from tests.support.quorum import checked
 
 LOG = Path(__file__).parents[2] / "spec" / "vectors" / "log"
 FORMAT = (LOG.parents[1] / "evidence-format.md").read_text(encoding="utf-8")
 POLICY = (LOG / "good" / "policy.txt").read_bytes()
 GOOD = sorted([*(LOG / "good").glob("*.tlog-proof"), *(LOG / "good").glob("*.zip")])
 EXPECTED: dict[str, Any] = json.loads((LOG / "broken" / "expected.json").read_bytes())
-BUNDLES = {"shown": 5, "erased": 0, "stamped": 5, "other-kinds": 5, "disclosure-spaced": 1}
+BUNDLES = {
+    "shown": 5,
+    "erased": 0,
+    "stamped": 5,
+    "other-kinds": 5,
+    "disclosure-spaced": 1,
+    "hosted": 6,
+    "hosted-withheld": 5,
+}
 """The good bundles, with the number of fields that are shown."""
 TYPES = {"acknowledgment", "verification", "erasure", "key_rotation", "notice_event", "epoch"}
 
 
 @pytest.fixture(scope="module")
 def maker() -> ModuleType:
-    """The script beside the vectors."""
+    """The script next to the vectors."""
     spec = spec_from_file_location("make_log_vectors", LOG / "make_vectors.py")
     assert spec
     assert spec.loader
@@ -102,7 +111,7 @@ def test_both_readers_say_of_a_kind_to_come_that_it_could_not_be_checked(name: s
     assert (report.outcome, report.failed and report.failed.name) == ("unchecked", name)
 
 
-def test_the_time_stamps_are_signed_by_the_authority_beside_them() -> None:
+def test_the_time_stamps_are_signed_by_the_authority_next_to_them() -> None:
     """Though their certificates are not in the order of DER; by another root they are not."""
     check = timestamp_check((LOG / "timestamps" / "root.pem").read_bytes())
     verdict = verify_file((LOG / "good" / "stamped.zip").read_bytes(), None, check)
@@ -120,7 +129,7 @@ def test_tiles_entries_and_checkpoint_are_of_one_tree() -> None:
     note = (LOG / "good" / "checkpoint").read_bytes()
     checkpoint = parse_checkpoint(parse_note(note).text)
     assert (checkpoint.size, checkpoint.root) == (9, rfc.mth(entries))
-    assert parse_policy(POLICY).check(note).cosigned
+    assert checked(parse_policy(POLICY), note).cosigned
 
 
 def test_an_entry_is_the_host_and_the_digest_of_its_record() -> None:

@@ -118,7 +118,7 @@ SMALL_ORDER = [y | sign << 255 for y in (0, 1, P - 1, ORDER_8, P - ORDER_8) for 
 
 @pytest.mark.parametrize("number", [*SMALL_ORDER, P, P + 1, P + 18, P | 1 << 255])
 @pytest.mark.parametrize("kind", [1, 4])
-def test_a_key_that_nobody_can_have_made_honestly_is_refused(kind: int, number: int) -> None:
+def test_a_key_that_no_one_can_have_made_honestly_is_refused(kind: int, number: int) -> None:
     """Of small order, so that anyone signs by it, or not written in the one way of RFC 8032."""
     key = Verifier("weak.example", kind, number.to_bytes(32, "little"))
     with pytest.raises(EvidenceError, match="small order"):
@@ -128,7 +128,7 @@ def test_a_key_that_nobody_can_have_made_honestly_is_refused(kind: int, number: 
 
 
 def test_a_key_of_a_kind_to_come_is_read_only_where_that_is_asked_for() -> None:
-    """It is told apart, and verifies nothing."""
+    """It is recognised as another key, and verifies nothing."""
     key = Verifier("new.example", 200, b"of whatever length")
     with pytest.raises(EvidenceError, match="200"):
         Verifier.parse(key.vkey)
@@ -187,7 +187,7 @@ def test_a_key_given_twice_matters_only_if_it_signed() -> None:
     ],
 )
 def test_what_is_no_note_is_refused(note: bytes) -> None:
-    """Malformed, whoever is trusted."""
+    """Malformed, no matter which keys are trusted."""
     with pytest.raises(EvidenceError):
         parse_note(note)
 

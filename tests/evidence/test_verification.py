@@ -173,7 +173,7 @@ def test_a_broken_proof_fails_at_its_step(name: str, proof: bytes) -> None:
     assert (verdict.ok, verdict.name) == (False, name)
 
 
-def test_time_stamps_are_told_of_or_checked_by_whoever_can() -> None:
+def test_time_stamps_are_named_or_checked_where_a_checker_is_given() -> None:
     """What they are about is; without a way to check whose they are, that is said, too."""
     note = builder.over()
     token = builder.stamp(sha256(note).digest())

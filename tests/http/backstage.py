@@ -1,4 +1,4 @@
-"""What operators and database administrators do beside a running server.
+"""What operators and database administrators do while a server runs.
 
 The services are the ones behind the command line, called in this process: starting a command for
 every account and key would take longer than the tests themselves. What a vendor sees is always
@@ -12,6 +12,7 @@ import itertools
 import ssl
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -71,6 +72,7 @@ class Operator:
     """The operator of a deployment, who is its database administrator too."""
 
     def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
         settings = load_settings(deployment.environment)
         self._runner = asyncio.Runner()
         self._opened = bootstrap.open_deployment(settings)
@@ -79,11 +81,11 @@ class Operator:
         )
 
     def __enter__(self) -> Self:
-        self._services = self._runner.run(self._opened.__aenter__())
+        self._services = _apart(lambda: self._runner.run(self._opened.__aenter__()))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._runner.run(self._opened.__aexit__(None, None, None))
+        _apart(lambda: self._runner.run(self._opened.__aexit__(None, None, None)))
         self._runner.close()
         self._engine.dispose()
 
@@ -144,8 +146,11 @@ class Operator:
 
         self._do(work)
 
-    def publish(self, *files: str, reviewed: bool = True) -> None:
-        """Publish the notices in these TOML texts, and sign them off unless told not to."""
+    def publish(self, *files: str, reviewed: bool = True, rule: str | None = None) -> None:
+        """Publish the notices in these TOML texts, and sign them off unless `reviewed` is false.
+
+        `rule` is the version of the rule that is signed off, too.
+        """
 
         async def work(opened: bootstrap.Deployment) -> None:
             for file in files:
@@ -157,6 +162,7 @@ class Operator:
                         content.version,
                         "A. Reader",
                         "https://law.example/text",
+                        rule=rule,
                     )
 
         self._do(work)
@@ -226,7 +232,7 @@ class Operator:
         return self._do(work)
 
     def _do(self, work: Callable[[bootstrap.Deployment], Coroutine[Any, Any, T]]) -> T:
-        return self._runner.run(work(self._services))
+        return _apart(lambda: self._runner.run(work(self._services)))
 
 
 def another_deployment(
@@ -236,12 +242,23 @@ def another_deployment(
     if postgres_server is not None:
         settings["DATABASE_URL"] = postgres.fresh_database(postgres_server)
     made = Deployment(data_dir=data_dir, settings=settings)
-    asyncio.run(bootstrap.initialise(load_settings(made.environment)))
+    _apart(lambda: asyncio.run(bootstrap.initialise(load_settings(made.environment))))
     return made
 
 
+def _apart(work: Callable[[], T]) -> T:
+    """Run it in another thread: Playwright keeps an event loop running in that of the tests."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
+
+
 def notice_file(
-    notice_id: str, version: str, *, lines: int = 3, effective_from: str = "2020-01-01"
+    notice_id: str,
+    version: str,
+    *,
+    lines: int = 3,
+    effective_from: str = "2020-01-01",
+    applies_to: str = "",
 ) -> str:
     """A notice file; its words name the notice and the version."""
     words = f"{notice_id} {version}"
@@ -261,4 +278,4 @@ jurisdiction = "US-XX"
 language = "en"
 effective_from = {effective_from}
 source_url = "https://law.example/{notice_id}"
-{bullets}"""
+{bullets}{applies_to}"""

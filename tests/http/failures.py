@@ -10,7 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from countersign.access.key import Scope
-from countersign.errors import REFUSALS, Forbidden, InvalidApiKey, Retryable, Unauthorized
+from countersign.errors import (
+    REFUSALS,
+    Forbidden,
+    InvalidApiKey,
+    InvalidClientToken,
+    Retryable,
+    Unauthorized,
+)
 from tests.http import wire
 from tests.http.backstage import Operator
 
@@ -54,6 +61,7 @@ class Caller:
         media_type: bytes | None = JSON,
         idempotency_key: bytes | None = None,
         authorization: bytes | None = None,
+        origin: bytes | None = None,
     ) -> wire.Answer:
         """Send a request as these bytes."""
         headers = []
@@ -63,6 +71,7 @@ class Caller:
             (b"Authorization", authorization),
             (b"Content-Type", media_type if body else None),
             (b"Idempotency-Key", idempotency_key),
+            (b"Origin", origin),
         ):
             if value is not None:
                 headers.append((name, value))
@@ -178,6 +187,7 @@ def ordinary_failures(caller: Caller) -> Iterator[Failure]:
     yield from _requests(caller)
     yield from _rules(caller)
     yield from _clearances(caller)
+    yield from _checkout_sessions(caller)
     yield _in_progress(caller)
 
 
@@ -217,7 +227,7 @@ def faults(failure: Failure, anchors: set[str]) -> Iterator[str]:
     if issubclass(error, Retryable) != bool(re.fullmatch(r"[1-9][0-9]*", retry_after or "")):
         yield f"Retry-After is {retry_after!r}"
     challenge = headers.get("WWW-Authenticate")
-    if (error in {Unauthorized, InvalidApiKey, Forbidden}) != (
+    if (error in {Unauthorized, InvalidApiKey, InvalidClientToken, Forbidden}) != (
         (challenge or "").startswith("Bearer ")
     ):
         yield f"WWW-Authenticate is {challenge!r}"
@@ -370,6 +380,24 @@ def _clearances(caller: Caller) -> Iterator[Failure]:
     yield caller.failure("an empty report", "invalid_request", answer, b"POST")
     assert caller.post(order, shipped).status == 200
     yield caller.failure("closed", "clearance_closed", caller.post(order, shipped), b"POST")
+
+
+def _checkout_sessions(caller: Caller) -> Iterator[Failure]:
+    """A session that ended, its token, and pages that may not use it."""
+    path, current = "/v1/checkout_sessions", "/v1/checkout_sessions/current"
+    wanted = b'{"return_url":"https://shop.example/","session_id":"cs","notice_id":"ab1263"}'
+    answer = caller.post(path, wanted, key="live")
+    yield caller.failure("an origin of nobody", "origin_not_registered", answer, b"POST")
+    answer = caller.send(current)
+    yield caller.failure("a key is no token", "invalid_client_token", answer)
+    made = json.loads(caller.post(path, wanted).body)
+    token = b"Bearer " + made["client_token"].encode()
+    answer = caller.send(current, authorization=token, origin=b"https://evil.example")
+    yield caller.failure("another page", "origin_not_allowed", answer)
+    cancel = f"{path}/{made['checkout_session_id']}/cancel"
+    assert caller.post(cancel, b"{}").status == 200
+    answer = caller.post(cancel, b"{}")
+    yield caller.failure("cancelled twice", "checkout_session_closed", answer, b"POST")
 
 
 def _in_progress(caller: Caller) -> Failure:

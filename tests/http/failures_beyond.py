@@ -24,7 +24,7 @@ def failures_beyond(caller: Caller) -> Iterator[Failure]:
 
 
 def _events_and_webhooks(caller: Caller) -> Iterator[Failure]:
-    """What is refused to whoever follows events, and has them sent."""
+    """What is refused to those who follow events, and have them sent."""
     endpoints = "/v1/webhook_endpoints"
     for path in ("/v1/events/{}", f"{endpoints}/{{}}", f"{endpoints}/{{}}/deliveries"):
         for odd in ODD_IDS:

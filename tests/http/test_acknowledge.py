@@ -171,7 +171,7 @@ def test_a_request_wrong_in_every_way_is_answered_by_the_first_rule(
 ) -> None:
     """Route, method, key, scope, rate, size, media type, idempotency, notice, body, initials.
 
-    Each step mends what the step before was refused for, and nothing else.
+    Each step corrects what the step before was refused for, and nothing else.
     """
     operator, account = configured.operator, configured_vendor.account_id
     scopeless, spent, test, live = operator.keys(

@@ -31,6 +31,7 @@ FIELDS = [
     "user_agent_source",
     "user_agent_truncated",
     "capture",
+    "process",
     "accepted_at",
     "clearance_id",
     "evidence",
@@ -76,6 +77,7 @@ def test_an_acknowledgment_is_read_back_with_exactly_these_fields(client: httpx2
         "user_agent_source": "body",
         "user_agent_truncated": False,
         "capture": "vendor_api",
+        "process": None,
         "erased_at": None,
     }
 

@@ -37,7 +37,7 @@ def test_a_key_that_was_never_used_can_read_while_nothing_can_be_written(own: De
 
 
 def test_many_failures_of_one_kind_are_few_lines_of_the_log(own: Deployment) -> None:
-    """Nobody can fill the disk without a key."""
+    """No one can fill the disk without a key."""
     with running_server(own) as server, server.client() as stranger:
         for _ in range(300):
             assert stranger.get("/v1/notices").status_code == httpx2.codes.UNAUTHORIZED

@@ -255,7 +255,7 @@ def test_guesses_count_for_one_buyer_and_one_account(vendor: Vendor, other_vendo
     assert _try_zip(other_vendor.test, "94119").status_code == 200
 
 
-def test_a_refused_guess_tells_nothing_and_writes_nothing(
+def test_a_refused_guess_reveals_nothing_and_writes_nothing(
     client: httpx2.Client, operator: Operator, account: str
 ) -> None:
     for n in range(5):

@@ -31,7 +31,7 @@ def test_other_words_have_another_etag(configured_vendor: Vendor) -> None:
 
 
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', '{},W/"x"', "*", '"a" , {} ,"b"'])
-def test_who_has_the_notice_already_is_told_so(client: httpx2.Client, form: str) -> None:
+def test_a_reader_that_has_the_notice_already_gets_304(client: httpx2.Client, form: str) -> None:
     etag = client.get(PATH).headers["ETag"]
     answer = client.get(PATH, headers={"If-None-Match": form.format(etag)})
     assert (answer.status_code, answer.content) == (304, b"")
@@ -110,7 +110,7 @@ def test_every_answer_has_a_request_id_of_its_own(client: httpx2.Client) -> None
     found = [client.get(path).headers["X-Request-Id"] for path in paths]
     assert len(set(found)) == len(paths)
     assert all(re.fullmatch(r"req_[0-9a-z]{15,}", request_id) for request_id in found)
-    # Nor does one show how many others there were: they have nothing in common.
+    # And none shows how many others there were: they have nothing in common.
     assert len({request_id[:12] for request_id in found}) == len(paths)
 
 

@@ -12,12 +12,11 @@ from typing import Final
 
 import httpx2
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from countersign.server.guides import images, read_guides
-from tests.conftest import find_chromium
 from tests.docs.markdown import ROOT, read
-from tests.offline.test_verify_html import FLAGS
+from tests.support.browsers import running_browser
 from tests.support.service import Server
 
 GUIDES: Final = read_guides()
@@ -34,10 +33,8 @@ def visitor(server: Server) -> Iterator[httpx2.Client]:
 @pytest.fixture(scope="module")
 def phone() -> Generator[Page]:
     """Open a page as wide as a small phone."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+    with running_browser() as browser:
         yield browser.new_page(viewport={"width": 390, "height": 800})
-        browser.close()
 
 
 @one_engine

@@ -102,7 +102,7 @@ def test_the_other_body_has_no_effect_and_spoils_nothing(client: httpx2.Client) 
 def test_a_request_that_is_still_running_is_in_progress(
     client: httpx2.Client, operator: Operator, act: Act
 ) -> None:
-    """Of two at once, the one that comes second is told so, and the other has its effect."""
+    """Of two at once, the one that comes second is refused, and the other has its effect."""
     act(client, None)
     with ThreadPoolExecutor(2) as threads:
         with operator.acts_held():
@@ -120,7 +120,7 @@ def test_a_request_that_is_still_running_is_in_progress(
 
 
 def test_errors_are_not_kept(client: httpx2.Client) -> None:
-    """They are judged anew: what was mended succeeds under the same key."""
+    """They are judged again: what was corrected succeeds under the same key."""
     headers = {"Idempotency-Key": "k1"}
     refused = acknowledge(client, initials_per_line=LINES[1:], headers=headers)
     assert refusal(refused) == (422, "initials_count_mismatch")

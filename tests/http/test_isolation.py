@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx2
 import pytest
@@ -137,6 +138,20 @@ def notices_are_the_same_for_every_account(path: str) -> Callable[[Stage], None]
     return check
 
 
+def requirements_are_the_same_for_every_account(stage: Stage) -> None:
+    """What one of them asserts is no other's, also under the same idempotency key."""
+    for mode in ("test", "live"):
+        bodies = set()
+        for party in (p for p in stage.parties if p.mode == mode):
+            cart = {"product_classes": ["accessory"], "ship_to": {"state": "CA"}}
+            keyed = {"Idempotency-Key": "isolation"}
+            own = cart | {"exemption": {"reason": party.session_id}}
+            answer = party.client.post("/v1/requirements", json=own, headers=keyed)
+            assert answer.json()["exemption"]["reason"] == party.session_id
+            bodies.add(party.client.post("/v1/requirements", json=cart).content)
+        assert len(bodies) == 1
+
+
 def an_acknowledgment_is_not_replayed_to_another(stage: Stage) -> None:
     """The same idempotency key and body, sent by all four: four acknowledgments."""
     answers = [
@@ -254,7 +269,7 @@ def live_keys_have_no_sandbox(stage: Stage, method: str, path: str, body: object
 
 
 def a_test_clock_is_ones_own(stage: Stage) -> None:
-    """Nobody else's time moves, and nobody else brings it back."""
+    """No one else's time moves, and no one else brings it back."""
     first, second = sandboxes(stage)
     advance = "/v1/test/clock/advance"
     assert first.client.post(advance, json={"seconds": 400 * 86400}).status_code == 200
@@ -296,7 +311,7 @@ def a_triggered_event_is_ones_own(stage: Stage) -> None:
 
 
 def a_planned_fault_is_ones_own(stage: Stage) -> None:
-    """Nobody else meets it, sees it or clears it."""
+    """No one else meets it, sees it or clears it."""
     first, second = sandboxes(stage)
     path, body = "/v1/test/fault", {"fault": "misconfigured"}
     assert first.client.post(path, json=body).status_code == 200
@@ -323,7 +338,7 @@ def _clear(asking: Party, asked: Party) -> httpx2.Response:
 
 
 def an_order_is_decided_by_what_is_ones_own(stage: Stage) -> None:
-    """Another's acknowledgment is one that there is not, and so is a buyer of the other mode."""
+    """Another's acknowledgment is like one that does not exist, and so is another mode's buyer."""
     for owner, other in stage.pairs():
         reasons = _clear(other, owner).json()["reasons"]
         assert "acknowledgment_not_found" in reasons
@@ -348,7 +363,7 @@ def a_clearance_is_read_by_its_owner_alone(stage: Stage) -> None:
 
 
 def a_clearance_is_reported_on_by_its_owner_alone(stage: Stage) -> None:
-    """To all others it does not exist; its owner is told that it was not granted."""
+    """To all others it does not exist; its owner learns that it was not granted."""
     told = {party: _clear(party, party).json()["clearance_id"] for party in stage.parties}
     for asking in stage.parties:
         for owner in stage.parties:
@@ -466,7 +481,134 @@ def it_is_the_same_for_everyone(path: str) -> Callable[[Stage], None]:
     return check
 
 
+CHECKOUTS = "/v1/checkout_sessions"
+CURRENT = f"{CHECKOUTS}/current"
+
+
+def a_checkout_session(party: Party, **changes: str) -> dict[str, str]:
+    """A new session of a party, with words of its own."""
+    body = {"return_url": "https://shop.example/", "session_id": party.session_id}
+    body |= {"notice_id": LIVE_NOTICE, "cbid": party.cbid}
+    response = party.client.post(CHECKOUTS, json=body | changes)
+    assert response.status_code == 200, response.text
+    made: dict[str, str] = response.json()
+    return made
+
+
+def of_the_sandbox(stage: Stage) -> list[Party]:
+    """Those whose return addresses need no registration."""
+    return [party for party in stage.parties if party.mode == "test"]
+
+
+def a_checkout_session_is_its_owners(method: str, action: str = "") -> Callable[[Stage], None]:
+    def check(stage: Stage) -> None:
+        for owner in of_the_sandbox(stage):
+            path = f"{CHECKOUTS}/{a_checkout_session(owner)['checkout_session_id']}{action}"
+            never = f"{CHECKOUTS}/chk_00000000000000000000000000{action}"
+            body: dict[str, Any] = {"json": {}} if method == "POST" else {}
+            for other in stage.parties:
+                if other is not owner:
+                    answer = other.client.request(method, path, **body)
+                    assert refusal(answer) == (404, "not_found")
+                    assert answer.content == other.client.request(method, never, **body).content
+                    nothing_of(owner, answer)
+
+    return check
+
+
+def lists_of_checkout_sessions_hold_only_ones_own(stage: Stage) -> None:
+    for owner in of_the_sandbox(stage):
+        own = a_checkout_session(owner)["checkout_session_id"]
+        assert own in owner.client.get(CHECKOUTS, params={"session_id": owner.session_id}).text
+        for other in stage.parties:
+            if other is not owner:
+                listed = other.client.get(CHECKOUTS, params={"session_id": owner.session_id})
+                assert listed.json()["data"] == []
+                nothing_of(owner, other.client.get(CHECKOUTS, params={"after": own}))
+
+
+def a_checkout_session_is_not_replayed_to_another(stage: Stage) -> None:
+    """The same idempotency key and body, sent by both: two sessions."""
+    body = {"return_url": "https://shop.example/", "session_id": "s", "notice_id": LIVE_NOTICE}
+    answers = [
+        party.client.post(CHECKOUTS, json=body, headers={"Idempotency-Key": "isolation"})
+        for party in of_the_sandbox(stage)
+    ]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["client_token"] for answer in answers}) == len(answers)
+
+
+def a_client_token_leads_to_its_own_session(
+    method: str, action: str = ""
+) -> Callable[[Stage], None]:
+    """And a key, of whatever account, to none."""
+
+    def check(stage: Stage) -> None:
+        first, second = of_the_sandbox(stage)
+        made = a_checkout_session(first)
+        body: dict[str, Any] = {"json": {}} if method == "POST" else {}
+        for party in stage.parties:
+            answer = party.client.request(method, CURRENT + action, **body)
+            assert refusal(answer) == (401, "invalid_client_token")
+        token = {"Authorization": f"Bearer {made['client_token']}"}
+        other = {"Authorization": f"Bearer {a_checkout_session(second)['client_token']}"}
+        own = stage.stranger.get(CURRENT, headers=token).json()
+        assert own["checkout_session_id"] == made["checkout_session_id"]
+        nothing_of(first, stage.stranger.request(method, CURRENT + action, headers=other, **body))
+
+    return check
+
+
+def a_preflight_says_nothing_of_sessions(path: str) -> Callable[[Stage], None]:
+    def check(stage: Stage) -> None:
+        asked = {"Origin": "https://shop.example"}
+        answers = {
+            client.options(path, headers=asked).headers["access-control-allow-headers"]
+            for client in (stage.stranger, *(party.client for party in stage.parties))
+        }
+        assert answers == {"authorization, content-type"}
+
+    return check
+
+
+def a_hosted_page_is_for_the_browser_of_its_link(method: str) -> Callable[[Stage], None]:
+    """And a key opens none, not even that of the account."""
+
+    def check(stage: Stage) -> None:
+        clients = [stage.stranger, *(party.client for party in stage.parties)]
+        for owner in of_the_sandbox(stage):
+            id_ = a_checkout_session(owner)["checkout_session_id"]
+            answers = [
+                client.request(method, f"/c/{name}/decline")
+                for client in clients
+                for name in (id_, "chk_00000000000000000000000000")
+            ]
+            assert {answer.status_code for answer in answers} == {404}
+            assert len({answer.content for answer in answers}) == 1
+            nothing_of(owner, answers[0])
+
+    return check
+
+
 CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
+    ("POST", CHECKOUTS): a_checkout_session_is_not_replayed_to_another,
+    ("GET", CHECKOUTS): lists_of_checkout_sessions_hold_only_ones_own,
+    ("GET", f"{CHECKOUTS}/{{checkout_session_id}}"): a_checkout_session_is_its_owners("GET"),
+    ("POST", f"{CHECKOUTS}/{{checkout_session_id}}/cancel"): a_checkout_session_is_its_owners(
+        "POST", "/cancel"
+    ),
+    ("GET", CURRENT): a_client_token_leads_to_its_own_session("GET"),
+    **{
+        ("POST", CURRENT + action): a_client_token_leads_to_its_own_session("POST", action)
+        for action in ("/events", "/acknowledge", "/decline")
+    },
+    **{
+        ("OPTIONS", CURRENT + action): a_preflight_says_nothing_of_sessions(CURRENT + action)
+        for action in ("", "/events", "/acknowledge", "/decline")
+    },
+    ("GET", "/c/{path*}"): a_hosted_page_is_for_the_browser_of_its_link("GET"),
+    ("POST", "/c/{path*}"): a_hosted_page_is_for_the_browser_of_its_link("POST"),
+    ("GET", "/logos/{path*}"): it_is_the_same_for_everyone(f"/logos/{'0' * 64}"),
     ("GET", "/v1/notices"): notices_are_the_same_for_every_account("/v1/notices"),
     ("GET", "/v1/notices/{notice_id}"): notices_are_the_same_for_every_account(
         f"/v1/notices/{LIVE_NOTICE}"
@@ -474,6 +616,7 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("GET", "/v1/notices/{notice_id}/versions"): notices_are_the_same_for_every_account(
         "/v1/notices/amended/versions"
     ),
+    ("POST", "/v1/requirements"): requirements_are_the_same_for_every_account,
     (
         "POST",
         "/v1/notices/{notice_id}/acknowledge",
@@ -544,6 +687,7 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
             "/docs/search.js",
             "/robots.txt",
             "/favicon.ico",
+            "/component/v1/countersign-notice.js",
         )
     },
     ("GET", "/docs/{path*}"): it_is_the_same_for_everyone("/docs/integrate"),

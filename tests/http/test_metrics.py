@@ -1,4 +1,4 @@
-"""`/metrics` costs nothing while nobody asks, and says nothing about what runs it."""
+"""`/metrics` costs nothing while no one asks, and says nothing about what runs it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_connections_hold_no_threads_and_are_bounded(server: Server) -> None:
 
 
 def test_an_idle_connection_is_closed() -> None:
-    """So nobody can keep monitoring out for long."""
+    """So no one can keep monitoring out for long."""
 
     async def idle() -> bytes:
         metrics = await serve_metrics(CollectorRegistry(), "127.0.0.1", 0, seconds_max=0.05)

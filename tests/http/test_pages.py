@@ -88,7 +88,7 @@ def test_a_page_makes_no_request_of_its_own(visitor: httpx2.Client, path: str) -
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_the_browser_is_told_to_load_nothing(visitor: httpx2.Client, path: str) -> None:
+def test_the_browser_may_load_nothing(visitor: httpx2.Client, path: str) -> None:
     headers = visitor.get(path).headers
     policy = dict(
         part.strip().partition(" ")[::2] for part in headers["Content-Security-Policy"].split(";")
@@ -193,7 +193,7 @@ def test_security_txt_names_the_contact_until_a_date_to_come(
 def test_metrics_are_on_a_port_of_their_own(
     configured: Configured, configured_visitor: httpx2.Client
 ) -> None:
-    """How much business a vendor does is nobody's business."""
+    """How much business a vendor does is no one's business."""
     configured_visitor.get("/healthz")
     assert refusal(configured_visitor.get("/metrics")) == (404, "not_found")
     answer = metrics(configured)

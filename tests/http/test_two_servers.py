@@ -55,7 +55,7 @@ def clients(pair: Pair) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
 def test_one_idempotency_key_has_one_effect_on_two_servers(
     pair: Pair, clients: tuple[httpx2.Client, httpx2.Client]
 ) -> None:
-    """Both begin before either has ended: one acts, the other is told that it is in progress."""
+    """Both begin before either has ended: one acts, the other learns that it is in progress."""
 
     def act(client: httpx2.Client) -> httpx2.Response:
         return acknowledge(client, initials_per_line=LINES, headers={"Idempotency-Key": "k1"})

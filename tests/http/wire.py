@@ -1,4 +1,4 @@
-"""HTTP as bytes, for requests that an HTTP client would mend before sending them."""
+"""HTTP as bytes, for requests that an HTTP client would correct before sending them."""
 
 from __future__ import annotations
 

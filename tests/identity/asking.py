@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
-from countersign.identity.base import Credentials, Response, evidence_of
+from countersign.identity.base import Credentials, IdentityProvider, Response, evidence_of
 from countersign.identity.fingerprint import fingerprints
-from countersign.identity.transport import ProviderHttp, Reach
-from countersign.identity.types import ProviderReply
+from countersign.identity.model import ProviderResult
+from countersign.identity.transport import ProviderHttp, ProviderReply, Reach
 
 C = TypeVar("C", bound=Credentials)
 
@@ -23,7 +23,7 @@ NOW: Final = 1_794_949_200.0
 
 @dataclass(slots=True)
 class FixedClock:
-    """A clock that stands still unless it is told otherwise."""
+    """A clock that stands still unless a test moves it."""
 
     seconds: float = NOW
 
@@ -46,7 +46,7 @@ def keyed(issuer: str, kind: str, number: str) -> bytes:
 
 
 fingerprint: Final = fingerprints(keyed, None)
-"""What documents are told apart by, at the providers' own addresses."""
+"""What documents are distinguished by, at the providers' own addresses."""
 
 
 def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:
@@ -56,23 +56,19 @@ def reply(body: object, status: int = 200, **headers: str) -> ProviderReply:
     return ProviderReply(status=status, headers=named, body=raw, target="GET /")
 
 
-def response(
-    provider: str,
-    answer: ProviderReply,
-    credentials: C,
-    session_id: str,
-    *,
-    response_signature: str | None = None,
-) -> Response[C]:
-    """What a translator reads: this reply to the question about a session."""
-    evidence = evidence_of(answer, FixedClock(), "v1", None)
-    return Response(
-        provider=provider,
-        session_id=session_id,
-        reply=answer,
-        evidence=replace(evidence, response_signature=response_signature),
-        credentials=credentials,
-        fingerprint=fingerprint,
+def translated(
+    adapter: type[IdentityProvider[C]], credentials: C, answer: ProviderReply, session_id: str
+) -> ProviderResult:
+    """What an adapter makes of this reply to the question about a session."""
+    clock = FixedClock()
+    provider = adapter(credentials, base_url=None, fingerprint=fingerprint, clock=clock)
+    return provider.translate(
+        Response(
+            provider=adapter.name,
+            session_id=session_id,
+            reply=answer,
+            evidence=evidence_of(answer, clock, "v1", None),
+        )
     )
 
 

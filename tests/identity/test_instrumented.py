@@ -1,4 +1,4 @@
-"""The operator is told why nobody is verified, in words that tell nothing of a person."""
+"""The operator learns why no one is verified, in words that say nothing of a person."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.identity.base import evidence_of
-from countersign.identity.instrumented import reason_word, report
+from countersign.identity.base import evidence_of, reason_word, report
 from countersign.identity.model import Finding, ProviderResult
 from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
 from countersign.identity.stripe import Stripe
@@ -48,7 +47,7 @@ def logged(
 
 @pytest.mark.parametrize("outcome", Finding)
 def test_only_an_answer_that_decides_nothing_is_reported(outcome: Finding) -> None:
-    """One line, an error where somebody has to look; a verdict is nobody's business."""
+    """One line, an error where somebody has to look; a verdict is no one's business."""
     lines = logged(outcome, "unreadable", "req_1")
     if outcome not in TOLD:
         assert lines == []
@@ -74,7 +73,7 @@ def test_only_an_answer_that_decides_nothing_is_reported(outcome: Finding) -> No
     ],
 )
 def test_members_that_could_not_be_read_are_named(outcome: Finding, event: str) -> None:
-    """Else nobody can see why a buyer is refused, or a session is unusable at each try."""
+    """Else no one can see why a buyer is refused, or a session is unusable at each try."""
     (line,) = logged(outcome, None, None, unread=("verified_outputs.dob",))
     assert (line["event"], line["members"]) == (event, ["verified_outputs.dob"])
 
@@ -102,7 +101,7 @@ def test_a_request_id_is_logged_only_if_it_can_be_one(request_id: str | None) ->
 )
 def test_a_reason_is_a_word_that_somebody_has_looked_at(reason: str | None, word: str) -> None:
     """What a provider makes up stays in the encrypted evidence."""
-    published = Stripe.error_codes
+    published = Stripe.words.error_codes
     assert reason_word(reason, None, published) == word
     assert reason_word(reason, 401, published) == ("http_401" if word == "other" else word)
 
@@ -119,7 +118,7 @@ def test_every_failure_of_the_connection_has_its_word() -> None:
 
 @pytest.mark.parametrize("name", PROVIDER_NAMES)
 def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
-    """Over HTTP: wrong credentials, a page of something in between, and nobody there."""
+    """Over HTTP: wrong credentials, a page of something in between, and no one there."""
     simulator = SIMULATORS[name](FixedClock().now)
     credentials = json.dumps(dict(simulator.credentials)).encode()
     providers = IdentityProviders(keyed, FixedClock())
@@ -149,7 +148,7 @@ def test_every_provider_is_made_so_that_it_reports(name: str) -> None:
 @pytest.mark.parametrize("body", [b'{"detail":"Not Found"}', b'{"error":{"code":"x"}}', b"<html>"])
 @pytest.mark.parametrize("name", PROVIDER_NAMES)
 def test_a_404_of_another_server_is_never_a_providers_word(name: str, body: bytes) -> None:
-    """`--check` asks for a session that nobody has: only the provider itself can not know it."""
+    """`--check` asks for a session that no one has: only the provider itself can not know it."""
     simulator = SIMULATORS[name](FixedClock().now)
     credentials = json.dumps(dict(simulator.credentials)).encode()
 

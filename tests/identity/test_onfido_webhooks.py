@@ -89,7 +89,7 @@ def test_the_same_event_has_the_same_key_however_often_it_comes() -> None:
     "kind", ["check", "report", "workflow_task", "workflow_timeline_file", "audit_log", None]
 )
 def test_an_authentic_event_about_something_else_is_no_hint(kind: str | None) -> None:
-    """Whoever registers for all events gets many that say nothing of a run's outcome."""
+    """A webhook for all events gets many that say nothing of a run's outcome."""
     body = event(resource_type=kind)
     assert hint(signature(body), body) is None
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from countersign.errors import ProviderUnavailable, WebhookRefused
 from countersign.identity import plaid
 from countersign.identity.model import Finding, WebhookHint
-from countersign.identity.types import TransportFailure
+from countersign.identity.transport import TransportFailure
 from countersign.identity.webhook_jwt import (
     FETCHES_MAX,
     FETCHES_SECONDS,
@@ -157,7 +157,7 @@ def test_a_message_may_be_five_minutes_away(shift: int) -> None:
     assert hint(token(claims={"iat": TIME + shift})) is not None
 
 
-def test_deliveries_of_two_events_with_one_body_are_told_apart() -> None:
+def test_deliveries_of_two_events_with_one_body_are_distinct() -> None:
     """Plaid's bodies carry no identifier: two changes of a session have the same one."""
     first, again, later = (
         hint(token()),
@@ -267,7 +267,7 @@ def test_a_malformed_or_forged_token_is_refused(sent: str | None) -> None:
 
 
 def test_a_token_for_another_body_is_refused_without_asking_for_its_key() -> None:
-    """What can be told without Plaid is told without Plaid."""
+    """What can be judged without Plaid is judged without Plaid."""
     keys = Keys()
     assert refused(GOOD, event(environment="sandbox"), keys)
     assert refused(token(claims={"iat": TIME - 301}), BODY, keys)
@@ -379,8 +379,8 @@ def test_a_key_is_asked_for_once() -> None:
     assert keys.asked == [KID]
 
 
-def test_a_key_is_asked_about_again_after_an_hour() -> None:
-    """Plaid tells there that it has expired; from then on it verifies nothing."""
+def test_a_key_is_fetched_again_after_an_hour() -> None:
+    """Plaid says there that it has expired; from then on it verifies nothing."""
     keys = Keys()
 
     def expired() -> str:
@@ -435,7 +435,7 @@ def test_no_more_than_a_few_keys_are_kept() -> None:
     assert len(keys.kept._keys) == KEYS_MAX
 
 
-def test_what_cannot_be_told_now_is_503_and_not_a_refusal() -> None:
+def test_what_cannot_be_judged_now_is_503_and_not_a_refusal() -> None:
     """Plaid sends a message again after a 503; it may give up on an address that answers 400."""
     keys = Keys(known={KID: jwk(), "next": jwk(kid="next")})
     in_turn(keys, *[at(keys, 1, kid=f"made-up-{n}") for n in range(FETCHES_MAX)])
@@ -457,7 +457,7 @@ def test_strangers_do_not_hold_up_a_new_key_for_a_session_that_was_asked_about()
 
 
 def test_a_known_key_waits_for_no_other() -> None:
-    """Nor does a new one: Plaid may take long to answer about a key that is made up."""
+    """The same for a new one: Plaid may take long to answer about a key that is made up."""
     keys = Keys(known={KID: jwk(), "next": jwk(kid="next")})
 
     async def run() -> None:
@@ -488,11 +488,11 @@ def test_a_message_is_refused_while_plaid_cannot_be_asked(trouble: dict[str, Any
     """Plaid sends it again; and what it is asked then, counts."""
     keys = Keys(**trouble)
 
-    def mended() -> str:
+    def restored() -> str:
         keys.down, keys.status = False, 200
         return at(keys, 5)()
 
-    assert in_turn(keys, at(keys, 0), mended) == [True, False]
+    assert in_turn(keys, at(keys, 0), restored) == [True, False]
 
 
 # --- over HTTP ----------------------------------------------------------------------------------

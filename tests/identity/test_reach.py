@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from countersign.identity.transport import ProviderHttp, Reach
-from countersign.identity.types import ProviderRequest, TransportFailure
+from countersign.identity.transport import ProviderHttp, ProviderRequest, Reach, TransportFailure
 from countersign_simulators.base import Reply
 from countersign_simulators.server import serve
 from tests.http.backstage import another_deployment
 from tests.identity.asking import FixedClock
-from tests.identity.test_transport import Told
+from tests.identity.test_transport import Scripted
 
 GET = ProviderRequest(path="/")
 
@@ -93,8 +92,8 @@ def test_a_provider_is_reached_through_the_proxy_and_by_the_private_authority(
     """The proxy carries what is encrypted; the address asked is the provider's own."""
 
     async def work() -> None:
-        told = Told(Reply(status=200, body=b"{}"))
-        async with serve(told, ssl=served_by(authority)) as at, proxying() as proxy:
+        scripted = Scripted(Reply(status=200, body=b"{}"))
+        async with serve(scripted, ssl=served_by(authority)) as at, proxying() as proxy:
             url = proxy.url.replace("//", f"//{proxy.password}@")
             reach = Reach(proxy_url=url, ca_file=authority)
             assert "secret" not in repr(reach)
@@ -107,17 +106,17 @@ def test_a_provider_is_reached_through_the_proxy_and_by_the_private_authority(
 
 
 @pytest.mark.openssl
-def test_an_authority_that_nobody_named_is_not_trusted(authority: Path) -> None:
+def test_an_authority_that_no_one_named_is_not_trusted(authority: Path) -> None:
     """A setting trusts it for identity providers; the environment never does."""
 
     async def work() -> None:
-        told = Told(Reply(status=200, body=b"{}"))
-        async with serve(told, ssl=served_by(authority)) as at:
+        scripted = Scripted(Reply(status=200, body=b"{}"))
+        async with serve(scripted, ssl=served_by(authority)) as at:
             http = ProviderHttp(at.url, FixedClock(), attempts=1)
             with pytest.raises(TransportFailure):
                 await http.send(GET)
             await http.close()
-            assert told.asked == 0
+            assert scripted.asked == 0
 
     asyncio.run(work())
 
@@ -127,15 +126,15 @@ def test_a_proxy_that_refuses_is_named_as_the_trouble(authority: Path) -> None:
     """Not the provider, nor its credentials."""
 
     async def work() -> None:
-        told = Told(Reply(status=200, body=b"{}"))
-        async with serve(told, ssl=served_by(authority)) as at, proxying() as proxy:
+        scripted = Scripted(Reply(status=200, body=b"{}"))
+        async with serve(scripted, ssl=served_by(authority)) as at, proxying() as proxy:
             reach = Reach(proxy_url=proxy.url, ca_file=authority)
             http = ProviderHttp(at.url, FixedClock(), reach=reach, attempts=1)
             with pytest.raises(TransportFailure) as failed:
                 await http.send(GET)
             await http.close()
             assert failed.value.reason == "ProxyError"
-            assert told.asked == 0
+            assert scripted.asked == 0
 
     asyncio.run(work())
 
@@ -144,8 +143,8 @@ def test_a_simulator_on_this_machine_is_reached_without_the_proxy() -> None:
     """Plain HTTP goes nowhere but to loopback."""
 
     async def work() -> None:
-        told = Told(Reply(status=200, body=b"{}"))
-        async with serve(told) as at, proxying() as proxy:
+        scripted = Scripted(Reply(status=200, body=b"{}"))
+        async with serve(scripted) as at, proxying() as proxy:
             http = ProviderHttp(at.url, FixedClock(), reach=Reach(proxy_url=proxy.url))
             assert (await http.send(GET)).status == 200
             await http.close()
@@ -175,14 +174,14 @@ def test_the_deployment_says_how_many_requests_run_at_once(places: int) -> None:
     """A provider's limit is not ours to guess."""
 
     async def work() -> None:
-        told = Told(Reply(status=200, body=b"{}", delay=60.0))
-        async with serve(told) as at:
+        scripted = Scripted(Reply(status=200, body=b"{}", delay=60.0))
+        async with serve(scripted) as at:
             http = ProviderHttp(at.url, FixedClock(), reach=Reach(concurrency=places), attempts=1)
             sending = [asyncio.create_task(http.send(GET)) for _ in range(places + 2)]
-            while told.asked < places:  # noqa: ASYNC110 - the other side counts
+            while scripted.asked < places:  # noqa: ASYNC110 - the other side counts
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.05)
-            assert told.asked == places
+            assert scripted.asked == places
             for task in sending:
                 task.cancel()
             await asyncio.gather(*sending, return_exceptions=True)

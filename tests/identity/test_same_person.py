@@ -36,7 +36,7 @@ HOLDERS: Final = st.builds(
         ("Ada", "-", date(1990, 1, 2), True),
     ],
 )
-def test_name_and_birth_decide_where_they_are_told(
+def test_name_and_birth_decide_where_they_are_known(
     given_name: str | None,
     family_name: str | None,
     date_of_birth: date | None,

@@ -13,11 +13,15 @@ import httpx2
 import pytest
 
 from countersign.identity import stripe, transport
-from countersign.identity.breaker import FAILURES
-from countersign.identity.instrumented import reason_word
+from countersign.identity.base import reason_word
 from countersign.identity.model import Finding
-from countersign.identity.transport import ProviderHttp
-from countersign.identity.types import ProviderReply, ProviderRequest, TransportFailure
+from countersign.identity.transport import (
+    FAILURES,
+    ProviderHttp,
+    ProviderReply,
+    ProviderRequest,
+    TransportFailure,
+)
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.server import serve
 from countersign_simulators.stripe import Stripe
@@ -27,7 +31,7 @@ CONCURRENT: Final = 16
 GET: Final = ProviderRequest(path="/")
 
 
-class Told(Stripe):
+class Scripted(Stripe):
     """Answers every request in the same way."""
 
     def __init__(self, reply: Reply) -> None:
@@ -40,9 +44,9 @@ class Told(Stripe):
         return self.reply
 
 
-def run(told: Told, work: Callable[[str], Awaitable[None]]) -> None:
+def run(scripted: Scripted, work: Callable[[str], Awaitable[None]]) -> None:
     async def served() -> None:
-        async with serve(told) as at:
+        async with serve(scripted) as at:
             await work(at.url)
 
     asyncio.run(served())
@@ -57,9 +61,9 @@ async def failure(http: ProviderHttp) -> TransportFailure:
 def test_waiting_for_others_opens_no_breaker_and_costs_no_time_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Our own load is no fault of the provider: whoever finds no place is told so, and soon."""
+    """Our own load is no fault of the provider: callers without a place learn so, and soon."""
     monkeypatch.setattr(transport, "PLACE_SECONDS", 0.05)
-    told = Told(Reply(status=200, body=b"{}", delay=1.0))
+    scripted = Scripted(Reply(status=200, body=b"{}", delay=1.0))
 
     async def work(url: str) -> None:
         http = single(url, FixedClock(), read_seconds=5.0, concurrency=CONCURRENT)
@@ -72,13 +76,13 @@ def test_waiting_for_others_opens_no_breaker_and_costs_no_time_of_its_own(
         assert (await http.send(GET)).status == 200
         await http.close()
 
-    run(told, work)
-    assert told.asked == CONCURRENT + 1
+    run(scripted, work)
+    assert scripted.asked == CONCURRENT + 1
 
 
 def test_the_time_of_waiting_for_a_place_is_not_taken_from_the_request() -> None:
     """A request that had to wait has all of its time when its turn comes."""
-    told = Told(Reply(status=200, body=b"{}", delay=1.0))
+    scripted = Scripted(Reply(status=200, body=b"{}", delay=1.0))
 
     async def work(url: str) -> None:
         http = single(url, FixedClock(), read_seconds=5.0, total_seconds=1.7)
@@ -86,12 +90,12 @@ def test_the_time_of_waiting_for_a_place_is_not_taken_from_the_request() -> None
         assert {reply.status for reply in replies} == {200}
         await http.close()
 
-    run(told, work)
+    run(scripted, work)
 
 
 def test_an_open_breaker_answers_at_once_also_when_all_places_are_taken() -> None:
-    """A provider that is down holds nobody up."""
-    told = Told(Reply(status=500, body=b""))
+    """A provider that is down holds no one up."""
+    scripted = Scripted(Reply(status=500, body=b""))
 
     async def work(url: str) -> None:
         http = single(url, FixedClock(), read_seconds=5.0, concurrency=CONCURRENT)
@@ -100,14 +104,14 @@ def test_an_open_breaker_answers_at_once_also_when_all_places_are_taken() -> Non
         assert (await failure(http)).reason == "breaker_open"
         await http.close()
 
-    run(told, work)
-    assert told.asked == FAILURES
+    run(scripted, work)
+    assert scripted.asked == FAILURES
 
 
 def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
     """A key that may not read sensitive results makes two, in the time that is documented."""
     forbidden = Reply(status=403, body=b'{"error":{}}', delay=0.6)
-    told = Told(forbidden)
+    scripted = Scripted(forbidden)
 
     async def work(url: str) -> None:
         clock = FixedClock()
@@ -122,8 +126,8 @@ def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
         assert (result.outcome, result.reason_code) == (Finding.PROVIDER_UNAVAILABLE, "timeout")
         await provider.close()
 
-    run(told, work)
-    assert told.asked == 2
+    run(scripted, work)
+    assert scripted.asked == 2
 
 
 @pytest.mark.parametrize(
@@ -146,10 +150,10 @@ def test_both_requests_to_stripe_share_one_allowance_of_time() -> None:
         (429, {}, None),
     ],
 )
-def test_a_limit_tells_how_long_to_wait_also_by_the_time_of_its_end(
+def test_a_limit_says_how_long_to_wait_also_by_the_time_of_its_end(
     status: int, headers: dict[str, str], seconds: int | None
 ) -> None:
-    """Seconds, or the Unix time at which it begins anew; never more than an hour."""
+    """Seconds, or the Unix time at which it begins again; never more than an hour."""
     reply = ProviderReply(
         status=status, headers=headers, body=b"", target="GET /", came_at=int(NOW)
     )
@@ -159,14 +163,14 @@ def test_a_limit_tells_how_long_to_wait_also_by_the_time_of_its_end(
 def test_a_reply_is_stamped_with_the_time_at_which_it_came() -> None:
     """By the clock of the service: what a limit's end is compared with."""
     soon = (("X-RateLimit-Reset", str(int(NOW) + 90)),)
-    told = Told(Reply(status=429, body=b"{}", headers=soon))
+    scripted = Scripted(Reply(status=429, body=b"{}", headers=soon))
 
     async def work(url: str) -> None:
         http = single(url, FixedClock())
         assert (await http.send(GET)).retry_after == 90
         await http.close()
 
-    run(told, work)
+    run(scripted, work)
 
 
 def test_a_closed_port_is_a_connection_refused() -> None:
@@ -205,14 +209,14 @@ def test_a_connection_that_fails_is_named_by_its_cause(cause: Exception | None, 
 
 
 def test_a_server_without_tls_is_a_failure_of_tls() -> None:
-    """So that nobody looks for it in the name or in the firewall."""
+    """So that no one looks for it in the name or in the firewall."""
 
     async def work(url: str) -> None:
         http = single(url.replace("http://", "https://"), FixedClock())
         assert (await failure(http)).reason == "tls_failure"
         await http.close()
 
-    run(Told(Reply(status=200, body=b"{}")), work)
+    run(Scripted(Reply(status=200, body=b"{}")), work)
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def der(tag: int, *parts: bytes) -> bytes:
 
 
 def stamp(digest: bytes, algorithm: bytes = SHA256, time: bytes = b"20261120213105Z") -> bytes:
-    """A TimeStampResp (RFC 3161 §2.4.2) that nobody signed."""
+    """A TimeStampResp (RFC 3161 §2.4.2) that no one signed."""
     number = der(2, b"\1")
     imprint = der(0x30, der(0x30, der(6, algorithm), der(5)), der(4, digest))
     info = der(0x30, number, der(6, b"\x2a\x03"), imprint, number, der(0x18, time))
@@ -277,7 +277,7 @@ def material(**changes: object) -> Material:
 
 
 def with_files(**changed: bytes) -> bytes:
-    """A good bundle in which files are replaced (`__` in a name is a dot), SHA256SUMS made anew."""
+    """A good bundle in which files are replaced (`__` in a name is a dot), with new SHA256SUMS."""
     files = material().files()
     files.update({name.replace("__", "."): data for name, data in changed.items()})
     return zipped(summed(files))

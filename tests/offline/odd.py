@@ -204,6 +204,6 @@ NOT_CHECKABLE: Mapping[str, tuple[bytes, str]] = {
 }
 """Signed as the policy asks, if a signature holds that no reader here can check."""
 NOT_CHECKABLE_OFFLINE = with_lines(ML_DSA_LINE, policy=f"{LOG}witness q {mldsa_vkey()}\nquorum q\n")
-"""Met by whoever can check ML-DSA; others have to say that they cannot."""
+"""Met by verifiers that can check ML-DSA; others have to say that they cannot."""
 
 __all__ = ["BUNDLES", "MLDSA_NAME", "NOT_CHECKABLE_OFFLINE"]

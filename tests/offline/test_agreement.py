@@ -203,7 +203,7 @@ def test_what_cannot_be_checked_ends_with_status_2(script: Path, arguments: list
 def test_a_signature_by_a_key_outside_of_the_policy_counts_for_nothing(
     stranger: ModuleType,
 ) -> None:
-    """It is told of, neither trusted nor held against the checkpoint."""
+    """It is reported, neither trusted nor held against the checkpoint."""
     plain = builder.material()
     line = f"\u2014 stranger.example {b64encode(bytes(68)).decode()}\n".encode()
     report = stranger.verify_bytes(plain.proof() + line, stranger.read_policy(POLICY))

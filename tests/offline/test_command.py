@@ -37,8 +37,8 @@ def last_line(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_in_an_unpacked_bundle_it_checks_the_files_beside_it(script: Path, tmp_path: Path) -> None:
-    """It says that the key came in the same bundle, tells its fingerprint, and writes nothing."""
+def test_in_an_unpacked_bundle_it_checks_the_files_next_to_it(script: Path, tmp_path: Path) -> None:
+    """It says that the key came in the same bundle, shows its fingerprint, and writes nothing."""
     done = run(unpack(tmp_path, script))
     assert done.returncode == 3, done.stdout + done.stderr
     fingerprint = sha256(builder.public_key(builder.LOG_SEED)).hexdigest()
@@ -52,8 +52,8 @@ def test_in_an_unpacked_bundle_it_checks_the_files_beside_it(script: Path, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
-def test_modules_that_lie_beside_it_are_not_run(script: Path, tmp_path: Path) -> None:
-    """Whoever made a bundle could add them; so also without -I, which people forget."""
+def test_modules_that_lie_next_to_it_are_not_run(script: Path, tmp_path: Path) -> None:
+    """The maker of a bundle could add them; so also without -I, which people forget."""
     placed = unpack(tmp_path, script)
     names = ["base64", "hashlib", "json", "re", "struct", "zlib", "pathlib", "typing", "contextlib"]
     for name in [*names, "collections", "json.decoder", "os", "functools", "encodings"]:
@@ -96,10 +96,10 @@ def test_with_a_policy_of_the_reader_it_claims_no_key_of_the_bundle(
     assert last_line(done).startswith("FAILED at step 2 (signature): ")
 
 
-def test_it_says_what_the_notice_reads_and_what_nothing_vouches_for(
+def test_it_says_what_the_notice_reads_and_what_nothing_proves(
     script: Path, tmp_path: Path
 ) -> None:
-    """That the buyer was shown the words is the vendor's word; a certificate is nobody's."""
+    """That the buyer was shown the words is the vendor's word; a certificate is no one's."""
     said = run(unpack(tmp_path, script)).stdout
     heading = json.loads(builder.material().notice)["heading"]
     assert f"The notice reads: {heading}" in said
@@ -119,7 +119,7 @@ def test_a_test_log_that_the_policy_does_not_name_is_said_to_be_one(
     assert f"{origin}, a test log" in last_line(run(script, bundle, "--policy", policy))
 
 
-def test_in_a_folder_changes_are_noticed_and_strange_files_told(
+def test_in_a_folder_changes_are_noticed_and_strange_files_named(
     script: Path, tmp_path: Path
 ) -> None:
     """Files that do not belong to the bundle are no failure, and not passed over in silence."""
@@ -251,7 +251,7 @@ def test_a_certificate_is_said_to_show_nothing_by_itself(script: Path, tmp_path:
 
 
 def test_what_is_no_file_is_not_read(script: Path, tmp_path: Path) -> None:
-    """A pipe that nobody writes to and a device without an end, alone and in a folder."""
+    """A pipe that no one writes to and a device without an end, alone and in a folder."""
     placed = unpack(tmp_path, script)
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path / "pipe", "/dev/zero"):

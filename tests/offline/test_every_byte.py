@@ -56,7 +56,7 @@ def test_every_byte_of_every_file_counts(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["record.json", "disclosures.json", "notice.json", "proof.tlog-proof"]
 )
-def test_a_forger_gains_nothing_by_writing_the_sums_anew(name: str) -> None:
+def test_a_forger_gains_nothing_by_writing_the_sums_again(name: str) -> None:
     """SHA256SUMS agrees with the changed file, and the steps before it notice it all the same."""
     for position in range(0, len(FILES[name]), 7):
         changed = bytearray(FILES[name])

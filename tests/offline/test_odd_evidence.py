@@ -55,8 +55,8 @@ def test_each_file_of_a_folder_counts(name: str, tmp_path: Path) -> None:
     assert verify.verify_folder(tmp_path).line().startswith("FAILED at step 1 (container)")
 
 
-def test_a_file_with_a_tricky_name_is_told_and_not_obeyed(tmp_path: Path) -> None:
-    """Things lie beside a bundle; what does not belong to it is named, in the folder below too."""
+def test_a_file_with_a_tricky_name_is_named_and_not_obeyed(tmp_path: Path) -> None:
+    """Strange files lie next to a bundle; each is named, in the folder below too."""
     for other, data in builder.summed(builder.material().files()).items():
         (tmp_path / other).write_bytes(data)
     (tmp_path / "annex\x1b[2J.pdf").write_bytes(b"")

@@ -1,27 +1,30 @@
-"""The three readers judge alike: the command, verify.py as people run it, and the page.
+"""The three readers judge alike: the command, verify.py and the page.
 
-Where two disagree, whoever is handed a bundle picks the one that suits.
+Where two disagree, the recipient of a bundle picks the one that suits.
 """
 
 import json
+import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
+from unittest import mock
 
 import pytest
-from click.testing import CliRunner
-from playwright.sync_api import FilePayload, expect, sync_playwright
+from playwright.sync_api import FilePayload, expect
 
 from countersign.evidence.bundle import read_container
 from countersign.evidence.verification import STEPS, verify_file
-from countersign.root import main
-from tests.conftest import find_chromium
 from tests.offline import builder
 from tests.offline.odd import BUNDLES, NOT_CHECKABLE, NOT_CHECKABLE_OFFLINE
 from tests.offline.odd_words import WORDS
+from tests.support.browsers import running_browser
+from tests.support.command import run
 
 pytestmark = pytest.mark.long
 
@@ -45,24 +48,43 @@ VECTORS: Mapping[str, tuple[bytes, str | None]] = {
 
 
 def judged_by_the_script(script: Path, bundle: Path) -> tuple[int, str]:
-    """Its exit status and the line of its verdict, the last that it prints."""
-    done = subprocess.run(
-        [sys.executable, "-I", script, bundle],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
-    )
-    assert done.stderr == ""
-    assert all(c.isprintable() for c in done.stdout.replace("\n", ""))
-    return done.returncode, done.stdout.splitlines()[-1]
+    """Its exit status and the line of its verdict, the last that it prints.
+
+    It runs as the main program, but in this process: `test_command.py` starts the real ones.
+    """
+    out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
+    with (
+        mock.patch.object(sys, "argv", [str(script), str(bundle)]),
+        mock.patch.object(sys, "path", list(sys.path)),  # it deletes the first
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        exec(_compiled(script), {"__name__": "__main__", "__file__": str(script)})  # noqa: S102 - our own
+    said, complaints = (_written(stream) for stream in (out, err))
+    assert complaints == ""
+    assert all(c.isprintable() for c in said.replace("\n", ""))
+    status = ended.value.code
+    assert isinstance(status, int)
+    return status, said.splitlines()[-1]
+
+
+@cache
+def _compiled(script: Path) -> CodeType:
+    return compile(script.read_bytes(), script, "exec")
+
+
+def _written(stream: TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def judged_by_the_command(bundle: Path) -> tuple[int, str]:
     """Its exit status and what it prints."""
-    done = CliRunner().invoke(main, ["verify", str(bundle)])
-    assert all(c.isprintable() for c in done.output.replace("\n", "")), done.output
-    return done.exit_code, done.stdout.removesuffix("\n")
+    done = run(["verify", str(bundle)], os.environ)
+    printed = done.stdout + done.stderr
+    assert all(c.isprintable() for c in printed.replace("\n", "")), printed
+    return done.returncode, done.stdout.removesuffix("\n")
 
 
 def expected(step: str | None) -> str:
@@ -125,10 +147,7 @@ def test_what_is_broken_fails_though_something_else_cannot_be_checked(
 def test_the_page_judges_odd_evidence_as_the_others_do(page_file: Path) -> None:
     """All of it, one file after the other, in one page."""
     wrong = {}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--headless", "--no-sandbox", "--disable-gpu"]
-        )
+    with running_browser() as browser:
         page = browser.new_page()
         page.goto(page_file.as_uri())
         of_vectors = {p.stem: (p.read_bytes(), p.stem) for p in LOG_VECTORS.glob("unchecked/*.zip")}
@@ -143,5 +162,4 @@ def test_the_page_judges_odd_evidence_as_the_others_do(page_file: Path) -> None:
             begins = f"{begins} at step" if step else "CONSISTENT, KEY NOT CHECKED"
             if not said.startswith(begins) or (step and f"({step}): " not in said):
                 wrong[name] = said
-        browser.close()
     assert wrong == {}

@@ -10,26 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, FilePayload, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from countersign.evidence.verification import verify_file
-from tests.conftest import find_chromium
 from tests.offline import builder
+from tests.support.browsers import running_browser
 
 pytestmark = pytest.mark.long
 
 GOOD = builder.good()
 BROKEN = builder.broken()
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 FINGERPRINT = sha256(builder.public_key(builder.LOG_SEED)).hexdigest()
 RECORD = sha256(builder.material().record).hexdigest()
 
@@ -69,12 +59,8 @@ def test_the_page_is_one_file_that_never_makes_markup_of_text(page_file: Path) -
 @pytest.fixture(scope="module")
 def browser() -> Generator[Browser]:
     """Run one Chromium for this module."""
-    path = find_chromium()
-    assert path
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    with running_browser() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +76,7 @@ def shared(browser: Browser, page_file: Path) -> Generator[Page]:
 def open_page(browser: Browser, page_file: Path) -> Generator[Callable[..., Page]]:
     """Open the page, with a fragment, after a script, or in another kind of window.
 
-    Nothing goes wrong in it that only its console tells, and it asks for nothing but itself.
+    Nothing goes wrong in it that only its console shows, and it asks for nothing but itself.
     """
     contexts = []
     requested: list[str] = []
@@ -184,7 +170,7 @@ def test_it_shows_what_was_acknowledged_as_text(open_page: Callable[..., Page]) 
     ):
         assert expected in text, expected
     assert page.locator("#result b", has_text="zwei").count() == 0
-    assert "version 2026-01-01 (asserted: the vendor named the version that was shown)" in text
+    assert "version 2026-01-01 (asserted: the request named the version that was shown)" in text
     assert "acct_01kdtvz9n8f6ywn3x2qk4c7r5a" in text
     assert "I understand." in text
     assert page.locator("#verdict").get_attribute("class") == "verdict caution"
@@ -317,7 +303,7 @@ def test_a_browser_that_cannot_check_signatures_claims_nothing(
 
 @pytest.mark.browser
 def test_a_file_can_be_dropped(open_page: Callable[..., Page]) -> None:
-    """On the zone it is checked; beside it nothing happens, and the page stays."""
+    """On the zone it is checked; outside it nothing happens, and the page stays."""
     page = open_page()
     page.locator("#file[data-ready=yes]").wait_for()
     transfer = page.evaluate_handle(

@@ -1,6 +1,6 @@
 """A check that schemathesis loads by this file's path, in a process of its own.
 
-The document tells the codes of an answer by its examples; JSON Schema leaves them open, so that a
+The document names the codes of an answer by its examples; JSON Schema leaves them open, so that a
 client made from the document does not break when a code is added.
 """
 

@@ -11,8 +11,6 @@ import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from countersign.errors import REFUSALS, Refusal, Retryable
-from countersign.http.openapi import openapi_document, openapi_text
-from countersign.http.openapi_components import with_references
 from countersign.server.app import route_table
 from countersign.server.routes import ROUTES
 from tests.support.document import (
@@ -23,6 +21,8 @@ from tests.support.document import (
     committed_document,
     resolved,
 )
+from tools.openapi import openapi_document, openapi_text
+from tools.openapi_components import with_references
 
 DOCUMENT = committed_document()
 OPERATIONS = list(Document(DOCUMENT).operations())
@@ -97,7 +97,9 @@ def test_the_parameters_in_a_path_are_those_that_its_operation_declares(
 @each_operation
 def test_the_document_asks_for_a_key_where_the_server_does(operation: Operation) -> None:
     (route,) = (r for r in route_table() if (r.method, r.path) == operation[:2])
-    assert bool(operation.definition["security"]) == (route.scope is not None)
+    key: list[dict[str, list[str]]] = [] if route.scope is None else [{"key": []}]
+    token: list[dict[str, list[str]]] = [{"client_token": []}] if route.client_token else []
+    assert operation.definition["security"] == key + token
     if route.scope:
         assert f"`{route.scope}`" in operation.definition["description"]
 
@@ -177,11 +179,16 @@ def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
     """The gates that every request passes, by what the operation needs."""
     expected = {"method_not_allowed", "internal_error"}
     if operation.definition["security"]:
-        expected |= {"unauthorized", "invalid_api_key", "forbidden", "rate_limited"}
         expected |= {"invalid_request", "overloaded", "storage_unavailable"}
+    with_a_key = operation.definition["security"] == [{"key": []}]
+    if with_a_key:
+        expected |= {"unauthorized", "invalid_api_key", "forbidden", "rate_limited"}
+    elif operation.definition["security"]:
+        expected |= {"invalid_client_token", "origin_not_allowed"}
     if "requestBody" in operation.definition:
         expected |= {"payload_too_large", "unsupported_media_type"}
-        expected |= {"idempotency_key_reused", "idempotency_in_progress"}
+        if with_a_key:
+            expected |= {"idempotency_key_reused", "idempotency_in_progress"}
     assert operation.codes - expected == OWN_CODES.get(operation.id, set())
     assert expected <= operation.codes
 
@@ -189,7 +196,27 @@ def test_what_an_operation_goes_through_decides_the_codes_that_it_lists(
 # The codes at addresses that the document does not describe: providers send their messages there.
 BESIDE_THE_API = {("invalid_webhook", 400)}
 # The codes of what an operation itself does.
+_NOTICE_SHOWN = {"notice_not_reviewed", "notice_not_in_force"}
 OWN_CODES = {
+    "createCheckoutSession": {
+        "notice_not_found",
+        *_NOTICE_SHOWN,
+        "origin_not_registered",
+        "verification_not_configured",
+    },
+    "getCheckoutSession": {"not_found"},
+    "cancelCheckoutSession": {"not_found", "checkout_session_closed"},
+    "getCurrentCheckoutSession": _NOTICE_SHOWN,
+    "claimCheckoutEvents": {"checkout_session_closed"},
+    "acknowledgeCurrentCheckoutSession": {
+        *_NOTICE_SHOWN,
+        "checkout_session_closed",
+        "notice_version_mismatch",
+        "initials_count_mismatch",
+        "empty_initials",
+        "evidence_damaged",
+    },
+    "declineCurrentCheckoutSession": {"checkout_session_closed"},
     "getTestClock": {"mode_mismatch"},
     "advanceTestClock": {"mode_mismatch"},
     "resetTestClock": {"mode_mismatch"},

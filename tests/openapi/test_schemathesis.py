@@ -98,6 +98,14 @@ BEYOND_JSON_SCHEMA = (
         path="/v1/events?after=evt_50czsav928ncqwvwewz2x8zh3j",
     ),
     Beyond(
+        operation="createCheckoutSession",
+        status=400,
+        reason="What an address is made of is no matter of a pattern; what is collected needs its "
+        "notice.",
+        path="/v1/checkout_sessions",
+        body={"return_url": "https://user@shop.example/", "session_id": "s", "notice_id": "n"},
+    ),
+    Beyond(
         operation="createWebhookEndpoint",
         status=400,
         reason="What an address is made of, and where it may lead to, is no matter of a pattern.",
@@ -168,6 +176,8 @@ ALSO = {
     "verifyBuyer": (503,),
 }
 """Refusals that depend on what was done before."""
+CURRENT = "/v1/checkout_sessions/current"
+"""The operations of a client token: one request ends what it is for. `test_answers` walks them."""
 REUSED = 422
 """Of every operation with an Idempotency-Key: it may have been used with another body."""
 # What else may answer a request that fits the schema: there is no such thing (404), this key may
@@ -179,9 +189,11 @@ ACCEPTED = ("2xx", "304", "403", "404", "409", "429")
 def test_no_generated_request_finds_the_server_at_odds_with_its_document(
     server: Server, deployment: Deployment, tmp_path: Path
 ) -> None:
-    report = run_schemathesis(COMMITTED, server, deployment, tmp_path)
-
     operations = operation_ids(committed_document())
+    left_out = [name for label, name in operations.items() if label.split()[1].startswith(CURRENT)]
+    options = [f"--exclude-operation-id={name}" for name in left_out]
+    report = run_schemathesis(COMMITTED, server, deployment, tmp_path, *options)
+    operations = {label: name for label, name in operations.items() if name not in left_out}
     assert report["operations"]["tested"] == len(operations)
     assert {phase: done["status"] for phase, done in report["phases"].items()} == dict.fromkeys(
         ("examples", "coverage", "fuzzing", "stateful"), "success"
@@ -200,7 +212,7 @@ def test_no_generated_request_finds_the_server_at_odds_with_its_document(
     assert accepted == set(operations.values())
 
 
-def test_a_refusal_that_schemathesis_is_told_to_expect_is_beyond_json_schema(
+def test_a_refusal_that_schemathesis_has_to_expect_is_beyond_json_schema(
     client: httpx2.Client,
 ) -> None:
     document = Document(committed_document())
@@ -302,7 +314,7 @@ def run_schemathesis(
 
 
 def _cleared(client: httpx2.Client) -> str:
-    """The id of the clearance of an order: nobody finds together by chance what it takes."""
+    """The id of the clearance of an order: no one finds together by chance what it takes."""
     session = {"provider_identity_session_id": "vs_schemathesis", "shipping_zip": "94110"}
     buyer = client.post("/v1/buyers/verify", json={**session, "test_mode": True}).json()
     order = {"cbid": buyer["cbid"], "session_id": "cs_8f14e45f"}

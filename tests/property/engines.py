@@ -70,7 +70,7 @@ class Side:
         headers: Sequence[Header] = (),
         body: bytes | None = None,
     ) -> Answer:
-        """Send exactly these bytes: no client in between mends or refuses anything."""
+        """Send exactly these bytes: no client in between corrects or refuses anything."""
         lines = [method + b" " + target + b" HTTP/1.1", b"Host: countersign.test"]
         lines += [name + b": " + value for name, value in headers]
         lines += [b"Connection: close"]

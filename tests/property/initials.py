@@ -1,4 +1,4 @@
-"""Generated initials, and the rules for them told a second time.
+"""Generated initials, and the rules for them written a second time.
 
 What is blank is restated here from the Unicode Character Database's own derivation of
 Default_Ignorable_Code_Point, not from the ranges that the service carries.

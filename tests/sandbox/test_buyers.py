@@ -62,7 +62,7 @@ def test_a_buyer_is_put_in_a_state(client: httpx2.Client, state: str) -> None:
     assert [one["type"] for one in written] == ["buyer.verified", *([event] if event else [])]
     assert {one["livemode"] for one in written} == {False}
     assert not any("triggered" in one for one in written)
-    # Once more changes nothing, and is told of no more.
+    # Once more changes nothing, and makes no event.
     ok(move(client, cbid, state))
     assert len(events(client, "buyer.verified", *([event] if event else []))) == len(written)
 
@@ -80,7 +80,7 @@ def test_a_buyer_is_verified_from_any_state(client: httpx2.Client, state: str) -
 
 
 def test_reasons_are_the_ones_that_are_given(client: httpx2.Client) -> None:
-    """They are told by verify, and by a clearance where the buyer has to act."""
+    """They are named by verify, and by a clearance where the buyer has to act."""
     cbid = buyer(client)
     ok(move(client, cbid, "failed", reasons=["age_below_minimum", "zip_mismatch"]))
     assert again(client)["reasons"] == ["age_below_minimum", "zip_mismatch"]
@@ -90,7 +90,7 @@ def test_reasons_are_the_ones_that_are_given(client: httpx2.Client) -> None:
     assert again(client)["reasons"] == ["document_expired"]
 
 
-def test_an_expiry_by_hand_is_not_told_of_again_by_time(client: httpx2.Client) -> None:
+def test_an_expiry_by_hand_makes_no_second_event_by_time(client: httpx2.Client) -> None:
     """One event: the sweep knows of it."""
     cbid = buyer(client)
     ok(move(client, cbid, "expired"))
@@ -139,7 +139,7 @@ def test_only_ones_own_sandbox_buyers_are_moved(
 
 
 def test_a_repeated_request_acts_once(client: httpx2.Client) -> None:
-    """The first answer again, and one event; verifying anew in between is not undone."""
+    """The first answer again, and one event; verifying again in between is not undone."""
     cbid = buyer(client)
     body, headers = {"cbid": cbid, "status": "revoked"}, {"Idempotency-Key": "revoke"}
     first = client.post("/v1/test/buyers", json=body, headers=headers)
@@ -154,7 +154,7 @@ def test_a_repeated_request_acts_once(client: httpx2.Client) -> None:
 def test_the_record_says_that_no_session_was_judged(
     operator: Operator, vendor: Vendor, client: httpx2.Client
 ) -> None:
-    """Its time is real, what the clock showed stands beside it, and nothing in it is personal."""
+    """Its time is real, what the clock showed stands next to it, and nothing is personal."""
     cbid = buyer(client)
     ahead = advance(client, seconds=10 * DAY)
     ok(move(client, cbid, "failed"))

@@ -11,10 +11,9 @@ import httpx2
 import pytest
 
 from countersign.access.key import Scope
-from countersign.access.test_clock import AHEAD_MAX
+from countersign.access.test_clocks import AHEAD_MAX
 from countersign.bootstrap import Deployment
-from countersign.sandbox.clock import advance as advance_clock
-from countersign.sandbox.clock import reset as reset_clock
+from countersign.sandbox.helpers import advance_clock, reset_clock
 from tests.http.backstage import Operator, Vendor, make_client, notice_file
 from tests.http.calls import acknowledge, acknowledged, refusal, verify
 from tests.sandbox.calls import (
@@ -96,7 +95,7 @@ def test_advances_do_not_add_up_beyond_the_limit(client: httpx2.Client) -> None:
     assert refusal(answer) == (400, "invalid_request")
 
 
-def test_a_buyer_expires_by_the_clock_and_is_told_of_once(client: httpx2.Client) -> None:
+def test_a_buyer_expires_by_the_clock_with_one_event(client: httpx2.Client) -> None:
     """The event is there with the answer to the advance, at its real time."""
     cbid = buyer(client)
     expires_at = status(client, cbid)["expires_at"]
@@ -125,7 +124,7 @@ def test_a_buyer_verified_by_an_advanced_clock_is_verified_by_it(client: httpx2.
     assert time(found["expires_at"]) - time(found["verified_at"]) == timedelta(days=365)
 
 
-def test_a_session_that_expired_before_is_told_of_as_expired(client: httpx2.Client) -> None:
+def test_a_session_that_expired_before_is_reported_as_expired(client: httpx2.Client) -> None:
     """Also where its expiry, by the clock, is still to come by real time."""
     advance(client, seconds=2 * YEAR)
     cbid = buyer(client, "test_expired")
@@ -134,7 +133,7 @@ def test_a_session_that_expired_before_is_told_of_as_expired(client: httpx2.Clie
     assert event["type"] == "buyer.expired"
 
 
-def test_a_notice_comes_into_force_by_the_clock_of_whoever_asks(
+def test_a_notice_comes_into_force_by_the_clock_of_the_account_that_asks(
     operator: Operator, vendor: Vendor, other: Vendor
 ) -> None:
     """Served, listed, acknowledged, and refused where the words are old; for this account alone."""
@@ -225,7 +224,7 @@ def test_evidence_has_the_real_time_and_says_what_the_clock_showed(client: httpx
 
 
 def test_a_clearance_and_its_token_expire_by_the_clock(client: httpx2.Client) -> None:
-    """The same one is given while it stands; afterwards the order is decided anew."""
+    """The same one is given while it stands; afterwards the order is decided again."""
     advance(client, seconds=10 * DAY)
     asked = order(client, buyer(client))
     first = clear(client, asked)
@@ -246,7 +245,7 @@ def test_a_clearance_and_its_token_expire_by_the_clock(client: httpx2.Client) ->
 
 
 def test_a_clearance_without_a_clock_says_nothing_of_one(client: httpx2.Client) -> None:
-    """Nor does its token."""
+    """And its token is not good either."""
     granted = clear(client, order(client, buyer(client)))
     assert "test_clock" not in claims(granted["token"])
     assert "test_clock" not in ok(client.get(f"/v1/clearances/{granted['clearance_id']}"))
@@ -271,7 +270,7 @@ def test_zip_codes_are_counted_by_real_time(client: httpx2.Client) -> None:
     assert refusal(verify(client, shipping_zip="10006", **fields)) == (429, "rate_limited")
 
 
-def test_nobody_elses_time_moves(vendor: Vendor, other: Vendor) -> None:
+def test_no_one_elses_time_moves(vendor: Vendor, other: Vendor) -> None:
     """Neither another account's sandbox nor this account's live mode."""
     cbid = buyer(other.test)
     advance(vendor.test, seconds=3 * YEAR)
@@ -302,7 +301,7 @@ def test_what_another_process_does_counts_at_once(
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_a_live_key_has_no_sandbox(vendor: Vendor, method: str, path: str) -> None:
-    """It is told so, whatever it asks for."""
+    """The answer says so, whatever it asks for."""
     body: dict[str, str] | None = None if method != "POST" else {}
     answer = vendor.live.request(method, path, json=body)
     assert refusal(answer) == (403, "mode_mismatch")

@@ -1,4 +1,4 @@
-"""`countersign test …` beside a running server, on each engine: the same acts as over HTTP."""
+"""`countersign test …` while a server runs, on each engine: the same acts as over HTTP."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_buyer_is_put_in_a_state(shop: Shop) -> None:
 
 
 def test_the_operators_view_of_a_buyer_goes_by_its_test_clock(shop: Shop) -> None:
-    """`buyers show` says what the account is told."""
+    """`buyers show` says what the account learns."""
     cbid = buyer(shop.client)
     shop.read("clock", "advance", shop.account, "--by", "366d")
     assert shop.bench.read("buyers", "show", cbid)["status"] == "expired"
@@ -127,7 +127,7 @@ def test_faults_are_planned_shown_and_cleared(shop: Shop) -> None:
     assert "15 seconds" in said
 
 
-def test_an_account_that_there_is_not_is_named(shop: Shop) -> None:
+def test_an_account_that_does_not_exist_is_named(shop: Shop) -> None:
     """By every command of the group."""
     for words in (
         ("clock", "show", "nobody"),

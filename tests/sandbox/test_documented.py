@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sandbox import SCRIPT
-from countersign.buyers.sandbox_faults import Fault
+from countersign.buyers.sandbox import SCRIPT, Fault
 from countersign.events.model import EventType
 from countersign.sandbox.commands import test_helpers as group
 from countersign.server.routes import ROUTES
@@ -27,7 +26,7 @@ ANSWERS = 17
 
 @pytest.mark.timeout(420)
 def test_every_example_does_what_the_page_shows(tmp_path: Path) -> None:
-    """In one shell from the top to the bottom, with the commands beside the running server."""
+    """In one shell from the top to the bottom, with the commands while the server runs."""
     deployment = Deployment(data_dir=tmp_path / "data")
     deployment.run("init")
     key = deployment.key(deployment.account("demo"))

@@ -22,6 +22,7 @@ DATA = {
     "buyer": {"cbid"},
     "acknowledgment": {"ack_id"},
     "clearance": {"clearance_id"},
+    "checkout_session": {"checkout_session_id"},
     "notice": {"notice_id", "notice_version"},
 }
 
@@ -70,7 +71,7 @@ def test_a_repeated_trigger_writes_one_event(client: httpx2.Client) -> None:
 
 
 def test_an_event_is_its_accounts_and_its_modes_own(vendor: Vendor, other: Vendor) -> None:
-    """Nobody else sees it, not even this account with a live key."""
+    """No one else sees it, not even this account with a live key."""
     told = ok(vendor.test.post(PATH, json={"type": "clearance.closed"}))
     for asking in (vendor.live, other.test, other.live):
         assert events(asking) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -12,7 +11,7 @@ import pytest
 
 from countersign.bootstrap import Deployment
 from countersign.buyers.decision import refuse_unusable
-from countersign.buyers.sandbox_faults import OUTCOMES, Fault, FaultPlan, plan_fault
+from countersign.buyers.sandbox import OUTCOMES, Fault, PlannedFault, plan_fault
 from countersign.errors import ProviderSessionNotBound, Refusal
 from countersign.http.errors import error_reply
 from countersign.identity.model import Finding, ProviderResult
@@ -90,7 +89,7 @@ def test_without_a_number_all_calls_fail_until_it_is_cleared(client: httpx2.Clie
     assert judge(client).status_code == 200
 
 
-def test_what_is_left_is_told(client: httpx2.Client) -> None:
+def test_what_is_left_is_shown(client: httpx2.Client) -> None:
     """After each call that met it."""
     plan(client, "timeout", calls=3)
     judge(client)
@@ -122,7 +121,7 @@ def test_a_retry_with_its_idempotency_key_succeeds_after_the_fault(client: httpx
     assert "idempotent-replayed" not in answers[1].headers
 
 
-def test_nobody_else_meets_it(vendor: Vendor, other: Vendor) -> None:
+def test_no_one_else_meets_it(vendor: Vendor, other: Vendor) -> None:
     """Neither another account nor this account's live mode."""
     plan(vendor.test, "misconfigured")
     assert buyer(other.test)
@@ -145,7 +144,7 @@ def test_what_another_process_plans_counts_at_once(
     operator: Operator, vendor: Vendor, client: httpx2.Client
 ) -> None:
     """The command, or another server."""
-    wanted = FaultPlan(fault=Fault.SESSION_NOT_FOUND, calls=1, delay=timedelta(0))
+    wanted = PlannedFault(fault=Fault.SESSION_NOT_FOUND, calls=1, delay_seconds=0)
 
     async def set_(opened: Deployment) -> None:
         await plan_fault(opened.buyers, vendor.account_id, wanted)

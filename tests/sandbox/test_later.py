@@ -14,16 +14,15 @@ from countersign.access.key import Principal
 from countersign.acknowledgments.acknowledge import acknowledge
 from countersign.acknowledgments.model import Submission
 from countersign.buyers import expiry
-from countersign.buyers import verify as verifying
+from countersign.buyers import routes as verifying
 from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.buyers.sandbox import SCRIPT
-from countersign.buyers.verify import VerificationRequest
-from countersign.clearances.model import Order
+from countersign.buyers.schemas import BuyerVerificationRequest
 from countersign.clearances.read import get_clearance
+from countersign.clearances.schemas import ClearanceRequest
 from countersign.errors import Refusal
 from countersign.events.read_events import list_events
-from countersign.sandbox import clock
-from countersign.sandbox.helpers import move_buyer
+from countersign.sandbox.helpers import advance_clock, move_buyer
 from tests.clearances.desk import NOBODY, Desk, MovingClock, open_desk, order
 from tests.http.backstage import notice_file
 from tests.support.engines import ENGINES, engine_settings
@@ -76,7 +75,7 @@ def desk(
 
 
 class Shop:
-    """An account's way through the steps, and what it was told: times, but no identifiers."""
+    """An account's way through the steps, and what it learned: times, but no identifiers."""
 
     def __init__(self, desk: Desk, who: Principal) -> None:
         self.desk = desk
@@ -103,7 +102,7 @@ class Shop:
         return [type_ for type_ in types if type_ != "acknowledgment.sealed"]
 
     def _verify(self, session_id: str) -> BuyerStatusView:
-        request = VerificationRequest(
+        request = BuyerVerificationRequest(
             provider_identity_session_id=session_id,
             shipping_zip=ZIP,
             test_mode=True,
@@ -131,7 +130,7 @@ class Shop:
         receipt = self.desk.do(
             acknowledge(deployment.acknowledgments, self.who, notice, submission, clock=clock)
         )
-        self.asked: Order = order(receipt.ack_id, self.cbid, "an order", ZIP)
+        self.asked: ClearanceRequest = order(receipt.ack_id, self.cbid, "an order", ZIP)
         return receipt.notice_version
 
     def _clear(self, _: str) -> object:
@@ -159,7 +158,7 @@ def test_an_advance_is_as_good_as_waiting(desk: Desk, steps: list[Step]) -> None
     for step in steps:
         if step.wait:
             room = desk.deployment.sandbox
-            desk.do(clock.advance(room, advancing.who.account_id, by=step.wait))
+            desk.do(advance_clock(room, advancing.who.account_id, by=step.wait))
         advancing.do(step)
     # Before real time passes for it too.
     events = advancing.events()
@@ -171,7 +170,7 @@ def test_an_advance_is_as_good_as_waiting(desk: Desk, steps: list[Step]) -> None
 
 
 def test_the_same_steps_are_answered_the_same_every_time(desk: Desk) -> None:
-    """What an account is told depends on what it did, and on nothing else."""
+    """What an account learns depends on what it did, and on nothing else."""
     steps = [
         Step(timedelta(days=8), "clear", ""),
         Step(timedelta(0), "acknowledge", ""),
@@ -185,7 +184,7 @@ def test_the_same_steps_are_answered_the_same_every_time(desk: Desk) -> None:
     for shop in shops:
         for step in steps:
             room = desk.deployment.sandbox
-            desk.do(clock.advance(room, shop.who.account_id, by=step.wait))
+            desk.do(advance_clock(room, shop.who.account_id, by=step.wait))
             shop.do(step)
     assert shops[0].told == shops[1].told
     assert shops[0].told[0] == (False, ("acknowledgment_too_old",), None, True, False)

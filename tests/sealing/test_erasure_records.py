@@ -1,4 +1,4 @@
-"""What the record of an erasure tells for ever: that it happened, and of whom nothing."""
+"""What the record of an erasure says forever: that it happened, and of whom nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from countersign.log import checkpoints_sql, tree_sql
+from countersign.log import logs_sql, tree_sql
 from countersign.mode import Mode
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
@@ -29,7 +29,7 @@ def erasures(own: Deployment) -> list[dict[str, Any]]:
         async with opened(own) as service:
             await service.log.seal.settle()
             log = (await service.log.seal.current())[Mode.TEST]
-            head = await service.database.read(checkpoints_sql.latest, log.id)
+            head = await service.database.read(logs_sql.latest, log.id)
             assert head
             ids = [
                 id_
@@ -43,7 +43,7 @@ def erasures(own: Deployment) -> list[dict[str, Any]]:
 
 
 def test_no_record_of_an_erasure_links_two_acts_of_a_buyer(own: Deployment) -> None:
-    """Each record that is erased has one of its own, whoever's it was, and in no order."""
+    """Each record that is erased has one of its own, of any account, and in no order."""
     account, other = own.account("vendor"), own.account("other vendor")
     with (
         running_server(own) as server,

@@ -15,9 +15,9 @@ from countersign.bootstrap import Deployment as Opened
 from countersign.evidence.note import COSIGNATURE, ED25519, Verifier
 from countersign.evidence.policy import parse_policy
 from countersign.evidence.verification import verify_file
-from countersign.log import checkpoints_sql
-from countersign.log.begin import rotate_log_key
+from countersign.log import logs_sql
 from countersign.log.model import StoredCheckpoint
+from countersign.log.operate import rotate_log_key
 from countersign.mode import Mode
 from tests.cli.notice_files import write_notice
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
@@ -30,7 +30,7 @@ NOTICE = "storage-law"
 async def newest(service: Opened) -> StoredCheckpoint:
     await service.log.seal.settle()
     log = (await service.log.seal.current(refresh=True))[Mode.LIVE]
-    found = await service.database.read(checkpoints_sql.latest, log.id)
+    found = await service.database.read(logs_sql.latest, log.id)
     assert found
     return found
 

@@ -15,7 +15,7 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
 from countersign.evidence.proof import parse_proof
 from countersign.evidence.verification import verify_file
-from countersign.log import checkpoints_sql
+from countersign.log import logs_sql
 from countersign.mode import Mode
 from countersign.notices.publish import publish
 from tests.cli.notice_files import write_notice
@@ -31,7 +31,7 @@ def signatures(proof: bytes) -> int:
 
 
 def test_a_running_server_takes_up_the_new_key(own: Deployment, tmp_path: Path) -> None:
-    """Older proofs stay valid; during the overlap whoever knows only the old key can check too."""
+    """Older proofs stay valid; during the overlap those who know only the old key can check too."""
     key, live = open_for_live(own, tmp_path)
     old_policy = policy_of(own, "live")
     with running_server(live) as server, server.client(key) as client:
@@ -69,7 +69,7 @@ class Later:
 
 
 def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path: Path) -> None:
-    """Older checkpoints stay valid; whoever knows only the old key cannot check new ones."""
+    """Older checkpoints stay valid; those who know only the old key cannot check new ones."""
     old_policy = policy_of(embedded, "live")
     embedded.run("log", "rotate-key", "--overlap", "7d", "--yes")
 
@@ -79,7 +79,7 @@ def test_after_the_overlap_only_the_new_key_signs(embedded: Deployment, tmp_path
             await publish(opened.notices, notice, "")
             await opened.log.seal.settle()
             log = (await opened.log.seal.current(refresh=True))[Mode.LIVE]
-            latest = await opened.database.read(checkpoints_sql.latest, log.id)
+            latest = await opened.database.read(logs_sql.latest, log.id)
             assert latest is not None
             return latest.note
 

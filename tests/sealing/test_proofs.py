@@ -60,7 +60,7 @@ def test_a_bundle_shows_all_fields_and_verifies(
 def test_the_same_bundle_has_the_same_bytes_although_the_log_has_grown(
     client: httpx2.Client,
 ) -> None:
-    """Whoever asks again can compare."""
+    """A second request can be compared."""
     ack_id = acknowledge(client)
     first = get(client, ack_id, "bundle")
     for _ in range(3):

@@ -9,9 +9,10 @@ import pytest
 
 from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
 from countersign.evidence.note import Verifier, open_note
-from countersign.evidence.tiles import parse_entry_bundle, tile_path
-from countersign.evidence.tree import leaf_hash, root_hash
+from countersign.evidence.tiles import tile_path
+from countersign.evidence.tree import leaf_hash
 from tests.sealing.acts import acknowledge, evidence_of, get
+from tests.support.merkle import parse_entry_bundle, root_hash
 from tests.support.service import Deployment, Server, running_server
 
 

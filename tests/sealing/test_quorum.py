@@ -16,15 +16,16 @@ from countersign.evidence.note import Verifier
 from countersign.evidence.policy import Policy, parse_policy
 from countersign.evidence.verification import verify_file
 from countersign.http.reply import Call
-from countersign.log import checkpoints_sql
-from countersign.log.begin import begin_epoch
+from countersign.log import logs_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, StoredCheckpoint
+from countersign.log.operate import begin_epoch
 from countersign.log.routes import get_resource
 from countersign.mode import Mode
 from tests.cli.notice_files import write_notice
 from tests.sealing.acts import acknowledge, get, policy_of
 from tests.sealing.inside import ShiftedClock, acknowledge_inside, opened
 from tests.sealing.witness import Witness, served
+from tests.support.quorum import checked
 from tests.support.service import Deployment, running_server
 
 pytestmark = pytest.mark.long
@@ -70,17 +71,17 @@ class Place:
 
 async def newest(service: Opened) -> StoredCheckpoint:
     found = await service.database.read(
-        checkpoints_sql.latest, (await service.log.seal.current())[Mode.LIVE].id
+        logs_sql.latest, (await service.log.seal.current())[Mode.LIVE].id
     )
     assert found
     return found
 
 
-async def vouched(service: Opened, kind: str, name: str, body: bytes) -> None:
-    """Keep that somebody vouches for the newest checkpoint."""
+async def anchored(service: Opened, kind: str, name: str, body: bytes) -> None:
+    """Store an anchor of the newest checkpoint."""
     over = await newest(service)
     await service.database.write(
-        checkpoints_sql.add_anchor,
+        logs_sql.add_anchor,
         Anchor(log_id=over.log_id, size=over.size, kind=kind, name=name, body=body, at=over.at),
     )
 
@@ -142,17 +143,17 @@ def test_the_public_checkpoint_satisfies_the_public_policy(place: Place) -> None
         early = policy.check_signature(await public(service))
         assert early.cosigned == (), "no witness has cosigned yet"
         await service.log.anchor.anchor()
-        first = policy.check(await public(service))
+        first = checked(policy, await public(service))
         assert len(first.cosigned) == 2
         await place.acknowledged(service)
-        assert policy.check(await public(service)) == first, "no later one meets the quorum"
+        assert checked(policy, await public(service)) == first, "no later one meets the quorum"
         place.two.away = True
         await service.log.anchor.anchor()
-        assert policy.check(await public(service)) == first
+        assert checked(policy, await public(service)) == first
         place.two.away = False
         await place.acknowledged(service)
         await service.log.anchor.anchor()
-        assert policy.check(await public(service)).checkpoint.size > first.checkpoint.size
+        assert checked(policy, await public(service)).checkpoint.size > first.checkpoint.size
 
     place.within(act)
 
@@ -161,9 +162,9 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a change of witnesses: anyone asks for the checkpoint, as often as they like."""
-    monkeypatch.setattr("countersign.log.checkpoints_sql._RECENT_ANCHORS", 1)
+    monkeypatch.setattr("countersign.log.logs_sql._RECENT_ANCHORS", 1)
     looked: list[bool] = []
-    look = checkpoints_sql._newest_that_meets
+    look = logs_sql._newest_that_meets
 
     def counted(
         connection: Connection, log_id: int, quorum: Policy, recent: bool
@@ -171,7 +172,7 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
         looked.append(recent)
         return look(connection, log_id, quorum, recent)
 
-    monkeypatch.setattr(checkpoints_sql, "_newest_that_meets", counted)
+    monkeypatch.setattr(logs_sql, "_newest_that_meets", counted)
 
     async def act(service: Opened) -> None:
         policy = parse_policy(await service.log.policy.text(Mode.LIVE))
@@ -183,12 +184,12 @@ def test_where_no_checkpoint_meets_the_quorum_all_are_looked_through_once(
             await public(service)
         assert looked.count(False) == looked.index(True)
         await service.log.anchor.anchor()
-        first = policy.check(await public(service))
+        first = checked(policy, await public(service))
         place.two.away = True
         for _ in range(3):
             await place.acknowledged(service)
             await service.log.anchor.anchor()
-            assert policy.check(await public(service)) == first, "it is not forgotten"
+            assert checked(policy, await public(service)) == first, "it is not forgotten"
 
     place.within(act)
 
@@ -202,10 +203,10 @@ def test_without_a_quorum_the_public_checkpoint_is_the_newest(place: Place) -> N
         policy = parse_policy(await service.log.policy.text(Mode.LIVE))
         await place.acknowledged(service)
         await service.log.anchor.anchor()
-        cosigned = policy.check(await public(service))
+        cosigned = checked(policy, await public(service))
         assert len(cosigned.cosigned) == 2
         await place.acknowledged(service)
-        newest = policy.check(await public(service))
+        newest = checked(policy, await public(service))
         assert newest.checkpoint.size > cosigned.checkpoint.size
         assert newest.cosigned == ()
 
@@ -233,7 +234,7 @@ def test_a_group_inside_a_group_counts_as_one_of_its_members(place: Place) -> No
     place.within(act)
 
 
-def test_whoever_waits_gets_a_proof_that_meets_the_quorum(place: Place) -> None:
+def test_a_client_that_waits_gets_a_proof_that_meets_the_quorum(place: Place) -> None:
     """`Prefer: wait` waits for the cosignatures too."""
 
     async def act(service: Opened) -> None:
@@ -286,7 +287,7 @@ def test_no_cosignature_is_asked_of_test_evidence(place: Place) -> None:
 
 
 def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
-    """Nor does one that is there already keep certificates and verdicts from being made."""
+    """And one that is there already does not keep certificates and verdicts from being made."""
     odd = Witness(place.keys, "one.example", lambda: FAR)
     policy = place.file.read_text().replace("group both all one two\nquorum both", "quorum one\n")
 
@@ -299,7 +300,7 @@ def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
             with pytest.raises(AnchoringFailed, match="invalid time"):
                 await at_odds
         text = (await newest(service)).note.partition(b"\n\n")[0] + b"\n"
-        await vouched(service, WITNESS, asked.key_name, odd.cosign(text))
+        await anchored(service, WITNESS, asked.key_name, odd.cosign(text))
         (place.file.parent / "odd.zip").write_bytes(await bundle())
 
     place.within(act)
@@ -315,7 +316,7 @@ def test_a_cosignature_at_no_date_is_not_kept(place: Place) -> None:
 
 
 def test_a_checkpoint_with_a_time_stamp_is_preferred_unless_it_is_far_later(place: Place) -> None:
-    """So a certificate tells of the stamp; a year later it would only blur the time."""
+    """So a certificate names the stamp; a year later it would only blur the time."""
     clock = ShiftedClock()
 
     async def act(service: Opened) -> None:
@@ -328,7 +329,7 @@ def test_a_checkpoint_with_a_time_stamp_is_preferred_unless_it_is_far_later(plac
         clock.seconds += 60
         await place.acknowledged(service)
         await service.log.anchor.anchor()
-        await vouched(service, TIMESTAMP, "https://tsa.example", b"a stamp")
+        await anchored(service, TIMESTAMP, "https://tsa.example", b"a stamp")
         stamped = await newest(service)
         for bundle, expected in ((first, cosigned), (second, stamped)):
             assert f"\n{expected.size}\n".encode() in await bundle()
@@ -361,7 +362,7 @@ def test_an_authority_that_fails_is_asked_every_five_minutes(place: Place) -> No
 def test_a_round_that_ends_badly_is_followed_by_another(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody watches the task that anchors, so nothing may end it."""
+    """No one watches the task that anchors, so nothing may end it."""
     monkeypatch.setattr("countersign.log.anchor.PERIOD_SECONDS", 0.0)
     rounds: list[str] = []
 

@@ -26,7 +26,7 @@ def keep_for_a_year(own: Deployment, folder: Path) -> None:
 
 
 def acknowledged_two_years_ago(own: Deployment, account: str, cbid: str | None = None) -> str:
-    """Give the ack_id of what was acknowledged then, as far as the service's clock tells."""
+    """Give the ack_id of what was acknowledged then, as far as the service's clock shows."""
 
     async def act() -> str:
         async with opened(own, ShiftedClock(-TWO_YEARS)) as deployment:
@@ -37,7 +37,7 @@ def acknowledged_two_years_ago(own: Deployment, account: str, cbid: str | None =
 
 
 def test_what_is_due_is_erased_and_nothing_else(own: Deployment, tmp_path: Path) -> None:
-    """A dry run only tells; the run erases, records why, and the proof stays the same."""
+    """A dry run only reports; the run erases, records why, and the proof stays the same."""
     account = own.account("vendor")
     keep_for_a_year(own, tmp_path)
     old = acknowledged_two_years_ago(own, account)

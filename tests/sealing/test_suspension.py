@@ -11,8 +11,8 @@ from structlog.typing import EventDict
 
 from countersign.bootstrap import Deployment as Opened
 from countersign.errors import WrongKeyEncryptionKey
-from countersign.log import epochs_sql
-from countersign.log.begin import begin_epoch
+from countersign.log import logs_sql
+from countersign.log.operate import begin_epoch
 from countersign.mode import Mode
 from countersign.vault.vault import Vault
 from tests.sealing.acts import NOTICE
@@ -55,7 +55,7 @@ def test_a_clock_that_is_behind_is_said_once(embedded: Deployment) -> None:
     assert [line["event"] for line in said_while(embedded, act)] == ["sealing_suspended"]
 
 
-def test_a_clock_that_was_fast_is_told_from_one_that_is_slow(embedded: Deployment) -> None:
+def test_a_clock_that_was_fast_is_distinct_from_one_that_is_slow(embedded: Deployment) -> None:
     """The message names the time, and a new epoch as the way out; that way goes on at once."""
     account = embedded.account("vendor")
 
@@ -71,7 +71,7 @@ def test_a_clock_that_was_fast_is_told_from_one_that_is_slow(embedded: Deploymen
         await begin_epoch(service.log, Mode.TEST, "the clock was fast")
         await service.log.seal.settle()
         assert service.log.seal.suspended == {}
-        assert await service.database.read(epochs_sql.queues) == []
+        assert await service.database.read(logs_sql.queues) == {}
 
     said_while(embedded, act)
 

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.note import Verifier, open_note
-from countersign.evidence.tree import EMPTY_ROOT, verify_consistency
+from countersign.evidence.tree import EMPTY_ROOT
+from tests.support.merkle import verify_consistency
 
 NAME = "witness.example/w1"
 

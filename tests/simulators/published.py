@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from countersign.identity.fields import Fields
+from countersign.identity.json_reader import Fields, Tree
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _leaves(schemas: Mapping[str, Any], node: Mapping[str, Any], path: str) -> I
 
 def unsorted(described: set[str], fields: Fields) -> set[str]:
     """What is described and not known to the adapter."""
-    return {field for field in described if field.replace("[]", "") not in fields}
+    return {field for field in described if not is_known(field.replace("[]", ""), fields)}
 
 
 def undescribed(described: set[str], fields: Fields) -> set[str]:
@@ -64,6 +64,24 @@ def undescribed(described: set[str], fields: Fields) -> set[str]:
     known = [f"{field}.".replace("[]", "") for field in described]
     return {
         path
-        for path in fields.paths()
+        for path in paths(fields.tree)
         if not any(field.startswith(f"{path.removesuffix('.*')}.") for field in known)
     }
+
+
+def is_known(path: str, fields: Fields) -> bool:
+    """Whether a member is described, or everything of a part that it is in."""
+    tree = fields.tree
+    for name in path.split("."):
+        if name not in tree:
+            return "*" in tree
+        tree = tree[name]
+        if not tree:
+            return True
+    return False
+
+
+def paths(tree: Tree, above: str = "") -> Iterator[str]:
+    """The known members without children, as `address.city`."""
+    for name, below in tree.items():
+        yield from paths(below, f"{above}{name}.") if below else [f"{above}{name}"]

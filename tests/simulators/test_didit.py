@@ -21,7 +21,7 @@ _KEY: Final = MappingProxyType({"x-api-key": str(SIMULATOR.credentials["api_key"
 
 
 def ask(path: str, method: str = "GET", headers: Mapping[str, str] = _KEY) -> Reply:
-    """Ask for a path with the right key, unless told otherwise."""
+    """Ask for a path with the right key, unless another is given."""
     request = Request(method=method, path=path, query=(), headers=headers, body=b"")
     return SIMULATOR.answer(request)
 
@@ -43,8 +43,8 @@ def test_the_sessions_are_the_same_at_every_start() -> None:
     assert didit.Didit(lambda: NOW).sessions == SIMULATOR.sessions
 
 
-def test_every_personal_string_of_a_session_is_told() -> None:
-    """Whatever an answer tells of a person is in `personal`."""
+def test_every_personal_string_of_a_session_is_listed() -> None:
+    """Whatever an answer says of a person is in `personal`."""
     names = ("first_name", "last_name", "date_of_birth", "document_number")
     for session in SIMULATOR.sessions:
         if session.scenario in {"huge", "truncated", "rate_limited", "slow", "cut"}:
@@ -64,7 +64,7 @@ def test_every_personal_string_of_a_session_is_told() -> None:
 
 
 def test_an_answer_carries_the_limits_of_the_account() -> None:
-    """Didit tells in headers how many requests are left."""
+    """Didit says in headers how many requests are left."""
     headers = dict(decision(SIMULATOR.sessions[0].session_id).headers)
     assert headers["X-RateLimit-Limit"] == "100"
     assert headers["X-RateLimit-Remaining"].isdigit()
@@ -98,7 +98,9 @@ def test_without_the_key_there_is_no_answer(headers: dict[str, str], status: int
         ("/", "GET", 404),
     ],
 )
-def test_what_there_is_not_is_an_error_of_didits_shape(path: str, method: str, status: int) -> None:
+def test_what_does_not_exist_is_an_error_of_didits_shape(
+    path: str, method: str, status: int
+) -> None:
     """Any request has an answer; those that lead nowhere have an error's."""
     reply = ask(path, method)
     assert reply.status == status

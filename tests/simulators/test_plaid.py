@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from countersign.identity.plaid import FIELDS, SESSION_ID
+from countersign.identity.plaid import SESSION_ID, Plaid
 from countersign_simulators import plaid as simulated
 from countersign_simulators.base import Reply, Request, Session
 from countersign_simulators.server import serve
@@ -72,14 +72,14 @@ def test_every_answer_is_what_plaid_describes(shared_vectors: Path) -> None:
 
 @pytest.mark.vectors
 def test_every_field_that_plaid_describes_is_sorted(shared_vectors: Path) -> None:
-    """A field nobody has sorted is a question nobody has asked."""
+    """A field no one has sorted is a question no one has asked."""
     description = published.load(
         shared_vectors.parent / "specs" / "plaid-identity-verification.json"
     )
     described = published.fields(description, "IdentityVerificationGetResponse")
     assert len(described) > 150
-    assert published.unsorted(described, FIELDS) == set()
-    assert published.undescribed(described, FIELDS) == NEWER
+    assert published.unsorted(described, Plaid.words.fields) == set()
+    assert published.undescribed(described, Plaid.words.fields) == NEWER
 
 
 def test_plaids_sdk_reads_every_session() -> None:

@@ -12,7 +12,7 @@ import pytest
 import stripe as sdk
 from stripe.identity import VerificationReport, VerificationSession
 
-from countersign.identity.stripe import FIELDS, SESSION_ID
+from countersign.identity.stripe import SESSION_ID, Stripe
 from countersign_simulators import stripe as simulated
 from countersign_simulators.base import Request
 from countersign_simulators.server import serve
@@ -77,13 +77,13 @@ def test_every_field_that_stripes_sdk_describes_is_sorted() -> None:
     """A new field of a new SDK fails here until it is read or listed as ignored."""
     described = set(members(VerificationSession))
     assert len(described) > 70
-    assert published.unsorted(described, FIELDS) == set()
+    assert published.unsorted(described, Stripe.words.fields) == set()
 
 
 def test_no_field_is_sorted_that_stripe_does_not_have() -> None:
     """A misspelt path would be a field that is never read."""
     described = set(members(VerificationSession))
-    assert published.undescribed(described, FIELDS) == set()
+    assert published.undescribed(described, Stripe.words.fields) == set()
 
 
 def test_the_sdk_reads_a_verified_session() -> None:

@@ -26,7 +26,7 @@ def sign(message: bytes) -> str:
 
 
 def get(path: str, method: str = "GET", headers: Mapping[str, str | None] = _NONE) -> Reply:
-    """Ask for a path with right credentials, unless told otherwise."""
+    """Ask for a path with right credentials, unless others are given."""
     asked = path.split("/")[3] if path.count("/") > 2 else ""
     good = {
         "x-auth-client": str(SIMULATOR.credentials["api_key"]),
@@ -53,8 +53,8 @@ def test_the_sessions_are_the_same_at_every_start() -> None:
     assert veriff.Veriff(lambda: NOW).sessions == SIMULATOR.sessions
 
 
-def test_every_personal_string_of_a_session_is_told() -> None:
-    """Whatever an answer tells of a person is in `personal`, and nothing is there in vain."""
+def test_every_personal_string_of_a_session_is_listed() -> None:
+    """Whatever an answer says of a person is in `personal`, and nothing else is."""
     for session in SIMULATOR.sessions:
         if session.scenario in {"huge", "truncated", "rate_limited", "slow", "cut"}:
             continue
@@ -128,7 +128,7 @@ def test_a_request_that_is_not_authentic_gets_401(headers: dict[str, str | None]
         ("/", "GET", 404),
     ],
 )
-def test_what_there_is_not_is_an_error_of_veriffs_shape(
+def test_what_does_not_exist_is_an_error_of_veriffs_shape(
     path: str, method: str, status: int
 ) -> None:
     """Any request has an answer; those that lead nowhere have an error's."""

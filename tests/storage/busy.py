@@ -9,7 +9,7 @@ from sqlalchemy import URL, create_engine
 
 from countersign.access.account import add_account
 from countersign.db.database import Database
-from countersign.db.engine import sqlite_module
+from countersign.db.engine import is_embedded, sqlite_module
 from tests.storage import items
 
 WAIT_SECONDS_MAX = 5.0
@@ -17,7 +17,7 @@ WAIT_SECONDS_MAX = 5.0
 
 @contextmanager
 def other_writer(url: URL) -> Iterator[None]:
-    """Another process is writing: nobody else can until the block ends."""
+    """Another process is writing: no one else can until the block ends."""
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, module=sqlite_module(), connect_args={"isolation_level": None})
         begin = "BEGIN IMMEDIATE"
@@ -36,24 +36,29 @@ def other_writer(url: URL) -> Iterator[None]:
 async def in_one_batch(database: Database, calls: Sequence[Awaitable[Any]]) -> list[Any]:
     """Give what each call ended with, a result or an exception, when all share one transaction.
 
-    While another process writes, a first call occupies the writer, and these pile up behind it.
+    While another process writes, a first call occupies the writer, and these pile up behind it. On
+    the embedded database none is needed: what comes while a batch waits for its turn joins it.
     """
+    occupiers = [] if is_embedded(database.url) else [items.account()]
     with other_writer(database.url):
-        occupier = asyncio.ensure_future(database.write(add_account, items.account()))
+        occupying = [asyncio.ensure_future(database.write(add_account, a)) for a in occupiers]
         await asyncio.sleep(0)  # now it is in the queue
         await _until_waiting(database, 0)
         waiting = [asyncio.ensure_future(call) for call in calls]
         await asyncio.sleep(0)
         await _until_waiting(database, len(calls))
+        await asyncio.sleep(0.01)  # acknowledgments are made ready within a few turns
         batches_before = database.batches()["write"][0]
-    await occupier
+    await asyncio.gather(*occupying)
     outcomes = await asyncio.gather(*waiting, return_exceptions=True)
-    assert database.batches()["write"][0] == batches_before + 2, "they were not one batch"
+    assert database.batches()["write"][0] == batches_before + len(occupiers) + 1, (
+        "they were not one batch"
+    )
     return outcomes
 
 
 async def _until_waiting(database: Database, number: int) -> None:
     """Wait until this many writes wait for the next batch."""
     async with asyncio.timeout(WAIT_SECONDS_MAX):
-        while database.batches()["write"][2] != number:  # noqa: ASYNC110 - it tells only who asks
+        while database.batches()["write"][2] != number:  # noqa: ASYNC110 - it can only be polled
             await asyncio.sleep(0.001)

@@ -16,29 +16,33 @@ from countersign.access.idempotency import LIFETIME, IdempotencyEntry, keep_answ
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal
 from countersign.access.room import Access, open_access
 from countersign.access.secrets import DeploymentSecret
-from countersign.acknowledgments import sql
-from countersign.acknowledgments.model import Search, StoredAcknowledgment
+from countersign.acknowledgments import find
+from countersign.acknowledgments.model import StoredAcknowledgment
+from countersign.acknowledgments.schemas import AcknowledgmentsQuery
+from countersign.acknowledgments.write_together import Made, write_together
 from countersign.buyers.model import (
     VALIDITY,
     Buyer,
     BuyerStatus,
     VerificationAttempt,
-    first_verification,
+    after_attempt,
 )
 from countersign.buyers.sql import (
     BuyerAndRules,
     StatusQuery,
+    ZipSubject,
     buyers_and_rules,
     buyers_by_cbid,
+    count_zip,
     write_buyer,
     write_status_event,
     write_verification,
 )
-from countersign.buyers.zip_attempts_sql import ZipSubject, count_zip
 from countersign.clock import Clock, Entropy
 from countersign.db.database import Database
 from countersign.errors import RateLimited
 from countersign.ids import timed_id
+from countersign.instant import to_ms
 from countersign.log.journal import Journal
 from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.mode import Mode
@@ -96,11 +100,11 @@ def idempotency_entry(
     return IdempotencyEntry(
         slot=slot or some_bytes(),
         account_id=owner.id,
-        mode=mode,
+        mode=mode.value,
         fingerprint=some_bytes(),
         response=some_bytes(90),
-        created_at=at,
-        expires_at=at + LIFETIME,
+        created_at=to_ms(at),
+        expires_at=to_ms(at + LIFETIME),
     )
 
 
@@ -151,13 +155,17 @@ def acknowledgment(
 
 async def add(database: Database, new: NewAcknowledgment) -> None:
     """Write an acknowledgment as acknowledging does, in a batch with others."""
-    return await database.write_batched(_write, new)
+    await database.write_batched(write_together, new, _make)
 
 
-def _write(connection: Connection, new: Sequence[NewAcknowledgment]) -> Sequence[None]:
-    JOURNAL.write(connection, [item.record for item in new])
-    keep_answers(connection, [item.keep for item in new if item.keep is not None])
-    return [None] * len(new)
+def _make(new: Sequence[NewAcknowledgment]) -> list[Made]:
+    receipt: Any = None  # what it returned to the vendor does not matter here
+    return [Made(JOURNAL, n.record, _disclosures(n.record), receipt, n.keep) for n in new]
+
+
+def _disclosures(record: NewRecord) -> SealedDisclosures:
+    assert record.disclosures is not None
+    return record.disclosures
 
 
 def principal(owner: Account, mode: Mode = Mode.TEST) -> Principal:
@@ -176,9 +184,9 @@ async def found(
     **narrowed: Any,  # noqa: ANN401 - the fields of a search
 ) -> Sequence[StoredAcknowledgment]:
     """Ask for all acknowledgments of an account and mode, unless narrowed down."""
-    search = Search(**{"limit": 100} | narrowed)
+    search = AcknowledgmentsQuery(**{"limit": 100} | narrowed)
     who = principal(owner, mode)
-    return await database.scan(sql.find, who, search, session_index, cbid_index)
+    return await database.scan(find.find, who, search, session_index, cbid_index)
 
 
 async def kept(database: Database, slot: bytes) -> IdempotencyEntry | None:
@@ -237,8 +245,8 @@ def verification(
     attempt = VerificationAttempt(status=status, at=at, expires_at=expires_at)
 
     def first_call_decides(known: Buyer | None) -> Buyer:
-        return known or first_verification(
-            cbid=cbid, account_id=owner.id, mode=mode, simulated=True, attempt=attempt
+        return known or after_attempt(
+            Buyer(cbid=cbid, account_id=owner.id, mode=mode, simulated=True), attempt
         )
 
     return Verification(
@@ -266,7 +274,8 @@ def _verify(connection: Connection, new: Verification) -> Buyer | RateLimited:
     buyer = new.decide(before)
     write_buyer(connection, before, buyer)
     if buyer != before:
-        write_verification(connection, new.record, new.attempt, cbid=new.cbid, provider="sandbox")
+        result = (new.attempt.status, new.attempt.reasons)
+        write_verification(connection, new.record, cbid=new.cbid, provider="sandbox", result=result)
         write_status_event(connection, buyer, new.attempt.at)
         JOURNAL.write(connection, [new.record])
     if new.keep is not None:

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from countersign.access.account import add_account
-from countersign.acknowledgments import sql
+from countersign.acknowledgments import find
 from countersign.acknowledgments.model import StoredAcknowledgment
 from countersign.db.database import Database
 from countersign.errors import IdempotencyInProgress
+from countersign.instant import from_ms
 from countersign.mode import Mode
 from tests.storage import items
 from tests.storage.conftest import Run
@@ -46,7 +47,9 @@ def test_what_is_written_is_read_back_equal(database: Database, run: Run) -> Non
         keep=keep,
     )
     run(items.add(database, new))
-    assert run(database.read(sql.get, items.principal(owner, Mode.LIVE), new.ack_id)) == stored(new)
+    assert run(database.read(find.get, items.principal(owner, Mode.LIVE), new.ack_id)) == stored(
+        new
+    )
     assert run(items.found(database, owner, Mode.LIVE)) == [stored(new)]
     assert run(items.kept(database, keep.slot)) == keep
 
@@ -66,7 +69,7 @@ def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None
     for (account_id, mode), new in own.items():
         for other in own:
             who = items.principal(owner if other[0] == owner.id else stranger, other[1])
-            found = run(database.read(sql.get, who, new.ack_id))
+            found = run(database.read(find.get, who, new.ack_id))
             assert (found is not None) == (other == (account_id, mode))
     for account in (owner, stranger):
         for mode in Mode:
@@ -77,7 +80,7 @@ def test_accounts_and_modes_are_kept_apart(database: Database, run: Run) -> None
 
 def test_an_unknown_acknowledgment_is_nothing(database: Database, run: Run) -> None:
     owner = items.account()
-    assert run(database.read(sql.get, items.principal(owner), items.identifier("ack"))) is None
+    assert run(database.read(find.get, items.principal(owner), items.identifier("ack"))) is None
     assert run(items.found(database, owner)) == []
 
 
@@ -138,7 +141,7 @@ def test_an_acknowledgment_whose_answer_cannot_be_kept_is_not_stored(
     late = items.acknowledgment(owner, keep=entry)
     with pytest.raises(IdempotencyInProgress):
         run(items.add(database, late))
-    assert run(database.read(sql.get, items.principal(owner, Mode.TEST), late.ack_id)) is None
+    assert run(database.read(find.get, items.principal(owner, Mode.TEST), late.ack_id)) is None
 
 
 def test_an_expired_answer_makes_place_for_a_new_one(database: Database, run: Run) -> None:
@@ -146,6 +149,6 @@ def test_an_expired_answer_makes_place_for_a_new_one(database: Database, run: Ru
     run(database.write(add_account, owner))
     old = items.idempotency_entry(owner)
     run(items.add(database, items.acknowledgment(owner, keep=old)))
-    new = items.idempotency_entry(owner, slot=old.slot, at=old.expires_at)
+    new = items.idempotency_entry(owner, slot=old.slot, at=from_ms(old.expires_at))
     run(items.add(database, items.acknowledgment(owner, keep=new)))
     assert run(items.kept(database, old.slot)) == new

@@ -193,7 +193,7 @@ def test_a_refused_zip_code_writes_nothing(guesser: Guesser, run: Run, database:
 def test_zip_codes_are_counted_once_over_several_servers(
     url: URL, run: Run, guesser: Guesser
 ) -> None:
-    """Nobody gets five guesses at each of them by asking all at the same moment."""
+    """No one gets five guesses at each of them by asking all at the same moment."""
 
     async def guess(subject: bytes) -> int:
         async with Database(url) as one, Database(url) as two, Database(url) as three:

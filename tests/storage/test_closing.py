@@ -14,7 +14,7 @@ from countersign.instant import from_ms
 
 
 def test_after_a_clean_end_the_database_file_alone_holds_everything(tmp_path: Path) -> None:
-    """Whoever stops a server and copies the file has all that was answered."""
+    """A copy of the file made after the server has stopped has all that was answered."""
     url = database_url(None, tmp_path)
     schema.upgrade(url)
     account = Account(id="acct_1", name="Example Arms", created_at=from_ms(0))

@@ -221,6 +221,30 @@ def test_a_connection_that_breaks_is_unavailable_storage_and_then_replaced(
     assert run(database.scan(all_accounts)) == [owner]
 
 
+@on_postgres
+def test_a_connection_that_broke_while_it_was_idle_fails_no_act(
+    url: URL, database: Database, run: Run
+) -> None:
+    """An act whose transaction had not come to its commit is done on a new connection."""
+
+    def break_others(connection: Connection) -> None:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+
+    run(database.write(add_account, items.account()))
+    engine = open_engine(url, Purpose.READ)
+    with engine.connect() as connection:
+        break_others(connection)
+    engine.dispose()
+    owner = items.account()
+    run(database.write(add_account, owner))
+    assert run(database.read(read_account, owner.id)) == owner
+
+
 # --- durability ----------------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import URL, Connection
 from countersign.access.account import Account, add_account
 from countersign.access.audit import AuditAction, AuditEntry
 from countersign.access.secrets import DeploymentSecret
-from countersign.buyers import person_sql
+from countersign.buyers import sessions_sql
 from countersign.buyers.model import Buyer
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
@@ -55,7 +55,7 @@ def entry(action: AuditAction, subject: str) -> AuditEntry:
 
 def joined(connection: Connection, item: tuple[str, Buyer]) -> None:
     other, buyer = item
-    person_sql.join(connection, other, buyer, items.NOON, revoked=False)
+    sessions_sql.join(connection, other, buyer, items.NOON, revoked=False)
 
 
 class World:
@@ -189,7 +189,7 @@ def test_a_hold_that_another_server_is_placing_keeps_its_buyer(
 
 
 class HoldsAndErasures(RuleBasedStateMachine):
-    """Buyers, identifiers, holds and erasures, and beside them what must be true, in sets."""
+    """Buyers, identifiers, holds and erasures, with what must be true, in sets."""
 
     cbids: Bundle[str] = Bundle("cbids")
     holds: Bundle[str] = Bundle("holds")
@@ -302,7 +302,7 @@ class HoldsAndErasures(RuleBasedStateMachine):
 
 @on_sqlite
 def test_nothing_on_hold_is_erased_whatever_happens_before(database: Database, run: Run) -> None:
-    """Whoever turns out to be whom, and in whatever order holds come and go."""
+    """For all people, and for holds that come and go in any order."""
     run_state_machine_as_test(
         lambda: HoldsAndErasures(World(database, run)),  # type: ignore[arg-type]  # a factory will do
         settings=settings(max_examples=20, stateful_step_count=20),

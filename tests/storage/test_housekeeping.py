@@ -58,7 +58,7 @@ def test_what_has_expired_is_deleted_and_nothing_else(database: Database, run: R
     assert run(delete_expired(database, now)) == 1
     assert run(items.kept(database, expired.slot)) is None
     assert run(items.kept(database, fresh.slot)) == fresh
-    # Acts stay for ever; only the count of ZIP codes goes.
+    # Acts stay forever; only the count of ZIP codes goes.
     assert run(database.read(counts, None)) == {
         "records": 4,
         "disclosures": 2,
@@ -85,7 +85,7 @@ def test_housekeeping_deletes_a_little_at_a_time(database: Database, run: Run) -
 
 
 def test_a_message_of_a_provider_is_remembered_for_its_time(database: Database, run: Run) -> None:
-    """Acted upon once as long as it is remembered; the table does not grow for ever."""
+    """Acted on once as long as it is remembered; the table does not grow forever."""
     owner = items.account()
     run(database.write(add_account, owner))
 

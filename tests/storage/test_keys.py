@@ -20,9 +20,9 @@ from sqlalchemy import URL, update
 
 from countersign.access.account import add_account
 from countersign.access.audit import find_audit
+from countersign.access.authenticate import keys_by_digest
 from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Scope, key_hint, well_formed
-from countersign.access.keys import NewKey, create_key, revoke_key, rotate_key
-from countersign.access.keys_sql import keys_by_digest, keys_of, read_key
+from countersign.access.keys import NewKey, create_key, keys_of, lock_key, revoke_key, rotate_key
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.db.tables import api_keys
@@ -63,9 +63,7 @@ class World:
         return self.run(revoke_key(self.access, key_id))
 
     def get(self, key_id: str) -> ApiKey:
-        found = self.run(self.database.read(read_key, key_id))
-        assert found is not None
-        return found
+        return self.run(self.database.write(lock_key, key_id))
 
     def acts(self) -> list[tuple[str, str, object]]:
         """What is written down of this account: who, what, and with which key."""
@@ -131,7 +129,7 @@ def test_revoking_twice_keeps_the_first_time(world: World) -> None:
     assert world.revoke(old.key.id).revoked_at == first.revoked_at
 
 
-def test_an_unknown_key_is_told_as_such(world: World) -> None:
+def test_an_unknown_key_is_reported_as_such(world: World) -> None:
     """With the command that lists those that there are."""
     with pytest.raises(UnknownKey, match="keys list"):
         world.revoke("key_none")
@@ -198,7 +196,7 @@ LIFETIMES = st.none() | st.integers(1, 5).map(lambda hours: hours * HOUR)
 
 
 class KeyLives(RuleBasedStateMachine):
-    """Keys, and beside them what must be true of each, in a plain dictionary."""
+    """Keys, with what must be true of each, in a plain dictionary."""
 
     made: Bundle[str] = Bundle("made")
 

@@ -12,10 +12,10 @@ from sqlalchemy import URL, Engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from countersign.db import schema
-from countersign.db.ddl import schema_statements
 from countersign.db.engine import Purpose, open_engine
 from countersign.db.tables import metadata
 from countersign.errors import NotInitialised, SchemaMismatch
+from tools.schema import schema_statements
 
 NEXT_REVISION = """
 from alembic import op
@@ -46,17 +46,17 @@ def everything_in(engine: Engine) -> dict[str, Any]:
         triggers = connection.execute(text(TRIGGERS[engine.dialect.name])).fetchall()
     assert triggers
 
-    def told(parts: list[Any]) -> list[str]:
+    def listed(parts: list[Any]) -> list[str]:
         return sorted(repr(sorted((k, str(v)) for k, v in part.items())) for part in parts)
 
     return {"triggers": triggers} | {
         table: {
-            "columns": told(found.get_columns(table)),
-            "primary key": told([found.get_pk_constraint(table)]),
-            "foreign keys": told(found.get_foreign_keys(table)),
-            "unique": told(found.get_unique_constraints(table)),
-            "checks": told(found.get_check_constraints(table)),
-            "indexes": told(found.get_indexes(table)),
+            "columns": listed(found.get_columns(table)),
+            "primary key": listed([found.get_pk_constraint(table)]),
+            "foreign keys": listed(found.get_foreign_keys(table)),
+            "unique": listed(found.get_unique_constraints(table)),
+            "checks": listed(found.get_check_constraints(table)),
+            "indexes": listed(found.get_indexes(table)),
         }
         for table in found.get_table_names()
         if table != "alembic_version"

@@ -1,7 +1,7 @@
 """Notice versions and their lifecycle in the database."""
 
 from countersign.db.database import Database
-from countersign.notices import sql
+from countersign.notices import registry as sql
 from countersign.notices.model import LifecycleEvent, PublishedVersion
 from tests.storage import items
 from tests.storage.conftest import Run
@@ -12,7 +12,7 @@ BODY = b'{"text":"\xc3\x84\\u0000"}'
 def test_a_published_version_is_read_back_with_its_events_oldest_first(
     database: Database, run: Run
 ) -> None:
-    assert run(database.read(sql.versions)) == []
+    assert run(database.read(sql.published_versions)) == []
     events = [
         items.notice_event("a-notice", "1", kind, items.NOON + n * items.SECOND)
         for n, kind in enumerate(LifecycleEvent)
@@ -23,19 +23,19 @@ def test_a_published_version_is_read_back_with_its_events_oldest_first(
         run(database.write(sql.add_event, event))
     second = items.notice_event("a-notice", "2", at=items.NOON + 60 * items.SECOND)
     run(database.write(sql.add_version, BODY + b" ", "digest 2", second))
-    assert run(database.read(sql.versions)) == [
+    assert run(database.read(sql.published_versions)) == [
         PublishedVersion(body=BODY, digest="digest 1", events=tuple(events)),
         PublishedVersion(body=BODY + b" ", digest="digest 2", events=(second,)),
     ]
 
 
 def test_every_lifecycle_event_moves_the_revision_on(database: Database, run: Run) -> None:
-    revisions = [run(database.read(sql.revision))]
+    revisions = [run(database.read(sql.revision_of))]
     run(database.write(sql.add_version, BODY, "digest", items.notice_event("a-notice")))
-    revisions.append(run(database.read(sql.revision)))
+    revisions.append(run(database.read(sql.revision_of)))
     for kind in list(LifecycleEvent)[1:]:
         run(database.write(sql.add_event, items.notice_event("a-notice", kind=kind)))
-        revisions.append(run(database.read(sql.revision)))
+        revisions.append(run(database.read(sql.revision_of)))
     assert revisions == sorted(set(revisions))
 
 

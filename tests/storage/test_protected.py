@@ -1,4 +1,4 @@
-"""Append-only tables refuse every change by the database itself, whoever is connected."""
+"""Append-only tables refuse every change by the database itself, from every role."""
 
 # Statements are put together from the names in our own tables.
 # ruff: noqa: S608
@@ -15,7 +15,7 @@ from countersign.access.account import add_account
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine, sqlite_module
 from countersign.db.tables import PROTECTED, Instant, metadata
-from countersign.notices.sql import add_version
+from countersign.notices.registry import add_version
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres, on_sqlite
 
@@ -170,8 +170,16 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     # What they say is evidence stands in records; here it is looked up.
     changing |= {"clearances", "acknowledgment_uses", "fulfilments", "clearance_keys"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}
-    passing |= {"test_clocks", "test_faults"}
-    own = {"accounts", "api_keys", "deployment", "verification_settings", "clearance_settings"}
+    passing |= {"test_clocks", "test_faults", "checkout_sessions"}
+    own = {
+        "accounts",
+        "account_brands",
+        "account_origins",
+        "api_keys",
+        "deployment",
+        "verification_settings",
+        "clearance_settings",
+    }
     own |= {name for name in metadata.tables if name.startswith("webhook_")}
     assert set(PROTECTED) == set(metadata.tables) - erasable - changing - passing - own
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from countersign.acknowledgments.model import Search
-from countersign.acknowledgments.sql import find
-from countersign.buyers.zip_attempts_sql import _SELECT, _insert
+from countersign.acknowledgments.find import find
+from countersign.acknowledgments.schemas import AcknowledgmentsQuery
+from countersign.buyers.sql import _TRIED, _insert
 from countersign.db import schema
 from countersign.db.engine import Purpose, database_url, open_engine
 from tests.storage import items
@@ -26,7 +26,7 @@ def test_a_search_begins_at_the_blind_index(tmp_path: Path, given: str) -> None:
     engine = open_engine(url, Purpose.READ)
     event.listen(engine, "before_cursor_execute", lambda *args: asked.append((args[2], args[3])))
     with engine.connect() as connection:
-        find(connection, items.principal(items.account()), Search(), **index)
+        find(connection, items.principal(items.account()), AcknowledgmentsQuery(), **index)
         [(statement, values)] = asked
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
     engine.dispose()
@@ -47,6 +47,6 @@ def test_zip_tries_are_looked_up_by_subject_whatever_the_planner_has_learned(
         rows = [("acct_1", "test", n.to_bytes(16), n.to_bytes(16), n) for n in range(2_000)]
         _insert(connection, rows)
         connection.exec_driver_sql("ANALYZE")
-        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {_SELECT['sqlite']}", ("[]",)).all()
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {_TRIED['sqlite']}", ("[]",)).all()
     engine.dispose()
     assert "SEARCH z USING INDEX" in str(plan)

@@ -22,7 +22,8 @@ from click.testing import CliRunner
 from countersign.root import main
 from tests.support import forked
 
-_PROCESSES: Final = frozenset({"serve", "dev", "conformance", "simulate-provider", "listen"})
+PROCESSES: Final = frozenset({"serve", "dev", "conformance", "simulate-provider", "listen"})
+"""Commands that serve or follow signals."""
 
 
 def run(
@@ -33,7 +34,7 @@ def run(
     directory: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; what it does not catch is raised here."""
-    if typed or _PROCESSES & set(arguments) or _is_busy():
+    if typed or PROCESSES & set(arguments) or _is_busy():
         return forked.run(
             "countersign", *arguments, environment=environment, typed=typed, directory=directory
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -44,16 +44,19 @@ class Operation(NamedTuple):
 
 
 class Document:
-    """A document, and whether requests and answers keep to it."""
+    """A document as it is now, and whether requests and answers keep to it."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
+        self._operations = [
+            Operation(method.upper(), path, resolved(item[method], document))
+            for path, item in document["paths"].items()
+            for method in sorted(_METHODS & set(item))
+        ]
 
-    def operations(self) -> Iterator[Operation]:
+    def operations(self) -> Sequence[Operation]:
         """Every operation."""
-        for path, item in self._document["paths"].items():
-            for method in sorted(_METHODS & set(item)):
-                yield Operation(method.upper(), path, resolved(item[method], self._document))
+        return self._operations
 
     def operation(self, method: str, url: str) -> Operation:
         """The operation that a request is for; a literal path wins over a parameter."""

@@ -6,7 +6,7 @@ end: it can be killed, and it leaves what a killed process leaves. Only what the
 at its start (the seed of hashes, warnings, locale) is the same for all. What the start itself does
 is tested where `subprocess` is used.
 
-Run as a program, this is that process. It ends when whoever started it has ended.
+Run as a program, this is that process. It ends when the process that started it has ended.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ _PRELOADED: Final = (
     "countersign.server.server",
     "alembic.command",
     "psycopg",
+    # What the processes that crash on purpose come to through their helpers.
+    "pytest",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite.pysqlite",
     "uvloop",
@@ -59,26 +61,26 @@ class _Order(TypedDict):
 class Forked:
     """A process that was started here; what of `subprocess.Popen` a test needs."""
 
-    def __init__(self, words: Sequence[str], told: int) -> None:
-        """`told` is read from: first the process id, at the end its status."""
+    def __init__(self, words: Sequence[str], status: int) -> None:
+        """`status` is read from: first the process id, at the end the exit status."""
         self.args = words
         self.returncode: int | None = None
-        self._told = told
+        self._status = status
         self._lock = Lock()
         self.pid = self._read()
 
     def poll(self) -> int | None:
         """The exit status, minus the signal that ended it, or None while it runs."""
         with self._lock:
-            if self.returncode is None and select.select([self._told], [], [], 0)[0]:
+            if self.returncode is None and select.select([self._status], [], [], 0)[0]:
                 try:
                     self.returncode = os.waitstatus_to_exitcode(self._read())
                 except AssertionError:
-                    # Nobody will tell: it is not left running.
+                    # No one will tell: it is not left running.
                     with suppress(ProcessLookupError):
                         os.kill(self.pid, signal.SIGKILL)
                     self.returncode = -signal.SIGKILL
-                os.close(self._told)
+                os.close(self._status)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -92,7 +94,7 @@ class Forked:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise subprocess.TimeoutExpired(list(self.args), timeout or 0)
-            select.select([self._told], [], [], left)
+            select.select([self._status], [], [], left)
         return status
 
     def send_signal(self, number: int) -> None:
@@ -110,7 +112,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def _read(self) -> int:
-        found = os.read(self._told, _NUMBER.size)
+        found = os.read(self._status, _NUMBER.size)
         if len(found) < _NUMBER.size:
             raise AssertionError("the process that forks the others has ended")
         number: int = _NUMBER.unpack(found)[0]
@@ -132,12 +134,12 @@ def start(
         "environment": dict(environment),
         "directory": str((directory or Path()).resolve()),
     }
-    told, tells = os.pipe()
+    status, report = os.pipe()
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - it is no file
         streams = [(stdin or nothing).fileno(), stdout.fileno(), stderr.fileno()]
-        _parent().fork(order, [*streams, tells])
-    os.close(tells)
-    return Forked(words, told)
+        _parent().fork(order, [*streams, report])
+    os.close(report)
+    return Forked(words, status)
 
 
 def run(

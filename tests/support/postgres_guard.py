@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
 
-    # Being told to stop is an ordinary ending: the `finally` clauses below do their work.
+    # A signal to stop is an ordinary ending: the `finally` clauses below do their work.
     signal.signal(signal.SIGTERM, _exit)
     signal.signal(signal.SIGHUP, _exit)
     home = Path(tempfile.mkdtemp(prefix="countersign-pg-", dir=PARENT))

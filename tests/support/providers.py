@@ -1,6 +1,6 @@
 """Simulated identity providers that are served, and that can be put into any mood.
 
-They run in a thread of their own, so that whoever asks them may block.
+They run in a thread of their own, so that their callers may block.
 """
 
 from __future__ import annotations

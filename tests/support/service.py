@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 
@@ -23,14 +24,23 @@ from tests.support import command, forked, privacy
 
 PREFIX = "COUNTERSIGN_"
 START_SECONDS_MAX = 30.0
+# Not the generator that Hypothesis seeds: every process would draw the same ports.
+_PORTS: Final = random.SystemRandom()
 
 
 def free_port() -> int:
-    """Find a port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Find a port that nothing listens on.
+
+    It is below those that Linux and macOS hand out by themselves: until it is bound, no connection
+    and no other listener of a test that runs at the same time is given it.
+    """
+    while True:
+        port = _PORTS.randrange(10_000, 32_768)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
 
 
 @dataclass(frozen=True, kw_only=True)

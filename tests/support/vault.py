@@ -1,4 +1,4 @@
-"""Opening what the vault has sealed, from the rows of a database and the key file beside it."""
+"""Opening what the vault has sealed, from the rows of a database and the key file next to it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def address(
     source: FactSource = FactSource.DOCUMENT,
     country: str | None = "US",
 ) -> Address:
-    """An address that something vouches for."""
+    """An address that a source has proved."""
     return Address(source=source, postal_code=postal_code, country=country)
 
 
@@ -49,6 +49,7 @@ def result(**different: Any) -> ProviderResult:  # noqa: ANN401 - the fields of 
 def decided(
     said: ProviderResult | None = None,
     rules: VerificationRules | None = None,
+    first_verified_at: datetime | None = None,
     **different: Any,  # noqa: ANN401 - the arguments of decide
 ) -> SessionDecision:
     """Judge a result by rules; the plain ones unless given."""
@@ -57,4 +58,6 @@ def decided(
         "subject_reference": "buyer-1",
         "now": NOW,
     }
-    return decide(said or result(), rules or VerificationRules(), **arguments | different)
+    rules = rules or VerificationRules()
+    decision = decide(said or result(), rules, **arguments | different)
+    return decision.since(first_verified_at, rules) if first_verified_at else decision

@@ -6,6 +6,7 @@ It shares nothing with the service, so that the two can disagree.
 from __future__ import annotations
 
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from hashlib import sha256
@@ -33,7 +34,61 @@ def findings(
     names = [disclosed(disclosure)[1] for disclosure in disclosures]
     if len(set(names)) != len(names):
         found.add("disclosure_repeated")
+    shown_process = [v for _, name, v in map(disclosed, disclosures) if name == "process"]
+    for process in shown_process if "disclosure_not_bound" not in found else ():
+        if not is_process(process):
+            found.add("process_malformed")
+        elif len(process["lines"]) != len(members["bullets"]):
+            found.add("process_lines_mismatch")
     return sorted(found)
+
+
+def is_process(value: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Whether a value has the form of the table of `process` in section 5."""
+    if not _has(value, PROCESS):
+        return False
+    parts = [(line, LINE) for line in value["lines"]]
+    parts += [(claim, CLAIM) for claim in value["claimed"]]
+    parts += [] if value["viewport"] is None else [(value["viewport"], VIEWPORT)]
+    return all(_has(part, forms) for part, forms in parts)
+
+
+def _has(value: Any, forms: dict[str, str]) -> bool:  # noqa: ANN401 - any JSON
+    return isinstance(value, dict) and all(
+        name in value and _form(value[name]) & set(form.split()) for name, form in forms.items()
+    )
+
+
+def _form(value: object) -> set[str]:
+    if isinstance(value, str):
+        return {"string", "time"} if re.fullmatch(TIME, value) else {"string"}
+    if type(value) is int:
+        return {"count"} if value >= 0 else set()
+    names = {type(None): "null", bool: "boolean", list: "array", dict: "object"}
+    return {names[type(value)]}
+
+
+TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z"
+PROCESS = {
+    "checkout_session": "string",
+    "surface": "string",
+    "origin": "string null",
+    "rendered_digest": "string null",
+    "locale": "string",
+    "opened_at": "time",
+    "lines": "array",
+    "reviewed_at": "time null",
+    "agreement": "string",
+    "consent": "string",
+    "script": "boolean null",
+    "viewport": "object null",
+    "binding": "string",
+    "verification": "string null",
+    "claimed": "array",
+}
+LINE = {"shown_at": "time", "initialed_at": "time", "changed_at": "time null", "changes": "count"}
+VIEWPORT = {"width": "count", "height": "count"}
+CLAIM = {"line": "count null", "event": "string", "at": "time"}
 
 
 def digest_of(disclosure: str) -> str:

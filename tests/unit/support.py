@@ -17,7 +17,7 @@ NS = 1_000_000_000
 
 @dataclass
 class HandClock:
-    """A clock that moves only when it is told to. See `ports.Clock`."""
+    """A clock that moves only when a test moves it. See `ports.Clock`."""
 
     ns: int = NOW_NS
     seconds: float = 1000.0

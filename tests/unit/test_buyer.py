@@ -19,7 +19,6 @@ from countersign.buyers.model import (
     after_attempt,
     after_revocation,
     best_proof,
-    first_verification,
     reinstated,
     status_at,
     status_view,
@@ -125,9 +124,8 @@ def test_an_attempt_changes_neither_identifier_nor_owner(
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_the_first_attempt_makes_a_buyer_in_the_state_it_came_to(outcome: BuyerStatus) -> None:
     """There is no state before the first attempt."""
-    made = first_verification(
-        cbid="c", account_id="a", mode=Mode.TEST, simulated=True, attempt=attempt(outcome)
-    )
+    blank = Buyer(cbid="c", account_id="a", mode=Mode.TEST, simulated=True)
+    made = after_attempt(blank, attempt(outcome))
     assert made.status is outcome
     assert made.reasons == REASONS.get(outcome, ())
     assert (made.verified_at is not None) == (outcome is S.VERIFIED)
@@ -138,7 +136,7 @@ def test_the_first_attempt_makes_a_buyer_in_the_state_it_came_to(outcome: BuyerS
 def test_an_attempt_that_does_not_succeed_leaves_a_verification_untouched(
     state: BuyerStatus, outcome: BuyerStatus
 ) -> None:
-    """Neither status nor times nor reasons move: the answer to *verify* tells of the attempt."""
+    """Neither status nor times nor reasons move: the answer to *verify* is about the attempt."""
     assert after_attempt(buyer(state), attempt(outcome)) == buyer(state)
 
 
@@ -209,7 +207,7 @@ def test_time_changes_no_other_state(state: BuyerStatus) -> None:
 
 @pytest.mark.parametrize("state", S)
 def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerStatus) -> None:
-    """Others are told that the buyer has to verify, why, and nothing else of the buyer."""
+    """Others learn that the buyer has to verify, why, and nothing else of the buyer."""
     told = status_view(buyer(state), "acct_other", PLAIN, START)
     assert told.status is S.REQUIRES_INPUT
     assert told.reasons == (Reason.SIMULATED_ELSEWHERE,)
@@ -217,7 +215,7 @@ def test_a_simulated_verification_never_counts_outside_its_account(state: BuyerS
 
 
 @pytest.mark.parametrize("state", S)
-def test_the_own_account_is_told_how_the_buyer_stands(state: BuyerStatus) -> None:
+def test_the_own_account_learns_how_the_buyer_stands(state: BuyerStatus) -> None:
     """Status by time, and the times as stored."""
     known = buyer(state)
     told = status_view(known, "acct_own", PLAIN, START)
@@ -226,7 +224,7 @@ def test_the_own_account_is_told_how_the_buyer_stands(state: BuyerStatus) -> Non
 
 
 @pytest.mark.parametrize("state", S)
-def test_a_real_verification_is_told_to_every_account(state: BuyerStatus) -> None:
+def test_a_real_verification_is_shown_to_every_account(state: BuyerStatus) -> None:
     """Status is the one thing that crosses accounts."""
     known = buyer(state, simulated=False)
     assert status_view(known, "acct_other", PLAIN, START) == status_view(
@@ -325,16 +323,9 @@ def succeeded(proved: ProvedSession) -> VerificationAttempt:
 
 def real(*proofs: ProvedSession) -> Buyer:
     """A buyer after these verifications, one after the other."""
-    first, *others = proofs
-    known = first_verification(
-        cbid="cbid_x",
-        account_id="acct_own",
-        mode=Mode.LIVE,
-        simulated=False,
-        attempt=succeeded(first),
-    )
-    for other in others:
-        known = after_attempt(known, succeeded(other))
+    known = Buyer(cbid="cbid_x", account_id="acct_own", mode=Mode.LIVE)
+    for proof in proofs:
+        known = after_attempt(known, succeeded(proof))
     return known
 
 
@@ -354,7 +345,7 @@ def real(*proofs: ProvedSession) -> Buyer:
         ),
     ],
 )
-def test_whoever_asks_for_more_than_was_proved_is_told_to_verify(
+def test_an_account_that_asks_for_more_than_was_proved_learns_that_the_buyer_has_to_verify(
     proved: ProvedSession, rules: VerificationRules, reasons: tuple[Reason, ...]
 ) -> None:
     """The same buyer is verified for an account that asks for less."""
@@ -376,8 +367,8 @@ def test_a_shorter_validity_of_the_asking_account_counts() -> None:
     assert status_view(known, "acct_other", PLAIN, ends).status is S.VERIFIED
 
 
-def test_the_proof_that_lasts_longest_by_the_askers_rules_is_told() -> None:
-    """An older one that proves more still counts for whoever asks for more."""
+def test_the_proof_that_lasts_longest_by_the_askers_rules_is_shown() -> None:
+    """An older one that proves more still counts for those who ask for more."""
     strong, weak = proof("s1", age_over=25), proof("s2", at=START + 9 * DAY, age_over=18)
     known = real(strong, weak)
     asked = VerificationRules(minimum_age=21)
@@ -415,7 +406,7 @@ def test_a_proof_whose_document_ends_does_not_push_out_one_that_lasts() -> None:
 
 
 def test_only_the_newest_verifications_are_kept() -> None:
-    """A buyer who verifies for ever does not grow for ever."""
+    """A buyer who verifies forever does not grow forever."""
     known = real(*(proof(f"s{number}", at=START + number * DAY) for number in range(9)))
     assert [one.session for one in known.proofs] == ["s5", "s6", "s7", "s8"]
     assert len(known.proofs) == PROOFS_MAX
@@ -423,7 +414,7 @@ def test_only_the_newest_verifications_are_kept() -> None:
 
 @pytest.mark.parametrize("weaker", [proof(age_over=18), proof(sources=(FactSource.DATABASE,))])
 def test_many_weaker_verifications_do_not_push_out_a_stronger_one(weaker: ProvedSession) -> None:
-    """Nobody can take `verified` away from an account that asks for more."""
+    """No one can take `verified` away from an account that asks for more."""
     strong = proof("strong", age_over=30, days=90)
     later = (
         msgspec.structs.replace(weaker, session=f"s{n}", expires_at=strong.expires_at + n)
@@ -469,7 +460,7 @@ _PROOFS = st.builds(
 
 
 @given(st.lists(_PROOFS, min_size=1, max_size=6), _PROOFS, _RULES)
-def test_a_further_success_takes_verified_away_from_nobody(
+def test_a_further_success_takes_verified_away_from_no_one(
     before: list[ProvedSession], new: ProvedSession, rules: VerificationRules
 ) -> None:
     """Not even by rules other than those that it succeeded by."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.buyers.decision import AGES_KEPT, age_on, decide
+from countersign.buyers.decision import AGES_KEPT, age_on
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import (
     PROOFS,
@@ -80,7 +80,7 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
     ({"date_of_birth": None}, None, S.FAILED, (R.AGE_UNKNOWN,)),
     ({"date_of_birth": date(1, 1, 1)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
     ({"date_of_birth": date(1899, 12, 31)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
-    # Nobody is 121 years old.
+    # No one is 121 years old.
     ({"date_of_birth": date(1905, 11, 20)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
     ({"date_of_birth": date(1905, 11, 21)}, None, S.VERIFIED, ()),
     ({"date_of_birth": TODAY + timedelta(days=1)}, None, S.FAILED, (R.AGE_UNKNOWN,)),
@@ -124,7 +124,7 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
         S.FAILED,
         (R.ZIP_UNKNOWN,),
     ),
-    # Whoever put user-entered data into the settings by hand gets nothing by it.
+    # An operator who put user-entered data into the settings by hand gets nothing by it.
     (
         {"addresses": (address(source=FactSource.USER),)},
         VerificationRules(zip_sources=(FactSource.USER, FactSource.NONE)),
@@ -161,7 +161,7 @@ RULES: list[tuple[dict[str, Any], VerificationRules | None, BuyerStatus, tuple[R
         S.FAILED,
         (R.ZIP_UNKNOWN,),
     ),
-    # Every reason is told at once.
+    # Every reason is given at once.
     (
         {"document": document(date(2020, 1, 1)), "date_of_birth": None, "addresses": ()},
         None,
@@ -187,7 +187,7 @@ def test_each_rule_decides_as_the_table_says(
     """One thing is otherwise than in a result that verifies."""
     decision = decided(result(**different), rules)
     assert (decision.status, decision.reasons) == (status, reasons)
-    # What was proved is told of a buyer who is verified, and of nobody else.
+    # What was proved is shown of a buyer who is verified, and of no one else.
     assert (decision.facts is not None) == (status is S.VERIFIED)
     assert bool(decision.zips) == (status is S.VERIFIED)
     assert (decision.expires_at is not None) == (status is S.VERIFIED)
@@ -221,7 +221,7 @@ def test_redaction_is_seen_before_anything_else(rules: VerificationRules | None)
         assert not decision.not_bound
 
 
-# Asked for, required, told by the provider, outcome: whether the session is bound to the buyer.
+# Asked for, required, named by the provider, outcome: whether the session is bound to the buyer.
 BINDING = [
     ("buyer-1", False, "buyer-1", O.VERIFIED, True),
     ("buyer-1", True, "buyer-1", O.VERIFIED, True),
@@ -248,7 +248,7 @@ BINDING = [
 def test_a_session_has_to_be_the_buyers(
     asked: str | None, required: bool, told: str | None, outcome: Finding, bound: bool
 ) -> None:
-    """Another's session verifies nobody, and is not even told to be undecided."""
+    """Another's session verifies no one, and is not even said to be undecided."""
     rules = VerificationRules(subject_reference_required=required)
     decision = decided(
         result(subject_reference=told, outcome=outcome), rules, subject_reference=asked
@@ -315,7 +315,7 @@ BIRTHDAY_BEGINS = datetime(2026, 11, 20, 0, 0, tzinfo=LOS_ANGELES)
         ("Asia/Tokyo", datetime(2026, 11, 19, 15, 0, tzinfo=UTC), True),
     ],
 )
-def test_nobody_is_of_age_hours_early(zone: str, now: datetime, adult: bool) -> None:
+def test_no_one_is_of_age_hours_early(zone: str, now: datetime, adult: bool) -> None:
     """The birthday begins at midnight in the account's zone, not in that of the server."""
     said = result(date_of_birth=date(2008, 11, 20))
     decision = decided(said, VerificationRules(zone=zone), now=now)
@@ -421,8 +421,8 @@ def test_five_ascii_digits_are_compared_as_text(
     assert decision.reasons == (() if reason is None else (reason,))
 
 
-def test_every_source_that_matches_is_told_and_every_proved_zip_is_kept() -> None:
-    """Of several addresses, those that match vouch; all that are proved can be shipped to."""
+def test_every_source_that_matches_is_named_and_every_proved_zip_is_kept() -> None:
+    """Of several addresses, those that match count; all that are proved can be shipped to."""
     decision = decided(
         result(
             addresses=(
@@ -541,7 +541,7 @@ def _may_verify(
         and subject in {None, said.subject_reference}
         and _old_enough(said, rules, f"{here:%Y%m%d}")
         and _document_is_fine(said, rules, here)
-        and any(_vouches(one, rules) for one in said.addresses)
+        and any(_proves(one, rules) for one in said.addresses)
     )
 
 
@@ -549,7 +549,7 @@ def _old_enough(said: ProviderResult, rules: VerificationRules, today: str) -> b
     born = said.date_of_birth
     if born is None or str(said.date_of_birth_source) in {"user_entered", "none"}:
         return False
-    # Whoever turns N today was born at the latest on this day N years ago.
+    # A person who turns N today was born at the latest on this day N years ago.
     turns = f"{born.year + rules.minimum_age:04}{born:%m%d}"
     return today[:4] <= str(born.year + 120) and f"{born:%Y%m%d}" <= today and turns <= today
 
@@ -561,7 +561,7 @@ def _document_is_fine(said: ProviderResult, rules: VerificationRules, today: dat
     return expires >= today or rules.document_expiry == "ignored"
 
 
-def _vouches(one: Address, rules: VerificationRules) -> bool:
+def _proves(one: Address, rules: VerificationRules) -> bool:
     country = (one.country or "").strip().upper()
     american = country in {"US", "USA"} or (not country and rules.absent_country == "us")
     digits = (one.postal_code or "").replace(" ", "").replace("-", "")
@@ -585,14 +585,7 @@ def test_nothing_verifies_with_an_unknown_or_failing_condition(
     first: datetime | None,
 ) -> None:
     """Any result, any settings; restated without the code that decides."""
-    decision = decide(
-        said,
-        rules,
-        shipping_zip=ZIP,
-        subject_reference=subject,
-        now=now,
-        first_verified_at=first,
-    )
+    decision = decided(said, rules, subject_reference=subject, now=now, first_verified_at=first)
     if decision.status is S.VERIFIED:
         assert _may_verify(said, rules, subject, now)
         assert decision.reasons == ()
@@ -610,7 +603,7 @@ def test_nothing_verifies_with_an_unknown_or_failing_condition(
 def test_a_result_with_nothing_wrong_verifies_by_any_rules(
     rules: VerificationRules, subject: str | None
 ) -> None:
-    """The property above is not kept by verifying nobody."""
+    """The property above is not kept by verifying no one."""
     said = result(
         date_of_birth=date(1910, 1, 1), addresses=tuple(address(source=s) for s in PROOFS)
     )

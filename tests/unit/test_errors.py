@@ -14,10 +14,12 @@ import pytest
 import countersign
 from countersign import errors
 from countersign.errors import (
+    _REMEDIES,
     CountersignError,
     Forbidden,
     InternalError,
     InvalidApiKey,
+    InvalidClientToken,
     OperatorError,
     Refusal,
     Retryable,
@@ -26,6 +28,7 @@ from countersign.errors import (
 from countersign.evidence.errors import EvidenceError
 from countersign.http.errors import error_reply
 from countersign.server.routes import ROUTES
+from tools.openapi import refusals_of
 
 E = TypeVar("E", bound=BaseException)
 HELP = "https://c.example.com/docs/errors"
@@ -78,6 +81,11 @@ def test_every_refusal_has_a_code_a_message_and_a_remedy(kind: type[Refusal]) ->
     assert refusal.code.islower()
     assert refusal.message.endswith(".")
     assert kind.remedy.endswith(".")
+
+
+def test_every_remedy_is_of_a_refusal() -> None:
+    """None is left behind where a refusal goes."""
+    assert set(_REMEDIES) == {kind.code for kind in REFUSALS}
 
 
 @refusals
@@ -147,6 +155,7 @@ def test_only_a_missing_or_weak_key_is_challenged(kind: type[Refusal]) -> None:
     assert challenge == {
         Unauthorized: realm,
         InvalidApiKey: realm + b', error="invalid_token"',
+        InvalidClientToken: realm + b', error="invalid_token"',
         Forbidden: realm + b', error="insufficient_scope", scope="acks:read"',
     }.get(kind)
 
@@ -181,7 +190,7 @@ def test_every_refusal_can_be_met_on_some_route() -> None:
 
     The address for identity providers' messages is theirs, and no operation of the interface.
     """
-    documented = {kind for route in ROUTES for kind in route.errors}
+    documented = {kind for route in ROUTES for kind in refusals_of(route)}
     assert {kind for kind in REFUSALS if kind not in documented} == {errors.WebhookRefused}
 
 

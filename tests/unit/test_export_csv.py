@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from countersign.acknowledgments.export import csv_lines
+from countersign.acknowledgments.commands import csv_lines
 
 
 @pytest.mark.parametrize("first", [*"=+-@|%\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])

@@ -90,7 +90,7 @@ _RULES = st.builds(
 
 
 @given(_RULES)
-def test_whoever_verified_by_some_rules_satisfies_the_same_rules(rules: VerificationRules) -> None:
+def test_a_buyer_verified_by_some_rules_satisfies_the_same_rules(rules: VerificationRules) -> None:
     """Else an account would not believe its own verification."""
     decision = decided(result(), rules)
     assert decision.facts is None or shortfalls(decision.facts, rules) == ()
@@ -107,7 +107,7 @@ def test_the_floor_is_never_gone_below(own: VerificationRules, floor: Verificati
 
 
 def test_the_plain_rules_are_the_careful_ones() -> None:
-    """What nobody has set must not let anybody through."""
+    """What no one has set must not let anybody through."""
     plain = VerificationRules()
     assert plain.minimum_age == 18
     assert plain.zone == "America/Los_Angeles"

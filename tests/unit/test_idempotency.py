@@ -39,7 +39,7 @@ def principal(account: str = "acct_a", mode: Mode = Mode.TEST) -> Principal:
 
 
 class World:
-    """The service over a store in memory and a clock that moves when told."""
+    """The service over a store in memory and a clock that a test moves."""
 
     def __init__(self) -> None:
         self.clock = HandClock()
@@ -72,14 +72,14 @@ def world() -> World:
 
 
 def test_the_first_answer_is_given_again_byte_for_byte(world: World) -> None:
-    """Not made anew: the same bytes."""
+    """Not made again: the same bytes."""
     answer = b'{"ack_id": "ack_1"}\x00\xff'
     world.remember(world.slot(), answer)
     assert world.answer(world.slot()) == answer
 
 
 def test_without_an_answer_there_is_nothing_to_give(world: World) -> None:
-    """Errors are not kept: the next request is judged anew."""
+    """Errors are not kept: the next request is judged again."""
     with world.service.running(world.slot()):
         pass
     assert world.answer(world.slot()) is None
@@ -141,7 +141,7 @@ def test_an_expired_answer_does_not_bind_the_key_to_its_body(world: World) -> No
     assert world.answer(world.slot(b"new")) is None
 
 
-def test_the_same_request_while_it_runs_is_told_to_wait(world: World) -> None:
+def test_the_same_request_while_it_runs_has_to_wait(world: World) -> None:
     """With the time to wait, and without a second effect."""
     with (
         world.service.running(world.slot()),

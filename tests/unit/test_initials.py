@@ -141,7 +141,7 @@ def test_the_count_is_judged_before_the_blanks(lines: list[str], count: int) -> 
 
 
 def test_the_count_refusal_says_what_was_expected_and_what_came() -> None:
-    """A developer can mend the request from the message alone."""
+    """A developer can correct the request from the message alone."""
     with pytest.raises(InitialsCountMismatch) as caught:
         check_initials(["JD"] * 17, 23)
     assert "23" in caught.value.message

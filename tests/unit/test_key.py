@@ -154,7 +154,7 @@ def test_a_vendors_key_may_do_all_but_manage_keys_and_erase() -> None:
 
 
 def test_the_reserved_scopes_are_those_that_no_operation_needs() -> None:
-    """So that nobody makes a key with one of them and wonders."""
+    """So that no one makes a key with one of them and wonders."""
     needed = {route.scope for route in ROUTES}
     assert frozenset(Scope) - needed == RESERVED_SCOPES
 
@@ -190,7 +190,7 @@ def test_a_name_that_is_no_scope_is_refused_with_the_names_that_are(name: str) -
     assert "buyers:verify" in caught.value.message
 
 
-def test_the_record_tells_the_kind_of_key_by_a_word() -> None:
+def test_the_record_names_the_kind_of_key_by_a_word() -> None:
     """The word is part of the evidence, the key never is."""
     assert KeyKind.SECRET.credential == "secret_key"
     assert KeyKind.RESTRICTED.credential == "restricted_key"

@@ -1,4 +1,4 @@
-"""Rate limits, by a clock that moves when told."""
+"""Rate limits, by a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_no_window_lets_through_more_than_the_average_and_one_burst(
 def test_retry_after_is_long_enough_and_whole_seconds(
     requests: int, seconds: int, tenths: int
 ) -> None:
-    """Whoever waits as long as told gets through."""
+    """A client that waits as long as the answer says gets through."""
     clock = HandClock()
     limiter = RateLimiter(Rate(requests, seconds), clock)
     for _ in range(requests):
@@ -100,7 +100,7 @@ def test_the_headers_tell_what_is_left() -> None:
     assert left(limiter.admit("key_1")[1]) == (1, 6)
 
 
-def test_the_policy_is_told_with_every_answer() -> None:
+def test_the_policy_is_in_every_answer() -> None:
     """Quota and window, also when refused."""
     limiter = RateLimiter(Rate(1, 60), HandClock())
     policy = (b"ratelimit-policy", b'"default";q=1;w=60')
@@ -109,7 +109,7 @@ def test_the_policy_is_told_with_every_answer() -> None:
 
 
 def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is bounded by the keys in use, and forgetting gives nobody a second burst."""
+    """Memory is bounded by the keys in use, and forgetting gives no one a second burst."""
     monkeypatch.setattr(limits, "_KEYS_MAX", 3)
     clock = HandClock()
     limiter = RateLimiter(Rate(1, 10), clock)
@@ -120,5 +120,5 @@ def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
     assert not admitted(limiter, "c")
     clock.advance(2)
     limiter.admit("e")
-    assert set(limiter._arrivals) == {"d", "e"}
+    assert set(limiter._arrivals._times) == {"d", "e"}
     assert not admitted(limiter, "d")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from countersign.lock import only_server
 
 HOLD = """
 import sys
+import time
 from pathlib import Path
 from countersign.lock import only_server
 with only_server(Path(sys.argv[1])):
@@ -22,7 +25,7 @@ with only_server(Path(sys.argv[1])):
 """
 
 
-def test_a_second_server_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
+def test_a_second_server_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     """With the process that holds the lock, the directory, and what to do."""
     with (
         only_server(tmp_path),
@@ -94,3 +97,47 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir())
     with only_server(tmp_path):
         pass
+
+
+# A worker inherits the open file, and with it the lock.
+HOLD_WITH_A_WORKER = """
+import os, sys
+from pathlib import Path
+from countersign.lock import only_server
+with only_server(Path(sys.argv[1])):
+    if os.fork() == 0:
+        sys.stdin.read()
+        os._exit(0)
+    print("held", flush=True)
+    os.waitpid(-1, 0)
+"""
+
+
+@pytest.mark.crash
+def test_a_new_server_waits_for_the_workers_of_one_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They end when they notice; until then they hold the lock, and no server runs."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD_WITH_A_WORKER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdin
+    assert holder.stdout
+    assert holder.stdout.readline() == "held\n"
+    holder.kill()
+    holder.wait(10)
+    waited = []
+
+    def worker_ends(seconds: float) -> None:
+        waited.append(seconds)
+        assert holder.stdin and holder.stdout  # noqa: PT018 - for the type checker
+        holder.stdin.close()
+        select.select([holder.stdout], [], [], 10)  # its end of the pipe closes with it
+
+    monkeypatch.setattr(time, "sleep", worker_ends)
+    with only_server(tmp_path):
+        assert len(waited) == 1
+    holder.stdout.close()

@@ -51,7 +51,7 @@ def until_cancelled(loop: Coroutine[Any, Any, Never]) -> list[Any]:
 
 
 def test_a_loop_goes_on_whatever_goes_wrong() -> None:
-    """A refusal is told by its code, everything else with its traceback and not its message."""
+    """A refusal is logged by its code, everything else with its traceback and not its message."""
     acts = Acts(fails(Overloaded()), list, fails(KeyError(SECRET)), list)
     refusal, failure = until_cancelled(forever("sweeping", acts, 0))
     assert refusal == {"event": "sweeping_postponed", "code": "overloaded", "log_level": "warning"}
@@ -69,7 +69,7 @@ def test_an_event_ends_the_pause() -> None:
     assert not wake.is_set()
 
 
-def test_what_failed_in_a_group_of_tasks_is_told_too() -> None:
+def test_what_failed_in_a_group_of_tasks_is_logged_too() -> None:
     """Its traceback is the one that helps; that of the group says only that one failed."""
     acts = Acts(fails(ExceptionGroup(SECRET, [KeyError(SECRET), ValueError(SECRET)])))
     [failure] = until_cancelled(forever("sweeping", acts, 0))

@@ -41,7 +41,7 @@ class Facts:
 
     @property
     def unreviewed(self) -> bool:
-        """Whether nobody has compared the whole text."""
+        """Whether no one has compared the whole text."""
         return self.incomplete or not self.reviews
 
     def in_the_way(self, mode: Mode, day: int) -> bool:
@@ -209,7 +209,7 @@ def test_a_withdrawn_version_gives_way_to_the_one_before() -> None:
     assert version_in_force([old, new], Mode.LIVE, START + 3 * DAY) is old
 
 
-def test_the_latest_review_is_the_one_that_is_told() -> None:
+def test_the_latest_review_is_the_one_that_is_shown() -> None:
     """A text may be compared again."""
     version = version_of(Facts(published=0, effective=0, reviews=2, removal=None))
     assert version.review is version.events[2]

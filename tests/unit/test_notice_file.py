@@ -1,4 +1,4 @@
-"""Notice files: what is read, what is refused, and the bytes that publishing keeps for ever."""
+"""Notice files: what is read, what is refused, and the bytes that publishing keeps forever."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_every_mistake_is_reported_at_once() -> None:
 
 
 def test_an_empty_file_misses_every_required_field() -> None:
-    """A first attempt is told all that it needs."""
+    """A first attempt learns all that it needs."""
     assert mistakes({}) == [f"{name}: missing" for name in MINIMAL]
 
 

@@ -18,6 +18,7 @@ from countersign.acknowledgments.origin import (
     Source,
     forwarding_elements,
     normalised_ip,
+    resolve_browser,
     resolve_origin,
 )
 from countersign.host import Network
@@ -245,3 +246,66 @@ def test_the_user_agent_is_that_of_the_body_or_else_of_the_header(
     source = Source.BODY if body is not None else Source.HEADER if header is not None else None
     assert found.user_agent_source == source
     assert found.user_agent_truncated == (given_ is not None and len(given_) > 1024)
+
+
+def of_browser(
+    *lines: str, peer: str | None = "10.0.0.3", header: str = "x-forwarded-for"
+) -> Origin:
+    """Resolve a browser's request, which came through the trusted PROXIES unless `peer` differs."""
+    headers = [(header.encode(), line.encode()) for line in lines]
+    return resolve_browser(headers, peer=peer, header=header, trusted_proxies=PROXIES)
+
+
+@given(
+    st.lists(written_addresses(), max_size=6).map(",".join),
+    st.lists(st.sampled_from(["10.0.0.1", "10.0.0.2:80", "[2001:db8:ffff::1]"]), max_size=3),
+    st.ip_addresses().map(str),
+)
+def test_the_address_of_a_browser_is_the_hop_that_the_proxies_saw(
+    sent: str, proxies: list[str], buyer: str
+) -> None:
+    """Whatever the browser itself put into the header, however long it is."""
+    if any(ip_address(buyer) in network for network in PROXIES):
+        return
+    seen = f"[{buyer}]:4711" if ":" in buyer else buyer
+    for padding in ("", "203.0.113.9," * 200):
+        found = of_browser(padding + ", ".join([sent, seen, *proxies]))
+        assert (found.ip, found.ip_source) == (normalised_ip(buyer), Source.HEADER)
+        assert found.forwarded is not None
+        assert seen in found.forwarded
+
+
+@given(st.lists(written_addresses(), max_size=6), st.text(max_size=200))
+def test_a_browser_without_a_trusted_proxy_is_its_connection(sent: list[str], agent: str) -> None:
+    """Its header is not believed, and not kept."""
+    headers = [(b"x-forwarded-for", line.encode()) for line in sent]
+    headers.append((b"user-agent", agent.encode()))
+    for trusted in (PROXIES, ()):
+        found = resolve_browser(
+            headers, peer="203.0.113.7", header="x-forwarded-for", trusted_proxies=trusted
+        )
+        assert (found.ip, found.ip_source) == ("203.0.113.7", Source.CONNECTION)
+        assert (found.forwarded, found.forwarded_truncated) == (None, False)
+        assert found.user_agent == agent
+        assert found.user_agent_source == Source.HEADER
+
+
+@pytest.mark.parametrize(
+    "line", ["", "unknown", "203.0.113.9, _hidden", "10.0.0.1, 10.0.0.2", "203.0.113.9, fe80::1%1"]
+)
+def test_a_browser_whose_hop_is_not_known_is_its_connection(line: str) -> None:
+    """The hop that a proxy does not name is not guessed from those further left."""
+    found = of_browser(line)
+    assert (found.ip, found.ip_source, found.forwarded) == ("10.0.0.3", Source.CONNECTION, None)
+
+
+def test_the_hop_of_a_browser_in_several_lines_and_in_forwarded() -> None:
+    """Lines are one header; an element of `Forwarded` that names no hop, or two, names none."""
+    assert of_browser("198.51.100.1", "203.0.113.7, 10.0.0.1").ip == "203.0.113.7"
+    for element, ip in (
+        ('for="[2001:db8::7]:4711";proto=https', "2001:db8::7"),
+        ("proto=https", "10.0.0.3"),
+        ("for=203.0.113.7;for=203.0.113.8", "10.0.0.3"),
+    ):
+        assert of_browser(f'for="198.51.100.1, {element}', header="forwarded").ip == ip
+    assert of_browser(peer=None).ip is None

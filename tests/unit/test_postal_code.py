@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.identity.postal_code import ZIP_PATTERN, is_zip, zip5
+from countersign.buyers.rules import is_zip, zip5
+from countersign.http.schemas import ZIP_PATTERN
 
 
 @given(st.integers(0, 99_999), st.one_of(st.none(), st.integers(0, 9_999)))

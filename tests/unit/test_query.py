@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.acknowledgments.routes import AcknowledgmentsQuery
+from countersign.acknowledgments.schemas import AcknowledgmentsQuery
 from countersign.errors import InvalidRequest
 from countersign.events.model import EventType
 from countersign.events.routes import EventsQuery
-from countersign.http.query import parse_query, read_query
+from countersign.http.body import parse_query, read_query
 from countersign.ids import ACKNOWLEDGMENT, timed_id
 
 NAMES = ("limit", "after", "session_id")

@@ -58,7 +58,10 @@ def test_the_code_makes_every_vector_byte_for_byte(generated: dict[str, bytes]) 
 
 def test_there_are_vectors_of_both_kinds() -> None:
     """An empty folder must not pass for a green one."""
-    assert {folder.name for folder in GOOD} == {"full", "least", "another-notice"}
+    assert {folder.name for folder in GOOD} == {
+        *("full", "least", "another-notice"),
+        *("hosted", "hosted-component"),
+    }
     assert len(BROKEN) >= 12
 
 
@@ -135,7 +138,10 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
             },
         ),
     ]
-    salts = [unpadded(entropy[at : at + 16]) for at in range(24, 104, 16)]
+    hosted = "process" in given
+    if hosted:
+        personal.append(("process", given["process"]))
+    salts = [unpadded(entropy[at : at + 16]) for at in range(24, len(entropy), 16)]
     disclosures = [
         unpadded(
             json.dumps([salt, name, value], ensure_ascii=False, separators=(",", ":")).encode()
@@ -154,8 +160,10 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
             {"digest": sha256(line["text"].encode()).hexdigest(), "id": line["id"]}
             for line in given["notice"]["bullets"]
         ],
-        "capture": "vendor_api",
-        "credential": {"sk": "secret_key", "rk": "restricted_key"}[given["key_kind"]],
+        "capture": "hosted" if hosted else "vendor_api",
+        "credential": "checkout_session"
+        if hosted
+        else {"sk": "secret_key", "rk": "restricted_key"}[given["key_kind"]],
         "id": record["id"],
         "mode": given["mode"],
         "nonce": unpadded(entropy[8:24]),
@@ -172,7 +180,7 @@ def test_a_second_writer_makes_the_same_bytes(folder: Path) -> None:
 
 
 @good
-def test_the_digests_are_told_in_the_encodings_of_the_format(folder: Path) -> None:
+def test_the_digests_are_given_in_the_encodings_of_the_format(folder: Path) -> None:
     """Hex where people compare, base64 where the log will carry it."""
     digest = sha256((folder / "record.json").read_bytes()).digest()
     assert _read(folder / "digests.json") == {
@@ -213,4 +221,7 @@ def test_every_member_of_a_record_is_in_the_text_of_the_format(folder: Path) -> 
     for disclosure in _read(folder / "disclosures.json"):
         _, name, value = disclosed(disclosure)
         names |= {name} | (set(value) if isinstance(value, dict) else set())
+        if name == "process":
+            for one in (*value["lines"], *value["claimed"], value["viewport"] or {}):
+                names |= set(one)
     assert [name for name in sorted(names) if f"`{name}`" not in FORMAT] == []

@@ -23,7 +23,7 @@ from countersign.errors import (
 )
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.notices import sql
+from countersign.notices import registry as sql
 from countersign.notices.model import (
     LifecycleEvent,
     NoticeEdition,
@@ -92,6 +92,11 @@ class World:
             self.event(notice, version, LifecycleEvent.REVIEWED)
         return body
 
+    def current(self, notice: str, mode: Mode) -> NoticeEdition | None:
+        """The version in force, if there is one."""
+        known = run(self.registry.notices(fresh=True))
+        return known.current(notice, mode, self.now, remember=True)
+
     def in_force(self, notice: str = "n", mode: Mode = Mode.LIVE) -> str:
         """The version that is served."""
         return run(self.registry.in_force(notice, mode)).content.version
@@ -132,7 +137,7 @@ def test_while_a_snapshot_is_fresh_nothing_is_asked_of_the_database(world: World
     """The hot path."""
     for _ in range(10):
         world.in_force()
-    assert world.notices.asked == {sql.revision: 1, all_versions: 1}
+    assert world.notices.asked == {sql.revision_of: 1, all_versions: 1}
 
 
 def test_without_news_only_the_revision_is_read(world: World) -> None:
@@ -140,7 +145,7 @@ def test_without_news_only_the_revision_is_read(world: World) -> None:
     for _ in range(5):
         world.in_force()
         world.clock.advance(1)
-    assert world.notices.asked == {sql.revision: 5, all_versions: 1}
+    assert world.notices.asked == {sql.revision_of: 5, all_versions: 1}
 
 
 def test_a_refusal_is_given_only_after_a_fresh_look(world: World) -> None:
@@ -184,10 +189,10 @@ def test_callers_share_one_reading() -> None:
         return await asyncio.gather(*(world.registry.in_force("n", Mode.LIVE) for _ in range(50)))
 
     assert {found.content.version for found in run(burst())} == {"1"}
-    assert world.notices.asked[sql.revision] <= 2
+    assert world.notices.asked[sql.revision_of] <= 2
 
 
-def test_a_failed_reading_is_told_and_not_remembered(world: World) -> None:
+def test_a_failed_reading_is_reported_and_not_remembered(world: World) -> None:
     """When the database is back, so are the notices."""
     world.notices.broken = True
     with pytest.raises(StorageUnavailable):
@@ -200,12 +205,12 @@ def test_old_versions_can_be_read_and_live_keys_see_reviewed_ones_only(world: Wo
     """What was acknowledged stays readable; a draft is for test keys."""
     world.publish("n", "2", reviewed=False)
     registry = world.registry
-    assert run(registry.version("n", "1")).content.version == "1"
+    assert run(registry.version_for("n", "1", Mode.LIVE)).content.version == "1"
     assert run(registry.version_for("n", "2", Mode.TEST)).content.version == "2"
     with pytest.raises(NoticeNotReviewed):
         run(registry.version_for("n", "2", Mode.LIVE))
-    with pytest.raises(NoticeNotFound, match="not found"):
-        run(registry.version("n", "3"))
+    with pytest.raises(NoticeNotFound, match="no version 3"):
+        run(registry.version_for("n", "3", Mode.TEST))
     with pytest.raises(NoticeNotFound):
         run(registry.versions("other"))
 
@@ -217,16 +222,16 @@ def test_the_registry_lists_notices_by_name_and_versions_by_age(world: World) ->
     world.publish("n", "2")
     assert run(world.registry.notice_ids()) == ["a", "b", "n"]
     assert [v.content.version for v in run(world.registry.versions("n"))] == ["1", "2"]
-    assert run(world.registry.current("a", Mode.TEST)) is None
+    assert world.current("a", Mode.TEST) is None
     with pytest.raises(NoticeNotInForce):
         world.in_force("a")
-    current = run(world.registry.current("n", Mode.LIVE))
+    current = world.current("n", Mode.LIVE)
     assert current is not None
     assert current.content.version == "2"
 
 
 def test_what_is_served_is_what_was_published(world: World) -> None:
-    """Bytes and digest as stored; nothing is written anew."""
+    """Bytes and digest as stored; nothing is written again."""
     body = world.publish("n", "2")
     found = run(world.registry.in_force("n", Mode.LIVE))
     assert found.body == body

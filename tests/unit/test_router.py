@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from countersign.bootstrap import Deployment
 from countersign.errors import MethodNotAllowed, NotFound
 from countersign.http.reply import Call, Reply
-from countersign.http.route import Route
-from countersign.http.router import Router
+from countersign.http.route import Route, Router
 from countersign.server.app import route_table
 
 ROUTES = route_table()
@@ -124,7 +123,7 @@ def test_any_text_is_a_path_or_not_found(path: str) -> None:
 
 
 @every_route
-def test_another_method_is_told_those_that_there_are(route: Route[Deployment], path: str) -> None:
+def test_another_method_learns_those_that_exist(route: Route[Deployment], path: str) -> None:
     """405 with Allow, not 404."""
     with pytest.raises(MethodNotAllowed):
         ROUTER.match("BREW", path)

@@ -107,7 +107,7 @@ def test_a_kept_answer_cut_anywhere_is_refused() -> None:
 
 
 def test_a_kept_answer_opens_for_its_own_slot_and_secret_only() -> None:
-    """A row moved to another key's slot gives nobody another's answer."""
+    """A row moved to another key's slot gives no one another's answer."""
     sealed = SECRET.seal_answer(b"answer", b"slot", 20_777, NONCE)
     for secret, slot in ((SECRET, b"slos"), (OTHER, b"slot")):
         with pytest.raises(WrongSecretKey):

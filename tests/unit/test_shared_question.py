@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from countersign.shared_question import SharedQuestion
+from countersign.snapshot import SharedQuestion
 
 
 def test_all_who_wait_are_asked_about_together() -> None:

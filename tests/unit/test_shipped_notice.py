@@ -43,7 +43,7 @@ def test_the_statutory_words_are_those_that_were_found(shipped: NoticeContent) -
     assert [bullet.id for bullet in shipped.bullets] == ["A", "B", "C", "D"]
 
 
-def test_the_missing_items_are_told_and_not_invented(shipped: NoticeContent) -> None:
+def test_the_missing_items_are_named_and_not_invented(shipped: NoticeContent) -> None:
     """(E) is known by its first word only."""
     (gap,) = shipped.text_gaps
     assert gap == (
@@ -66,7 +66,7 @@ def test_the_attestation_claims_no_more_than_the_law_asks(shipped: NoticeContent
 
 
 def test_the_citations_are_the_exact_strings(shipped: NoticeContent) -> None:
-    """No subdivision is printed that nobody has checked."""
+    """No subdivision is printed that no one has checked."""
     assert shipped.id == "ab1263"
     assert shipped.jurisdiction == "US-CA"
     assert shipped.effective_from == "2026-01-01"
@@ -81,7 +81,7 @@ def test_the_citations_are_the_exact_strings(shipped: NoticeContent) -> None:
 
 
 def test_the_version_says_that_it_is_incomplete(shipped: NoticeContent) -> None:
-    """Whoever reads a record can tell it from a completed text."""
+    """Readers of a record can tell it from a completed text."""
     assert "incomplete" in shipped.version
 
 

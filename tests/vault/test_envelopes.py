@@ -57,7 +57,7 @@ def test_an_envelope_opens_in_its_own_place_only(name: str) -> None:
         DataKey(ID, KEY).open(sealed(), shred_key=SHRED, **elsewhere)
 
 
-def test_without_its_shred_key_a_row_is_noise_to_whoever_holds_all_other_keys() -> None:
+def test_without_its_shred_key_a_row_is_noise_even_with_all_other_keys() -> None:
     with pytest.raises(WrongKeyEncryptionKey):
         DataKey(ID, KEY).open(sealed(), shred_key=bytes(32), **HERE)
 
@@ -72,7 +72,7 @@ def test_the_first_key_wraps_and_every_key_unwraps() -> None:
 
 
 def test_a_key_that_is_missing_is_named_and_looked_for_again() -> None:
-    """A server that runs reads the source anew before it gives up."""
+    """A server that runs reads the source again before it gives up."""
     old, new = bytes([1]) * 32, bytes([2]) * 32
     texts = [key_text(old)]
     ring = KeyRing(lambda: texts[-1], bytes)

@@ -13,7 +13,7 @@ import pytest
 from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.errors import KeyRotationFailed
-from countersign.vault.rotate_key import rotate_key_encryption
+from countersign.vault.key_file import rotate_key_encryption
 from tests.sealing.acts import acknowledge
 from tests.support.service import Deployment, running_server
 
@@ -60,7 +60,7 @@ def test_an_interrupted_rotation_is_finished_by_another(deployment: Deployment) 
         assert client.get(f"/v1/acknowledgments/{ack_id}").json()["session_id"] == "kept"
     counts = deployment.read("vault", "status")["data_keys"]
     assert min(counts.values()) == 0
-    # Step two alone: wrapped anew, the old key still there.
+    # Step two alone: wrapped again, the old key still there.
     assert deployment.read("vault", "rewrap")["rewrapped"] >= 2
     assert deployment.read("vault", "rewrap")["rewrapped"] == 0
     deployment.run("vault", "rotate", "--yes")
@@ -83,7 +83,7 @@ def test_two_rotations_at_once_are_one_and_a_refusal(deployment: Deployment) -> 
 def test_a_key_that_wraps_something_is_never_taken_out_of_the_file(
     deployment: Deployment,
 ) -> None:
-    """Not even if somebody replaces the whole file meanwhile: then it is put back, and told."""
+    """Not even if somebody replaces the whole file meanwhile: it is put back, and reported."""
     other = b64encode(b"another key of thirty-two bytes!").decode()
 
     async def rotate() -> bytes:
@@ -108,7 +108,7 @@ def test_a_key_that_wraps_something_is_never_taken_out_of_the_file(
     assert deployment.run("log", "rotate-key", "--yes").returncode == 0, "secrets can be opened"
 
 
-def test_a_lost_key_is_refused_at_the_start_and_never_made_anew(deployment: Deployment) -> None:
+def test_a_lost_key_is_refused_at_the_start_and_never_made_again(deployment: Deployment) -> None:
     """Neither by init nor by serve."""
     file = key_file(deployment)
     file.rename(file.with_name("lost"))

@@ -51,7 +51,7 @@ async def until(happened: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_everyone_who_needs_a_months_key_waits_for_one_command_and_nobody_else_does(
+def test_everyone_who_needs_a_months_key_waits_for_one_command_and_no_one_else_does(
     deployment: Deployment, source: Path
 ) -> None:
     """The command ends only after the event loop has gone on, so it must not hold it up."""
@@ -96,7 +96,7 @@ def test_a_key_that_one_caller_no_longer_waits_for_is_made_for_the_others(
     asyncio.run(ask())
 
 
-def test_a_command_that_fails_is_tried_again_by_whoever_asks_next(
+def test_a_command_that_fails_is_tried_again_by_the_next_that_asks(
     deployment: Deployment, source: Path
 ) -> None:
     async def ask() -> None:

@@ -18,12 +18,11 @@ from countersign import bootstrap
 from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
 from countersign.buyers import poll_sessions
+from countersign.buyers import routes as verifying
 from countersign.buyers import settings as verification_settings
-from countersign.buyers import verify as verifying
 from countersign.buyers.model import BuyerStatusView
-from countersign.buyers.result import VerifyResult
 from countersign.buyers.rules import VerificationRules
-from countersign.buyers.verify import VerificationRequest
+from countersign.buyers.schemas import BuyerVerificationRequest, VerifyResult
 from countersign.config import load_settings
 from countersign.db.engine import Purpose, database_url, open_engine
 from countersign.errors import ProviderUnavailable
@@ -74,7 +73,7 @@ class Insider:
         subject_reference: str | None = None,
     ) -> VerifyResult:
         """Verify the buyer of a session."""
-        request = VerificationRequest(
+        request = BuyerVerificationRequest(
             provider_identity_session_id=session.session_id,
             shipping_zip=shipping_zip or session.shipping_zip,
             test_mode=False,
@@ -89,7 +88,7 @@ class Insider:
         return refused.value.retry_after
 
     def standing(self, cbid: str) -> BuyerStatusView:
-        """What the account is told of a buyer now."""
+        """What the account learns of a buyer now."""
         return self.stage.do(verifying.buyer_status(self.stage.opened.buyers, self.principal, cbid))
 
     def configure(
@@ -115,9 +114,8 @@ class Insider:
         message = self.playing.simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in message.headers}
         room, name = self.stage.opened.buyers, self.playing.name
-        self.stage.do(
-            poll_sessions.take_webhook(room, name, self.account_id, headers, message.body)
-        )
+        found = self.stage.do(poll_sessions.webhook_integration(room, name, self.account_id))
+        self.stage.do(poll_sessions.take_webhook(room, found, headers, message.body))
 
 
 class Stage:

@@ -65,7 +65,7 @@ class LiveVendor:
         return cbid
 
     def status(self, cbid: str) -> dict[str, Any]:
-        """What the account is told of a buyer."""
+        """What the account learns of a buyer."""
         answer = self.live.get(f"/v1/buyers/{cbid}/status")
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
@@ -111,7 +111,7 @@ def configure(
     held = json.dumps(credentials or played.simulator.credentials).encode()
 
     async def work(opened: bootstrap.Deployment) -> None:
-        floor = opened.buyers.floor
+        floor = opened.buyers.providers.floor
         plain = {"minimum_age": floor.minimum_age, "validity_days": floor.validity_days}
         await verification_settings.configure(
             opened.buyers,

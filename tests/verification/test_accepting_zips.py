@@ -74,7 +74,7 @@ def test_a_buyer_who_moved_is_verified_on_an_operators_word(stage: Stage) -> Non
 
 
 def test_only_an_account_that_asks_for_it_relies_on_an_operators_word(stage: Stage) -> None:
-    """Another vendor is told that the address is not proved."""
+    """Another vendor learns that the address is not proved."""
     vendor, other = stage.insider(zip_sources=WITH_OPERATOR), stage.insider()
     cbid = moved_house(vendor)
     accept(stage, cbid)
@@ -118,7 +118,7 @@ def test_a_buyer_whom_no_provider_approved_stays_as_it_is(stage: Stage) -> None:
 def test_who_is_erased_at_that_moment_does_not_come_back(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was read of the evidence before makes no buyer, and no evidence, anew."""
+    """What was read of the evidence before makes no buyer, and no evidence, again."""
     cbid = moved_house(stage.insider(zip_sources=WITH_OPERATOR))
     privacy, approved = stage.opened.privacy, admin._approved
 

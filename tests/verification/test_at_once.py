@@ -66,7 +66,7 @@ def test_two_sessions_of_one_document_at_once_lead_to_one_buyer(vendor_with: Mak
 def test_two_servers_that_judge_one_session_at_once_agree(
     postgres_server: postgres.PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """On one database; nobody is told that something failed."""
+    """On one database; no one gets an error."""
     own = another_deployment(tmp_path_factory.mktemp("two") / "data", postgres_server)
     with ExitStack() as stack:
         servers: list[Server] = [stack.enter_context(running_server(own)) for _ in range(2)]

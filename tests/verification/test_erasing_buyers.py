@@ -71,7 +71,7 @@ def test_an_erased_buyer_may_verify_again_as_somebody_new(vendor: LiveVendor) ->
 
 
 def test_a_session_that_is_still_undecided_is_erased_with_its_buyer(vendor: LiveVendor) -> None:
-    """The poller has nothing left to ask about, and nobody anything to read it with."""
+    """The poller has nothing left to ask about, and no one anything to read it with."""
     cbid = vendor.verify(vendor.part("pending")).json()["cbid"]
     kept = [row["id"] for row in vendor.rows("pending_sessions")]
     assert shred_keys_of(vendor, kept) == kept != []

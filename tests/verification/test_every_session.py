@@ -16,7 +16,7 @@ from tests.verification.live import LiveVendor
 
 AT_ONCE = 6
 ANSWERS = {
-    # Parts whose answer the specification settles, whoever plays them.
+    # Parts whose answer the specification settles, in every simulator.
     "underage": (200, "failed", ["age_below_minimum"]),
     "zip_mismatch": (200, "failed", ["zip_mismatch"]),
     "foreign_address": (200, "failed", ["zip_unknown"]),
@@ -43,7 +43,7 @@ ANSWERS = {
 }
 
 
-def told(answer: httpx2.Response) -> tuple[int, str, list[str] | None]:
+def outcome(answer: httpx2.Response) -> tuple[int, str, list[str] | None]:
     """Status, verdict or code, and reasons."""
     body = answer.json()
     if answer.status_code != 200:
@@ -64,7 +64,7 @@ def test_a_session_verifies_only_if_it_may_and_its_answer_is_not_personal(
         answers = list(threads.map(vendor.verify, sessions))
     wrong, leaked = [], []
     for session, answer in zip(sessions, answers, strict=True):
-        verdict = told(answer)
+        verdict = outcome(answer)
         verified = verdict == (200, "verified", None)
         if verified != (session.scenario == "verified"):
             wrong.append((session.scenario, verdict))
@@ -95,7 +95,7 @@ def _every_row_is_whole(vendor: LiveVendor, answers: Iterable[httpx2.Response]) 
     assert pending <= {cbid for cbid, row in buyers.items() if row["status"] in undecided}
 
 
-def test_every_reason_that_is_answered_is_told_on_the_page(vendor: LiveVendor) -> None:
+def test_every_reason_that_is_answered_is_named_on_the_page(vendor: LiveVendor) -> None:
     """A refusal of a live verify has its place on the page of errors."""
     answer = vendor.verify(vendor.part("other_subject"))
     assert answer.status_code == 422

@@ -17,8 +17,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from countersign.identity.breaker import FAILURES, OPEN_SECONDS
-from countersign.identity.transport import ATTEMPTS
+from countersign.identity.transport import ATTEMPTS, FAILURES, OPEN_SECONDS
 from countersign_simulators.base import Reply
 from tests.http.backstage import Operator, another_deployment
 from tests.support.providers import Mood, playing
@@ -115,7 +114,7 @@ def send(vendor: LiveVendor) -> httpx2.Response:
 
 @pytest.fixture(scope="module")
 def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Run a server of this module alone: nobody else writes, and the engine does not matter."""
+    """Run a server of this module alone: no one else writes, and the engine does not matter."""
     with running_server(another_deployment(tmp_path_factory.mktemp("faults") / "data")) as running:
         yield running
 
@@ -211,10 +210,10 @@ def test_a_refused_connection_is_overcome_when_the_provider_listens_again(
 
 
 @pytest.mark.openssl
-def test_a_certificate_that_nobody_trusts_is_refused(
+def test_a_certificate_that_no_one_trusts_is_refused(
     own_operator: Operator, own_server: Server, tmp_path: Path
 ) -> None:
-    """Nothing is asked of whoever shows it: not even the credentials arrive."""
+    """Nothing is asked of the server that shows it: not even the credentials arrive."""
     made = [tmp_path / "key.pem", tmp_path / "cert.pem"]
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",

@@ -1,4 +1,4 @@
-"""One account's trouble with its provider is nobody else's."""
+"""One account's trouble with its provider is no one else's."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import Connection
 
 from countersign.buyers import poll_sessions, sessions_sql
-from countersign.buyers import verify as verifying
+from countersign.buyers import routes as verifying
+from countersign.buyers.evaluate_session import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sessions_sql import PendingSession
-from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.errors import StorageUnavailable
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage
@@ -64,7 +64,8 @@ def test_a_hanging_provider_delays_no_webhook_of_another_account(
             await asyncio.sleep(0.01)
         message = innocent.playing.simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in message.headers}
-        await poll_sessions.take_webhook(room, "stripe", innocent.account_id, headers, message.body)
+        integration = await poll_sessions.webhook_integration(room, "stripe", innocent.account_id)
+        await poll_sessions.take_webhook(room, integration, headers, message.body)
         ask = partial(verifying.buyer_status, room)
         while (await ask(innocent.principal, cbid)).status is not BuyerStatus.VERIFIED:
             assert not running.done()

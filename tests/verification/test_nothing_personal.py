@@ -29,7 +29,7 @@ def forms_of(word: str) -> dict[bytes, str]:
     forms[word.encode("utf-16-be")] = f"{word} in UTF-16"
     forms[json.dumps(word).strip('"').encode()] = f"{word} in JSON"
     for shift in range(3):
-        # Without the digits at either end that depend on what stands beside it.
+        # Without the digits at either end that depend on what stands next to it.
         whole = base64.b64encode(b"\0" * shift + raw).rstrip(b"=")
         kept = whole[-(-shift * 8 // 6) : len(whole) - (1 if (shift + len(raw)) % 3 else 0)]
         if len(kept) >= 8:

@@ -103,8 +103,8 @@ def test_the_evidence_is_what_the_provider_answered_byte_for_byte(
 
 
 @pytest.mark.parametrize("provider", SIMULATORS)
-def test_the_evidence_tells_what_the_decision_rests_on(desk: Desk, provider: str) -> None:
-    """What was read, what vouches for each of it, the rules, the outcome; and the person."""
+def test_the_evidence_shows_what_the_decision_rests_on(desk: Desk, provider: str) -> None:
+    """What was read, what proves each of it, the rules, the outcome; and the person."""
     vendor = desk.stage.insider(provider, minimum_age=19)
     session = vendor.part("verified")
     [shown] = evidence(desk, verified(vendor))
@@ -118,7 +118,7 @@ def test_the_evidence_tells_what_the_decision_rests_on(desk: Desk, provider: str
     assert (read["outcome"], read["live"]) == ("verified", True)
     assert (decision["status"], decision["reasons"]) == ("verified", [])
     assert decision["facts"]
-    # Not every provider tells when it decided.
+    # Not every provider says when it decided.
     assert decision["expires_at"] > (read["decided_at"] or rfc3339(desk.stage.clock.now))
     assert (rules["minimum_age"], rules["settings_revision"]) == (19, 1)
     assert shown["account_id"] == vendor.account_id
@@ -178,7 +178,7 @@ def test_that_somebody_looked_is_written_down_with_who_when_and_why(desk: Desk) 
 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
-def test_nobody_looks_without_a_reason(desk: Desk, json_: tuple[str, ...]) -> None:
+def test_no_one_looks_without_a_reason(desk: Desk, json_: tuple[str, ...]) -> None:
     """Nothing is shown, and nothing written down of what was not done."""
     cbid = verified(desk.stage.insider())
     for words in ((), ("--reason", ""), ("--reason", " \t")):
@@ -234,7 +234,7 @@ def test_the_evidence_of_an_erased_verification_is_gone_and_said_to_be(desk: Des
 
 @each_desk
 def test_of_an_erased_buyer_it_is_said_that_it_was_erased(desk: Desk) -> None:
-    """And of nobody else; what operators did before is still told."""
+    """And of no one else; what operators did before is still listed."""
     vendor = desk.stage.insider()
     cbid = verified(vendor)
     evidence(desk, cbid)
@@ -291,7 +291,7 @@ def test_a_buyer_is_shown_without_anything_personal(desk: Desk) -> None:
 
 @each_desk
 def test_a_buyer_is_revoked_and_reinstated_with_a_reason_each(desk: Desk) -> None:
-    """Both are told to whoever asks, and written down; in JSON and to be read."""
+    """Both are shown to those who ask, and written down; in JSON and to be read."""
     vendor = desk.stage.insider()
     cbid = verified(vendor)
     before = desk.bench.read("buyers", "show", cbid)
@@ -309,7 +309,7 @@ def test_a_buyer_is_revoked_and_reinstated_with_a_reason_each(desk: Desk) -> Non
     assert len(desk.acts(cbid)) == 2
 
 
-def test_nobody_is_revoked_without_a_reason_or_without_being_asked(desk: Desk) -> None:
+def test_no_one_is_revoked_without_a_reason_or_without_being_asked(desk: Desk) -> None:
     """Left out, blank, or the answer no: nothing changes."""
     cbid = verified(desk.stage.insider())
     for words in (("--yes",), ("--yes", "--reason", ""), ("--yes", "--reason", " \t")):
@@ -328,7 +328,7 @@ def test_nobody_is_revoked_without_a_reason_or_without_being_asked(desk: Desk) -
 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
-def test_what_does_not_exist_is_told_so_and_not_written_down(
+def test_what_does_not_exist_is_refused_and_not_written_down(
     desk: Desk, json_: tuple[str, ...]
 ) -> None:
     """A mistyped identifier, one of something else, one that would be a path."""
@@ -346,7 +346,7 @@ def test_what_does_not_exist_is_told_so_and_not_written_down(
 
 
 def test_all_that_operators_did_is_listed_oldest_first(desk: Desk) -> None:
-    """Of one buyer, of one account, or of all; of nobody, nothing."""
+    """Of one buyer, of one account, or of all; of no one, nothing."""
     vendor = desk.stage.insider()
     first = verified(vendor)
     second = vendor.verify(vendor.part("verified", 1)).cbid

@@ -58,7 +58,7 @@ def test_a_test_that_emits_something_personal_fails(pytester: pytest.Pytester) -
 
 @pytest.mark.shows_personal_data
 def test_what_a_server_logs_and_a_command_says_is_looked_at_once(tmp_path: Path) -> None:
-    """A leak is told of the test in which it happened, and of no other."""
+    """A leak is reported of the test in which it happened, and of no other."""
     log = tmp_path / "server-1.log"
     log.write_text("started\n")
     privacy.watch_log(log)

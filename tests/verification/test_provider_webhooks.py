@@ -31,7 +31,7 @@ SIGNATURES: Final = {
 """The headers without which a message is not authentic."""
 
 
-def told(answer: httpx2.Response) -> tuple[int, str]:
+def outcome(answer: httpx2.Response) -> tuple[int, str]:
     """Status and code of a refusal; the code is `taken` where there is none."""
     return answer.status_code, answer.json().get("error", {"code": "taken"})["code"]
 
@@ -54,7 +54,7 @@ def followed(vendor_with: MakeVendor, request: pytest.FixtureRequest) -> LiveVen
 
 
 def enqueued(vendor: LiveVendor) -> object:
-    """What a message changes: that it was seen, and when the session is asked about."""
+    """What a message changes: that it was seen, and when the next look at the session is due."""
     due = [row["next_poll_at"] for row in vendor.rows("pending_sessions")]
     return len(vendor.rows("provider_messages")), len(due)
 
@@ -78,13 +78,13 @@ def test_every_malformed_header_is_refused_and_enqueues_nothing(followed: LiveVe
 
         for name in needed:
             without = {n: v for n, v in good.items() if n != name}
-            assert told(post(without)) == REFUSED, f"without {name}"
+            assert outcome(post(without)) == REFUSED, f"without {name}"
             for value in broken(good[name]):
                 # Hexadecimal digits mean the same in capitals.
                 if value.strip().lower() != good[name].lower():
-                    assert told(post(good | {name: value})) == REFUSED, (name, value)
+                    assert outcome(post(good | {name: value})) == REFUSED, (name, value)
         for body in (b"", made.body + b"x", made.body[:-1], b"{}", b"[]", b"\xff", b"0"):
-            assert told(post(good, body)) == REFUSED, body
+            assert outcome(post(good, body)) == REFUSED, body
         assert enqueued(vendor) == before
         for _ in range(2):
             taken = post(good)
@@ -92,7 +92,7 @@ def test_every_malformed_header_is_refused_and_enqueues_nothing(followed: LiveVe
     assert len(vendor.rows("provider_messages")) == 1
 
 
-def test_a_message_for_nobody_is_not_found(vendor: LiveVendor) -> None:
+def test_a_message_for_no_one_is_not_found(vendor: LiveVendor) -> None:
     """An unknown account, an unknown provider, another provider than the account's, a bogus path.
 
     All look alike: a stranger learns of no account which provider it uses.
@@ -114,11 +114,11 @@ def test_a_message_for_nobody_is_not_found(vendor: LiveVendor) -> None:
             )
             assert answer.status_code in {404, 400}, (path, answer.text)
             if path.startswith(("/persona/", "/nobody/", "/stripe/acct_00")):
-                assert told(answer) == NOT_FOUND
+                assert outcome(answer) == NOT_FOUND
                 answers.add(answer.content)
         assert len(answers) == 1
         wrong = stranger.get(vendor.webhook_path)
-        assert told(wrong) == (405, "method_not_allowed")
+        assert outcome(wrong) == (405, "method_not_allowed")
     assert vendor.rows("provider_messages") == []
 
 
@@ -129,7 +129,7 @@ def test_a_message_may_have_256_kib(vendor: LiveVendor) -> None:
         answer, _ = vendor.send_webhook(
             vendor.part("verified"), (dict(made.headers), made.body.ljust(size))
         )
-        assert told(answer) == expected, size
+        assert outcome(answer) == expected, size
         message = answer.json()["error"]["message"]
         assert (f"larger than {1024 * 1024} bytes" in message) == (size > 1024 * 1024)
 
@@ -158,7 +158,7 @@ def test_unfinished_messages_for_one_account_keep_out_those_of_no_other(
         while (answer := flooded.send_webhook(flooded.part("verified"))[0]).status_code == 200:
             connection = hostile.enter_context(socket.create_connection((host, int(port))))
             connection.sendall(head + b" " * next(sizes))
-        assert told(answer) == (503, "overloaded")
+        assert outcome(answer) == (503, "overloaded")
         assert int(answer.headers["Retry-After"]) >= 1
         assert innocent.send_webhook(innocent.part("verified"))[0].status_code == 200
     while flooded.send_webhook(flooded.part("verified"))[0].status_code != 200:
@@ -168,6 +168,6 @@ def test_unfinished_messages_for_one_account_keep_out_those_of_no_other(
 def test_no_key_is_needed_and_none_helps(vendor: LiveVendor) -> None:
     """The signature alone counts: a key of the account does not make a message authentic."""
     path = vendor.webhook_path
-    assert told(vendor.live.post(path, content=b"{}")) == REFUSED
+    assert outcome(vendor.live.post(path, content=b"{}")) == REFUSED
     answer, _ = vendor.send_webhook(vendor.part("verified"))
     assert answer.status_code == 200

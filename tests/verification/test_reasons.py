@@ -1,12 +1,12 @@
-"""Why a buyer is not verified stays known to the account that asked, and to nobody else."""
+"""Why a buyer is not verified stays known to the account that asked, and to no one else."""
 
 from __future__ import annotations
 
 import json
 
+from countersign.buyers.evaluate_session import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
-from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.privacy.erase import erase_planned, plan_erasure
 from countersign.privacy.model import ErasureReason
 from countersign.reason import Reason
@@ -18,7 +18,7 @@ from tests.verification.test_settling import playing_another, undecided
 S = BuyerStatus
 
 
-def told(stage: Stage, account_id: str) -> list[dict[str, object]]:
+def events_of(stage: Stage, account_id: str) -> list[dict[str, object]]:
     """What the events of an account say of buyers."""
     query = "SELECT type, reasons FROM events WHERE account_id = :id ORDER BY seq"
     return [
@@ -43,7 +43,7 @@ def test_the_reason_of_a_later_verdict_is_in_status_and_event(stage: Stage) -> N
     cbid = fail_later(stage, vendor)
     standing = vendor.standing(cbid)
     assert (standing.status, standing.reasons) == (S.FAILED, (Reason.AGE_BELOW_MINIMUM,))
-    assert told(stage, vendor.account_id) == [{"buyer.failed": ["age_below_minimum"]}]
+    assert events_of(stage, vendor.account_id) == [{"buyer.failed": ["age_below_minimum"]}]
 
 
 def test_a_failure_at_once_is_remembered_with_its_reason(stage: Stage) -> None:
@@ -74,7 +74,7 @@ def test_a_session_that_is_gone_says_so_to_its_account(stage: Stage) -> None:
             stage.wait(wait)
     assert vendor.standing(cbid).reasons == (Reason.SESSION_UNDECIDED,)
     assert other.standing(cbid).reasons == ()
-    assert told(stage, vendor.account_id) == [{"buyer.requires_input": ["session_undecided"]}]
+    assert events_of(stage, vendor.account_id) == [{"buyer.requires_input": ["session_undecided"]}]
 
 
 def test_success_leaves_no_reason_behind(stage: Stage) -> None:
@@ -85,7 +85,7 @@ def test_success_leaves_no_reason_behind(stage: Stage) -> None:
     assert vendor.verify(session).cbid == cbid
     standing = vendor.standing(cbid)
     assert (standing.status, standing.reasons) == (S.VERIFIED, ())
-    assert told(stage, vendor.account_id)[-1] == {"buyer.verified": []}
+    assert events_of(stage, vendor.account_id)[-1] == {"buyer.verified": []}
 
 
 def test_erasing_a_buyer_takes_the_reasons_out_of_its_events(stage: Stage) -> None:
@@ -94,4 +94,4 @@ def test_erasing_a_buyer_takes_the_reasons_out_of_its_events(stage: Stage) -> No
     cbid = fail_later(stage, vendor)
     plan = stage.do(plan_erasure(stage.opened.privacy, cbid))
     stage.do(erase_planned(stage.opened.privacy, plan, ErasureReason.REQUEST))
-    assert told(stage, vendor.account_id) == [{"buyer.failed": []}]
+    assert events_of(stage, vendor.account_id) == [{"buyer.failed": []}]

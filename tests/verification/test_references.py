@@ -46,13 +46,13 @@ def answering_as(
 
 
 def undecided(vendor: Insider, session: Session) -> AbstractContextManager[None]:
-    """Answer as a provider does that names nobody until it has decided."""
+    """Answer as a provider does that names no one until it has decided."""
     return answering_as(vendor, session, "pending", nameless=True)
 
 
 @each_engine
 def test_an_undecided_session_leads_each_reference_to_a_buyer_of_its_own(stage: Stage) -> None:
-    """Once the provider tells whom it is about, only that one is verified."""
+    """Once the provider names whom it is about, only that one is verified."""
     vendor = stage.insider()
     session = vendor.part("verified")
     with undecided(vendor, session):
@@ -101,7 +101,7 @@ def test_who_asks_with_and_without_a_reference_is_one_buyer_in_the_end(stage: St
 
 
 def test_a_redacted_session_does_not_lead_another_reference_to_its_buyer(stage: Stage) -> None:
-    """What the provider named once is remembered, though it names nobody any more."""
+    """What the provider named once is remembered, though it names no one any more."""
     vendor = stage.insider()
     session = vendor.part("verified")
     mine = verified(vendor, session)
@@ -113,7 +113,7 @@ def test_a_redacted_session_does_not_lead_another_reference_to_its_buyer(stage: 
     assert vendor.standing(mine).status is S.VERIFIED
 
 
-def test_a_session_redacted_before_it_was_seen_leads_a_reference_to_nobody_known(
+def test_a_session_redacted_before_it_was_seen_leads_a_reference_to_no_one_known(
     stage: Stage,
 ) -> None:
     """Two references, two buyers, neither verified."""
@@ -138,7 +138,7 @@ def test_a_revocation_holds_for_the_person_that_a_session_turns_out_to_be_about(
     assert waiting.view.status is S.PENDING
     stage.do(admin.revoke(stage.opened.buyers, waiting.cbid, "case 7"))
     known = verified(vendor, once)
-    # A failed attempt shows nobody to be anybody.
+    # A failed attempt shows no one to be anybody.
     assert vendor.verify(again, "99950").view.status is S.REVOKED
     assert vendor.standing(known).status is S.VERIFIED
     assert vendor.verify(again).view.status is S.REVOKED

@@ -41,14 +41,14 @@ def served(bench: Bench) -> Iterator[Server]:
         yield server
 
 
-def told(bench: Bench, *arguments: str) -> str:
+def output(bench: Bench, *arguments: str) -> str:
     """What the simulator's command prints."""
     return bench.run("simulate-provider", *arguments).stdout
 
 
 def sessions(bench: Bench, provider: str) -> list[dict[str, Any]]:
     """What `--list` prints: one JSON object a line."""
-    return [json.loads(line) for line in told(bench, provider, "--list").splitlines()]
+    return [json.loads(line) for line in output(bench, provider, "--list").splitlines()]
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def test_a_newcomer_rehearses_with_each_provider(
     """By what the command prints alone: credentials, sessions, and a webhook that is taken."""
     account = bench.account(f"rehearsal {provider}")
     credentials = tmp_path / "credentials.json"
-    credentials.write_text(told(bench, provider, "--credentials"))
+    credentials.write_text(output(bench, provider, "--credentials"))
     listed = sessions(bench, provider)
     some = {session["plays"]: session for session in reversed(listed)}
     with (
@@ -166,7 +166,7 @@ def test_a_newcomer_rehearses_with_each_provider(
         assert bench.read(*send, address) == {"status": 200}
 
 
-def test_mistakes_are_told_plainly(bench: Bench) -> None:
+def test_mistakes_are_reported_plainly(bench: Bench) -> None:
     """An unknown provider, session or receiver; a port that is no port, or taken."""
     send = ("simulate-provider", "stripe", "--send-webhook")
     known = sessions(bench, "stripe")[0]["session_id"]
@@ -183,7 +183,7 @@ def test_mistakes_are_told_plainly(bench: Bench) -> None:
         assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_a_taken_port_is_told_plainly(bench: Bench, tmp_path: Path) -> None:
+def test_a_taken_port_is_reported_plainly(bench: Bench, tmp_path: Path) -> None:
     """With the way out."""
     with simulated("stripe", tmp_path) as url:
         said = bench.refused("simulate-provider", "stripe", "--port", url.rpartition(":")[2])
@@ -192,7 +192,7 @@ def test_a_taken_port_is_told_plainly(bench: Bench, tmp_path: Path) -> None:
 
 def test_printed_credentials_are_json_on_one_line_or_to_be_read(bench: Bench) -> None:
     """The same either way."""
-    plain = told(bench, "onfido", "--credentials")
-    line = told(bench, "onfido", "--credentials", "--json")
+    plain = output(bench, "onfido", "--credentials")
+    line = output(bench, "onfido", "--credentials", "--json")
     assert json.loads(plain) == json.loads(line)
     assert len(plain.splitlines()) > len(line.splitlines()) == 1

@@ -247,7 +247,7 @@ def test_the_floor_of_the_deployment_is_the_default_and_the_least(
 def test_check_asks_the_provider_and_changes_nothing_if_it_refuses(
     untouched: Bench, provider: Playing, tmp_path: Path
 ) -> None:
-    """By a session that does not exist: nobody's data is read."""
+    """By a session that does not exist: no one's data is read."""
     wrong = dict(provider.simulator.credentials) | {"api_key": "rk_live_not_this_one"}
     file = tmp_path / "wrong.json"
     file.write_text(json.dumps(wrong))
@@ -277,7 +277,7 @@ def test_credentials_come_from_a_file_or_from_the_environment_alone(
     assert "other users can read" in done.stderr
 
 
-def test_an_unknown_account_or_buyer_is_told_so(untouched: Bench, credentials: Path) -> None:
+def test_an_unknown_account_or_buyer_is_refused(untouched: Bench, credentials: Path) -> None:
     """And nothing is written down of what was not done."""
     nobody = ("accounts", "verification", "set", "Nobody", "--provider", "stripe")
     untouched.refused(*nobody, "--credentials-file", str(credentials))

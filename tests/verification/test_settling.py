@@ -13,9 +13,9 @@ import pytest
 
 from countersign.buyers import admin, poll_sessions
 from countersign.buyers import settings as verification_settings
+from countersign.buyers.evaluate_session import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
-from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.errors import ProviderSessionNotFound, WebhookRefused
 from countersign.reason import Reason
 from countersign_simulators.base import Reply, Request, Session
@@ -94,7 +94,7 @@ def events_of(stage: Stage, cbid: str) -> list[str]:
 
 @each_engine
 def test_the_clock_settles_a_session_and_the_cbid_stays(stage: Stage) -> None:
-    """Nobody calls: the status changes by itself when the provider has decided."""
+    """No one calls: the status changes by itself when the provider has decided."""
     vendor = stage.insider()
     session, decided, cbid = undecided(vendor)
     assert stage.wait(FIRST_POLL) == 1
@@ -118,8 +118,8 @@ def test_the_poller_survives_a_restart(stage: Stage) -> None:
     assert vendor.standing(cbid).status is S.VERIFIED
 
 
-def test_a_session_is_asked_about_ever_more_seldom_and_not_for_ever(stage: Stage) -> None:
-    """After 14 days it is given up, and the buyer is told to make a new session."""
+def test_a_session_is_polled_ever_more_seldom_and_not_forever(stage: Stage) -> None:
+    """After 14 days it is given up, and the buyer has to make a new session."""
     vendor = stage.insider()
     session, _, cbid = undecided(vendor)
     for number, wait in enumerate(POLLS):
@@ -171,17 +171,16 @@ def test_a_hint_is_only_a_hint(stage: Stage) -> None:
 
 
 @each_engine
-def test_a_message_is_acted_upon_once(stage: Stage) -> None:
-    """Replayed as often as one likes, it makes nobody ask again."""
+def test_a_message_is_acted_on_once(stage: Stage) -> None:
+    """Replayed as often as one likes, it makes no one ask again."""
     vendor = stage.insider()
     session, _, _ = undecided(vendor)
     message = vendor.playing.simulator.webhook(session.session_id)
     headers = {name.lower(): value for name, value in message.headers}
     room = stage.opened.buyers
+    integration = stage.do(poll_sessions.webhook_integration(room, "stripe", vendor.account_id))
     for number in range(4):
-        stage.do(
-            poll_sessions.take_webhook(room, "stripe", vendor.account_id, headers, message.body)
-        )
+        stage.do(poll_sessions.take_webhook(room, integration, headers, message.body))
         assert stage.wait(timedelta()) == (1 if number == 0 else 0)
     assert len(stage.rows("SELECT * FROM provider_messages")) == 1
 
@@ -193,16 +192,17 @@ def test_a_forged_message_changes_nothing(stage: Stage) -> None:
     message = vendor.playing.simulator.webhook(session.session_id)
     headers = {name.lower(): value for name, value in message.headers}
     room = stage.opened.buyers
+    integration = stage.do(poll_sessions.webhook_integration(room, "stripe", vendor.account_id))
     before = stage.rows("SELECT * FROM pending_sessions")
     for forged in (message.body + b" ", message.body.replace(b"vs_", b"vx_"), b""):
         with pytest.raises(WebhookRefused):
-            stage.do(poll_sessions.take_webhook(room, "stripe", vendor.account_id, headers, forged))
+            stage.do(poll_sessions.take_webhook(room, integration, headers, forged))
     assert stage.rows("SELECT * FROM pending_sessions") == before
     assert stage.rows("SELECT * FROM provider_messages") == []
 
 
-def test_a_hint_about_a_session_that_nobody_sent_makes_no_buyer(stage: Stage) -> None:
-    """The provider tells of every session of the account, and some are not for us."""
+def test_a_hint_about_a_session_that_no_one_sent_makes_no_buyer(stage: Stage) -> None:
+    """The provider reports every session of the account, and some are not for us."""
     vendor = stage.insider()
     vendor.hint(vendor.part("verified"))
     assert stage.wait(timedelta()) == 0
@@ -255,8 +255,8 @@ def test_one_answer_that_a_session_is_not_there_does_not_end_the_following(stage
 
 
 @each_engine
-def test_a_session_that_has_gone_leaves_nobody_waiting_for_ever(stage: Stage) -> None:
-    """The buyer is told to make a new session, which then verifies under the same document."""
+def test_a_session_that_has_gone_leaves_no_one_waiting_forever(stage: Stage) -> None:
+    """The buyer has to make a new session, which then verifies under the same document."""
     vendor = stage.insider()
     session, decided, cbid = undecided(vendor)
     with vendor.playing.mood(gone):
@@ -270,7 +270,7 @@ def test_a_session_that_has_gone_leaves_nobody_waiting_for_ever(stage: Stage) ->
     assert vendor.verify(decided).view.status is S.VERIFIED
 
 
-def test_a_session_that_turns_out_to_be_anothers_leaves_nobody_waiting(stage: Stage) -> None:
+def test_a_session_that_turns_out_to_be_anothers_leaves_no_one_waiting(stage: Stage) -> None:
     """Some providers tell only with the decision whom a session is about."""
     vendor = stage.insider()
     session, _, cbid = undecided(vendor)
@@ -283,7 +283,7 @@ def test_a_session_that_turns_out_to_be_anothers_leaves_nobody_waiting(stage: St
     assert stage.rows("SELECT * FROM buyer_documents") == []
 
 
-def test_an_account_that_verifies_no_more_leaves_nobody_waiting(stage: Stage) -> None:
+def test_an_account_that_verifies_no_more_leaves_no_one_waiting(stage: Stage) -> None:
     """Its settings were removed while a session was followed."""
     vendor = stage.insider()
     _, _, cbid = undecided(vendor)
@@ -324,8 +324,8 @@ def test_a_provider_that_is_down_does_not_end_the_following(stage: Stage) -> Non
     assert vendor.standing(cbid).status is S.VERIFIED
 
 
-def test_a_provider_that_stays_down_leaves_nobody_waiting_for_ever(stage: Stage) -> None:
-    """After twice the time that a session is followed, the buyer is told to begin anew."""
+def test_a_provider_that_stays_down_leaves_no_one_waiting_forever(stage: Stage) -> None:
+    """After twice the time that a session is followed, the buyer has to begin again."""
     vendor = stage.insider()
     _, _, cbid = undecided(vendor)
     with vendor.playing.mood(lambda _, reply: replace(reply, status=401, body=b"{}")):
@@ -352,7 +352,7 @@ def test_a_pending_session_of_somebody_known_goes_on_as_the_known_buyer(stage: S
 
 
 @each_engine
-def test_two_accounts_wait_for_one_session_and_each_is_told(stage: Stage) -> None:
+def test_two_accounts_wait_for_one_session_and_each_gets_an_event(stage: Stage) -> None:
     """Both ask, one buyer comes of it."""
     first = stage.insider()
     second = stage.insider(first.playing)
@@ -367,7 +367,7 @@ def test_two_accounts_wait_for_one_session_and_each_is_told(stage: Stage) -> Non
 
 @each_engine
 def test_two_processes_do_not_ask_twice(stage: Stage) -> None:
-    """The next time is fixed before a session is asked about."""
+    """The next time is fixed before a session is polled."""
     vendor = stage.insider()
     session, _, _ = undecided(vendor)
     stage.clock.now += FIRST_POLL

@@ -1,4 +1,4 @@
-"""One person, one cbid: what stays, what ends, and what other accounts are told."""
+"""One person, one cbid: what stays, what ends, and what other accounts learn."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from countersign.buyers import admin
+from countersign.buyers import routes as verifying
 from countersign.buyers import settings as verification_settings
-from countersign.buyers import verify as verifying
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import DocumentExpiry
-from countersign.buyers.verify import VerificationRequest
+from countersign.buyers.schemas import BuyerVerificationRequest
 from countersign.clearances.clear import clear_order
 from countersign.errors import (
     InvalidArgument,
@@ -203,7 +203,7 @@ def test_one_session_never_makes_two_buyers_also_across_accounts(stage: Stage) -
 
 @each_engine
 def test_verified_is_never_taken_away_by_a_failed_attempt(stage: Stage) -> None:
-    """*verify* tells of the attempt, *status* of the buyer."""
+    """*verify* is about the attempt, *status* about the buyer."""
     vendor = stage.insider()
     session = vendor.part("verified")
     cbid = verified(vendor, session)
@@ -368,7 +368,7 @@ def test_what_is_no_session_id_of_the_provider_is_never_sent(stage: Stage, sessi
 # --- other accounts ----------------------------------------------------------------------------
 
 
-def test_each_account_is_told_the_status_by_its_own_rules(stage: Stage) -> None:
+def test_each_account_learns_the_status_by_its_own_rules(stage: Stage) -> None:
     """What was proved crosses accounts; what an account asks for does not."""
     vendor = stage.insider(validity_days=365)
     cbid = verified(vendor, vendor.part("verified"))
@@ -388,7 +388,7 @@ def test_each_account_is_told_the_status_by_its_own_rules(stage: Stage) -> None:
     assert own.expires_at - shown == 364 * DAY
 
 
-def test_an_account_without_a_provider_is_told_by_the_deployments_floor(stage: Stage) -> None:
+def test_an_account_without_a_provider_is_judged_by_the_deployments_floor(stage: Stage) -> None:
     """It has no rules of its own."""
     vendor = stage.insider()
     cbid = verified(vendor, vendor.part("verified"))
@@ -401,7 +401,7 @@ def test_a_simulated_verification_counts_nowhere_else_and_in_no_other_mode(stage
     """Whatever a test key verified."""
     vendor, other = stage.insider(), stage.insider()
     tester = replace(vendor.principal, mode=Mode.TEST)
-    request = VerificationRequest(
+    request = BuyerVerificationRequest(
         provider_identity_session_id="vs_1",
         shipping_zip="94110",
         test_mode=True,

@@ -1,4 +1,4 @@
-"""No route ever answers anything of a person: whoever asks, whatever the provider has told."""
+"""No route ever answers anything of a person: no matter who asks, or what the provider said."""
 
 from __future__ import annotations
 
@@ -29,8 +29,20 @@ ENDPOINTS: Final = "/v1/webhook_endpoints"
 ENDPOINT: Final = f"{ENDPOINTS}/{{endpoint_id}}"
 FULFILMENT: Final = "/v1/clearances/{clearance_id}/fulfilment"
 PARTS: Final = ("verified", "underage", "pending", "other_subject")
-SUCCEEDS_FOR_NOBODY: Final = {("POST", "/v1/provider_webhooks/{path*}"), ("POST", FULFILMENT)}
-"""Routes whose success needs more than a key: a signature, a reviewed notice."""
+CHECKOUTS: Final = "/v1/checkout_sessions"
+CURRENT: Final = f"{CHECKOUTS}/current"
+SUCCEEDS_FOR_NOBODY: Final = {
+    ("POST", "/v1/provider_webhooks/{path*}"),
+    ("POST", FULFILMENT),
+    ("POST", f"{CURRENT}/acknowledge"),
+    # A page needs a cookie, a form what is on its page, and a logo an account that has one.
+    ("GET", "/c/{path*}"),
+    ("POST", "/c/{path*}"),
+    ("GET", "/logos/{path*}"),
+    *(("OPTIONS", CURRENT + action) for action in ("", "/events", "/acknowledge", "/decline")),
+}
+"""Routes whose success needs more than a key: a signature, a reviewed notice, initials; or that
+succeed with 204."""
 NOWHERE: Final = (
     "/v1/buyers/{cbid}",
     "/v1/buyers/{cbid}/evidence",
@@ -107,6 +119,16 @@ def bodies(route: str, known: Known, vendor: LiveVendor) -> list[dict[str, Any]]
             for cbid in cbids
         ],
         FULFILMENT: [{"carrier": "UPS"}],
+        "/v1/requirements": [{"product_classes": ["accessory"], "ship_to": {"state": "CA"}}],
+        CHECKOUTS: [
+            {"return_url": "https://shop.example/", "notice_id": "ab1263", "cbid": cbid} | order
+            for cbid in cbids
+        ],
+        f"{CHECKOUTS}/{{checkout_session_id}}/cancel": [{}],
+        "/c/{path*}": [{}],
+        f"{CURRENT}/events": [{"events": []}],
+        f"{CURRENT}/acknowledge": [{}],
+        f"{CURRENT}/decline": [{}],
         ENDPOINTS: [{"url": "https://127.0.0.1:1/"}],
         ENDPOINT: [{"description": account_id}],
         f"{ENDPOINT}/rotate_secret": [{}],
@@ -137,6 +159,10 @@ def prepared(vendor: LiveVendor) -> Known:
         found["endpoint_id"].append(made["endpoint_id"])
         told = client.get("/v1/events", params={"limit": 100}).json()["data"]
         found["event_id"] += [event["id"] for event in told]
+    checkout = {"return_url": "https://shop.example/", "notice_id": "ab1263", "session_id": "cs"}
+    begun = [vendor.test.post(CHECKOUTS, json=checkout).json() for _ in range(2)]
+    found["checkout_session_id"] = [begun[0]["checkout_session_id"]]
+    found["client_token"] = [begun[1]["client_token"]]
     vendor.operator.act(lambda opened: opened.log.seal.settle())
     logs = ["live/1", "test/1"]
     tiles = ["checkpoint", *(f"tile/entries/000.p/{n}" for n in range(1, 20))]
@@ -150,6 +176,8 @@ def prepared(vendor: LiveVendor) -> Known:
             "verification_id": [row["id"] for row in vendor.rows("verifications")],
             "/v1/log/{path*}": [f"{log}/{tile}" for log in logs for tile in tiles],
             "/docs/{path*}": ["integrate"],
+            "/c/{path*}": [*found["checkout_session_id"], *found["client_token"]],
+            "/logos/{path*}": ["0" * 64],
             "/v1/provider_webhooks/{path*}": [f"{vendor.playing.name}/{vendor.account_id}"],
         }
     )
@@ -177,7 +205,7 @@ def walk(walker: Walker, known: Known, vendor: LiveVendor) -> None:
     ],
 )
 def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: str) -> None:
-    """Not to the account itself, nor to another, a test key or somebody without a key."""
+    """Not to the account itself, nor to another, a test key, a buyer, or somebody without a key."""
     vendor = vendor_with(provider)
     other = vendor_with(vendor.playing)
     known = prepared(vendor)
@@ -187,13 +215,15 @@ def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: s
     def search(content: bytes) -> set[str]:
         return forms(content) | personal(content.decode("utf-8", "replace"))
 
-    with make_client(vendor.server) as stranger:
+    [token] = known.values["client_token"]
+    with make_client(vendor.server) as stranger, make_client(vendor.server, token) as browser:
         walkers = [
             Walker(name=name, client=client, search=search)
             for name, client in (
                 ("another account", other.live),
                 ("its test key", other.test),
                 ("a stranger", stranger),
+                ("a buyer's browser", browser),
                 ("the own test key", vendor.test),
                 ("the own live key", vendor.live),
             )
@@ -213,7 +243,7 @@ def test_the_walk_would_find_a_person(vendor: LiveVendor) -> None:
     cbid = vendor.verified(vendor.part("verified"))
 
     async def shown(opened: bootstrap.Deployment) -> list[Any]:
-        return [content async for _, content in admin.evidence(opened.buyers, cbid, "a test")]
+        return [content for _, content in await admin.evidence(opened.buyers, cbid, "a test")]
 
     [content] = vendor.operator.act(shown)
     assert personal(json.dumps(content["read"]))

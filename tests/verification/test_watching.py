@@ -61,7 +61,7 @@ def test_each_verdict_is_counted_with_its_reason(stage: Stage) -> None:
     vendor.verify(vendor.part("verified", 1), "99999")
     undecided(vendor)
     room = stage.opened.buyers
-    room.watch.pending = stage.do(room.database.scan(sessions_sql.waiting))
+    room.watch.pending = stage.do(room.access.database.scan(sessions_sql.waiting))
     seen = metrics(stage)
     for line in (
         'countersign_verifications_total{provider="stripe",reason="",status="verified"} 1.0',
@@ -86,7 +86,7 @@ def test_missing_facts_are_logged_once_a_minute_for_each_account(stage: Stage) -
 
 
 def test_a_wrong_webhook_secret_is_logged_and_counted(stage: Stage) -> None:
-    """Else nobody knows why sessions in review take hours."""
+    """Else no one knows why sessions in review take hours."""
     vendor = stage.insider()
     session, decided, _ = undecided(vendor)
     wrong = dict(vendor.playing.simulator.credentials) | {"webhook_secrets": ["whsec_of_others"]}

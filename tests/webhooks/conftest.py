@@ -23,21 +23,19 @@ from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.vault.key_encryption import KeyRing, key_text
 from countersign.vault.vault import Vault
-from countersign.webhooks import deliveries_sql, endpoints, endpoints_sql
+from countersign.webhooks import deliveries, endpoints
 from countersign.webhooks.address_guard import AddressGuard
 from countersign.webhooks.deliver import DeliverWebhooks
 from countersign.webhooks.model import (
     ClaimedDelivery,
-    Delivery,
     DeliveryStatus,
     Disabled,
     Endpoint,
-    EndpointChanges,
     SendResult,
     TargetAddress,
 )
-from countersign.webhooks.room import Webhooks
-from countersign.webhooks.secrets import WebhookSecrets
+from countersign.webhooks.room import Webhooks, WebhookSecrets
+from countersign.webhooks.schemas import DeliveriesQuery, WebhookDelivery, WebhookEndpointRequest
 from countersign.webhooks.sender import WebhookSender
 from countersign.webhooks.signature import SharedSecret
 from tests.storage import items
@@ -105,10 +103,12 @@ class Service:
         self, address: str, types: frozenset[EventType] | None = None
     ) -> tuple[Endpoint, SharedSecret]:
         """Make an endpoint; gives its secret too."""
-        changes = EndpointChanges(url=address, event_types=types)
-        view = await endpoints.create_endpoint(self.room, self.account_id, Mode.TEST, changes)
-        assert view.secret is not None
-        return view.endpoint, view.secret
+        wanted = WebhookEndpointRequest(
+            url=address, event_types=None if types is None else sorted(types)
+        )
+        made = await endpoints.create_endpoint(self.room, self.account_id, Mode.TEST, wanted)
+        assert made.new_secret is not None
+        return made, made.new_secret
 
     async def happen(
         self, number: int = 1, type_: EventType = EventType.ACKNOWLEDGMENT_CREATED
@@ -140,28 +140,33 @@ class Service:
             found += page
             after = page[-1].id
 
-    async def log(self, endpoint: Endpoint, status: DeliveryStatus | None = None) -> list[Delivery]:
+    async def log(
+        self, endpoint: Endpoint, status: DeliveryStatus | None = None
+    ) -> list[WebhookDelivery]:
         """The deliveries to an endpoint, oldest first."""
-        found, _ = await endpoints.list_deliveries(self.room, endpoint, status=status, limit=100)
-        return [delivery for _, delivery in reversed(found)]
+        page = await deliveries.list_deliveries(
+            self.room, endpoint, DeliveriesQuery(status=status, limit=100)
+        )
+        return page.data[::-1]
 
     async def again(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint as it is now."""
-        return await endpoints.get_endpoint(self.room, self.account_id, Mode.TEST, endpoint.id)
+        owner = endpoints.owned(self.account_id, Mode.TEST)
+        return await endpoints.get_endpoint(self.room, endpoint.id, *owner)
 
     async def fan_out(self, endpoint: Endpoint, limit: int) -> int:
-        return await self.database.write(deliveries_sql.fan_out, endpoint.id, self.now, limit)
+        return await self.database.write(deliveries.fan_out, endpoint.id, self.now, limit)
 
     async def claim(
         self, endpoint: Endpoint, lease_until: datetime, limit: int
     ) -> Sequence[ClaimedDelivery]:
         return await self.database.write(
-            deliveries_sql.claim, endpoint.id, self.now, lease_until, limit
+            deliveries.claim, endpoint.id, self.now, lease_until, limit
         )
 
     async def disable(self, endpoint: Endpoint) -> None:
         """As after a response 410."""
-        await self.database.write(endpoints_sql.disable_endpoint, endpoint, Disabled.GONE, self.now)
+        await self.database.write(endpoints.disable_endpoint, endpoint, Disabled.GONE, self.now)
 
 
 async def write(opened: Database, new: Sequence[NewEvent]) -> None:
@@ -227,4 +232,4 @@ def service(database: Database, run: Run, clock: HandClock) -> Iterator[Service]
     run(database.write(add_account, account))
     assembled = assemble(database, account.id, clock)
     yield assembled
-    run(assembled.deliver.close())
+    run(assembled.room.sender.close())

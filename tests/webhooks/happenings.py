@@ -1,4 +1,4 @@
-"""Lets something happen beside a running server, as an act of another process would."""
+"""Lets something happen while a server runs, as an act of another process would."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -79,11 +80,27 @@ async def until(true: Callable[[], bool], seconds: float = 60) -> None:
         await asyncio.sleep(0.01)
 
 
+def absent() -> socket.socket:
+    """Hold a port at which nothing listens, until a receiver is run on this socket."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
+def address(listening: socket.socket, scheme: str = "http") -> str:
+    """The URL of the receiver on this socket."""
+    host, port = listening.getsockname()
+    return f"{scheme}://{host}:{port}/hook"
+
+
 @asynccontextmanager
 async def running_receiver(
-    *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+    *,
+    host: str = "127.0.0.1",
+    bound: socket.socket | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Receiver]:
-    """Run a receiver for the length of the block."""
+    """Run a receiver for the length of the block, on a free port or on this socket."""
     tasks: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -92,10 +109,10 @@ async def running_receiver(
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(connected, host, port, ssl=tls)
-    bound: int = server.sockets[0].getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
-    receiver = Receiver(url=f"{'https' if tls else 'http'}://{shown}:{bound}/hook", port=bound)
+    listening = bound or socket.create_server((host, 0))
+    server = await asyncio.start_server(connected, sock=listening, ssl=tls)
+    url = address(listening, "https" if tls else "http")
+    receiver = Receiver(url=url, port=listening.getsockname()[1])
     try:
         yield receiver
     finally:

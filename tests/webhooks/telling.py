@@ -1,4 +1,4 @@
-"""A deployment in this process, and what its accounts are told."""
+"""A deployment in this process, and the events of its accounts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ text_gaps = []
 bullets = [{{ id = "a", text = "The only line." }}]
 """
 
-Told = tuple[str, dict[str, Any]]
+Reported = tuple[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -44,17 +44,17 @@ def desk(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Desk]:
     """Give a deployment in this process whose clock the tests move forward, on each engine."""
-    data_dir = tmp_path_factory.mktemp(f"told-{request.param}") / "data"
+    data_dir = tmp_path_factory.mktemp(f"events_of-{request.param}") / "data"
     # Not before the beginning of the logs, which is made by the machine's clock.
     clock = MovingClock(datetime.now(tz=UTC).replace(microsecond=0) + timedelta(days=1))
     with open_desk(data_dir, clock, engine_settings(request)) as made:
         yield made
 
 
-def told(desk: Desk, who: Principal) -> list[Told]:
-    """Read everything that an account was told, in order."""
+def events_of(desk: Desk, who: Principal) -> list[Reported]:
+    """Read all events of an account, in order."""
     desk.do(desk.deployment.log.seal.settle())
-    found: list[Told] = []
+    found: list[Reported] = []
     after = None
     while True:
         page, _ = desk.do(list_events(desk.deployment.events, who, after=after, limit=100))
@@ -64,8 +64,8 @@ def told(desk: Desk, who: Principal) -> list[Told]:
         after = page[-1].id
 
 
-def of_buyers(desk: Desk, who: Principal) -> list[Told]:
-    return [event for event in told(desk, who) if event[0].startswith("buyer.")]
+def of_buyers(desk: Desk, who: Principal) -> list[Reported]:
+    return [event for event in events_of(desk, who) if event[0].startswith("buyer.")]
 
 
 def sweep(desk: Desk) -> int:

@@ -254,7 +254,7 @@ def certificate_for(name: str, folder: Path) -> ssl.SSLContext:
 def test_the_certificate_is_for_the_name_although_the_address_is_connected_to(
     host: str, outcome: Outcome, tmp_path: Path
 ) -> None:
-    """TLS is told the name (SNI), and a certificate for another one is refused."""
+    """TLS gets the name (SNI), and a certificate for another one is refused."""
 
     async def scenario() -> None:
         asked: list[str | None] = []
@@ -310,7 +310,7 @@ def test_connections_are_used_again_and_a_closed_one_is_replaced() -> None:
             assert (await sender.post(target, {}, b"{}", ACCOUNT)).outcome is Outcome.DELIVERED
             assert len(receiver.received) == 5
             await sender.close()
-            for _ in range(3):  # turns in which the loop lets go of what was closed
+            for _ in range(3):  # turns in which the loop drops what was closed
                 await asyncio.sleep(0)
 
     asyncio.run(scenario())

@@ -21,8 +21,9 @@ from countersign.db.database import Database
 from countersign.db.engine import SQLITE_FILE, database_url
 from countersign.errors import WebhookEndpointDisabled
 from countersign.events.model import EventType
-from countersign.webhooks import endpoints
-from countersign.webhooks.model import Disabled, Endpoint, EndpointChanges
+from countersign.webhooks import deliveries, endpoints
+from countersign.webhooks.model import Disabled, Endpoint
+from countersign.webhooks.schemas import WebhookEndpointChange
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
@@ -42,10 +43,10 @@ def test_changes_at_the_same_time_are_all_kept(service: Service, run: Run) -> No
         for _ in range(10):
             read, _ = await service.endpoint(NOWHERE)
             changes = (
-                EndpointChanges(disabled=True),
-                EndpointChanges(description="for people"),
-                EndpointChanges(url=ELSEWHERE),
-                EndpointChanges(event_types=wanted),
+                WebhookEndpointChange(disabled=True),
+                WebhookEndpointChange(description="for people"),
+                WebhookEndpointChange(url=ELSEWHERE),
+                WebhookEndpointChange(event_types=sorted(wanted)),
             )
             await asyncio.gather(
                 *(endpoints.change_endpoint(service.room, read, c) for c in changes)
@@ -64,10 +65,10 @@ def test_a_change_does_not_enable_what_answered_410_meanwhile(service: Service, 
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
         await service.disable(read)
-        view = await endpoints.change_endpoint(
-            service.room, read, EndpointChanges(description="new")
+        changed = await endpoints.change_endpoint(
+            service.room, read, WebhookEndpointChange(description="new")
         )
-        assert view.endpoint.disabled_reason is Disabled.GONE
+        assert changed.disabled_reason is Disabled.GONE
         assert (await service.again(read)).disabled_reason is Disabled.GONE
 
     run(scenario())
@@ -78,7 +79,7 @@ def test_the_410_of_an_old_address_does_not_disable_the_new_one(service: Service
 
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
-        await endpoints.change_endpoint(service.room, read, EndpointChanges(url=ELSEWHERE))
+        await endpoints.change_endpoint(service.room, read, WebhookEndpointChange(url=ELSEWHERE))
         await service.disable(read)
         assert (await service.again(read)).disabled_reason is None
 
@@ -93,16 +94,16 @@ def test_nothing_is_sent_again_to_an_endpoint_that_was_disabled_meanwhile(
     async def scenario() -> None:
         read, _ = await service.endpoint(NOWHERE)
         (event_id,) = await service.happen()
-        await endpoints.change_endpoint(service.room, read, EndpointChanges(disabled=True))
+        await endpoints.change_endpoint(service.room, read, WebhookEndpointChange(disabled=True))
         with pytest.raises(WebhookEndpointDisabled):
-            await endpoints.resend(service.room, read, event_id)
+            await deliveries.resend(service.room, read, event_id)
         assert await service.log(read) == []
 
     run(scenario())
 
 
 class Endpoints(RuleBasedStateMachine):
-    """An endpoint, beside what a few plain lines say about it.
+    """An endpoint, with what a few plain lines say about it.
 
     Every act uses some earlier reading of the endpoint, as a request does that was overtaken.
     """
@@ -158,10 +159,10 @@ class Endpoints(RuleBasedStateMachine):
         types: frozenset[EventType] | None,
         disabled: bool | None,
     ) -> None:
-        changes = EndpointChanges(
+        changes = WebhookEndpointChange(
             url=None if url is None else self._urls[url],
             description=description,
-            event_types=types,
+            event_types=None if types is None else sorted(types),
             disabled=disabled,
         )
         self._run(endpoints.change_endpoint(self._service.room, self._reading(reading), changes))
@@ -200,7 +201,7 @@ class Endpoints(RuleBasedStateMachine):
         if not self._events:
             return
         event_id = self._events[number % len(self._events)]
-        act = endpoints.resend(self._service.room, self._reading(reading), event_id)
+        act = deliveries.resend(self._service.room, self._reading(reading), event_id)
         if self._oracle.disabled_reason is None:
             self._run(act)
             self._run(self._service.deliver.settle())
@@ -219,7 +220,7 @@ class Endpoints(RuleBasedStateMachine):
         assert arrived == self._expected
 
     def teardown(self) -> None:
-        self._run(self._service.deliver.close())
+        self._run(self._service.room.sender.close())
         self._run(self._receiving.__aexit__(None, None, None))
         self._run(self._database.__aexit__(None, None, None))
         self._runner.close()

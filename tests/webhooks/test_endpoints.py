@@ -23,25 +23,23 @@ from countersign.errors import (
 )
 from countersign.events.model import EventType
 from countersign.mode import Mode
-from countersign.webhooks import deliveries_sql as deliveries_store
-from countersign.webhooks import endpoints
-from countersign.webhooks.attempt import send_example
-from countersign.webhooks.deliver import CONCURRENT
-from countersign.webhooks.deliveries_sql import delete_old
+from countersign.webhooks import deliveries, endpoints
+from countersign.webhooks.deliver import CONCURRENT, send_example
+from countersign.webhooks.deliveries import delete_old
 from countersign.webhooks.model import (
     AGE_MAX,
     ENDPOINTS_MAX,
     LOG_KEPT,
     SECRETS_MAX,
     DeliveryStatus,
-    EndpointChanges,
     Outcome,
 )
+from countersign.webhooks.schemas import WebhookEndpointChange, WebhookEndpointRequest
 from countersign.webhooks.signature import SharedSecret
 from tests.storage.conftest import Run, on_postgres
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
-from tests.webhooks.receiver import Answer, Received, running_receiver, until
+from tests.webhooks.receiver import Answer, Received, absent, address, running_receiver, until
 from tests.webhooks.verifying import WebhookVerificationFailed, verify
 
 NOWHERE = "http://127.0.0.1:9/hook"
@@ -63,8 +61,8 @@ def test_during_a_rotation_old_and_new_secret_sign_and_then_only_the_new_one(
     async def scenario() -> None:
         async with running_receiver() as receiver:
             endpoint, old = await service.endpoint(receiver.url)
-            view = await endpoints.rotate_secret(service.room, endpoint, timedelta(hours=24))
-            new = view.secret
+            rotated = await endpoints.rotate_secret(service.room, endpoint, timedelta(hours=24))
+            new = rotated.new_secret
             assert new is not None
             for hours, old_signs in ((1, True), (24, False)):
                 service.clock.advance(hours * 3600)
@@ -126,8 +124,8 @@ def test_an_account_has_a_bounded_number_of_endpoints_in_each_mode(
         await service.endpoint(NOWHERE)
         with pytest.raises(NotFound):
             await endpoints.delete_endpoint(service.room, first)
-        changes = EndpointChanges(url=NOWHERE)
-        await endpoints.create_endpoint(service.room, service.account_id, Mode.LIVE, changes)
+        wanted = WebhookEndpointRequest(url=NOWHERE)
+        await endpoints.create_endpoint(service.room, service.account_id, Mode.LIVE, wanted)
 
     run(scenario())
 
@@ -146,14 +144,14 @@ def test_disabling_stops_what_waits_and_recovering_delivers_what_was_missed(
             receiver.answers(Answer(status=500))
             failing = await service.happen(2)
             await service.deliver.settle()
-            view = await endpoints.change_endpoint(
-                service.room, endpoint, EndpointChanges(disabled=True)
+            await endpoints.change_endpoint(
+                service.room, endpoint, WebhookEndpointChange(disabled=True)
             )
             missed = await service.happen(2)
             with pytest.raises(WebhookEndpointDisabled):
-                await endpoints.recover(service.room, view.endpoint, since)
-            view = await endpoints.change_endpoint(
-                service.room, view.endpoint, EndpointChanges(disabled=False)
+                await deliveries.recover(service.room, endpoint, since)
+            await endpoints.change_endpoint(
+                service.room, endpoint, WebhookEndpointChange(disabled=False)
             )
             after = await service.happen(1)
             receiver.received.clear()
@@ -162,7 +160,7 @@ def test_disabling_stops_what_waits_and_recovering_delivers_what_was_missed(
             await service.deliver.settle()
             assert receiver.ids == after
             receiver.received.clear()
-            await endpoints.recover(service.room, view.endpoint, since)
+            await deliveries.recover(service.room, endpoint, since)
             await service.deliver.settle()
             assert sorted(receiver.ids) == sorted(failing + missed)
             assert not set(receiver.ids) & set(delivered)
@@ -179,7 +177,7 @@ def test_recovering_goes_back_as_far_as_deliveries_are_kept(
     async def scenario() -> None:
         endpoint, _ = await service.endpoint(NOWHERE)
         with pytest.raises(InvalidRequest):
-            await endpoints.recover(service.room, endpoint, service.now - ago)
+            await deliveries.recover(service.room, endpoint, service.now - ago)
 
     run(scenario())
 
@@ -193,14 +191,14 @@ def test_resending_delivers_once_more_under_the_same_id(service: Service, run: R
             endpoint, _ = await service.endpoint(receiver.url)
             (event_id,) = await service.happen()
             await service.deliver.settle()
-            await endpoints.resend(service.room, endpoint, event_id)
-            await endpoints.resend(service.room, endpoint, before)
+            await deliveries.resend(service.room, endpoint, event_id)
+            await deliveries.resend(service.room, endpoint, before)
             await service.deliver.settle()
             assert sorted(receiver.ids) == sorted([event_id, event_id, before])
-            found = {d.event.position.seq: d for d in await service.log(endpoint)}
+            found = {d.event.id: d for d in await service.log(endpoint)}
             assert sorted(len(d.attempts) for d in found.values()) == [1, 2]
             with pytest.raises(NotFound):
-                await endpoints.resend(service.room, endpoint, "evt_01km9x4vab7wqrr1p6q1s2t3v5")
+                await deliveries.resend(service.room, endpoint, "evt_01km9x4vab7wqrr1p6q1s2t3v5")
 
     run(scenario())
 
@@ -217,13 +215,13 @@ def test_resending_while_an_attempt_is_under_way_still_sends_once_more(
             receiver.answers(Answer(wait_seconds=0.3), Answer())
             settling = asyncio.ensure_future(service.deliver.settle())
             await until(lambda: bool(receiver.received))
-            await endpoints.resend(service.room, endpoint, event_id)
+            await deliveries.resend(service.room, endpoint, event_id)
             await settling
             await service.deliver.settle()
             assert receiver.ids == [event_id] * 2
             (delivery,) = await service.log(endpoint)
             assert delivery.status is DeliveryStatus.SUCCEEDED
-            assert [attempt.status for attempt in delivery.attempts] == [204, 204]
+            assert [attempt.http_status for attempt in delivery.attempts] == [204, 204]
 
     run(scenario())
 
@@ -236,7 +234,7 @@ def test_an_example_is_sent_at_once_and_leaves_nothing_behind(service: Service, 
             receiver.answers(Answer(status=418))
             endpoint, secret = await service.endpoint(receiver.url)
             attempt = await send_example(service.room, endpoint, EventType.NOTICE_PUBLISHED)
-            assert (attempt.outcome, attempt.status) == (Outcome.REFUSED, 418)
+            assert (attempt.outcome, attempt.http_status) == (Outcome.REFUSED, 418)
             (received,) = receiver.received
             assert verifies(secret, received, service.clock.time_ns() / 1e9)
             assert received.message["type"] == "notice.published"
@@ -326,17 +324,16 @@ def test_what_waits_beyond_the_limit_waits_as_events(
     service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A receiver that is down for days fills no table; when it is back, all of it arrives."""
-    monkeypatch.setattr(deliveries_store, "PENDING_MAX", 50)
+    monkeypatch.setattr(deliveries, "PENDING_MAX", 50)
 
     async def scenario() -> None:
-        async with running_receiver() as receiver:
-            port, address = receiver.port, receiver.url
-        endpoint, _ = await service.endpoint(address)
+        down = absent()
+        endpoint, _ = await service.endpoint(address(down))
         ids = await service.happen(200)
         for _ in range(4):
             await service.fan_out(endpoint, 30)
         assert len(await service.log(endpoint)) == 60
-        async with running_receiver(port=port) as receiver:
+        async with running_receiver(bound=down) as receiver:
             await service.deliver.settle()
             assert sorted(receiver.ids) == sorted(ids)
 
@@ -365,7 +362,7 @@ def test_several_servers_share_the_work_and_deliver_nothing_twice(
                 )
                 await service.deliver.settle()
                 for other in others:
-                    await other.deliver.close()
+                    await other.room.sender.close()
             assert len(receiver.ids) == len(ids)
             assert sorted(receiver.ids) == sorted(ids)
             assert receiver.connections > CONCURRENT, "connections of more than one process"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import URL, Connection, Engine, text
 
 from countersign.access.account import add_account
-from countersign.buyers.events_sql import write_buyer_events
+from countersign.buyers.sql import write_buyer_events
 from countersign.db.database import Database
 from countersign.db.engine import Purpose, open_engine
 from countersign.errors import CursorExpired, InvalidRequest, NotFound
@@ -29,7 +29,7 @@ from countersign.events.sql import (
     write_notice_events,
 )
 from countersign.mode import Mode
-from countersign.webhooks.deliveries_sql import delete_old
+from countersign.webhooks.deliveries import delete_old
 from tests.storage import items
 from tests.storage.conftest import Run, on_postgres
 from tests.storage.items import NOON
@@ -235,7 +235,7 @@ def _count(connection: Connection, batch: Sequence[None]) -> list[int]:
 
 
 @given(st.integers(1, 2**62 - 1), st.integers(0, 2**47), st.binary(min_size=32, max_size=32))
-def test_an_identifier_gives_back_number_and_time(seq: int, unix_ms: int, key: bytes) -> None:
+def test_an_identifier_contains_number_and_time(seq: int, unix_ms: int, key: bytes) -> None:
     """And under another key it gives another number."""
     ids = EventIds(key)
     made = ids.compose(seq, unix_ms)
@@ -268,8 +268,9 @@ def test_a_late_commit_with_an_early_number_is_not_passed_over(
         late = early._replace(object_id="ack_late")
         engine = open_engine(url, Purpose.WRITE)
         with engine.connect() as first, engine.connect() as second:
-            write_events(first, [early])
-            write_events(second, [late])
+            for connection, event in ((first, early), (second, late)):
+                connection.begin()
+                write_events(connection, [event])
             second.commit()
             assert await service.everything() == []
             first.commit()

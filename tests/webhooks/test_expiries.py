@@ -1,4 +1,4 @@
-"""Expiry: what time takes away is told once, soon, and to those whom it concerns."""
+"""Expiry: what time takes away is reported once, soon, and to the accounts it concerns."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from countersign.buyers.model import VALIDITY, BuyerStatus
 from countersign.buyers.sql import buyers_by_cbid, write_buyer, write_status_event
 from countersign.mode import Mode
 from tests.clearances.desk import Desk
-from tests.webhooks.telling import ZIP, of_buyers, sweep, told, verified_by
+from tests.webhooks.telling import ZIP, events_of, of_buyers, sweep, verified_by
 
 
-def test_who_knows_a_person_by_another_identifier_is_told_by_that_one(desk: Desk) -> None:
+def test_an_account_that_knows_a_person_by_another_identifier_gets_that_one(desk: Desk) -> None:
     """Two identifiers turned out to be one person: no vendor learns the other's."""
     one, other = desk.account(Mode.LIVE), desk.account(Mode.LIVE)
     older, newer = desk.live_buyer(one, ZIP), desk.live_buyer(other, ZIP)
@@ -42,7 +42,7 @@ def test_who_knows_a_person_by_another_identifier_is_told_by_that_one(desk: Desk
     assert sweep(desk) == 0
 
 
-def test_the_sweep_tells_of_an_expiry_once_and_not_before(desk: Desk) -> None:
+def test_the_sweep_reports_an_expiry_once_and_not_before(desk: Desk) -> None:
     """To the second, and again only after a new verification."""
     sweep(desk)
     who = desk.account()
@@ -50,19 +50,19 @@ def test_the_sweep_tells_of_an_expiry_once_and_not_before(desk: Desk) -> None:
     verified, expired = ("buyer.verified", {"cbid": cbid}), ("buyer.expired", {"cbid": cbid})
     desk.clock.advance(VALIDITY - timedelta(seconds=1))
     sweep(desk)
-    assert told(desk, who) == [verified]
+    assert events_of(desk, who) == [verified]
     desk.clock.advance(timedelta(seconds=1))
     assert sweep(desk) >= 1
     assert sweep(desk) == 0
-    assert told(desk, who) == [verified, expired]
-    _verify_anew(desk, cbid)
-    assert told(desk, who) == [verified, expired, verified]
+    assert events_of(desk, who) == [verified, expired]
+    _verify_again(desk, cbid)
+    assert events_of(desk, who) == [verified, expired, verified]
     desk.clock.advance(VALIDITY)
     sweep(desk)
-    assert told(desk, who) == [verified, expired, verified, expired]
+    assert events_of(desk, who) == [verified, expired, verified, expired]
 
 
-def _verify_anew(desk: Desk, cbid: str) -> None:
+def _verify_again(desk: Desk, cbid: str) -> None:
     def act(connection: Connection, batch: Sequence[None]) -> list[None]:
         before = buyers_by_cbid(connection, [cbid])[cbid]
         now = desk.clock.now
@@ -77,7 +77,7 @@ def _verify_anew(desk: Desk, cbid: str) -> None:
 
 
 def test_a_failed_attempt_after_an_expiry_does_not_tell_of_it_again(desk: Desk) -> None:
-    """What was told stays told while nothing has changed about it."""
+    """An event stays the last one while nothing has changed about it."""
     who = desk.account()
     cbid = desk.sandbox_buyer(who, "sess_a", ZIP)
     desk.clock.advance(VALIDITY)
@@ -91,7 +91,7 @@ def test_a_failed_attempt_after_an_expiry_does_not_tell_of_it_again(desk: Desk) 
 
     desk.do(desk.deployment.database.write_batched(act, None))
     assert sweep(desk) == 0
-    assert told(desk, who).count(("buyer.expired", {"cbid": cbid})) == 1
+    assert events_of(desk, who).count(("buyer.expired", {"cbid": cbid})) == 1
 
 
 def test_a_revoked_buyer_does_not_expire(desk: Desk) -> None:
@@ -104,11 +104,11 @@ def test_a_revoked_buyer_does_not_expire(desk: Desk) -> None:
     desk.reinstate(cbid)
     sweep(desk)
     types = ["buyer.verified", "buyer.revoked", "buyer.expired"]
-    assert told(desk, who) == [(type_, {"cbid": cbid}) for type_ in types]
+    assert events_of(desk, who) == [(type_, {"cbid": cbid}) for type_ in types]
 
 
 def test_an_accounts_sandbox_can_be_swept_ahead_of_time(desk: Desk) -> None:
-    """By a clock of its own: its test buyers, and nobody else's; later sweeps find nothing."""
+    """By a clock of its own: its test buyers, and no one else's; later sweeps find nothing."""
     sweep(desk)
     ahead, other = desk.account(), desk.account()
     cbid = desk.sandbox_buyer(ahead, "sess_a", ZIP)
@@ -129,12 +129,12 @@ def test_an_accounts_sandbox_can_be_swept_ahead_of_time(desk: Desk) -> None:
 
     assert desk.do(desk.deployment.database.write_batched(act, None)) == 1
     expired = ("buyer.expired", {"cbid": cbid})
-    assert told(desk, ahead)[-1] == expired
-    assert [event[0] for event in told(desk, other)] == ["buyer.verified"]
+    assert events_of(desk, ahead)[-1] == expired
+    assert [event[0] for event in events_of(desk, other)] == ["buyer.verified"]
     desk.clock.advance(VALIDITY)
     sweep(desk)
-    assert told(desk, ahead).count(expired) == 1
-    assert told(desk, other)[-1] == ("buyer.expired", {"cbid": others})
+    assert events_of(desk, ahead).count(expired) == 1
+    assert events_of(desk, other)[-1] == ("buyer.expired", {"cbid": others})
 
 
 def test_two_servers_that_sweep_at_once_tell_of_each_expiry_once(desk: Desk) -> None:
@@ -153,5 +153,5 @@ def test_two_servers_that_sweep_at_once_tell_of_each_expiry_once(desk: Desk) -> 
             await expiry.sweep(second.buyers)
 
     desk.do(scenario())
-    expired = [data["cbid"] for type_, data in told(desk, who) if type_ == "buyer.expired"]
+    expired = [data["cbid"] for type_, data in events_of(desk, who) if type_ == "buyer.expired"]
     assert sorted(expired) == sorted(cbids)

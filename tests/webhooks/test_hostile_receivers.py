@@ -16,7 +16,7 @@ from countersign.errors import RateLimited
 from countersign.events.model import EventType
 from countersign.webhooks import sender as webhook_sender
 from countersign.webhooks.address_guard import AddressGuard
-from countersign.webhooks.attempt import EXAMPLES_PER_ACCOUNT, send_example
+from countersign.webhooks.deliver import EXAMPLES_PER_ACCOUNT, send_example
 from countersign.webhooks.model import ENDPOINTS_MAX, Outcome, TargetAddress
 from countersign.webhooks.sender import (
     HEADER_BYTES_MAX,
@@ -126,7 +126,7 @@ def test_a_response_without_end_is_given_up_after_a_bounded_number_of_bytes(kind
 
 
 def test_a_response_without_end_over_tls_is_given_up_too(tmp_path: Path) -> None:
-    """As in production: https, a good certificate, and interim responses for ever."""
+    """As in production: https, a good certificate, and interim responses forever."""
 
     async def scenario() -> None:
         tls = certificate_for("hook.example.com", tmp_path)
@@ -242,7 +242,7 @@ def test_examples_to_hostile_receivers_are_few_at_a_time_and_others_are_served(
             hanging.answers(Answer())
             again = await send_example(patient.room, endpoints[0], example)
             assert again.outcome is Outcome.DELIVERED, "there is room again"
-            await neighbour.deliver.close()
-        await patient.deliver.close()
+            await neighbour.room.sender.close()
+        await patient.room.sender.close()
 
     run(scenario())

@@ -68,7 +68,7 @@ def test_an_endpoint_is_made_read_changed_and_deleted(client: httpx2.Client) -> 
     assert client.delete(path).status_code == 404
 
 
-def test_a_repeated_creation_makes_one_endpoint_and_tells_the_same_secret(
+def test_a_repeated_creation_makes_one_endpoint_and_shows_the_same_secret(
     client: httpx2.Client,
 ) -> None:
     """A lost answer is fetched again with the Idempotency-Key: secret and all."""
@@ -322,7 +322,7 @@ def test_listen_brings_events_to_a_laptop(open_server: Server, tmp_path: Path) -
 @pytest.mark.parametrize("address", ["localhost:3000", "http://", "https://exa mple.com/"])
 @pytest.mark.parametrize("option", ["--server", "--forward-to"])
 def test_listen_refuses_what_is_no_address(open_server: Server, option: str, address: str) -> None:
-    """At once and by name, not by trying for ever."""
+    """At once and by name, not by trying forever."""
     addresses = {"--server": open_server.url, "--forward-to": "http://127.0.0.1:1/"}
     addresses[option] = address
     words = [word for pair in addresses.items() for word in pair]

@@ -1,4 +1,4 @@
-"""Names whose servers do not answer: they delay their own account, and nobody else."""
+"""Names whose servers do not answer: they delay their own account, and no one else."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_names_that_hang_take_no_thread_that_others_need(monkeypatch: pytest.Mon
     asyncio.run(scenario())
 
 
-def test_a_lookup_that_nobody_waits_for_any_more_keeps_its_place_until_it_ends() -> None:
+def test_a_lookup_that_no_one_waits_for_any_more_keeps_its_place_until_it_ends() -> None:
     """Giving up does not end it, so asking again and again does not add to what is under way."""
     under_way: list[str] = []
     go_on = asyncio.Event()

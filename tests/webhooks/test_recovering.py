@@ -20,7 +20,7 @@ from countersign.events.model import EventType
 from countersign.events.sql import last_before, renumber_restored
 from countersign.mode import Mode
 from countersign.webhooks import deliver as deliver_webhooks
-from countersign.webhooks import endpoints
+from countersign.webhooks import deliveries
 from countersign.webhooks.model import RECOVERY_WAIT, DeliveryStatus
 from tests.storage import items
 from tests.storage.conftest import Run, on_sqlite
@@ -43,19 +43,19 @@ def test_an_endpoint_has_one_recovery_at_a_time_and_at_most_one_a_minute(
         service.clock.advance(1)
         await service.happen(3)
         await service.fan_out(endpoint, 100)
-        await endpoints.recover(service.room, endpoint, since)
+        await deliveries.recover(service.room, endpoint, since)
         with pytest.raises(RateLimited) as refused:
-            await endpoints.recover(service.room, endpoint, since)
+            await deliveries.recover(service.room, endpoint, since)
         assert refused.value.retry_after == RECOVERY_WAIT.total_seconds()
         service.clock.advance(RECOVERY_WAIT.total_seconds() + 1)
         with pytest.raises(RateLimited):
-            await endpoints.recover(service.room, endpoint, since)  # nobody has gone over them yet
+            await deliveries.recover(service.room, endpoint, since)  # no one has gone over them yet
         assert await service.fan_out(endpoint, 100) == 3
-        await endpoints.recover(service.room, endpoint, since)
+        await deliveries.recover(service.room, endpoint, since)
         assert await service.fan_out(endpoint, 100) == 3
         service.clock.advance(20)
         with pytest.raises(RateLimited) as refused:
-            await endpoints.recover(service.room, endpoint, since)
+            await deliveries.recover(service.room, endpoint, since)
         assert refused.value.retry_after == RECOVERY_WAIT.total_seconds() - 20
 
     run(scenario())
@@ -73,10 +73,10 @@ def test_two_recoveries_at_once_are_one(service: Service, run: Run) -> None:
         async with Database(service.database.url) as other:
             both = (service, assemble(other, service.account_id, service.clock))
             outcomes = await asyncio.gather(
-                *(endpoints.recover(one.room, endpoint, since) for one in both),
+                *(deliveries.recover(one.room, endpoint, since) for one in both),
                 return_exceptions=True,
             )
-            await both[1].deliver.close()
+            await both[1].room.sender.close()
         refused = [type(o) for o in outcomes if isinstance(o, CountersignError)]
         assert refused == [RateLimited]
 
@@ -102,7 +102,7 @@ def test_while_one_vendor_recovers_another_gets_its_events(
             await service.happen(50)
             for endpoint in hostile:
                 await service.fan_out(endpoint, 100)
-                await endpoints.recover(service.room, endpoint, since)
+                await deliveries.recover(service.room, endpoint, since)
             await neighbour.endpoint(good.url)
             (event_id,) = await neighbour.happen()
             delivering = asyncio.create_task(service.deliver.run())
@@ -112,7 +112,7 @@ def test_while_one_vendor_recovers_another_gets_its_events(
             monkeypatch.setattr(deliver_webhooks, "_STOP_SECONDS_MAX", 0.0)
             delivering.cancel()
             await asyncio.gather(delivering, return_exceptions=True)
-        await neighbour.deliver.close()
+        await neighbour.room.sender.close()
 
     run(scenario())
 

@@ -23,9 +23,8 @@ from countersign.events.model import EventType, NewEvent, Position, RecordedEven
 from countersign.instant import rfc3339
 from countersign.mode import Mode
 from countersign.webhooks import deliver as deliver_webhooks
-from countersign.webhooks import deliveries_sql as deliveries
+from countersign.webhooks import deliveries
 from countersign.webhooks import endpoints as webhook_endpoints
-from countersign.webhooks import endpoints_sql as webhooks
 from countersign.webhooks import sender as webhook_sender
 from countersign.webhooks import signature as standard_webhooks
 from countersign.webhooks.model import Endpoint, EndpointSecret
@@ -71,7 +70,7 @@ def test_an_event_without_a_time_zone_is_not_written(
 @pytest.mark.parametrize(
     "status", [s for s in BuyerStatus if s not in {BuyerStatus.VERIFIED, BuyerStatus.EXPIRED}]
 )
-def test_only_a_verified_buyer_is_told_of_as_verified(
+def test_only_a_verified_buyer_is_reported_as_verified(
     status: BuyerStatus, database: Database, run: Run, clock: HandClock
 ) -> None:
     """Not one that has merely begun: a link that was opened verifies nothing."""
@@ -125,7 +124,7 @@ def test_what_is_copied_shares_nothing_that_could_change() -> None:
     "module",
     [
         standard_webhooks, deliver_webhooks, webhook_endpoints, events, webhook_sender,
-        deliveries, webhooks, events_store, expiry,
+        deliveries, events_store, expiry,
     ],
 )  # fmt: skip
 def test_no_method_is_there_twice_once_for_each_colour(module: ModuleType) -> None:

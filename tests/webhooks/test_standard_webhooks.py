@@ -55,7 +55,7 @@ def test_the_ed25519_signature_is_that_of_rfc_8032() -> None:
 
 
 def test_the_reference_library_accepts_what_we_sign_and_we_what_it_signs() -> None:
-    """Both ways, with a v1a signature beside that the library does not know."""
+    """Both ways, with a v1a signature in the same header that the library does not know."""
     library = standardwebhooks.Webhook(SHARED.text)
     now = datetime.now(tz=UTC)
     headers = sign([PRIVATE, SHARED], "evt_1", int(now.timestamp()), BODY)

@@ -65,7 +65,7 @@ def test_two_servers_deliver_each_event_once_between_them(pair: tuple[Server, Se
             told = [received.message["data"]["cbid"] for received in receiver.received]
             assert sorted(told) == sorted(objects), "each once, none twice"
             assert set(Counter(receiver.ids).values()) == {1}
-            # The port of a client tells the connection, not the process; one process keeps at
+            # The port of a client identifies the connection, not the process; one process keeps at
             # most this many at a time for one endpoint that answers so fast.
             workers = {received.connection for received in receiver.received}
             assert len(workers) > 1

@@ -1,4 +1,4 @@
-"""Deliveries under fire: many bad receivers beside good ones, with real connections."""
+"""Deliveries under fire: many bad receivers among good ones, with real connections."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from countersign.webhooks.model import (
     SCHEDULE,
     DeliveryStatus,
     Disabled,
-    EndpointChanges,
     Outcome,
 )
+from countersign.webhooks.schemas import WebhookEndpointRequest
 from tests.storage import items
 from tests.storage.conftest import Run
 from tests.unit.support import HandClock
 from tests.webhooks.conftest import Service, assemble
-from tests.webhooks.receiver import Answer, Received, running_receiver, until
+from tests.webhooks.receiver import Answer, Received, absent, address, running_receiver, until
 
 BAD = {
     "refusing": Answer(status=500),
@@ -33,7 +33,7 @@ BAD = {
 HANGING = {"slow", "hanging in its body"}
 
 
-def test_a_receiver_that_hangs_delays_nobody_but_itself(service: Service, run: Run) -> None:
+def test_a_receiver_that_hangs_delays_no_one_but_itself(service: Service, run: Run) -> None:
     """Another endpoint of the same account gets everything while the first one answers nothing."""
 
     async def scenario() -> None:
@@ -51,7 +51,7 @@ def test_a_receiver_that_hangs_delays_nobody_but_itself(service: Service, run: R
             assert hanging.received, "it was asked, and has not answered yet"
             assert not settling.done()
             settling.cancel()
-        await patient.deliver.close()
+        await patient.room.sender.close()
 
     run(scenario())
 
@@ -59,15 +59,14 @@ def test_a_receiver_that_hangs_delays_nobody_but_itself(service: Service, run: R
 def test_every_kind_of_bad_receiver_gets_everything_once_it_has_recovered(
     service: Service, run: Run
 ) -> None:
-    """All at once, with a good one, one that is gone and one that is down beside them."""
+    """All at once, with a good one, one that is gone and one that is down among them."""
 
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
             receivers = {name: await stack.enter_async_context(running_receiver()) for name in BAD}
             good = await stack.enter_async_context(running_receiver())
             gone = await stack.enter_async_context(running_receiver())
-            async with running_receiver() as down:
-                port, address = down.port, down.url
+            down = absent()
             endpoints = {
                 name: (await service.endpoint(receiver.url))[0]
                 for name, receiver in receivers.items()
@@ -75,7 +74,7 @@ def test_every_kind_of_bad_receiver_gets_everything_once_it_has_recovered(
             left = (await service.endpoint(gone.url))[0]
             gone.answers(Answer(status=410))
             await service.endpoint(good.url)
-            absent = (await service.endpoint(address))[0]
+            unheard = (await service.endpoint(address(down)))[0]
             for name, receiver in receivers.items():
                 receiver.answers(BAD[name])
             service.hurried.update(receivers[name].port for name in HANGING)
@@ -87,7 +86,7 @@ def test_every_kind_of_bad_receiver_gets_everything_once_it_has_recovered(
                 assert receiver.received, "each was asked"
                 receiver.answers(Answer())
             service.hurried.clear()
-            restarted = await stack.enter_async_context(running_receiver(port=port))
+            restarted = await stack.enter_async_context(running_receiver(bound=down))
             for _ in range(4):
                 service.clock.advance(SCHEDULE[2].total_seconds() * 1.3)
                 await service.deliver.settle()
@@ -96,7 +95,7 @@ def test_every_kind_of_bad_receiver_gets_everything_once_it_has_recovered(
                 log = await service.log(endpoints[name])
                 assert {d.status for d in log} == {DeliveryStatus.SUCCEEDED}, name
             assert sorted(restarted.ids) == sorted(ids)
-            tried = [a.outcome for d in await service.log(absent) for a in d.attempts]
+            tried = [a.outcome for d in await service.log(unheard) for a in d.attempts]
             assert Outcome.UNREACHABLE in tried
             assert len(good.received) == len(ids), "and nobody else was asked again for that"
 
@@ -148,13 +147,13 @@ def test_endpoints_of_another_account_and_mode_get_nothing(
         async with running_receiver() as own, running_receiver() as foreign:
             await service.endpoint(own.url)
             await stranger.endpoint(foreign.url)
-            live = EndpointChanges(url=foreign.url)
+            live = WebhookEndpointRequest(url=foreign.url)
             await endpoints.create_endpoint(service.room, service.account_id, Mode.LIVE, live)
             ids = await service.happen(3)
             await service.deliver.settle()
             await stranger.deliver.settle()
             assert sorted(own.ids) == sorted(ids)
             assert foreign.connections == 0
-        await stranger.deliver.close()
+        await stranger.room.sender.close()
 
     run(scenario())

@@ -11,7 +11,8 @@ format has changed; and a format that is published does not change, it gets a ne
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -28,19 +29,19 @@ from countersign.evidence.bundle import (
     write_container,
 )
 from countersign.evidence.canonical import Json, canonical_json
-from countersign.evidence.checkpoint import Checkpoint, format_checkpoint
-from countersign.evidence.cosignature import ed25519_message
+from countersign.evidence.checkpoint import Checkpoint, ed25519_message, format_checkpoint
 from countersign.evidence.disclosure import b64url
 from countersign.evidence.entry import log_entry
 from countersign.evidence.note import COSIGNATURE, Signer, Verifier, sign_checkpoint
 from countersign.evidence.proof import Proof, format_proof
-from countersign.evidence.record import FactDraft, bullet_digests, entropy_needed, make_facts
-from countersign.evidence.tiles import TileReader, entry_bundle, tile_path
-from countersign.evidence.tree import inclusion_path, leaf_hash, root_hash
+from countersign.evidence.record import Draft, bullet_digests, entropy_needed, make_records
+from countersign.evidence.tiles import GrowingTree, TileReader, entry_bundle, tile_path
+from countersign.evidence.tree import inclusion_path, leaf_hash
 from countersign.log.keys import test_seed
 
 ROOT = Path(__file__).parent
-FULL = ROOT.parent / "record" / "good" / "full"
+RECORDS = ROOT.parent / "record"
+FULL, HOSTED = (RECORDS / "good" / name for name in ("full", "hosted"))
 ORIGIN = "evidence.example.com:8443/v1/log/test/2"
 WITNESS = "witness.example.com/w1"
 LOG_SEED = test_seed(ORIGIN)
@@ -96,7 +97,7 @@ def facts() -> dict[str, bytes]:
             "at": AT,
         }
         entropy = bytes([number]) * entropy_needed(len(hidden))
-        [written] = make_facts([FactDraft({**own, **common}, hidden, entropy)])
+        [written] = make_records([Draft({**own, **common}, hidden, entropy)])
         made[type_] = written.body
     return made
 
@@ -121,7 +122,10 @@ class Log:
 
     def checkpoint(self, *, cosigned: bool = True) -> bytes:
         """The signed checkpoint."""
-        checkpoint = Checkpoint(self.origin, len(self.records), root_hash(self.leaves))
+        tree = GrowingTree()
+        for leaf in self.leaves:
+            tree.append(leaf)
+        checkpoint = Checkpoint(self.origin, tree.size, tree.root())
         note = sign_checkpoint(checkpoint, [Signer(self.origin, self.seed)])
         return note + cosignature(format_checkpoint(checkpoint)) if cosigned else note
 
@@ -188,7 +192,8 @@ def generated_files() -> dict[str, bytes]:
         "good/shown.zip": write_bundle(bundle(log, at["acknowledgment"])),
         "good/erased.zip": write_bundle(bundle(log, at["acknowledgment"], shown=False)),
     }
-    for name, data in odd_and_good(log, at["acknowledgment"]).items():
+    good = odd_and_good(log, at["acknowledgment"]) | hosted_and_good(log, at["acknowledgment"])
+    for name, data in good.items():
         files[f"good/{name}"] = data
     for type_, index in at.items():
         files[f"good/{type_}.tlog-proof"] = format_proof(log.proof(index))
@@ -196,6 +201,7 @@ def generated_files() -> dict[str, bytes]:
         log, at["acknowledgment"]
     )
     cases = broken(log, at["acknowledgment"]) | odd_and_broken(log, at["acknowledgment"])
+    cases |= hosted_and_broken(log, at["acknowledgment"])
     for name, (_, _, data) in cases.items():
         files[f"broken/{name}"] = data
     expected = {name: {"change": what, "step": step} for name, (what, step, _) in cases.items()}
@@ -217,9 +223,39 @@ def vkey(name: str, kind: int, key: bytes, key_id: str | None = None) -> str:
 def changed(log: Log, index: int, **members: object) -> BundleContents:
     """The bundle of another record, sealed in good order; None leaves a member out."""
     record = {**json.loads(log.records[index]), **members}
-    body = canonical_json({n: v for n, v in record.items() if v is not None})
-    other = replace(log, records=(*log.records[:index], body, *log.records[index + 1 :]))
+    return sealed(log, index, canonical_json({n: v for n, v in record.items() if v is not None}))
+
+
+def sealed(log: Log, index: int, record: bytes) -> BundleContents:
+    """The bundle of this record in the place of the acknowledgment."""
+    other = replace(log, records=(*log.records[:index], record, *log.records[index + 1 :]))
     return bundle(other, index)
+
+
+def hosted(log: Log, index: int, record: bytes, disclosures: Sequence[str]) -> bytes:
+    """The bundle of a hosted acknowledgment, of the same notice."""
+    return write_bundle(replace(sealed(log, index, record), disclosures=tuple(disclosures)))
+
+
+def hosted_and_good(log: Log, index: int) -> dict[str, bytes]:
+    """A hosted acknowledgment, and the same with its process withheld."""
+    record = (HOSTED / "record.json").read_bytes()
+    shown = json.loads((HOSTED / "disclosures.json").read_bytes())
+    return {
+        "hosted.zip": hosted(log, index, record, shown),
+        "hosted-withheld.zip": hosted(log, index, record, shown[:-1]),
+    }
+
+
+def hosted_and_broken(log: Log, index: int) -> dict[str, tuple[str, str, bytes]]:
+    """What the vectors of the record format break in a process; as `broken`."""
+    cases = {}
+    for path in sorted((RECORDS / "broken").glob("process-*.json")):
+        case = json.loads(path.read_bytes())
+        step = "notice" if case["findings"] == ["process_lines_mismatch"] else "disclosures"
+        data = hosted(log, index, b64decode(case["record_base64"]), case["disclosures"])
+        cases[f"{path.stem}.zip"] = (case["change"], step, data)
+    return cases
 
 
 def disclosing(log: Log, index: int, text: bytes) -> BundleContents:

@@ -40,32 +40,30 @@ class Account:
 def checked_account_name(name: str) -> str:
     """The name without white space around it.
 
-    Raises:
-        InvalidArgument: it is empty, too long, unprintable, or looks like an account id.
+    Raises InvalidArgument if it is empty, too long, unprintable, or looks like an account id.
     """
     stripped = name.strip()
     if not 0 < len(stripped) <= NAME_LENGTH_MAX:
-        msg = f"An account name must have 1 to {NAME_LENGTH_MAX} characters."
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"An account name must have 1 to {NAME_LENGTH_MAX} characters.")
     if not all(c == " " or _PRINTABLE.match(c) for c in stripped):
-        msg = "An account name must not contain control characters or line breaks."
-        raise InvalidArgument(msg)
+        raise InvalidArgument("An account name must not contain control characters or line breaks.")
     if unicodedata.normalize("NFKC", stripped) != stripped or any(
         unicodedata.category(character) == "Cf" for character in stripped
     ):
-        msg = "An account name must not contain invisible or look-alike (compatibility) characters."
-        raise InvalidArgument(msg)
+        raise InvalidArgument(
+            "An account name must not contain invisible or look-alike (compatibility) characters."
+        )
     if stripped.startswith(_ID_PREFIX + "_"):
-        msg = f"An account name must not start with {_ID_PREFIX}_: account ids start like that."
-        raise InvalidArgument(msg)
+        raise InvalidArgument(
+            f"An account name must not start with {_ID_PREFIX}_: account ids start like that."
+        )
     return stripped
 
 
 def add_account(connection: Connection, account: Account, audit: AuditEntry | None = None) -> None:
     """Write a new account.
 
-    Raises:
-        AccountExists: the name is taken.
+    Raises AccountExists if the name is taken.
     """
     try:
         with connection.begin_nested():
@@ -78,7 +76,6 @@ def add_account(connection: Connection, account: Account, audit: AuditEntry | No
 
 
 def read_account(connection: Connection, id_or_name: str) -> Account | None:
-    """The account with this id or name."""
     row = connection.execute(_SELECT, {"wanted": id_or_name}).mappings().one_or_none()
     return None if row is None else Account(**row)
 
@@ -115,16 +112,14 @@ def _create(connection: Connection, access: Access, name: str) -> Account:
 async def find_account(access: Access, id_or_name: str) -> Account:
     """The account with this id or name.
 
-    Raises:
-        UnknownAccount: there is none.
+    Raises UnknownAccount if there is none.
     """
     account = await access.database.read(read_account, id_or_name)
     if account is None:
-        msg = (
+        raise UnknownAccount(
             f"The account {id_or_name!r} does not exist; `countersign accounts list` shows "
             "all accounts."
         )
-        raise UnknownAccount(msg)
     return account
 
 

@@ -34,6 +34,9 @@ class AuditAction(StrEnum):
     CLEARANCE_KEY_ADDED = "clearance_key_added"
     CLEARANCE_KEY_WITHDRAWN = "clearance_key_withdrawn"
     ACCOUNT_CREATED = "account_created"
+    ORIGIN_ADDED = "origin_added"
+    ORIGIN_REMOVED = "origin_removed"
+    BRAND_CHANGED = "brand_changed"
     KEY_CREATED = "key_created"
     KEY_ROTATED = "key_rotated"
     KEY_REVOKED = "key_revoked"
@@ -86,14 +89,9 @@ def find_audit(connection: Connection, subject: str | None) -> Sequence[AuditEnt
         query = query.where(audit_log.c.subject == subject)
     return [
         AuditEntry(
-            id=row.id,
-            at=row.at,
-            actor=row.actor,
-            action=AuditAction(row.action),
-            subject=row.subject,
-            details=_decode(row.details),
+            **{**row, "action": AuditAction(row["action"]), "details": _decode(row["details"])}
         )
-        for row in connection.execute(query)
+        for row in connection.execute(query).mappings()
     ]
 
 
@@ -108,7 +106,6 @@ class Audit:
         self._actor = actor
 
     async def note(self, action: AuditAction, subject: str, **details: object) -> None:
-        """Write an entry in its own transaction."""
         await self._database.write(write_audit, self.entry(action, subject, **details))
 
     def entry(self, action: AuditAction, subject: str, **details: object) -> AuditEntry:

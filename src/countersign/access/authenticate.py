@@ -8,22 +8,31 @@ memory: the cache is keyed by a hash under a key of this process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from countersign.access.key import ApiKey, Principal, well_formed
+import msgspec
+from sqlalchemy import Connection, Row, bindparam, select, update
+
+from countersign.access.key import VENDOR_SCOPES, ApiKey, KeyKind, Principal, Scope, well_formed
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
+from countersign.db.tables import api_keys
 from countersign.errors import CountersignError, InvalidApiKey
 from countersign.instant import from_ns, to_ms
+from countersign.mode import Mode
 
 KEY_CACHE_SECONDS: Final = 3.0
 _LAST_USED_GRAIN: Final = timedelta(hours=1)
 _CACHE_MAX: Final = 10_000
 _TOKEN_LENGTH_MAX: Final = 200
+_BY_DIGEST: Final = select(api_keys).where(
+    api_keys.c.digest.in_(bindparam("digests", expanding=True))
+)
+_decode_scopes: Final = msgspec.json.Decoder(frozenset[Scope]).decode
 
 
 class _Known(NamedTuple):
@@ -55,8 +64,7 @@ class Authenticate:
     async def __call__(self, token: bytes) -> Principal:
         """The principal of a working key.
 
-        Raises:
-            InvalidApiKey: the token is mistyped, unknown, revoked or expired.
+        Raises InvalidApiKey if the token is mistyped, unknown, revoked or expired.
         """
         if len(token) > _TOKEN_LENGTH_MAX:
             raise InvalidApiKey
@@ -109,3 +117,33 @@ class Authenticate:
 
 def _unused_lately(key: ApiKey, now: datetime) -> bool:
     return key.last_used_at is None or now - key.last_used_at > _LAST_USED_GRAIN
+
+
+def keys_by_digest(connection: Connection, digests: Sequence[bytes]) -> list[ApiKey | None]:
+    """An act for `read_batched`: the key with each of these keyed hashes."""
+    rows = connection.execute(_BY_DIGEST, {"digests": list(set(digests))})
+    found = {row.digest: stored_key(row) for row in rows}
+    return [found.get(digest) for digest in digests]
+
+
+def touch_key(connection: Connection, key_id: str, at: datetime) -> None:
+    of_key = api_keys.c.id == key_id
+    connection.execute(update(api_keys).where(of_key).values(last_used_at=at))
+
+
+def stored_key(row: Row[Any]) -> ApiKey:
+    """A key from its columns."""
+    return ApiKey(
+        id=row.id,
+        account_id=row.account_id,
+        mode=Mode(row.mode),
+        kind=KeyKind(row.kind),
+        scopes=VENDOR_SCOPES if row.scopes is None else _decode_scopes(row.scopes),
+        hint=row.hint,
+        created_at=row.created_at,
+        lifetime=None if row.lifetime_seconds is None else timedelta(seconds=row.lifetime_seconds),
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+        last_used_at=row.last_used_at,
+        replaces=row.replaces,
+    )

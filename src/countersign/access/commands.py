@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,18 +13,21 @@ from countersign.access.keys import (
     REVOCATION_LAG_SECONDS,
     NewKey,
     create_key,
+    keys_of,
+    live_origin,
     revoke_key,
     rotate_key,
 )
-from countersign.access.keys_sql import keys_of, live_origin
+from countersign.access.origins import add_origin, origins_of, remove_origin
 from countersign.access.room import Access
 from countersign.cli.support import (
     Duration,
+    asking,
     command,
-    confirm,
     say,
     say_if_local,
     show,
+    show_all,
     with_room,
 )
 from countersign.instant import from_ns, rfc3339
@@ -40,23 +42,67 @@ def accounts() -> None:
 @accounts.command("create")
 @click.argument("name")
 @command
-def create_account_command(name: str, *, as_json: bool) -> None:
+@with_room(Access)
+async def create_account_command(access: Access, name: str, *, as_json: bool) -> None:
     """Create an account, and print its id."""
-    account = _create_account(name)
+    account = await create_account(access, name)
     say(f"Account {account.name} was created.")
     show(_account_view(account), account.id, as_json=as_json)
 
 
 @accounts.command("list")
 @command
-def list_accounts(*, as_json: bool) -> None:
+@with_room(Access)
+async def list_accounts(access: Access, *, as_json: bool) -> None:
     """List the accounts, oldest first."""
-    found = _list_accounts()
+    found = await access.database.scan(all_accounts)
     lines = [f"{a.id}  {rfc3339(a.created_at)}  {a.name}" for a in found]
+    none = "No accounts yet. Create one: countersign accounts create NAME"
+    show_all([_account_view(account) for account in found], lines, none, as_json=as_json)
+
+
+@accounts.group("origins")
+def origins() -> None:
+    """The pages that checkout sessions of live keys may embed or return to."""
+
+
+@origins.command("add")
+@click.argument("account")
+@click.argument("origin")
+@command
+@with_room(Access)
+async def add_origin_command(access: Access, account: str, origin: str, *, as_json: bool) -> None:
+    """Register an origin: scheme, host and port, such as https://shop.example."""
+    added = await add_origin(access, account, origin)
+    show({"origin": added}, added, as_json=as_json)
+
+
+@origins.command("remove")
+@click.argument("account")
+@click.argument("origin")
+@asking("Remove the origin {origin}? New live checkout sessions cannot use it any more.")
+@command
+@with_room(Access)
+async def remove_origin_command(
+    access: Access, account: str, origin: str, *, as_json: bool
+) -> None:
+    """Remove an origin. Sessions that are open keep it."""
+    removed = await remove_origin(access, account, origin)
+    show({"origin": removed}, removed, as_json=as_json)
+
+
+@origins.command("list")
+@click.argument("account")
+@command
+@with_room(Access)
+async def list_origins(access: Access, account: str, *, as_json: bool) -> None:
+    """List the registered origins of an account."""
+    owner = await find_account(access, account)
+    found = [*await access.database.read(origins_of, owner.id)]
     if found or as_json:
-        show([_account_view(account) for account in found], "\n".join(lines), as_json=as_json)
+        show(found, "\n".join(found), as_json=as_json)
     else:
-        say("No accounts yet. Create one: countersign accounts create NAME")
+        say("No origins yet. Register one: countersign accounts origins add ACCOUNT ORIGIN")
 
 
 @click.group()
@@ -80,31 +126,42 @@ def keys() -> None:
 )
 @click.option("--expires-in", type=Duration(), help="Lifetime, such as 24h or 365d.")
 @command
-def create_key_command(
-    account: str, mode: str, scopes: tuple[str, ...], expires_in: timedelta | None, *, as_json: bool
+@with_room(Access)
+async def create_key_command(
+    access: Access,
+    account: str,
+    mode: str,
+    *,
+    scopes: tuple[str, ...],
+    expires_in: timedelta | None,
+    as_json: bool,
 ) -> None:
     """Create a key, and print it. It is shown only once, and works immediately."""
-    _show_new(
-        _create_key(account, Mode(mode), parse_scopes(scopes) if scopes else None, expires_in),
-        as_json=as_json,
-    )
+    wanted = parse_scopes(scopes) if scopes else None
+    owner = await find_account(access, account)
+    new = await create_key(access, owner, Mode(mode), wanted, expires_in)
+    origin = await access.database.read(live_origin)
+    if new.key.mode is Mode.LIVE and origin is not None:
+        say_if_local(origin)
+    _show_new(new, as_json=as_json)
 
 
 @keys.command("list")
 @click.option("--account", help="Only the keys of this account (id or name).")
 @command
-def list_keys(account: str | None, *, as_json: bool) -> None:
+@with_room(Access)
+async def list_keys(access: Access, account: str | None, *, as_json: bool) -> None:
     """List the ids and hints of keys, oldest first."""
-    now, found = _list_keys(account)
+    owner = None if account is None else (await find_account(access, account)).id
+    found = await access.database.scan(keys_of, owner)
+    now = from_ns(access.clock.time_ns())
     lines = [
         f"{k.id}  {k.hint}  {k.account_id}  {_state(k, now)}  "
         f"last used {_time(k.last_used_at) or 'never'}"
         for k in found
     ]
-    if found or as_json:
-        show([_view(key, now) for key in found], "\n".join(lines), as_json=as_json)
-    else:
-        say("No keys yet. Create one: countersign keys create --account ACCOUNT --mode test")
+    none = "No keys yet. Create one: countersign keys create --account ACCOUNT --mode test"
+    show_all([_view(key, now) for key in found], lines, none, as_json=as_json)
 
 
 @keys.command("rotate")
@@ -117,63 +174,29 @@ def list_keys(account: str | None, *, as_json: bool) -> None:
     help="How long the old key continues to work.",
 )
 @command
-def rotate_key_command(key_id: str, overlap: timedelta, *, as_json: bool) -> None:
+@with_room(Access)
+async def rotate_key_command(
+    access: Access, key_id: str, overlap: timedelta, *, as_json: bool
+) -> None:
     """Create a successor with the same scopes, and print it.
 
     The old key works until the overlap ends.
     """
-    new = _rotate(key_id, overlap)
+    new = await rotate_key(access, key_id, overlap)
     say(f"The old key {key_id} stops working when the overlap ends.")
     _show_new(new, as_json=as_json)
 
 
 @keys.command("revoke")
 @click.argument("key_id")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@asking("Revoke the key {key_id}? This cannot be undone.")
 @command
-def revoke_key_command(key_id: str, *, yes: bool, as_json: bool) -> None:
+@with_room(Access)
+async def revoke_key_command(access: Access, key_id: str, *, as_json: bool) -> None:
     """Revoke a key permanently."""
-    confirm(f"Revoke the key {key_id}? This cannot be undone.", yes=yes)
-    now, key = _revoke(key_id)
-    say(f"The key is revoked. Running servers refuse it within {REVOCATION_LAG_SECONDS} seconds.")
-    show(_view(key, now), key.id, as_json=as_json)
-
-
-_create_account = with_room(Access)(create_account)
-_rotate = with_room(Access)(rotate_key)
-
-
-@with_room(Access)
-async def _list_accounts(access: Access) -> Sequence[Account]:
-    return await access.database.scan(all_accounts)
-
-
-@with_room(Access)
-async def _create_key(
-    access: Access,
-    account: str,
-    mode: Mode,
-    scopes: frozenset[Scope] | None,
-    lifetime: timedelta | None,
-) -> NewKey:
-    owner = await find_account(access, account)
-    made = await create_key(access, owner, mode, scopes, lifetime)
-    origin = await access.database.read(live_origin)
-    if mode is Mode.LIVE and origin is not None:
-        say_if_local(origin)
-    return made
-
-
-@with_room(Access)
-async def _list_keys(access: Access, account: str | None) -> tuple[datetime, Sequence[ApiKey]]:
-    owner = None if account is None else (await find_account(access, account)).id
-    return from_ns(access.clock.time_ns()), await access.database.scan(keys_of, owner)
-
-
-@with_room(Access)
-async def _revoke(access: Access, key_id: str) -> tuple[datetime, ApiKey]:
     key = await revoke_key(access, key_id)
-    return from_ns(access.clock.time_ns()), key
+    say(f"The key is revoked. Running servers refuse it within {REVOCATION_LAG_SECONDS} seconds.")
+    show(_view(key, from_ns(access.clock.time_ns())), key.id, as_json=as_json)
 
 
 def _account_view(account: Account) -> dict[str, str]:

@@ -4,69 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from hmac import compare_digest
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, select
 
 from countersign.access.key import Principal
 from countersign.access.secrets import DeploymentSecret
 from countersign.clock import Clock, Entropy
+from countersign.db.bulk import BulkInsert, BulkStatement
 from countersign.db.tables import idempotency_keys
 from countersign.errors import IdempotencyInProgress, IdempotencyKeyReused
-from countersign.instant import from_ns
-from countersign.mode import Mode
+from countersign.instant import to_ms
+
+T = TypeVar("T")
 
 LIFETIME: Final = timedelta(hours=24)
 KEY_LENGTH_MAX: Final = 255
+_LIFETIME_MS: Final = LIFETIME // timedelta(milliseconds=1)
 _NS_PER_DAY: Final = 86_400 * 10**9
 _NONCE_BYTES: Final = 12
-_INSERT: Final = insert(idempotency_keys)
+_INSERT: Final = BulkInsert(
+    idempotency_keys,
+    *("slot", "account_id", "mode", "fingerprint", "response", "created_at", "expires_at"),
+)
 _SELECT: Final = select(idempotency_keys).where(
     idempotency_keys.c.slot.in_(bindparam("slots", expanding=True))
 )
-_DELETE_EXPIRED: Final = delete(idempotency_keys).where(
-    idempotency_keys.c.slot == bindparam("old_slot"),
-    idempotency_keys.c.expires_at <= bindparam("now"),
+_DELETE_EXPIRED: Final = BulkStatement(
+    "DELETE FROM idempotency_keys WHERE slot = ? AND expires_at <= ?"
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdempotencyEntry:
-    """A kept response.
+class IdempotencyEntry(NamedTuple):
+    """A kept response, as its row.
 
     `slot` is the keyed hash of account, mode, method, path and key; `fingerprint` that of the
-    request body; `response` the encrypted bytes of the response's body.
+    request body; `response` the encrypted bytes of the response's body. Times are Unix
+    milliseconds.
     """
 
     slot: bytes
     account_id: str
-    mode: Mode
+    mode: str
     fingerprint: bytes
     response: bytes
-    created_at: datetime
-    expires_at: datetime
+    created_at: int
+    expires_at: int
+
+
+Remember: TypeAlias = Callable[[T], IdempotencyEntry] | None
+"""Makes what is kept of a result under the request's Idempotency-Key, if there is one."""
+
+
+def keep_answer(connection: Connection, remember: Remember[T], result: T) -> None:
+    """Keep the response to one request, if it has an Idempotency-Key."""
+    if remember is not None:
+        keep_answers(connection, [remember(result)])
 
 
 def keep_answers(connection: Connection, entries: Sequence[IdempotencyEntry]) -> None:
     """Keep these responses, in the transaction of their act; expired ones are replaced."""
     if entries:
-        expired = [{"old_slot": e.slot, "now": e.created_at} for e in entries]
-        connection.execute(_DELETE_EXPIRED, expired)
-        connection.execute(_INSERT, [asdict(entry) for entry in entries])
+        _DELETE_EXPIRED(connection, [(entry.slot, entry.created_at) for entry in entries])
+        _INSERT(connection, entries)
 
 
 def kept_entries(connection: Connection, slots: Sequence[bytes]) -> list[IdempotencyEntry | None]:
     """An act for `read_batched`: what is kept in each of these slots, expired or not."""
-    rows = connection.execute(_SELECT, {"slots": list(set(slots))}).mappings()
-    found = {r["slot"]: IdempotencyEntry(**{**r, "mode": Mode(r["mode"])}) for r in rows}
+    rows = connection.execute(_SELECT, {"slots": list(set(slots))})
+    found = {row[0]: IdempotencyEntry(*row[:5], *map(to_ms, row[5:])) for row in rows}
     return [found.get(slot) for slot in slots]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """Where the response to one key is kept, and the keyed hash of the request's body."""
 
     place: bytes
@@ -124,12 +136,11 @@ class Idempotency:
     async def kept(self, slot: Slot) -> bytes | None:
         """The body of the first 2xx response, if there was one within 24 hours.
 
-        Raises:
-            IdempotencyKeyReused: it was the response to a different body.
+        Raises IdempotencyKeyReused if it was the response to a different body.
         """
         principal = slot.principal
         entry = await self._find(slot.place)
-        if entry is None or entry.expires_at <= from_ns(self._clock.time_ns()):
+        if entry is None or entry.expires_at <= self._clock.time_ns() // 1_000_000:
             return None
         if (entry.account_id, entry.mode) != (principal.account_id, principal.mode):
             return None
@@ -139,16 +150,16 @@ class Idempotency:
 
     def entry(self, slot: Slot, answer: bytes) -> IdempotencyEntry:
         """What is written, with the act, to keep this response."""
-        time_ns = self._clock.time_ns()
-        now = from_ns(time_ns)
+        time_ns, who = self._clock.time_ns(), slot.principal
+        now = time_ns // 1_000_000
+        nonce = self._entropy(_NONCE_BYTES)
+        sealed = self._secret.seal_answer(answer, slot.place, time_ns // _NS_PER_DAY, nonce)
         return IdempotencyEntry(
-            slot=slot.place,
-            account_id=slot.principal.account_id,
-            mode=slot.principal.mode,
-            fingerprint=slot.fingerprint,
-            response=self._secret.seal_answer(
-                answer, slot.place, time_ns // _NS_PER_DAY, self._entropy(_NONCE_BYTES)
-            ),
-            created_at=now,
-            expires_at=now + LIFETIME,
+            slot.place,
+            who.account_id,
+            who.mode.value,
+            slot.fingerprint,
+            sealed,
+            now,
+            now + _LIFETIME_MS,
         )

@@ -16,12 +16,16 @@ from countersign.errors import InvalidArgument
 from countersign.mode import Mode
 
 BRAND: Final = "csign"
+CLIENT_TOKEN: Final = "cst"  # noqa: S105 - a mark, not a token
+"""What the token of a checkout session begins with: made like a key, and no key."""
 RANDOM_LENGTH: Final = 32
 ENTROPY_BYTES: Final = 24
 HINT_LENGTH: Final = 4
 _CHECKSUM_LENGTH: Final = 6
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_FORM: Final = re.compile(rf"{BRAND}_(sk|rk)_(test|live)_([0-9A-Za-z]{{32}})([0-9A-Za-z]{{6}})\Z")
+_FORM: Final = re.compile(
+    rf"({BRAND}_[sr]k|{CLIENT_TOKEN})_(test|live)_([0-9A-Za-z]{{32}})([0-9A-Za-z]{{6}})\Z"
+)
 
 
 class Scope(StrEnum):
@@ -47,9 +51,7 @@ VENDOR_SCOPES: Final = frozenset(Scope) - {Scope.KEYS_MANAGE, Scope.ERASURE_WRIT
 """All that a vendor's server needs: what a key made without `--scope` may do."""
 
 
-RESERVED_SCOPES: Final = frozenset(
-    {Scope.CHECKOUT_SESSIONS_CREATE, Scope.KEYS_MANAGE, Scope.ERASURE_WRITE}
-)
+RESERVED_SCOPES: Final = frozenset({Scope.KEYS_MANAGE, Scope.ERASURE_WRITE})
 """For operations of releases to come: no operation needs one of them yet."""
 
 
@@ -84,18 +86,21 @@ class ApiKey:
     replaces: str | None
 
     def works_at(self, now: datetime) -> bool:
-        """Whether the key is neither revoked nor expired at this time."""
         # A revocation is not compared with the clock: one that is behind would undo it.
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 def compose_key(kind: KeyKind, mode: Mode, entropy: bytes) -> str:
     """A new key from 24 random bytes (190 bits of them are used)."""
+    return compose_token(f"{BRAND}_{kind}", mode, entropy)
+
+
+def compose_token(mark: str, mode: Mode, entropy: bytes) -> str:
+    """A token that begins with this mark; `entropy` as for a key."""
     if len(entropy) != ENTROPY_BYTES:
-        msg = f"{ENTROPY_BYTES} random bytes are needed"
-        raise ValueError(msg)
+        raise ValueError(f"{ENTROPY_BYTES} random bytes are needed")
     random = _base62(int.from_bytes(entropy, "big") % 62**RANDOM_LENGTH, RANDOM_LENGTH)
-    stem = f"{BRAND}_{kind}_{mode}_{random}"
+    stem = f"{mark}_{mode}_{random}"
     return stem + _checksum(stem)
 
 
@@ -116,16 +121,16 @@ def key_hint(token: str) -> str:
 def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
     """Scopes from their names.
 
-    Raises:
-        InvalidArgument: a name is not a scope.
+    Raises InvalidArgument if a name is not a scope.
     """
     scopes = set()
     for name in names:
         try:
             scopes.add(Scope(name))
         except ValueError:
-            msg = f"Unknown scope {name!r}. The scopes are: {', '.join(Scope)}."
-            raise InvalidArgument(msg) from None
+            raise InvalidArgument(
+                f"Unknown scope {name!r}. The scopes are: {', '.join(Scope)}."
+            ) from None
     return frozenset(scopes)
 
 

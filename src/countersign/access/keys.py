@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection
+import msgspec
+from sqlalchemy import Connection, insert, select, update
 
 from countersign.access.account import Account
 from countersign.access.audit import AuditAction, write_audit
+from countersign.access.authenticate import stored_key
 from countersign.access.key import (
     ENTROPY_BYTES,
     VENDOR_SCOPES,
@@ -20,8 +22,8 @@ from countersign.access.key import (
     compose_key,
     key_hint,
 )
-from countersign.access.keys_sql import add_key, change_key, read_key
 from countersign.access.room import Access
+from countersign.db.tables import api_keys, logs
 from countersign.errors import KeyNotUsable, UnknownKey
 from countersign.ids import timed_id
 from countersign.instant import from_ns, rfc3339
@@ -50,14 +52,7 @@ async def create_key(
     lifetime: timedelta | None = None,
 ) -> NewKey:
     """A new key; it works at once. Without scopes: all that a vendor's server needs."""
-    new = _compose(
-        access,
-        account_id=account.id,
-        mode=mode,
-        kind=KeyKind.SECRET if scopes is None else KeyKind.RESTRICTED,
-        scopes=VENDOR_SCOPES if scopes is None else scopes,
-        lifetime=lifetime,
-    )
+    new = _compose(access, account.id, mode, scopes, lifetime=lifetime)
     details = {
         "key_id": new.key.id,
         "mode": mode.value,
@@ -77,33 +72,24 @@ async def rotate_key(access: Access, key_id: str, overlap: timedelta) -> NewKey:
         UnknownKey: there is no such key.
         KeyNotUsable: the old key is revoked or expired.
     """
-    return await access.database.write(_rotate, access, key_id, overlap)
 
+    def rotate(connection: Connection) -> NewKey:
+        # Locked: a revocation at the same moment comes before this, or after it.
+        old = lock_key(connection, key_id)
+        scopes = old.scopes if old.kind is KeyKind.RESTRICTED else None
+        new = _compose(
+            access, old.account_id, old.mode, scopes, lifetime=old.lifetime, replaces=old.id
+        )
+        if not old.works_at(new.key.created_at):
+            raise KeyNotUsable(f"The key {key_id} is revoked or expired; make a new one instead.")
+        until = new.key.created_at + overlap
+        details = {"key_id": old.id, "successor": new.key.id, "works_until": rfc3339(until)}
+        _add(connection, access, new, AuditAction.KEY_ROTATED, details)
+        if old.expires_at is None or old.expires_at > until:
+            change_key(connection, key_id, expires_at=until)
+        return new
 
-def _rotate(
-    connection: Connection, access: Access, key_id: str, overlap: timedelta
-) -> NewKey | UnknownKey | KeyNotUsable:
-    # Locked: a revocation at the same moment comes before this, or after it.
-    old = read_key(connection, key_id, to_change=True)
-    if old is None:
-        return _unknown(key_id)
-    new = _compose(
-        access,
-        account_id=old.account_id,
-        mode=old.mode,
-        kind=old.kind,
-        scopes=old.scopes,
-        lifetime=old.lifetime,
-        replaces=old.id,
-    )
-    if not old.works_at(new.key.created_at):
-        return KeyNotUsable(f"The key {key_id} is revoked or expired; make a new one instead.")
-    until = new.key.created_at + overlap
-    details = {"key_id": old.id, "successor": new.key.id, "works_until": rfc3339(until)}
-    _add(connection, access, new, AuditAction.KEY_ROTATED, details)
-    if old.expires_at is None or old.expires_at > until:
-        change_key(connection, key_id, expires_at=until)
-    return new
+    return await access.database.write(rotate)
 
 
 async def revoke_key(access: Access, key_id: str) -> ApiKey:
@@ -111,45 +97,41 @@ async def revoke_key(access: Access, key_id: str) -> ApiKey:
 
     An earlier revocation is kept.
 
-    Raises:
-        UnknownKey: there is no such key.
+    Raises UnknownKey if there is no such key.
     """
-    return await access.database.write(_revoke, access, key_id)
 
+    def revoke(connection: Connection) -> ApiKey:
+        key = lock_key(connection, key_id)
+        if key.revoked_at is not None:
+            return key
+        now = from_ns(access.clock.time_ns())
+        change_key(connection, key_id, revoked_at=now)
+        entry = access.audit.entry(AuditAction.KEY_REVOKED, key.account_id, key_id=key_id)
+        write_audit(connection, entry)
+        return replace(key, revoked_at=now)
 
-def _revoke(connection: Connection, access: Access, key_id: str) -> ApiKey | UnknownKey:
-    key = read_key(connection, key_id, to_change=True)
-    if key is None:
-        return _unknown(key_id)
-    if key.revoked_at is not None:
-        return key
-    now = from_ns(access.clock.time_ns())
-    change_key(connection, key_id, revoked_at=now)
-    write_audit(
-        connection, access.audit.entry(AuditAction.KEY_REVOKED, key.account_id, key_id=key_id)
-    )
-    return replace(key, revoked_at=now)
+    return await access.database.write(revoke)
 
 
 def _compose(
     access: Access,
-    *,
     account_id: str,
     mode: Mode,
-    kind: KeyKind,
-    scopes: frozenset[Scope],
+    scopes: frozenset[Scope] | None,
+    *,
     lifetime: timedelta | None,
     replaces: str | None = None,
 ) -> NewKey:
     time_ns = access.clock.time_ns()
     now = from_ns(time_ns)
+    kind = KeyKind.SECRET if scopes is None else KeyKind.RESTRICTED
     token = compose_key(kind, mode, access.entropy(ENTROPY_BYTES))
     key = ApiKey(
         id=timed_id("key", time_ns, access.entropy(8)),
         account_id=account_id,
         mode=mode,
         kind=kind,
-        scopes=scopes,
+        scopes=VENDOR_SCOPES if scopes is None else scopes,
         hint=key_hint(token),
         created_at=now,
         lifetime=lifetime,
@@ -172,7 +154,45 @@ def _add(
     write_audit(connection, access.audit.entry(action, new.key.account_id, **details))
 
 
-def _unknown(key_id: str) -> UnknownKey:
-    return UnknownKey(
-        f"The key {key_id!r} does not exist; `countersign keys list` shows all key ids."
-    )
+def add_key(connection: Connection, key: ApiKey, digest: bytes) -> None:
+    """Write a new key, found by this keyed hash."""
+    scopes = msgspec.json.encode(sorted(key.scopes)).decode()
+    row = asdict(key) | {
+        "digest": digest,
+        "scopes": None if key.kind is KeyKind.SECRET else scopes,
+        "lifetime_seconds": None if key.lifetime is None else key.lifetime // timedelta(seconds=1),
+    }
+    del row["lifetime"]
+    connection.execute(insert(api_keys), row)
+
+
+def lock_key(connection: Connection, key_id: str) -> ApiKey:
+    """The key with this id; no other transaction changes it until this one ends.
+
+    Raises UnknownKey if there is none.
+    """
+    query = select(api_keys).where(api_keys.c.id == key_id).with_for_update()
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise UnknownKey(
+            f"The key {key_id!r} does not exist; `countersign keys list` shows all key ids."
+        )
+    return stored_key(row)
+
+
+def keys_of(connection: Connection, account_id: str | None) -> Sequence[ApiKey]:
+    """The keys of one account or of all, oldest first."""
+    query = select(api_keys).order_by(api_keys.c.id)
+    if account_id is not None:
+        query = query.where(api_keys.c.account_id == account_id)
+    return [stored_key(row) for row in connection.execute(query)]
+
+
+def change_key(connection: Connection, key_id: str, **values: datetime) -> None:
+    connection.execute(update(api_keys).where(api_keys.c.id == key_id).values(**values))
+
+
+def live_origin(connection: Connection) -> str | None:
+    """The name of the live log, which appears in all evidence of live keys."""
+    query = select(logs.c.origin).where(logs.c.mode == Mode.LIVE).order_by(logs.c.epoch.desc())
+    return connection.execute(query.limit(1)).scalar_one_or_none()

@@ -7,9 +7,8 @@ from datetime import datetime
 from functools import partial
 
 from countersign.access.audit import Audit
-from countersign.access.authenticate import Authenticate
+from countersign.access.authenticate import Authenticate, keys_by_digest, touch_key
 from countersign.access.idempotency import Idempotency, kept_entries
-from countersign.access.keys_sql import keys_by_digest, touch_key
 from countersign.access.secrets import DeploymentSecret
 from countersign.access.test_clocks import TestClocks
 from countersign.clock import Clock, Entropy

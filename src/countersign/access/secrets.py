@@ -7,14 +7,20 @@ One file of 32 random bytes (base64) is the root. Each use has a key of its own 
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from sqlalchemy import URL
 
+from countersign.clock import Entropy
+from countersign.db import schema
 from countersign.errors import WrongSecretKey
+from countersign.private_file import write_key_file
 
 SECRET_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
@@ -25,7 +31,7 @@ _INDEX_BYTES: Final = 16
 class HmacSha256:
     """HMAC-SHA-256 (RFC 2104) under one key, with the key's two blocks hashed beforehand.
 
-    `hmac.digest` hashes them each time, and lets go of the interpreter while it does: under load
+    `hmac.digest` hashes them each time, and releases the interpreter while it does: under load
     the wait to get it back takes longer than the whole hash.
     """
 
@@ -33,8 +39,7 @@ class HmacSha256:
 
     def __init__(self, key: bytes) -> None:
         if len(key) > self._BLOCK:
-            msg = f"a key of at most {self._BLOCK} bytes"
-            raise ValueError(msg)
+            raise ValueError(f"a key of at most {self._BLOCK} bytes")
         block = key.ljust(self._BLOCK, b"\x00")
         self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
@@ -52,13 +57,13 @@ class DeploymentSecret:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != SECRET_BYTES:
-            msg = f"the secret has {SECRET_BYTES} bytes"
-            raise ValueError(msg)
+            raise ValueError(f"the secret has {SECRET_BYTES} bytes")
         self._secret = secret
         self._key_pepper = HmacSha256(self._derive("api key pepper"))
         self._index_key = HmacSha256(self._derive("blind index"))
         self._slot_key = HmacSha256(self._derive("idempotency slot"))
         self._document_key = HmacSha256(self._derive("document fingerprint"))
+        self._page_key = HmacSha256(self._derive("hosted page"))
         self._answer_keys: dict[int, AESGCM] = {}
 
     def __repr__(self) -> str:
@@ -68,14 +73,12 @@ class DeploymentSecret:
     def from_text(cls, text: str) -> "DeploymentSecret":
         """Read the content of a secret key file.
 
-        Raises:
-            WrongSecretKey: it is not the base64 of 32 bytes.
+        Raises WrongSecretKey if it is not the base64 of 32 bytes.
         """
         try:
             return cls(b64decode(text.strip(), validate=True))
         except (Base64Error, ValueError) as error:
-            msg = "The secret key file must contain 32 bytes in base64."
-            raise WrongSecretKey(msg) from error
+            raise WrongSecretKey("The secret key file must contain 32 bytes in base64.") from error
 
     @staticmethod
     def new_text(entropy: bytes) -> str:
@@ -104,6 +107,10 @@ class DeploymentSecret:
         parts = [part.encode() for part in (issuer, type_, number)]
         return self._document_key(b"".join(len(p).to_bytes(4, "big") + p for p in parts))
 
+    def page_code(self, use: str, session_id: str, token_digest: bytes) -> bytes:
+        """32 bytes that only a visitor with the token of a checkout session is given."""
+        return self._page_key(b"\x00".join((use.encode(), session_id.encode(), token_digest)))
+
     def idempotency_slot(self, *parts: str) -> bytes:
         """The keyed hash of what an idempotency key belongs to."""
         message = b""
@@ -126,16 +133,16 @@ class DeploymentSecret:
     def open_answer(self, sealed: bytes, slot: bytes) -> bytes:
         """Decrypt a kept response.
 
-        Raises:
-            WrongSecretKey: it was not encrypted under this secret, for this slot.
+        Raises WrongSecretKey if it was not encrypted under this secret, for this slot.
         """
         header, nonce, text = sealed[:5], sealed[5 : 5 + _NONCE_BYTES], sealed[5 + _NONCE_BYTES :]
         key = self._answer_key(int.from_bytes(header[1:], "big"))
         try:
             return key.decrypt(nonce, text, header + slot)
         except (InvalidTag, ValueError) as error:
-            msg = "A stored response cannot be decrypted with this secret key."
-            raise WrongSecretKey(msg) from error
+            raise WrongSecretKey(
+                "A stored response cannot be decrypted with this secret key."
+            ) from error
 
     def _answer_key(self, day: int) -> AESGCM:
         key = self._answer_keys.get(day)
@@ -148,3 +155,43 @@ class DeploymentSecret:
     def _derive(self, purpose: str) -> bytes:
         info = f"countersign/v1/{purpose}".encode()
         return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self._secret)
+
+
+_VALUE: Final = "secret_check"
+
+
+def make_secret(path: Path, url: URL, entropy: Entropy) -> None:
+    """Make the secret key file of a new deployment, and check it.
+
+    Raises:
+        InvalidConfiguration: it cannot be written.
+        WrongSecretKey: see `open_secret`.
+    """
+    if not path.exists() and not schema.has_value(url, _VALUE):
+        write_key_file(path, DeploymentSecret.new_text(entropy(SECRET_BYTES)))
+    open_secret(path, url)
+
+
+def open_secret(path: Path, url: URL) -> DeploymentSecret:
+    """The secret in this file, which is that of the database.
+
+    Raises:
+        WrongSecretKey: the file is missing or not readable, or the database has another secret.
+    """
+    secret = _read(path)
+    kept = schema.stored_value(url, _VALUE, secret.check_value())
+    if not compare_digest(secret.check_value(), kept):
+        raise WrongSecretKey
+    return secret
+
+
+def _read(path: Path) -> DeploymentSecret:
+    try:
+        return DeploymentSecret.from_text(path.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        raise WrongSecretKey(
+            f"The secret key file {path} is missing. Restore it, or set "
+            "COUNTERSIGN_SECRET_KEY_FILE to its path: without it no API key works."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongSecretKey(f"The secret key file {path} cannot be read: {error}.") from error

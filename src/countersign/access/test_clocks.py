@@ -11,17 +11,66 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
+from msgspec import Struct
 from sqlalchemy import Connection, select
 
 from countersign.access.key import Principal
-from countersign.access.test_clock import REAL_TIME, AccountClock
 from countersign.clock import Clock
 from countersign.db.database import Database
 from countersign.db.tables import test_clocks, test_faults
-from countersign.instant import from_ns
+from countersign.errors import InvalidRequest
+from countersign.instant import from_ns, rfc3339_ms
 from countersign.mode import Mode
 from countersign.snapshot import STALENESS_SECONDS, Snapshot
+
+AHEAD_MAX: Final = timedelta(days=3650)
+"""How far ahead of real time a test clock can be."""
+
+
+class AccountClock(Struct, frozen=True, kw_only=True):
+    """How far the sandbox of an account is ahead; nothing: it goes by real time."""
+
+    ahead: timedelta = timedelta(0)
+
+    def at(self, now: datetime) -> datetime:
+        return now + self.ahead
+
+    def text(self, now: datetime) -> str | None:
+        """`test_clock` of a record, whose own time is always real; None where it is the same."""
+        return rfc3339_ms(now + self.ahead) if self.ahead else None
+
+    def member(self, now: datetime) -> dict[str, str]:
+        """The member `test_clock` of a record, if it has one."""
+        text = self.text(now)
+        return {} if text is None else {"test_clock": text}
+
+    def advanced(self, step: timedelta) -> AccountClock:
+        """This clock, moved ahead.
+
+        Raises InvalidRequest if it would go back, or be further ahead than AHEAD_MAX.
+        """
+        if step < timedelta(0):
+            raise InvalidRequest("A test clock cannot go back; reset it to return to real time.")
+        ahead = self.ahead + step
+        if ahead > AHEAD_MAX:
+            raise InvalidRequest(
+                f"A test clock can be at most {AHEAD_MAX.days} days ahead of real time."
+            )
+        return AccountClock(ahead=ahead)
+
+    def advanced_to(self, time: datetime, now: datetime) -> AccountClock:
+        """This clock, moved ahead until it shows that time, to the end of its second.
+
+        All times of the API are cut to the second: what they say happens then has happened.
+
+        Raises InvalidRequest if it shows a later time already, or that is too far ahead.
+        """
+        return self.advanced(time.replace(microsecond=999_000) - self.at(now))
+
+
+REAL_TIME: Final = AccountClock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +83,6 @@ class SandboxState:
     """The accounts for which a fault of the identity provider is planned."""
 
     def clock(self, account_id: str) -> AccountClock:
-        """The test clock of an account."""
         return self.clocks.get(account_id, REAL_TIME)
 
 
@@ -54,7 +102,7 @@ class TestClocks:
     async def shown(self, principal: Principal) -> datetime | None:
         """What the test clock of the caller's account shows now; None: it goes by real time."""
         clock = await self.of(principal.account_id, principal.mode)
-        return clock.shown(from_ns(self._clock.time_ns())) if clock.ahead else None
+        return clock.at(from_ns(self._clock.time_ns())) if clock.ahead else None
 
     async def is_failing(self, account_id: str) -> bool:
         """Whether a fault may be planned for the sandbox of an account."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from io import BytesIO
 from typing import Final
 
 import msgspec
 from sqlalchemy import Connection
 
-from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.access.idempotency import IdempotencyEntry
 from countersign.access.key import Principal
-from countersign.access.test_clock import REAL_TIME, AccountClock
+from countersign.access.test_clocks import REAL_TIME, AccountClock
 from countersign.acknowledgments.model import (
+    HOSTED_CREDENTIAL,
     PERSONAL_FIELDS,
     Capture,
     Receipt,
@@ -20,7 +22,10 @@ from countersign.acknowledgments.model import (
     VersionSource,
 )
 from countersign.acknowledgments.room import Acknowledgments
+from countersign.acknowledgments.write_together import Made, write_together
 from countersign.errors import EmptyInitials, InitialsCountMismatch, NoticeVersionMismatch
+from countersign.evidence.disclosure import SALT_BYTES
+from countersign.evidence.process import PROCESS, Process
 from countersign.evidence.record import (
     CBID_FIELD,
     SESSION_FIELD,
@@ -34,7 +39,7 @@ from countersign.evidence.record import (
 from countersign.ids import ACKNOWLEDGMENT, timed_id
 from countersign.instant import from_ns, rfc3339_ms
 from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
-from countersign.log.record import NewRecord, RecordType
+from countersign.log.record import NewRecord, RecordType, SealedDisclosures
 from countersign.notices.model import NoticeEdition
 from countersign.notices.visible_text import is_blank
 from countersign.vault.vault import DataKey
@@ -44,19 +49,25 @@ _ENTROPY: Final = _ID_ENTROPY + entropy_needed(len(PERSONAL_FIELDS)) + SEAL_ENTR
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class _Order(msgspec.Struct, frozen=True, kw_only=True):
-    """An acknowledgment that was found to be in order, on its way into the database."""
+class _Order(msgspec.Struct, kw_only=True):
+    """An acknowledgment that was found to be in order, on its way into the database.
+
+    `ack_id` and `entropy` are not for the caller: `_make` fills them in.
+    """
 
     room: Acknowledgments
-    ack_id: str
+    ack_id: str = ""
     who: Principal
     notice: NoticeEdition
     submission: Submission
+    time_ns: int
     at: datetime
     clock: AccountClock
     key: DataKey
-    entropy: bytes
+    entropy: bytes = b""
     entry: Callable[[bytes], IdempotencyEntry] | None
+    process: Process | None = None
+    """How it was made, if it is hosted."""
 
 
 async def acknowledge(
@@ -70,80 +81,117 @@ async def acknowledge(
 ) -> Receipt:
     """Store an acknowledgment of this notice version; durable when this returns.
 
-    Args:
-        room: of acknowledgments.
-        who: the key that sends it.
-        notice: the version in force.
-        submission: what the buyer typed, and where it came from.
-        clock: the test clock of the account.
-        entry: makes what is kept of the response for a repeated request.
-
-    Raises:
-        NoticeVersionMismatch: `notice_version` was given and is not this version.
-        InitialsCountMismatch, EmptyInitials: see `check_initials`.
+    `entry` makes what is kept of the response for a repeated request.
     """
+    order = await _order(room, who, notice, submission, clock=clock, entry=entry)
+    return await room.log.database.write_batched(write_together, order, _make)
+
+
+async def prepare_hosted(
+    room: Acknowledgments,
+    who: Principal,
+    notice: NoticeEdition,
+    submission: Submission,
+    process: Process,
+    *,
+    clock: AccountClock = REAL_TIME,
+) -> Made:
+    """Check and make a hosted acknowledgment, of now, for `write_hosted`.
+
+    Of `who`, only account and mode count: the record says that a checkout session was used.
+    """
+    if len(process.lines) != len(notice.content.bullets):
+        # Readers would refuse the record.
+        raise ValueError("the process needs an entry for each of the notice's lines")
+    [made] = _make([await _order(room, who, notice, submission, clock=clock, process=process)])
+    return made
+
+
+def write_hosted(connection: Connection, made: Made) -> Receipt:
+    """Write an acknowledgment that is prepared, with its events, in the caller's transaction."""
+    made.journal.write(connection, [made.record])
+    return made.receipt
+
+
+async def _order(
+    room: Acknowledgments,
+    who: Principal,
+    notice: NoticeEdition,
+    submission: Submission,
+    *,
+    clock: AccountClock,
+    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+    process: Process | None = None,
+) -> _Order:
+    """The acknowledgment of this moment, if it is in order."""
     content, shown = notice.content, submission.notice_version
     if shown is not None and shown != content.version:
-        msg = f"The version in force is {content.version}, not {shown}."
-        raise NoticeVersionMismatch(msg)
+        raise NoticeVersionMismatch(f"The version in force is {content.version}, not {shown}.")
     check_initials(submission.initials_per_line, len(content.bullets))
-    time_ns = room.clock.time_ns()
-    key = room.vault.cached(who.account_id, time_ns)
-    if key is None:
-        key = await room.vault.data_key(who.account_id, time_ns)
-    entropy = room.entropy(_ENTROPY)
-    order = _Order(
+    time_ns, vault = room.log.clock.time_ns(), room.log.vault.vault
+    key = await vault.data_key(who.account_id, time_ns)
+    return _Order(
         room=room,
-        ack_id=timed_id(ACKNOWLEDGMENT, time_ns, entropy[:_ID_ENTROPY]),
         who=who,
         notice=notice,
         submission=submission,
+        time_ns=time_ns,
         at=from_ns(time_ns),
         clock=clock,
         key=key,
-        entropy=entropy[_ID_ENTROPY:],
         entry=entry,
+        process=process,
     )
-    return await room.database.write_batched(_acknowledge, order)
 
 
 def check_initials(initials: Sequence[str], lines: int) -> None:
     """Check the initials for a notice of this many lines: the count first, then the blanks.
 
     They are kept exactly as typed.
-
-    Raises:
-        InitialsCountMismatch: not exactly one element per line.
-        EmptyInitials: the initials of one or more lines are blank.
     """
     if len(initials) != lines:
-        msg = f"The notice has {lines} lines to initial: expected {lines} elements in "
-        msg += f"initials_per_line, got {len(initials)}."
-        raise InitialsCountMismatch(msg)
+        raise InitialsCountMismatch(
+            f"The notice has {lines} lines to initial: expected {lines} elements in "
+            f"initials_per_line, got {len(initials)}."
+        )
     if any(map(is_blank, set(initials))):
         blank = [str(number) for number, text in enumerate(initials, 1) if is_blank(text)]
         word = "line" if len(blank) == 1 else "lines"
-        msg = f"The initials are blank on {word} {', '.join(blank)}."
-        raise EmptyInitials(msg)
+        raise EmptyInitials(f"The initials are blank on {word} {', '.join(blank)}.")
 
 
-def _acknowledge(connection: Connection, orders: Sequence[_Order]) -> Sequence[Receipt]:
-    """Write the orders that share a transaction, all of them on the database of one room.
+def _make(orders: Sequence[_Order]) -> list[Made]:
+    """The orders of one room as they are written.
 
     Their records are made together: one by one, each between two requests, they take half as long
     again.
     """
-    journal = orders[0].room.journal
-    records, receipts, kept = [], [], []
+    needed = [_ENTROPY if o.process is None else _ENTROPY + SALT_BYTES for o in orders]
+    # Asking the system for a few bytes releases the interpreter each time.
+    drawn = BytesIO(orders[0].room.log.access.entropy(sum(needed)))
+    for order, size in zip(orders, needed, strict=True):
+        order.ack_id = timed_id(ACKNOWLEDGMENT, order.time_ns, drawn.read(_ID_ENTROPY))
+        order.entropy = drawn.read(size - _ID_ENTROPY)
+    made = []
     for order, record in zip(orders, make_records([*map(_draft, orders)]), strict=True):
-        records.append(_new_record(order, record))
-        receipt = _receipt(order)
-        receipts.append(receipt)
-        if order.entry is not None:
-            kept.append(order.entry(receipt.body))
-    journal.write(connection, records)
-    keep_answers(connection, kept)
-    return receipts
+        content, hidden = order.notice.content, _hidden(order, record)
+        written = NewRecord(
+            id=order.ack_id,
+            account_id=order.who.account_id,
+            mode=order.who.mode,
+            type=RecordType.ACKNOWLEDGMENT,
+            notice_id=content.id,
+            at=order.at,
+            body=record.body,
+            digest=record.digest,
+            disclosures=hidden,
+        )
+        named = {"notice_id": content.id, "notice_version": content.version}
+        body = _encode({"ack_id": order.ack_id, **named})
+        receipt = Receipt(order.ack_id, content.id, content.version, body)
+        kept = None if order.entry is None else order.entry(body)
+        made.append(Made(order.room.log.journal, written, hidden, receipt, kept))
+    return made
 
 
 def _draft(order: _Order) -> Draft:
@@ -160,8 +208,8 @@ def _draft(order: _Order) -> Draft:
         if submission.notice_version is None
         else VersionSource.ASSERTED,
         bullets=order.room.bullet_digests.get(notice.digest) or _bullets(order),
-        capture=Capture.VENDOR_API,
-        credential=order.who.credential,
+        capture=Capture.VENDOR_API if order.process is None else Capture.HOSTED,
+        credential=order.who.credential if order.process is None else HOSTED_CREDENTIAL,
         accepted_at=rfc3339_ms(order.at),
         test_clock=order.clock.text(order.at) or msgspec.UNSET,
     )
@@ -178,7 +226,9 @@ def _draft(order: _Order) -> Draft:
         "truncated": origin.user_agent_truncated,
     }
     values = (submission.initials_per_line, submission.session_id, submission.cbid, ip, agent)
-    personal = tuple(zip(PERSONAL_FIELDS, values, strict=True))
+    personal: tuple[tuple[str, object], ...] = tuple(zip(PERSONAL_FIELDS, values, strict=True))
+    if order.process is not None:
+        personal = (*personal, (PROCESS, order.process))
     return Draft(subject, personal, order.entropy[:-SEAL_ENTROPY])
 
 
@@ -189,35 +239,21 @@ def _bullets(order: _Order) -> msgspec.Raw:
     return made
 
 
-def _new_record(order: _Order, record: SealedRecord) -> NewRecord:
-    who, secret, entropy = order.who, order.room.secret, order.entropy[-SEAL_ENTROPY:]
-    session, cbid = order.submission.session_id, order.submission.cbid
-    return NewRecord(
-        id=order.ack_id,
-        account_id=who.account_id,
-        mode=who.mode,
-        type=RecordType.ACKNOWLEDGMENT,
-        notice_id=order.notice.content.id,
-        at=order.at,
-        body=record.body,
-        digest=record.digest,
-        disclosures=seal_disclosures(
-            order.key,
-            order.ack_id,
-            record.disclosures,
-            entropy,
-            account_id=who.account_id,
-            session_index=None
-            if session is None
-            else secret.blind_index(who.account_id, SESSION_FIELD, session),
-            cbid_index=None
-            if cbid is None
-            else secret.blind_index(who.account_id, CBID_FIELD, cbid),
-        ),
+def _hidden(order: _Order, record: SealedRecord) -> SealedDisclosures:
+    account_id, secret, submission = (
+        order.who.account_id,
+        order.room.log.access.secret,
+        order.submission,
     )
-
-
-def _receipt(order: _Order) -> Receipt:
-    id_, version = order.notice.content.id, order.notice.content.version
-    response = {"ack_id": order.ack_id, "notice_id": id_, "notice_version": version}
-    return Receipt(order.ack_id, id_, version, _encode(response))
+    session, cbid = submission.session_id, submission.cbid
+    return seal_disclosures(
+        order.key,
+        order.ack_id,
+        record.disclosures,
+        order.entropy[-SEAL_ENTROPY:],
+        account_id=account_id,
+        session_index=None
+        if session is None
+        else secret.blind_index(account_id, SESSION_FIELD, session),
+        cbid_index=None if cbid is None else secret.blind_index(account_id, CBID_FIELD, cbid),
+    )

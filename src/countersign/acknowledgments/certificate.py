@@ -25,12 +25,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from countersign import __version__
-from countersign.acknowledgments.certificate_claims import CertificateFacts
-from countersign.acknowledgments.certificate_words import certificate_words
+from countersign.acknowledgments.certificate_words import CertificateFacts, certificate_words
 from countersign.errors import Overloaded
-from countersign.evidence.bundle import GUIDE, BundleContents, read_bundle
-from countersign.evidence.checkpoint import parse_checkpoint
-from countersign.evidence.cosignature import cosigned_at
+from countersign.evidence.bundle import GUIDE, BundleContents, contents_of, read_container
+from countersign.evidence.checkpoint import cosigned_at, parse_checkpoint
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
 from countersign.evidence.policy import parse_policy
@@ -55,7 +53,7 @@ _PROVED: Final = {
     *("key_fingerprint", "witnesses"),
 }
 _SOURCES: Final = (
-    *("certificate.py", "certificate.typ", "certificate_claims.py", "certificate_words.py"),
+    *("certificate.py", "certificate.typ", "certificate.toml", "certificate_words.py"),
 )
 # A compiler serves one caller at a time, and refuses a second one.
 _compiling: Final = Lock()
@@ -72,7 +70,7 @@ class _Queue:
 class Certificates:
     """Makes certificates in a separate thread, for each account in turn.
 
-    No process is needed: the compiler lets go of the interpreter (measured with typst 0.15: a
+    No process is needed: the compiler releases the interpreter (measured with typst 0.15: a
     thread that counts meanwhile keeps 94 % of its pace).
     """
 
@@ -82,11 +80,7 @@ class Certificates:
         self._closed = False
 
     async def make(self, facts: CertificateFacts, account: str) -> bytes:
-        """The PDF; however many an account asks for, another waits for one of them at most.
-
-        Raises:
-            Overloaded: `WAITING_MAX` of this account are waiting already, or the service ends.
-        """
+        """The PDF; however many an account asks for, another waits for one of them at most."""
         queue = self._queues.setdefault(account, _Queue())
         if queue.inside > WAITING_MAX:
             raise Overloaded(retry_after=_RETRY_SECONDS)
@@ -156,11 +150,8 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
     """Compare the certificate in a bundle that was verified; returns the result in words.
 
     `cosigned` is how many cosignatures were checked: the certificate names all that are there.
-
-    Raises:
-        EvidenceError: this release makes another certificate of the same evidence.
     """
-    contents, _ = read_bundle(bundle)
+    contents, _ = contents_of(read_container(bundle))
     _, _, rest = contents.readme.partition(_BY)
     by, _, says = rest.partition(_SAYS)
     if sum(map(len, (says, contents.record, contents.notice, *contents.disclosures))) > _BYTES_MAX:
@@ -194,11 +185,13 @@ def compare_certificate(bundle: bytes, cosigned: int) -> str:
     except (ImportError, metadata.PackageNotFoundError):
         return "certificate.pdf was not compared: the package typst is not installed"
     except Exception as error:  # README.txt can say anything
-        msg = f"certificate.pdf cannot be made again from README.txt ({type(error).__name__})"
-        raise EvidenceError(msg) from error
+        raise EvidenceError(
+            f"certificate.pdf cannot be made again from README.txt ({type(error).__name__})"
+        ) from error
     if not same:
-        msg = "certificate.pdf differs from the one that this release makes of the same evidence"
-        raise EvidenceError(msg)
+        raise EvidenceError(
+            "certificate.pdf differs from the one that this release makes of the same evidence"
+        )
     said = says.decode().strip()
     others = len(set(facts.witnesses)) - cosigned
     made = "certificate.pdf is the one that this release makes"

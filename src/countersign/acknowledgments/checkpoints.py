@@ -11,11 +11,11 @@ from typing import Final
 
 from countersign.errors import EvidencePending
 from countersign.evidence.policy import Policy
-from countersign.log import checkpoints_sql
+from countersign.log import logs_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Log, StoredCheckpoint
 from countersign.log.room import LogRoom
 from countersign.mode import Mode
-from countersign.shared_question import SharedQuestion
+from countersign.snapshot import SharedQuestion
 
 _RETRY_SECONDS: Final = 2
 _POLL_SECONDS: Final = 0.25
@@ -50,10 +50,8 @@ class Checkpoints:
 
         So the proof of an acknowledgment stays the same, except when a better one becomes possible.
         Where the quorum is not met at the deadline, the best that there is is used: a proof that
-        leaves early is worth more than one that waits for a witness.
-
-        Raises:
-            EvidencePending: no checkpoint covers the entry yet.
+        leaves early is worth more than one that waits for a witness. EvidencePending if none
+        covers the entry yet.
         """
         found = await self._cosigned(log, index)
         if found is None and await self._is_cosigned(log, index, deadline):
@@ -101,4 +99,4 @@ class Checkpoints:
         self, log: Log, index: int, kinds: frozenset[str], quorum: Policy | None
     ) -> StoredCheckpoint | None:
         scan = self._log.database.scan
-        return await scan(checkpoints_sql.covering, log.id, index, kinds, quorum)
+        return await scan(logs_sql.covering, log.id, index, kinds, quorum)

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, Final
 
 import click
+import msgspec
 
 from countersign.access.account import find_account
 from countersign.access.audit import AuditAction
-from countersign.acknowledgments import proof, sql
-from countersign.acknowledgments.export import COLUMNS, csv_lines, operator_of
-from countersign.acknowledgments.export import export as exported
+from countersign.access.key import Principal
+from countersign.acknowledgments import proof
+from countersign.acknowledgments.find import find_many, find_owner
 from countersign.acknowledgments.room import Acknowledgments
+from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
 from countersign.cli.files import written
-from countersign.cli.support import (
-    command,
-    json_text,
-    printable,
-    say,
-    show,
-    with_room,
-)
+from countersign.cli.support import command, json_text, printable, say, show, with_room
 from countersign.errors import InvalidArgument, UnknownSubject
-from countersign.instant import parse_rfc3339, rfc3339
+from countersign.instant import parse_rfc3339, rfc3339, rfc3339_ms
 from countersign.mode import Mode
 
 _MODES = click.Choice([mode.value for mode in Mode])
 _PROGRESS_EVERY = 5000
 _SEALING_SECONDS = 5.0
+_PAGE = 500
+COLUMNS: Final = (
+    *("ack_id", "livemode", "accepted_at", "notice_id", "notice_version"),
+    *("notice_version_source", "notice_digest", "initials_per_line", "session_id", "cbid"),
+    *("ip", "ip_source", "peer_ip", "user_agent", "user_agent_source", "capture"),
+    *("evidence_status", "evidence_log", "evidence_index", "erased_at"),
+)
+_FORMULA: Final = (
+    *("=", "+", "-", "@", "\t", "\r", "\n", "|", "%"),
+    *("\uff1d", "\uff0b", "\uff0d", "\uff20"),
+)
+"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection).
+
+The last four are the full-width forms of the first: with some languages they count as these.
+"""
 
 
 @click.group()
@@ -58,7 +71,9 @@ def acknowledgments() -> None:
     help="The file to write. Left out: standard output.",
 )
 @command
-def export(
+@with_room(Acknowledgments)
+async def export(
+    room: Acknowledgments,
     account: str,
     mode: str,
     *,
@@ -72,8 +87,21 @@ def export(
     times = (_time("--after", after), _time("--before", before))
     jsonl = format_ == "jsonl" or (as_json and output is None)
     printed = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
+    access, number = room.log.access, 0
     with nullcontext(printed) if output is None else written(output) as target:
-        number = _export(target, account, Mode(mode), times, jsonl=jsonl)
+        owner = await find_account(access, account)
+        begin, end = (None if time is None else rfc3339(time) for time in times)
+        await access.audit.note(
+            AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode, after=begin, before=end
+        )
+        if not jsonl:
+            target.write(csv_lines([COLUMNS]).encode())
+        async for row in _rows(room, owner.id, Mode(mode), *times):
+            line = json_text(row) + "\n" if jsonl else csv_lines([[*row.values()]])
+            target.write(line.encode())
+            number += 1
+            if number % _PROGRESS_EVERY == 0:
+                say(f"{number} …")
     if output is not None and as_json:
         show({"exported": number, "output": str(output)}, "", as_json=True)
     say(f"{number} acknowledgments exported.")
@@ -91,9 +119,21 @@ def export(
     help="The file to write. Left out: ACK_ID.zip.",
 )
 @command
-def bundle(ack_id: str, *, disclose: str | None, output: Path | None, as_json: bool) -> None:
+@with_room(Acknowledgments)
+async def bundle(
+    room: Acknowledgments, ack_id: str, *, disclose: str | None, output: Path | None, as_json: bool
+) -> None:
     """Write the bundle of one acknowledgment of any account: the file to give to a court."""
-    data = _bundle(ack_id, disclose)
+    await room.log.seal.settle()
+    found = await room.log.database.read(find_owner, ack_id)
+    if found is None:
+        raise UnknownSubject(f"The acknowledgment {ack_id!r} does not exist.")
+    account_id, mode = found
+    await room.log.access.audit.note(
+        AuditAction.BUNDLE_WRITTEN, ack_id, account_id=account_id, disclose=disclose
+    )
+    who = _operator_of(account_id, mode)
+    data = await proof.bundle(room, who, ack_id, disclose, _SEALING_SECONDS)
     target = output or Path(f"{ack_id}.zip")
     with written(target) as file:
         file.write(data)
@@ -108,51 +148,7 @@ class Terminal:
     """Standard output on a terminal: control characters are made visible."""
 
     def write(self, data: bytes) -> None:
-        """Print whole lines of text."""
         click.echo(printable(data.decode(), keep="\r\n"), nl=False)
-
-
-@with_room(Acknowledgments)
-async def _export(
-    room: Acknowledgments,
-    target: BinaryIO | Terminal,
-    account: str,
-    mode: Mode,
-    times: tuple[datetime | None, datetime | None],
-    *,
-    jsonl: bool,
-) -> int:
-    access = room.log.access
-    owner = await find_account(access, account)
-    after, before = (None if time is None else rfc3339(time) for time in times)
-    await access.audit.note(
-        AuditAction.ACKNOWLEDGMENTS_EXPORTED, owner.id, mode=mode.value, after=after, before=before
-    )
-    number = 0
-    if not jsonl:
-        target.write(csv_lines([COLUMNS]).encode())
-    async for row in exported(room, owner, mode, *times):
-        line = json_text(row) + "\n" if jsonl else csv_lines([[*row.values()]])
-        target.write(line.encode())
-        number += 1
-        if number % _PROGRESS_EVERY == 0:
-            say(f"{number} …")
-    return number
-
-
-@with_room(Acknowledgments)
-async def _bundle(room: Acknowledgments, ack_id: str, disclose: str | None) -> bytes:
-    await room.log.seal.settle()
-    found = await room.database.read(sql.find_owner, ack_id)
-    if found is None:
-        msg = f"The acknowledgment {ack_id!r} does not exist."
-        raise UnknownSubject(msg)
-    account_id, mode = found
-    await room.log.access.audit.note(
-        AuditAction.BUNDLE_WRITTEN, ack_id, account_id=account_id, disclose=disclose
-    )
-    who = operator_of(account_id, mode)
-    return await proof.bundle(room, who, ack_id, disclose, _SEALING_SECONDS)
 
 
 def _time(option: str, text: str | None) -> datetime | None:
@@ -161,5 +157,62 @@ def _time(option: str, text: str | None) -> datetime | None:
     try:
         return parse_rfc3339(text)
     except ValueError:
-        msg = f"{option} must be a time such as 2026-11-20T21:31:00Z."
-        raise InvalidArgument(msg) from None
+        raise InvalidArgument(f"{option} must be a time such as 2026-11-20T21:31:00Z.") from None
+
+
+async def _rows(
+    room: Acknowledgments, account_id: str, mode: Mode, begin: datetime | None, end: datetime | None
+) -> AsyncIterator[dict[str, Any]]:
+    """Each acknowledgment in this range of times, newest first, as a row with the COLUMNS."""
+    who, after, more = _operator_of(account_id, mode), None, True
+    while more:
+        search = AcknowledgmentsQuery(
+            accepted_after=begin, accepted_before=end, after=after, limit=_PAGE
+        )
+        page, after = await find_many(room, who, search)
+        for found in page:
+            yield _row(found)
+        more = after is not None
+
+
+def _row(found: Acknowledgment) -> dict[str, Any]:
+    values = msgspec.structs.asdict(found) | {
+        "accepted_at": rfc3339_ms(found.accepted_at),
+        "erased_at": None if found.erased_at is None else rfc3339_ms(found.erased_at),
+        "evidence_status": found.evidence.status,
+        "evidence_log": found.evidence.log,
+        "evidence_index": found.evidence.index,
+    }
+    return {name: values[name] for name in COLUMNS}
+
+
+def _operator_of(account_id: str, mode: Mode) -> Principal:
+    """The operator, reading what this account could read."""
+    return Principal(
+        key_id="operator",
+        account_id=account_id,
+        mode=mode,
+        scopes=frozenset(),
+        credential="operator",
+    )
+
+
+def csv_lines(rows: Iterable[Sequence[object]]) -> str:
+    """Lines of CSV (RFC 4180), safe to open in a spreadsheet.
+
+    A field that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    target = io.StringIO()
+    writer = csv.writer(target, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    for row in rows:
+        writer.writerow([_safe(value) for value in row])
+    return target.getvalue()
+
+
+def _safe(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib import resources
 from typing import Annotated, Final
@@ -15,7 +15,7 @@ from msgspec import Meta
 from countersign import offline
 from countersign.access.key import Scope
 from countersign.acknowledgments import proof
-from countersign.acknowledgments.model import NO_FIELD, PERSONAL_FIELDS
+from countersign.acknowledgments.model import HOSTED_FIELDS, NO_FIELD
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.errors import Erased, EvidenceDamaged, EvidencePending, NotFound
 from countersign.http.reply import NO_STORE, Call, Header, Reply
@@ -27,7 +27,7 @@ WAIT_SECONDS_MAX: Final = 10
 _WAIT: Final = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,6})(?:$|[,;\s])")
 _NO_POLICIES: Final = b'id="policies">{}'
 _CSP: Final = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"]+)"')
-_FIELD: Final = f"({'|'.join(PERSONAL_FIELDS)})"
+_FIELD: Final = f"({'|'.join(HOSTED_FIELDS)})"
 
 
 class DisclosureQuery(Request, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class DisclosureQuery(Request, frozen=True, kw_only=True):
             str,
             Meta(
                 description="The personal fields to show, separated by commas: "
-                + ", ".join(f"`{name}`" for name in PERSONAL_FIELDS)
+                + ", ".join(f"`{name}`" for name in HOSTED_FIELDS)
                 + ", or `none`. Left out: all of them.",
                 examples=["initials_per_line,session_id"],
                 extra_json_schema={"pattern": f"^({NO_FIELD}|{_FIELD}(,{_FIELD})*)$"},
@@ -144,41 +144,36 @@ _PREFER: Final = {
 }
 _DIGEST: Final = {"Content-Digest": "The SHA-256 of the content (RFC 9530)."}
 
+_file_route: Final = partial(
+    Route, scope=Scope.EVIDENCE_READ, request_headers=_PREFER, response_headers=_DIGEST
+)
+
 ROUTES: Final = grouped(
     "Evidence",
     Acknowledgments,
-    Route(
+    _file_route(
         address="GET /v1/acknowledgments/{ack_id}/proof",
         handler=get_proof,
         operation="getAcknowledgmentProof",
         summary="Get the proof that the log contains the record",
-        scope=Scope.EVIDENCE_READ,
-        request_headers=_PREFER,
-        response_headers=_DIGEST,
         media_type="text/plain; charset=utf-8",
         response_examples={"a proof": _PROOF},
         refusals=(NotFound, EvidencePending, EvidenceDamaged),
     ),
-    Route(
+    _file_route(
         address="GET /v1/acknowledgments/{ack_id}/certificate",
         handler=get_certificate,
         operation="getAcknowledgmentCertificate",
         summary="Get a certificate for people, as a PDF",
-        scope=Scope.EVIDENCE_READ,
-        request_headers=_PREFER,
-        response_headers=_DIGEST,
         query=DisclosureQuery,
         media_type="application/pdf",
         refusals=(NotFound, EvidencePending, EvidenceDamaged, Erased),
     ),
-    Route(
+    _file_route(
         address="GET /v1/acknowledgments/{ack_id}/bundle",
         handler=get_bundle,
         operation="getAcknowledgmentBundle",
         summary="Get everything needed to verify an acknowledgment, as a ZIP file",
-        scope=Scope.EVIDENCE_READ,
-        request_headers=_PREFER,
-        response_headers=_DIGEST,
         query=DisclosureQuery,
         media_type="application/zip",
         refusals=(NotFound, EvidencePending, EvidenceDamaged, Erased),

@@ -4,52 +4,141 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import structlog
+from msgspec.structs import asdict, replace
+from sqlalchemy import Connection, Row, bindparam, select
 
 from countersign.access.key import Principal
-from countersign.acknowledgments import sql
-from countersign.acknowledgments.model import (
-    AcknowledgmentView,
-    RecordView,
-    Search,
-    StoredAcknowledgment,
-)
+from countersign.acknowledgments.model import RecordView, StoredAcknowledgment
 from countersign.acknowledgments.room import Acknowledgments
+from countersign.acknowledgments.schemas import Acknowledgment, AcknowledgmentsQuery
+from countersign.db.tables import (
+    acknowledgment_uses,
+    disclosures,
+    erasures,
+    log_entries,
+    logs,
+    records,
+    shred_keys,
+)
 from countersign.errors import DamagedValue, EvidenceDamaged, NotFound
 from countersign.evidence.disclosure import read_disclosure
+from countersign.evidence.process import PROCESS
 from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
-from countersign.ids import ACKNOWLEDGMENT, is_id
+from countersign.http.schemas import Evidence
+from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
+from countersign.ids import earliest_id, is_id
+from countersign.instant import to_ms
 from countersign.log.append_record import open_disclosures
+from countersign.log.record import RecordType, Sealed
+from countersign.mode import Mode
 
 read_record: Final = msgspec.json.Decoder(RecordView).decode
 _log: Final = structlog.get_logger("countersign.evidence")
 
+SELECT_RECORDS: Final = select(
+    records.c.id,
+    records.c.account_id,
+    records.c.mode,
+    records.c.at,
+    records.c.body,
+    disclosures.c.payload,
+    shred_keys.c.key.label("shred_key"),
+    log_entries.c.leaf_index,
+    logs.c.origin,
+    erasures.c.at.label("erased_at"),
+    acknowledgment_uses.c.clearance_id,
+).select_from(
+    records.outerjoin(disclosures, disclosures.c.record_id == records.c.id)
+    .outerjoin(shred_keys, shred_keys.c.record_id == records.c.id)
+    .outerjoin(log_entries, log_entries.c.record_id == records.c.id)
+    .outerjoin(logs, logs.c.id == log_entries.c.log_id)
+    .outerjoin(erasures, erasures.c.record_id == records.c.id)
+    .outerjoin(acknowledgment_uses, acknowledgment_uses.c.ack_id == records.c.id)
+)
+"""Records of any type as they are stored; without payload and shred key, they are erased."""
+_SELECT: Final = SELECT_RECORDS.where(records.c.type == RecordType.ACKNOWLEDGMENT)
+_SELECT_ONE: Final = _SELECT.where(
+    records.c.id == bindparam("id"),
+    records.c.account_id == bindparam("account_id"),
+    records.c.mode == bindparam("mode"),
+)
 
-async def find_one(room: Acknowledgments, who: Principal, ack_id: str) -> AcknowledgmentView:
-    """One acknowledgment of the account and mode of this key.
 
-    Raises:
-        NotFound: there is none with this id for this key.
-        EvidenceDamaged: it cannot be read.
+def get(connection: Connection, who: Principal, ack_id: str) -> StoredAcknowledgment | None:
+    values = {"id": ack_id, "account_id": who.account_id, "mode": who.mode}
+    row = connection.execute(_SELECT_ONE, values).one_or_none()
+    return _from_row(row) if row is not None else None
+
+
+def find_owner(connection: Connection, ack_id: str) -> tuple[str, Mode] | None:
+    """The account and mode of an acknowledgment of any account."""
+    row = connection.execute(
+        select(records.c.account_id, records.c.mode).where(
+            records.c.id == ack_id, records.c.type == RecordType.ACKNOWLEDGMENT
+        )
+    ).one_or_none()
+    return None if row is None else (row.account_id, Mode(row.mode))
+
+
+def find(
+    connection: Connection,
+    who: Principal,
+    search: AcknowledgmentsQuery,
+    session_index: bytes | None = None,
+    cbid_index: bytes | None = None,
+) -> Sequence[StoredAcknowledgment]:
+    """What is found for the account and mode of this key, newest first.
+
+    The blind indexes are those of `session_id` and `cbid` of the search.
     """
+    # By a blind index, a few disclosures lead to their records; else the account's own records are
+    # walked. The conditions stand on the table to begin with, which leaves a planner no choice.
+    start = records if session_index is None and cbid_index is None else disclosures
+    id_ = records.c.id if start is records else disclosures.c.record_id
+    statement = _SELECT.where(start.c.account_id == who.account_id, start.c.mode == who.mode)
+    if session_index is not None:
+        statement = statement.where(disclosures.c.session_index == session_index)
+    if cbid_index is not None:
+        statement = statement.where(disclosures.c.cbid_index == cbid_index)
+    if search.notice_id is not None:
+        statement = statement.where(records.c.notice_id == search.notice_id)
+    # Identifiers begin with the millisecond of acceptance, so a range of times is one of ids.
+    if search.accepted_after is not None:
+        earliest = earliest_id(ID_PREFIX, to_ms(search.accepted_after))
+        statement = statement.where(id_ >= earliest)
+    if search.accepted_before is not None:
+        end = earliest_id(ID_PREFIX, to_ms(search.accepted_before))
+        statement = statement.where(id_ < end)
+    if search.after is not None:
+        statement = statement.where(id_ < search.after)
+    statement = statement.order_by(id_.desc()).limit(search.limit)
+    return [_from_row(row) for row in connection.execute(statement)]
+
+
+def _from_row(row: Row[*tuple[Any, ...]]) -> StoredAcknowledgment:
+    values = row._asdict()
+    origin, index = values.pop("origin"), values.pop("leaf_index")
+    values |= {"mode": Mode(row.mode), "record": values.pop("body")}
+    values |= {"ack_id": values.pop("id"), "accepted_at": values.pop("at")}
+    return StoredAcknowledgment(**values, sealed=None if origin is None else Sealed(origin, index))
+
+
+async def find_one(room: Acknowledgments, who: Principal, ack_id: str) -> Acknowledgment:
+    """One acknowledgment of the account and mode of this key; EvidenceDamaged if unreadable."""
     return await _view(room, await stored(room, who, ack_id))
 
 
 async def find_many(
-    room: Acknowledgments, who: Principal, search: Search
-) -> tuple[Sequence[AcknowledgmentView], str | None]:
-    """A page, newest first, and the cursor of the next one (None on the last page).
-
-    Raises:
-        EvidenceDamaged: one of them cannot be read.
-    """
+    room: Acknowledgments, who: Principal, search: AcknowledgmentsQuery
+) -> tuple[Sequence[Acknowledgment], str | None]:
+    """A page, newest first, and the cursor of the next one (None on the last page)."""
     one_more = replace(search, limit=search.limit + 1)
-    found = await room.database.scan(
-        sql.find,
+    found = await room.log.database.scan(
+        find,
         who,
         one_more,
         _index(room, who, SESSION_FIELD, search.session_id),
@@ -60,17 +149,12 @@ async def find_many(
 
 
 async def stored(room: Acknowledgments, who: Principal, ack_id: str) -> StoredAcknowledgment:
-    """One acknowledgment with its disclosures encrypted.
-
-    Raises:
-        NotFound: there is none with this id for this key.
-    """
+    """One acknowledgment with its disclosures encrypted; NotFound if this key has no such."""
     found = None
-    if is_id(ACKNOWLEDGMENT, ack_id):
-        found = await room.database.read(sql.get, who, ack_id)
+    if is_id(ID_PREFIX, ack_id):
+        found = await room.log.database.read(get, who, ack_id)
     if found is None:
-        msg = "The acknowledgment was not found."
-        raise NotFound(msg)
+        raise NotFound("The acknowledgment was not found.")
     return found
 
 
@@ -79,17 +163,13 @@ async def opened(room: Acknowledgments, found: StoredAcknowledgment) -> tuple[st
     if found.payload is None or found.shred_key is None:
         return None
     return await open_disclosures(
-        room.vault, found.account_id, found.ack_id, found.payload, found.shred_key
+        room.log.vault.vault, found.account_id, found.ack_id, found.payload, found.shred_key
     )
 
 
 @contextmanager
 def refusing_damage(ack_id: str) -> Iterator[None]:
-    """Log and refuse whatever stored evidence causes here that sound evidence cannot.
-
-    Raises:
-        EvidenceDamaged: it does not verify, or cannot even be read.
-    """
+    """Log and refuse whatever stored evidence causes here that sound evidence cannot."""
     try:
         yield
     except (DamagedValue, msgspec.MsgspecError, ValueError, LookupError, TypeError) as error:
@@ -97,22 +177,44 @@ def refusing_damage(ack_id: str) -> Iterator[None]:
         raise EvidenceDamaged from error
 
 
-async def _view(room: Acknowledgments, found: StoredAcknowledgment) -> AcknowledgmentView:
+async def _view(room: Acknowledgments, found: StoredAcknowledgment) -> Acknowledgment:
+    """An acknowledgment as its account reads it, with times to the millisecond.
+
+    Its personal fields are the disclosures, in the shapes of spec/evidence-format.md.
+    """
     with refusing_damage(found.ack_id):
-        disclosures, personal = await opened(room, found), None
-        if disclosures is not None:
-            personal = {name: value for _, name, value in map(read_disclosure, disclosures)}
-        return AcknowledgmentView(
+        shown = {
+            name: value for _, name, value in map(read_disclosure, await opened(room, found) or ())
+        }
+        ip, agent = shown.get("ip") or {}, shown.get("user_agent") or {}
+        return Acknowledgment(
+            **asdict(read_record(found.record)),
             ack_id=found.ack_id,
-            mode=found.mode,
+            livemode=found.mode is Mode.LIVE,
+            initials_per_line=shown.get("initials_per_line"),
+            session_id=shown.get(SESSION_FIELD),
+            cbid=shown.get(CBID_FIELD),
+            ip=ip.get("ip"),
+            ip_source=ip.get("source"),
+            peer_ip=ip.get("peer_ip"),
+            user_agent=agent.get("user_agent"),
+            user_agent_source=agent.get("source"),
+            user_agent_truncated=agent.get("truncated"),
+            process=shown.get(PROCESS),
             accepted_at=found.accepted_at,
-            record=read_record(found.record),
-            personal=personal,
-            sealed=found.sealed,
-            erased_at=found.erased_at,
             clearance_id=found.clearance_id,
+            evidence=evidence_of(found.sealed),
+            erased_at=found.erased_at,
         )
 
 
+def evidence_of(sealed: Sealed | None) -> Evidence:
+    if sealed is None:
+        return Evidence(status="pending", log=None, index=None)
+    return Evidence(status="sealed", log=sealed.origin, index=sealed.index)
+
+
 def _index(room: Acknowledgments, who: Principal, field: str, value: str | None) -> bytes | None:
-    return None if value is None else room.secret.blind_index(who.account_id, field, value)
+    return (
+        None if value is None else room.log.access.secret.blind_index(who.account_id, field, value)
+    )

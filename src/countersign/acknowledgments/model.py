@@ -4,21 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from countersign.acknowledgments.origin import Origin
+from countersign.evidence.process import PROCESS
 from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
 from countersign.log.record import Sealed
 from countersign.mode import Mode
 
 INITIALS_LENGTH_MAX: Final = 32
 """Characters (Unicode code points) in the initials of one line."""
-
 PERSONAL_FIELDS: Final = ("initials_per_line", SESSION_FIELD, CBID_FIELD, "ip", "user_agent")
 """The names of the disclosures of an acknowledgment's record, in the order they are kept in."""
-
+HOSTED_FIELDS: Final = (*PERSONAL_FIELDS, PROCESS)
+"""The same of a hosted acknowledgment: the names of all fields that any record has."""
+HOSTED_CREDENTIAL: Final = "checkout_session"
+"""What a hosted acknowledgment's record says in the place of a kind of key."""
 NO_FIELD: Final = "none"
 """In the place of names of fields: not one of them."""
 
@@ -90,43 +93,5 @@ class RecordView(msgspec.Struct, frozen=True, kw_only=True):
     notice_digest: str
     notice_version_source: VersionSource
     capture: Capture
-    test_clock: datetime | None = None
+    test_clock: datetime | msgspec.UnsetType = msgspec.UNSET
     """What the account's test clock showed, if it was ahead."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgmentView:
-    """An acknowledgment as its account reads it; `personal` is None once it is erased.
-
-    `personal` holds the disclosed fields by name, in the shapes of spec/evidence-format.md.
-    """
-
-    ack_id: str
-    mode: Mode
-    accepted_at: datetime
-    record: RecordView
-    personal: dict[str, Any] | None
-    sealed: Sealed | None
-    erased_at: datetime | None
-    clearance_id: str | None
-
-    def field(self, name: str, member: str | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """A personal field, or a member of one; None where it is missing or erased."""
-        value = (self.personal or {}).get(name)
-        return value if member is None or value is None else value.get(member)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """Which acknowledgments to list, newest first; None is no limit."""
-
-    session_id: str | None = None
-    cbid: str | None = None
-    notice_id: str | None = None
-    accepted_after: datetime | None = None
-    """Inclusive."""
-    accepted_before: datetime | None = None
-    """Exclusive, so that neighbouring ranges neither overlap nor leave a gap."""
-    after: str | None = None
-    """The `ack_id` after which to go on."""
-    limit: int = 20

@@ -2,7 +2,8 @@
 
 On calls with a secret key the caller is the vendor's server, so a forwarding header is that
 caller's assertion. It is kept whole, next to the address taken from it and the address of the
-connection.
+connection. A buyer's browser is not believed: a forwarding header counts only as far as this
+deployment's own proxies wrote it.
 """
 
 import re
@@ -48,16 +49,14 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 def normalised_ip(text: str) -> str:
     """The address in its canonical text form; an IPv4-mapped IPv6 address becomes IPv4.
 
-    Raises:
-        ValueError: the text is not an IP address (a zone index is not part of one).
+    Raises ValueError if the text is not an IP address (a zone index is not part of one).
     """
     if _DOTTED_QUAD.match(text):
         return text  # canonical already, and the commonest
     address = ip_address(text)
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
-            msg = f"{text!r} has a zone index"
-            raise ValueError(msg)
+            raise ValueError(f"{text!r} has a zone index")
         if address.ipv4_mapped is not None:
             return str(address.ipv4_mapped)
     return str(address)
@@ -75,14 +74,9 @@ def resolve_origin(
 ) -> Origin:
     """Decide the address and the user agent, each with its source.
 
-    Args:
-        body_ip: the `ip` of the request body, already normalised.
-        body_user_agent: the `user_agent` of the request body.
-        forwarded: the forwarding header as it was sent.
-        forwarded_addresses: its elements, left (client) to right (nearest).
-        user_agent: the `User-Agent` header.
-        peer: the address of the connection.
-        trusted_proxies: this deployment's proxies, removed from the right.
+    `body_ip` is normalised already; `forwarded` is the forwarding header as it was sent, and
+    `forwarded_addresses` its elements, left (client) to right (nearest), from which this
+    deployment's proxies are removed; `peer` is the address of the connection.
     """
     peer_ip = _address(peer) if peer is not None else None
     claimed = body_ip
@@ -104,6 +98,57 @@ def resolve_origin(
         user_agent_source=None if agent is None else Source.HEADER if from_header else Source.BODY,
         user_agent_truncated=agent is not None and len(agent) > USER_AGENT_LENGTH_MAX,
     )
+
+
+def resolve_browser(
+    headers: Sequence[tuple[bytes, bytes]],
+    *,
+    peer: str | None,
+    header: str,
+    trusted_proxies: Sequence[Network],
+) -> Origin:
+    """Where a request of a buyer's browser came from, which has these headers.
+
+    The address is the right-most that is not a trusted proxy's, in the forwarding header (whose
+    name is `header`) of a connection from a trusted proxy; else it is the connection's. A header
+    that the address was not taken from is not kept.
+    """
+    forwarded = forwarding_header(headers, header)
+    hop = peer_ip = _address(peer) if peer is not None else None
+    for element in reversed(forwarded.split(",") if forwarded else ()):
+        if hop is None or not _is_trusted(hop, trusted_proxies):
+            break
+        # Of the hop before that proxy: one address, or it is not known.
+        addresses = forwarding_elements(header, element)
+        hop = _address(addresses[0]) if len(addresses) == 1 else None
+    if hop is None or _is_trusted(hop, trusted_proxies):
+        hop = peer_ip
+    kept = forwarded if forwarded and hop != peer_ip else None
+    agent = next((header_text(value) for name, value in headers if name == b"user-agent"), None)
+    return Origin(
+        ip=hop,
+        ip_source=Source.HEADER if kept else Source.CONNECTION if hop else None,
+        peer_ip=peer_ip,
+        forwarded=kept[-HEADER_LENGTH_MAX:] if kept else None,
+        forwarded_truncated=kept is not None and len(kept) > HEADER_LENGTH_MAX,
+        user_agent=agent[:USER_AGENT_LENGTH_MAX] if agent is not None else None,
+        user_agent_source=None if agent is None else Source.HEADER,
+        user_agent_truncated=agent is not None and len(agent) > USER_AGENT_LENGTH_MAX,
+    )
+
+
+def forwarding_header(headers: Sequence[tuple[bytes, bytes]], name: str) -> str | None:
+    """The forwarding header of this name, its lines as one; None if there is none."""
+    lines = [value.decode("latin-1") for key, value in headers if key == name.encode()]
+    return ", ".join(lines) if lines else None
+
+
+def header_text(value: bytes) -> str:
+    """A header as text: UTF-8 where it is, else byte for byte (RFC 9110 §5.5 obs-text)."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def readable_part(header: str) -> str:

@@ -7,17 +7,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from countersign.access.secrets import DeploymentSecret
 from countersign.acknowledgments.certificate import Certificates
 from countersign.acknowledgments.checkpoints import Checkpoints
-from countersign.clock import Clock, Entropy
 from countersign.config import Settings
-from countersign.db.database import Database
 from countersign.host import Network
-from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
 from countersign.notices.room import Notices
-from countersign.vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +21,6 @@ class Acknowledgments:
 
     notices: Notices
     log: LogRoom
-    database: Database
-    journal: Journal
-    secret: DeploymentSecret
-    vault: Vault
-    clock: Clock
-    entropy: Entropy
     certificates: Certificates
     checkpoints: Checkpoints
     verify_url: str
@@ -47,12 +36,6 @@ def open_acknowledgments(settings: Settings, notices: Notices) -> Acknowledgment
     return Acknowledgments(
         notices=notices,
         log=log,
-        database=log.access.database,
-        journal=log.journal,
-        secret=log.access.secret,
-        vault=log.vault.vault,
-        clock=log.access.clock,
-        entropy=log.access.entropy,
         certificates=Certificates(),
         checkpoints=Checkpoints(log),
         verify_url=f"{settings.public_url}/verify",

@@ -6,8 +6,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from countersign.acknowledgments.model import INITIALS_LENGTH_MAX, Capture, VersionSource
 from countersign.acknowledgments.origin import USER_AGENT_LENGTH_MAX, Source
+from countersign.evidence.process import Process
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
+from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
 from countersign.http.schemas import STORABLE, Evidence, Opaque, Request, Timestamp
+from countersign.ids import ACKNOWLEDGMENT as ID_PREFIX
 from countersign.ids import OPAQUE_LENGTH_MAX
 from countersign.notices.schemas import CONTENT, DIGEST
 
@@ -84,6 +87,7 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
         bool | None, Meta(description="Whether a longer header was shortened to 1,024 characters.")
     ]
     capture: Capture
+    process: Annotated[Process | None, Meta(description="How it was made; null with `vendor_api`.")]
     accepted_at: Timestamp
     test_clock: (
         Annotated[
@@ -98,23 +102,38 @@ class Acknowledgment(Struct, frozen=True, kw_only=True):
     erased_at: Timestamp | None
 
 
+class AcknowledgmentsQuery(Request, frozen=True, kw_only=True):
+    """Which acknowledgments to list.
+
+    `accepted_before` is exclusive, so that neighbouring ranges neither overlap nor leave a gap.
+    """
+
+    session_id: Annotated[
+        Opaque | None,
+        Meta(description="Only items with this checkout session.", examples=[SESSION]),
+    ] = None
+    cbid: Annotated[
+        Opaque | None, Meta(description="Only items with this buyer identifier.", examples=[CBID])
+    ] = None
+    notice_id: Annotated[
+        Opaque | None, Meta(description="Only acknowledgments of this notice.", examples=["ab1263"])
+    ] = None
+    accepted_after: Annotated[
+        Timestamp | None, Meta(description="Only acknowledgments accepted at or after this time.")
+    ] = None
+    accepted_before: Annotated[
+        Timestamp | None, Meta(description="Only acknowledgments accepted before this time.")
+    ] = None
+    limit: Limit = LIMIT_DEFAULT
+    after: (
+        Annotated[str, cursor("the id of that page's last acknowledgment", ACK_ID, ID_PREFIX)]
+        | None
+    ) = None
+
+
 _agent: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 _initials: Final = ["JD" for _ in CONTENT.bullets]
 
-ACKNOWLEDGE: Final[dict[str, Any]] = {
-    "initials_per_line": _initials,
-    "session_id": SESSION,
-    "cbid": CBID,
-    "ip": "203.0.113.7",
-    "user_agent": _agent,
-    "notice_version": CONTENT.version,
-}
-ACKNOWLEDGE_MIN: Final[dict[str, Any]] = {"initials_per_line": _initials}
-RECEIPT: Final[dict[str, Any]] = {
-    "ack_id": ACK_ID,
-    "notice_id": CONTENT.id,
-    "notice_version": CONTENT.version,
-}
 ACKNOWLEDGMENT: Final[dict[str, Any]] = {
     "ack_id": ACK_ID,
     "livemode": False,
@@ -132,9 +151,15 @@ ACKNOWLEDGMENT: Final[dict[str, Any]] = {
     "user_agent_source": "body",
     "user_agent_truncated": False,
     "capture": "vendor_api",
+    "process": None,
     "accepted_at": "2026-11-20T21:31:00Z",
     "clearance_id": CLEARANCE_ID,
     "evidence": {"status": "pending", "log": None, "index": None},
     "erased_at": None,
 }
+ACKNOWLEDGE: Final = {
+    name: ACKNOWLEDGMENT[name] for name in AcknowledgmentRequest.__struct_fields__
+}
+ACKNOWLEDGE_MIN: Final[dict[str, Any]] = {"initials_per_line": _initials}
+RECEIPT: Final = {name: ACKNOWLEDGMENT[name] for name in AcknowledgmentReceipt.__struct_fields__}
 ACKNOWLEDGMENTS: Final[dict[str, Any]] = {"data": [ACKNOWLEDGMENT], "next_cursor": None}

@@ -6,18 +6,20 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
+from countersign.acknowledgments.certificate_words import process_rows
 from countersign.cli.support import command, printable, say
 from countersign.errors import InvalidArgument
 from countersign.evidence.bundle import BUNDLE_BYTES_MAX, in_order, write_container
+from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.contents import INITIALS
-from countersign.evidence.cosignature import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.policy import Policy, parse_policy
+from countersign.evidence.process import PROCESS
 from countersign.evidence.verification import (
     STEPS,
     CheckTimestamp,
@@ -45,6 +47,7 @@ _READ_HERE = (
 )
 _TEST = "this is test evidence: it proves nothing about a sale"
 _VENDOR = "the vendor asserts that the buyer was shown the notice and typed the initials"
+_HOSTED = "a browser sent the initials: this does not show who used it, or that the notice was read"
 _ASSUMED = "the vendor did not say which version was shown: the one in force was assumed"
 _GAPS = "the text of the notice is known to be incomplete"
 _ACK_ID = re.compile(rb"ack_[0-7][0-9a-hjkmnp-tv-z]{25}")
@@ -104,8 +107,8 @@ def verify(
         say(_printable(verdict.facts["certificate"]))
     for stamp in verdict.facts.get("timestamps", ()):
         say(_printable(f"time-stamp: {stamp}"))
-    result = json.dumps(_view(verdict) | {"warnings": warnings})
-    click.echo(result if as_json else _printable(verdict.line()))
+    view = {"ok": verdict.outcome is Conclusion.OK, **asdict(verdict), "warnings": warnings}
+    click.echo(json.dumps(view) if as_json else _printable(verdict.line()))
     if not (own_key and verdict.outcome is Conclusion.CONSISTENT):
         sys.exit(_STATUS[verdict.outcome])
 
@@ -137,8 +140,7 @@ def _read(place: Path) -> bytes:
         if place.is_file():
             return _bytes(place)
         if not place.is_dir():  # reading a pipe or a device may never end
-            msg = f"{place} is neither a file nor a directory."
-            raise InvalidArgument(msg)
+            raise InvalidArgument(f"{place} is neither a file nor a directory.")
         found = [p for p in (*place.iterdir(), *place.glob("timestamps/*")) if p.is_file()]
         names = {p.relative_to(place).as_posix() for p in found}
         known, files, left = in_order(names), {}, BUNDLE_BYTES_MAX
@@ -146,8 +148,7 @@ def _read(place: Path) -> bytes:
             files[name] = _bytes(place / name, max(left, 0))
             left -= len(files[name])
     except OSError as error:
-        msg = f"{place} cannot be read: {error.strerror}."
-        raise InvalidArgument(msg) from error
+        raise InvalidArgument(f"{place} cannot be read: {error.strerror}.") from error
     if others := sorted(names.difference(known)):
         say(_printable(f"not part of the bundle, and not checked: {', '.join(others)}"))
     return write_container(files)
@@ -189,8 +190,14 @@ def _words(verdict: Verdict) -> Iterator[str]:
     for gap in notice.get("text_gaps", ()):
         yield f"Known to be missing in this text: {gap}"
     for name, value in shown.items():
-        if name != INITIALS:
+        if name not in {INITIALS, PROCESS}:  # both are shown in words
             yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+    if PROCESS in shown:
+        yield "How the initials were made:"
+        ids = [bullet["id"] for bullet in bullets]
+        for row in process_rows(shown[PROCESS], ids, record):
+            note = f" ({row['note']})" if row["note"] else ""
+            yield f"  {row['label']}: {row['value']}{note}"
 
 
 def _warnings(verdict: Verdict) -> list[str]:
@@ -201,6 +208,7 @@ def _warnings(verdict: Verdict) -> list[str]:
         _OWN_KEY: verdict.facts["policy"] == "bundle",
         _TEST: verdict.record.get("mode") == "test",
         _VENDOR: verdict.record.get("capture") == "vendor_api",
+        _HOSTED: verdict.record.get("capture") == "hosted",
         _ASSUMED: verdict.record.get("notice_version_source") == "assumed",
         _GAPS: bool(verdict.notice.get("text_gaps")),
         _READ_HERE: bool(verdict.notice),
@@ -217,35 +225,17 @@ def _policy(file: Path) -> Policy:
     try:
         return parse_policy(_bytes(file, _POLICY_BYTES_MAX), any_kind=True)
     except EvidenceError as error:
-        msg = f"{file} is not a policy: {error}."
-        raise InvalidArgument(msg) from error
+        raise InvalidArgument(f"{file} is not a policy: {error}.") from error
 
 
 def _timestamp_check(roots: Path | None) -> CheckTimestamp | None:
-    """The check of the signatures of RFC 3161 responses by these roots."""
     if roots is None:
         return None
     try:
         from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
     except ImportError as error:
-        msg = "--timestamp-roots needs the package rfc3161-client: install it."
-        raise InvalidArgument(msg) from error
+        raise InvalidArgument("--timestamp-roots needs the package rfc3161-client.") from error
     try:
         return timestamps.timestamp_check(_bytes(roots))
     except EvidenceError as error:
-        msg = f"{roots}: {error}."
-        raise InvalidArgument(msg) from error
-
-
-def _view(verdict: Verdict) -> dict[str, object]:
-    return {
-        "ok": verdict.outcome is Conclusion.OK,
-        "outcome": verdict.outcome,
-        "step": verdict.step,
-        "name": verdict.name,
-        "message": verdict.message,
-        "facts": dict(verdict.facts),
-        "shown": dict(verdict.shown),
-        "record": dict(verdict.record),
-        "notice": dict(verdict.notice),
-    }
+        raise InvalidArgument(f"{roots}: {error}.") from error

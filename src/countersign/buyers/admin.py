@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection
+from sqlalchemy import Connection, and_, or_, select
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit, write_audit
-from countersign.buyers.admin_sql import (
-    StoredEvidence,
-    evidence_of_buyer,
-    find_buyer,
-    was_erased,
-)
-from countersign.buyers.erased import erased_name
 from countersign.buyers.evaluate_session import override
 from countersign.buyers.model import (
     Buyer,
@@ -26,80 +21,89 @@ from countersign.buyers.model import (
     status_at,
 )
 from countersign.buyers.room import Buyers
+from countersign.buyers.rules import is_zip
 from countersign.buyers.session_evidence import (
-    EVIDENCE_TABLE,
-    Override,
     SessionRequest,
+    evidence_place,
     result_in,
 )
-from countersign.buyers.sql import write_buyer, write_status_event
+from countersign.buyers.sql import buyers_by_cbid, erased_name, write_change
+from countersign.db.tables import (
+    deployment,
+    erasures,
+    records,
+    shred_keys,
+    verification_evidence,
+    verifications,
+)
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.identity.model import FactSource, Finding
-from countersign.identity.postal_code import is_zip
 from countersign.instant import from_ns
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
+class StoredEvidence(Struct, frozen=True, kw_only=True):
+    """The evidence of one verification, as stored: sealed, or erased."""
+
+    verification_id: str
+    account_id: str
+    provider: str
+    status: BuyerStatus
+    at: datetime
+    payload: bytes | None
+    """None if it was erased, as for the shred key."""
+    shred_key: bytes | None
+    erased_at: datetime | None
+
+
 async def show(room: Buyers, cbid: str) -> tuple[Buyer, BuyerStatus]:
     """A buyer, and its status now.
 
-    Raises:
-        UnknownSubject: there is no such buyer (any more).
+    Raises UnknownSubject if there is no such buyer (any more).
     """
-    buyer = await room.database.read(find_buyer, cbid)
+    buyer = await room.access.database.read(_find_buyer, cbid)
     if buyer is None:
         if await _was_erased(room, cbid):
             raise UnknownSubject(f"The buyer {cbid} was erased completely.")
         raise _unknown(cbid)
-    clock = await room.test_clocks.of(buyer.account_id, buyer.mode)
-    return buyer, status_at(buyer, clock.at(from_ns(room.clock.time_ns())))
+    clock = await room.access.test_clocks.of(buyer.account_id, buyer.mode)
+    return buyer, status_at(buyer, clock.at(from_ns(room.access.clock.time_ns())))
 
 
 async def revoke(room: Buyers, cbid: str, reason: str) -> Buyer:
     """Revoke a buyer and its documents, until it is reinstated.
 
-    Raises:
-        UnknownSubject: there is no such buyer.
-        InvalidArgument: no reason is given.
+    Raises UnknownSubject if there is no such buyer, and InvalidArgument if no reason is given.
     """
-    audit = room.audit.entry(AuditAction.BUYER_REVOKED, cbid, reason=_checked(reason))
-    return await room.database.write(_revoke, cbid, audit)
+    audit = room.access.audit.entry(AuditAction.BUYER_REVOKED, cbid, reason=_checked(reason))
+    return await room.access.database.write(_change, cbid, audit)
 
 
 async def reinstate(room: Buyers, cbid: str, reason: str) -> Buyer:
     """Undo a revocation.
 
-    Raises:
-        UnknownSubject: there is no such buyer.
-        InvalidArgument: it is not revoked, or no reason is given.
+    Raises UnknownSubject if there is no such buyer, and InvalidArgument if it is not revoked,
+    or no reason is given.
     """
-    audit = room.audit.entry(AuditAction.BUYER_REINSTATED, cbid, reason=_checked(reason))
-    return await room.database.write(_reinstate, cbid, audit)
+    audit = room.access.audit.entry(AuditAction.BUYER_REINSTATED, cbid, reason=_checked(reason))
+    return await room.access.database.write(_change, cbid, audit)
 
 
-def _revoke(connection: Connection, cbid: str, audit: AuditEntry) -> Buyer | UnknownSubject:
-    before = find_buyer(connection, cbid, to_change=True)
-    if before is None:
-        return _unknown(cbid)
-    return _write_change(connection, before, after_revocation(before), audit)
-
-
-def _reinstate(
+def _change(
     connection: Connection, cbid: str, audit: AuditEntry
 ) -> Buyer | UnknownSubject | InvalidArgument:
-    before = find_buyer(connection, cbid, to_change=True)
+    """Revoke or reinstate a buyer, as the entry says."""
+    before = _find_buyer(connection, cbid, to_change=True)
     if before is None:
         return _unknown(cbid)
-    if before.status is not BuyerStatus.REVOKED:
+    if audit.action is AuditAction.BUYER_REVOKED:
+        after = after_revocation(before)
+    elif before.status is BuyerStatus.REVOKED:
+        after = reinstated(before)
+    else:
         return InvalidArgument(f"The buyer {before.cbid} is not revoked.")
-    return _write_change(connection, before, reinstated(before), audit)
-
-
-def _write_change(connection: Connection, before: Buyer, after: Buyer, audit: AuditEntry) -> Buyer:
-    write_buyer(connection, before, after)
-    if after != before:
-        write_status_event(connection, after, audit.at)
+    write_change(connection, before, after, audit.at)
     write_audit(connection, replace(audit, subject=before.cbid))
     return after
 
@@ -110,10 +114,9 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
     All other rules are applied again, to what the provider said then. It counts for accounts
     whose rules name `operator` among the sources of an address.
 
-    Raises:
-        UnknownSubject: there is no such buyer (any more).
-        InvalidArgument: it is revoked, no provider approved it, the evidence is gone, the
-            account's rules forbid it, or a rule other than that of the ZIP code fails.
+    Raises UnknownSubject if there is no such buyer (any more), and InvalidArgument if it is
+    revoked, no provider approved it, the evidence is gone, the account's rules forbid it, or a
+    rule other than that of the ZIP code fails.
     """
     if not is_zip(zip_):
         raise InvalidArgument("A ZIP code must have five digits, or be ZIP+4.")
@@ -130,19 +133,13 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
     ):
         raise InvalidArgument("The account no longer uses the provider of that verification.")
     if FactSource.OPERATOR not in integration.rules.zip_sources:
-        msg = (
+        raise InvalidArgument(
             f"The rules of {basis.account_id} do not accept an operator's confirmation of "
             "an address. To accept it, repeat the account's rules with one more source: "
             "countersign accounts verification set … --zip-source operator"
         )
-        raise InvalidArgument(msg)
     details = {"reason": reason, "document": document, "verification": basis.verification_id}
-    accepted = Override(
-        verification_id=basis.verification_id,
-        document=document,
-        reason=reason,
-        audit=room.audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, buyer.cbid, **details),
-    )
+    accepted = room.access.audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, buyer.cbid, **details)
     request = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
     await override(room, integration, request, result_in(content, zip_), accepted)
     return (await show(room, cbid))[0]
@@ -150,7 +147,7 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
 
 async def evidence(
     room: Buyers, cbid: str, reason: str
-) -> AsyncIterator[tuple[StoredEvidence, dict[str, Any] | None]]:
+) -> Sequence[tuple[StoredEvidence, dict[str, Any] | None]]:
     """A buyer's verifications, oldest first, with all that is known of the person.
 
     The content is None where it was erased. The audit entry is written first.
@@ -161,13 +158,12 @@ async def evidence(
         WrongKeyEncryptionKey: it does not open.
     """
     buyer, _ = await show(room, cbid)
-    entry = room.audit.entry(AuditAction.EVIDENCE_SHOWN, buyer.cbid, reason=_checked(reason))
-    await room.database.write(write_audit, entry)
-    found = await room.database.scan(evidence_of_buyer, buyer.cbid)
+    entry = room.access.audit.entry(AuditAction.EVIDENCE_SHOWN, buyer.cbid, reason=_checked(reason))
+    await room.access.database.write(write_audit, entry)
+    found = await room.access.database.scan(_evidence, buyer.cbid)
     if not found and await _was_erased(room, buyer.cbid):
         raise UnknownSubject(f"The buyer {buyer.cbid} was erased; only the revocation remains.")
-    for stored in found:
-        yield stored, None if stored.erased_at else await _opened(room, stored)
+    return [(stored, await _opened(room, stored)) for stored in found]
 
 
 async def audit_log(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:
@@ -175,36 +171,37 @@ async def audit_log(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:
 
     Of a buyer that was joined to another, also what was done under that identifier.
     """
-    found = await room.database.scan(find_audit, subject)
-    buyer = None if subject is None else await room.database.read(find_buyer, subject)
+    found = await room.access.database.scan(find_audit, subject)
+    buyer = None if subject is None else await room.access.database.read(_find_buyer, subject)
     if buyer is None or buyer.cbid == subject:
         return found
-    later = await room.database.scan(find_audit, buyer.cbid)
+    later = await room.access.database.scan(find_audit, buyer.cbid)
     return sorted((*found, *later), key=lambda entry: entry.id)
 
 
 async def _approved(room: Buyers, buyer: Buyer) -> tuple[StoredEvidence, dict[str, Any]]:
     """The newest verification in which a provider approved the person, opened."""
-    found = await room.database.scan(evidence_of_buyer, buyer.cbid)
-    for stored in reversed(found):
-        if stored.erased_at is None:
-            content = await _opened(room, stored)
-            if content["read"]["outcome"] == Finding.VERIFIED and not content.get("override"):
-                return stored, content
+    for stored in reversed(await room.access.database.scan(_evidence, buyer.cbid)):
+        content = await _opened(room, stored)
+        if (
+            content
+            and content["read"]["outcome"] == Finding.VERIFIED
+            and not content.get("override")
+        ):
+            return stored, content
     raise InvalidArgument(
         f"No provider has approved {buyer.cbid}, or the evidence of the approval was "
         "erased: the buyer needs an identity session."
     )
 
 
-async def _opened(room: Buyers, stored: StoredEvidence) -> dict[str, Any]:
+async def _opened(room: Buyers, stored: StoredEvidence) -> dict[str, Any] | None:
+    if stored.payload is None or stored.shred_key is None:
+        return None
     content = await room.vault.open(
         stored.payload,
         shred_key=stored.shred_key,
-        table=EVIDENCE_TABLE,
-        column="payload",
-        account=stored.account_id,
-        row_id=stored.verification_id,
+        **evidence_place(stored.account_id, stored.verification_id),
     )
     return _decode(content)
 
@@ -214,10 +211,54 @@ def _unknown(cbid: str) -> UnknownSubject:
 
 
 async def _was_erased(room: Buyers, cbid: str) -> bool:
-    return await room.database.read(was_erased, erased_name(room.secret, cbid))
+    name = erased_name(room.access.secret, cbid)
+    query = select(deployment.c.name).where(deployment.c.name == name)
+    return await room.access.database.read(
+        lambda connection: bool(connection.execute(query).first())
+    )
 
 
 def _checked(text: str, option: str = "--reason") -> str:
     if not text.strip():
         raise InvalidArgument(f"Give a reason: {option} TEXT.")
     return text.strip()
+
+
+def _find_buyer(connection: Connection, cbid: str, *, to_change: bool = False) -> Buyer | None:
+    """A buyer of whichever mode and account; the one it was joined to, where it was."""
+    buyer = buyers_by_cbid(connection, [cbid], to_change=to_change).get(cbid)
+    if buyer is None or buyer.same_as is None:
+        return buyer
+    return buyers_by_cbid(connection, [buyer.same_as], to_change=to_change).get(buyer.same_as)
+
+
+def _evidence(connection: Connection, cbid: str) -> list[StoredEvidence]:
+    """The evidence of a buyer's verifications, oldest first; without content where erased."""
+    query = (
+        select(
+            verifications.c.id.label("verification_id"),
+            verifications.c.account_id,
+            verifications.c.provider,
+            verifications.c.status,
+            verifications.c.at,
+            verification_evidence.c.payload,
+            shred_keys.c.key.label("shred_key"),
+            erasures.c.at.label("erased_at"),
+        )
+        .join(records, records.c.id == verifications.c.id)
+        .outerjoin(verification_evidence, verification_evidence.c.record_id == verifications.c.id)
+        .outerjoin(shred_keys, shred_keys.c.record_id == verifications.c.id)
+        .outerjoin(erasures, erasures.c.record_id == verifications.c.id)
+        .where(
+            verifications.c.cbid == cbid,
+            # Simulated verifications have no evidence, and never had any.
+            verifications.c.session_index.is_not(None),
+            or_(
+                erasures.c.at.is_not(None),
+                and_(verification_evidence.c.payload.is_not(None), shred_keys.c.key.is_not(None)),
+            ),
+        )
+        .order_by(verifications.c.id)
+    )
+    rows = connection.execute(query).mappings()
+    return [StoredEvidence(**{**row, "status": BuyerStatus(row["status"])}) for row in rows]

@@ -1,31 +1,48 @@
-"""`countersign buyers`: show buyers and their evidence, revoke and reinstate them."""
+"""`countersign buyers`, and `countersign accounts verification`: how an account verifies them."""
 
 from __future__ import annotations
 
+import os
+import sys
 from base64 import b64decode
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from countersign.buyers import admin
-from countersign.buyers.admin_sql import StoredEvidence
+from countersign.buyers import settings as acts
+from countersign.buyers.admin import StoredEvidence
 from countersign.buyers.model import Buyer, BuyerStatus
 from countersign.buyers.room import Buyers
+from countersign.buyers.rules import (
+    ACCEPTABLE,
+    AbsentCountry,
+    DocumentExpiry,
+    VerificationRules,
+    VerificationSettings,
+    weakened,
+)
 from countersign.cli.support import (
+    asking,
     command,
     confirm,
     field_lines,
+    in_words,
     json_text,
     say,
     show,
+    show_all,
     with_room,
 )
+from countersign.errors import InvalidArgument
+from countersign.identity.registry import PROVIDER_NAMES
 from countersign.instant import rfc3339
 
-_Evidence: TypeAlias = tuple[StoredEvidence, dict[str, Any] | None]
 _in_room = with_room(Buyers)
+_CREDENTIALS_VARIABLE = "COUNTERSIGN_PROVIDER_CREDENTIALS"
+_DEFAULT = VerificationRules()
 
 
 @click.group()
@@ -45,11 +62,10 @@ def show_(cbid: str, *, as_json: bool) -> None:
 @buyers.command("revoke")
 @click.argument("cbid")
 @click.option("--reason", required=True, help="Why, such as the number of a case.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@asking("Revoke {cbid} at every vendor?")
 @command
-def revoke(cbid: str, *, reason: str, yes: bool, as_json: bool) -> None:
+def revoke(cbid: str, *, reason: str, as_json: bool) -> None:
     """Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated."""
-    confirm(f"Revoke {cbid} at every vendor?", yes=yes)
     buyer = _in_room(admin.revoke)(cbid, reason)
     say(f"{buyer.cbid} is revoked until `countersign buyers reinstate {buyer.cbid}`.")
     _show(buyer, buyer.status, as_json=as_json)
@@ -74,17 +90,14 @@ def reinstate(cbid: str, *, reason: str, as_json: bool) -> None:
     "--document", required=True, help="The document that you checked, such as a utility bill."
 )
 @click.option("--reason", required=True, help="Why, such as the number of a case.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@asking("Accept {zip_} for {cbid} without a provider's confirmation?")
 @command
-def accept_zip(
-    cbid: str, zip_: str, *, document: str, reason: str, yes: bool, as_json: bool
-) -> None:
+def accept_zip(cbid: str, zip_: str, *, document: str, reason: str, as_json: bool) -> None:
     """Accept another ZIP code for a buyer whom a provider approved and who has moved.
 
     All other rules are applied again to the provider's result of that time. The record says that an
     operator accepted the ZIP code. It counts for accounts whose rules have `--zip-source operator`.
     """
-    confirm(f"Accept {zip_} for {cbid} without a provider's confirmation?", yes=yes)
     buyer = _in_room(admin.accept_zip)(cbid, zip_, document=document, reason=reason)
     say(f"This was recorded in the audit log: countersign buyers audit {buyer.cbid}")
     _show(buyer, buyer.status, as_json=as_json)
@@ -101,7 +114,7 @@ def evidence(cbid: str, *, reason: str, as_json: bool) -> None:
     exact bytes of the provider's response in base64, `content.answer.text` the same as text. If
     `content` is null, the evidence was erased.
     """
-    found = _in_room(_evidence)(cbid, reason)
+    found = _in_room(admin.evidence)(cbid, reason)
     view = [_opened(*one) for one in found]
     erased = sum(content is None for _, content in found)
     number = f"{len(found)} verification{'' if len(found) == 1 else 's'}"
@@ -122,17 +135,11 @@ def audit(subject: str | None, *, as_json: bool) -> None:
         f"{json_text(entry.details)}"
         for entry in found
     ]
-    if found or as_json:
-        show(view, "\n".join(lines), as_json=as_json)
-    else:
-        say("No entries.")
+    none = "No entries."
+    show_all(view, lines, none, as_json=as_json)
 
 
 buyers.add_command(audit)
-
-
-async def _evidence(room: Buyers, cbid: str, reason: str) -> Sequence[_Evidence]:
-    return [one async for one in admin.evidence(room, cbid, reason)]
 
 
 def _opened(one: StoredEvidence, content: dict[str, Any] | None) -> dict[str, Any]:
@@ -167,3 +174,179 @@ def _show(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:
         "proved": [msgspec.to_builtins(proof.facts) for proof in buyer.proofs],
     }
     show(view, field_lines(view), as_json=as_json)
+
+
+@click.group()
+def verification() -> None:
+    """How an account verifies live buyers: its identity provider and its rules."""
+
+
+@verification.command("set")
+@click.argument("account")
+@click.option("--provider", type=click.Choice(PROVIDER_NAMES), required=True)
+@click.option(
+    "--credentials-file",
+    type=click.Path(path_type=Path),
+    help=f"JSON file. Left out: the variable {_CREDENTIALS_VARIABLE}.",
+)
+@click.option(
+    "--dangerous-base-url",
+    metavar="URL",
+    help="Send requests to this URL, such as a simulator, instead of the provider. The results "
+    "count as real.",
+)
+@click.option("--minimum-age", type=int, metavar="YEARS", help="At first: the deployment's.")
+@click.option("--zone", help=f"The time zone of birthdays. At first: {_DEFAULT.zone}.")
+@click.option(
+    "--zip-source",
+    "zip_sources",
+    type=click.Choice([source.value for source in ACCEPTABLE]),
+    multiple=True,
+    help="Accepted source of the address; may be repeated. At first: all but operator.",
+)
+@click.option(
+    "--absent-country",
+    type=click.Choice([kind.value for kind in AbsentCountry]),
+    help=f"How to treat an address without a country. At first: {_DEFAULT.absent_country}.",
+)
+@click.option(
+    "--document-expiry",
+    type=click.Choice([kind.value for kind in DocumentExpiry]),
+    help=f"The rule for the document's expiry date. At first: {_DEFAULT.document_expiry}.",
+)
+@click.option("--validity-days", type=int, metavar="DAYS", help="At first: the deployment's.")
+@click.option(
+    "subject_reference_required",
+    "--require-subject-reference/--no-require-subject-reference",
+    default=None,
+    help="Whether every verify request must name the buyer for whom the session was created. At "
+    "first: no.",
+)
+@click.option("--check", is_flag=True, help="Test the credentials at the provider first.")
+@click.option("--yes", is_flag=True, help="Do not ask before a rule becomes weaker.")
+@command
+@_in_room
+async def set_settings(
+    room: Buyers,
+    /,
+    account: str,
+    *,
+    provider: str,
+    credentials_file: Path | None,
+    dangerous_base_url: str | None,
+    check: bool,
+    yes: bool,
+    as_json: bool,
+    **rules: Any,  # noqa: ANN401 - the options that are named as the rules are
+) -> None:
+    """Set the provider, its credentials and the rules of ACCOUNT (id or name).
+
+    A rule that is left out stays as it is; a new account begins with the defaults. Every change of
+    a rule is printed. A rule becomes weaker only after a confirmation or with --yes. A URL other
+    than the provider's is not kept: give --dangerous-base-url each time.
+    """
+    given = {name: value for name, value in rules.items() if value not in {None, ()}}
+    credentials, url = _read_credentials(credentials_file), dangerous_base_url
+    hints = room.providers.factory.review(provider, credentials)
+    before, after = await acts.changed(room, account, given)
+    if before is not None:
+        _confirm_change(before, after, yes=yes)
+    if check:
+        await acts.check(room, provider, credentials, url)
+    settings = await acts.configure(room, account, provider, credentials, after, base_url=url)
+    say(f"Account {settings.account_id} verifies live buyers with {provider}.")
+    if check:
+        say("The provider accepts the credentials.")
+    if url is not None:
+        say(
+            f"warning: requests go to {url} instead of {provider}. The service at "
+            "that URL decides who is verified, at every vendor of this deployment."
+        )
+    for hint in hints:
+        say(f"warning: {hint}")
+    if not after.subject_reference_required:
+        say(
+            "note: subject_reference is optional for this account. Without it, any session of "
+            "this provider verifies any customer who sends its id. With "
+            "--require-subject-reference every verify request must name the customer for whom "
+            "the session was created."
+        )
+    view = _settings_view(room, settings)
+    say(f"The URL for the provider's webhooks: {view['webhook_url']}")
+    show(view, field_lines(view), as_json=as_json)
+
+
+@verification.command("show")
+@click.argument("account")
+@command
+@_in_room
+async def show_settings(room: Buyers, account: str, *, as_json: bool) -> None:
+    """Show the settings of ACCOUNT; never the credentials."""
+    settings = await acts.show(room, account)
+    view = None if settings is None else _settings_view(room, settings)
+    if view is None:
+        say(
+            f"{account} does not verify live buyers yet: countersign accounts verification set "
+            f"{account} …"
+        )
+    show(view, field_lines(view or {}), as_json=as_json)
+
+
+@verification.command("remove")
+@click.argument("account")
+@asking("Remove the provider and the credentials of {account}?")
+@command
+def remove_settings(account: str, *, as_json: bool) -> None:
+    """Remove the provider and the credentials of ACCOUNT. Its buyers keep their status."""
+    removed = _in_room(acts.remove)(account)
+    say(f"{account} no longer verifies live buyers." if removed else "The account had no provider.")
+    show({"account": account, "removed": removed}, account, as_json=as_json)
+
+
+def _read_credentials(file: Path | None) -> bytes:
+    if file is not None:
+        try:
+            if file.stat().st_mode & 0o077:
+                say(f"warning: other users can read {file}.")
+            return file.read_bytes()
+        except OSError as error:
+            raise InvalidArgument(f"{file} cannot be read: {error.strerror}.") from error
+    text = os.environ.get(_CREDENTIALS_VARIABLE)
+    if not text:
+        msg = f"Give the credentials: --credentials-file FILE, or {_CREDENTIALS_VARIABLE}."
+        raise InvalidArgument(msg)
+    return os.fsencode(text)  # the bytes as given, which need not be UTF-8
+
+
+def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes: bool) -> None:
+    """Print each rule that changes, and ask before one becomes weaker.
+
+    Raises:
+        InvalidArgument: a rule becomes weaker, and there is no terminal to ask at.
+        click.Abort: the operator said no.
+    """
+    old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
+    weaker = weakened(before, after)
+    for name, value in new.items():
+        if value != old[name]:
+            mark = " (weaker)" if name in weaker else ""
+            say(f"{name}: {in_words(old[name])} → {in_words(value)}{mark}")
+    if not weaker or yes:
+        return
+    if not sys.stdin.isatty():
+        msg = f"This makes rules weaker: {', '.join(weaker)}. Nothing was changed. Give --yes."
+        raise InvalidArgument(msg)
+    confirm("Make these rules weaker?", yes=yes)
+
+
+def _settings_view(room: Buyers, settings: VerificationSettings) -> dict[str, Any]:
+    place = f"{settings.provider}/{settings.account_id}"
+    return {
+        "account_id": settings.account_id,
+        "provider": settings.provider,
+        "base_url": settings.base_url,
+        "revision": settings.revision,
+        "changed_at": rfc3339(settings.changed_at),
+        "webhook_url": f"{room.public_url}/v1/provider_webhooks/{place}",
+        **msgspec.to_builtins(settings.rules),
+    }

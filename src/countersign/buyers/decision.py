@@ -5,21 +5,27 @@ One pure function. Unknown is never a pass, and all reasons are given at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.rules import AbsentCountry, Facts, VerificationRules, document_reasons
+from countersign.buyers.rules import (
+    AbsentCountry,
+    Facts,
+    VerificationRules,
+    document_reasons,
+    document_zip5,
+    zip5,
+)
 from countersign.errors import (
     ProviderSessionNotBound,
     ProviderSessionNotFound,
     ProviderUnavailable,
     VerificationMisconfigured,
 )
-from countersign.identity.document_country import US, issuer
-from countersign.identity.model import Address, FactSource, Finding, ProviderResult, Tri
-from countersign.identity.postal_code import document_zip5, zip5
+from countersign.identity.fingerprint import US, issuer
+from countersign.identity.model import FactSource, Finding, ProviderResult, Tri
 from countersign.reason import Reason
 
 AGES_KEPT: Final = (18, 19, 20, 21, 25, 30)
@@ -50,14 +56,18 @@ _UNDECIDED: Final[dict[Finding, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
 }
 
 
+class ProvedZip(NamedTuple):
+    """A ZIP code that a source proves. It is personal, and kept only as a keyed hash."""
+
+    digits: str
+    """The first five."""
+    source: FactSource
+    country_assumed: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDecision:
-    """What came of it.
-
-    `facts` and `zips` are given only with `verified`: what was proved, and the five digits of
-    every ZIP code that is proved, with its source and whether its country is assumed,
-    which are personal and kept only as keyed hashes.
-    """
+    """What came of it. `facts` and `zips`, what was proved, are given only with `verified`."""
 
     status: BuyerStatus
     reasons: tuple[Reason, ...]
@@ -67,7 +77,7 @@ class SessionDecision:
     document_expires_on: date | None = None
     """The last day of the document, if `expires_at` is not before it."""
     facts: Facts | None = None
-    zips: tuple[tuple[str, FactSource, bool], ...] = ()
+    zips: tuple[ProvedZip, ...] = ()
 
     @property
     def not_bound(self) -> bool:
@@ -82,6 +92,13 @@ class SessionDecision:
             and Reason.IDENTITY_REQUIRES_INPUT in self.reasons
         )
 
+    def since(self, first: datetime, rules: VerificationRules) -> SessionDecision:
+        """The decision on a session that verified somebody then: sent again, it gets no younger."""
+        if self.began_at is None or self.began_at <= first:
+            return self
+        ends, last = _ends(first, self.document_expires_on, rules)
+        return replace(self, began_at=first, expires_at=ends, document_expires_on=last)
+
     def __repr__(self) -> str:
         return f"<Decision: {self.status}>"
 
@@ -93,7 +110,6 @@ def decide(
     shipping_zip: str,
     subject_reference: str | None,
     now: datetime,
-    first_verified_at: datetime | None = None,
 ) -> SessionDecision:
     """Decide on what a provider said of a session.
 
@@ -104,8 +120,6 @@ def decide(
         shipping_zip: where the goods shall go: five digits, or ZIP+4.
         subject_reference: the buyer whom the session has to be about, where that is asked.
         now: the time.
-        first_verified_at: when this session verified somebody first. A session that is sent
-            again and again does not get younger by it.
     """
     unbound = _unbound(result, rules, subject_reference)
     if unbound:
@@ -118,39 +132,48 @@ def decide(
         finer = (result.reason,) if reasons and result.reason else ()
         return _decision(status, *reasons, *finer)
     today = rules.day_of(now)
-    unexpired = _unexpired(result, today)
-    proved = proved_zips(result, rules)
-    matching = [address for zip_, address in proved if zip_ == zip5(shipping_zip)]
-    reasons = (
-        *document_reasons(unexpired, rules),
-        *_age_reasons(result, rules, today),
-        *([] if matching else [Reason.ZIP_MISMATCH if proved else Reason.ZIP_UNKNOWN]),
-    )
-    born = result.date_of_birth
-    if reasons or born is None:
-        return _decision(BuyerStatus.FAILED, *(reasons or (Reason.AGE_UNKNOWN,)))
-    began = min(at for at in (now, _decided_at(result), first_verified_at) if at is not None)
-    last = result.document.expires_on if result.document else None
-    expires_at = rules.within_document(began + timedelta(days=rules.validity_days), last)
-    # The first zone in which the day is over is 14 hours ahead of UTC.
-    outlasts = last is not None and last <= expires_at.astimezone(UTC).date()
+    age, last, unexpired = _age(result, today), None, Tri.UNKNOWN
+    if result.document is not None and (last := result.document.expires_on) is not None:
+        # On the day of its expiry it still is valid.
+        unexpired = Tri.PASS if today <= last else Tri.FAIL
+    proved, wanted = proved_zips(result, rules), zip5(shipping_zip)
+    matching = [one for one in proved if one.digits == wanted]
+    against = [*document_reasons(unexpired, rules)]
+    if age is None or age < rules.minimum_age:
+        against.append(Reason.AGE_UNKNOWN if age is None else Reason.AGE_BELOW_MINIMUM)
+    if not matching:
+        against.append(Reason.ZIP_MISMATCH if proved else Reason.ZIP_UNKNOWN)
+    if against or age is None:
+        return _decision(BuyerStatus.FAILED, *against)
+    decided_at = result.decided_at
+    # What stands in the place of a time that is gone is none.
+    known = decided_at is not None and decided_at.year >= _FIRST_DECISION
+    began = min(now, decided_at) if decided_at is not None and known else now
+    ends, last = _ends(began, last, rules)
     return SessionDecision(
         status=BuyerStatus.VERIFIED,
         reasons=(),
         began_at=began,
-        expires_at=expires_at,
-        document_expires_on=last if outlasts else None,
+        expires_at=ends,
+        document_expires_on=last,
         facts=Facts(
-            age_over=max(
-                age for age in (*AGES_KEPT, rules.minimum_age) if age <= age_on(born, today)
-            ),
+            age_over=max([one for one in (*AGES_KEPT, rules.minimum_age) if one <= age]),
             document_checked=result.document is not None,
             document_unexpired=unexpired,
-            zip_sources=tuple(sorted({address.source for address in matching})),
-            country_assumed=all(_country_assumed(address) for address in matching),
+            zip_sources=tuple(sorted({one.source for one in matching})),
+            country_assumed=all(one.country_assumed for one in matching),
         ),
-        zips=tuple(sorted({(zip_, a.source, _country_assumed(a)) for zip_, a in proved})),
+        zips=tuple(sorted(set(proved))),
     )
+
+
+def _ends(
+    began: datetime, last: date | None, rules: VerificationRules
+) -> tuple[datetime, date | None]:
+    """When what began then ends, and the last day of the document if that is not after it."""
+    ends = rules.within_document(began + timedelta(days=rules.validity_days), last)
+    # The first zone in which the day is over is 14 hours ahead of UTC.
+    return ends, last if last is not None and last <= ends.astimezone(UTC).date() else None
 
 
 def age_on(born: date, day: date) -> int:
@@ -189,8 +212,8 @@ def refuse_unusable(result: ProviderResult) -> None:
 def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
     """Go on only if the buyer may be verified by this session.
 
-    Raises:
-        ProviderSessionNotBound: it is not a live one of the integration, or about somebody else.
+    Raises ProviderSessionNotBound if it is not a live one of the integration, or about somebody
+    else.
     """
     if Reason.TEST_SESSION in decision.reasons:
         raise ProviderSessionNotBound(_TEST_SESSION if result.live is False else _NOT_LIVE)
@@ -210,27 +233,20 @@ def is_withheld(result: ProviderResult) -> bool:
     )
 
 
-def proved_zips(
-    result: ProviderResult, rules: VerificationRules
-) -> tuple[tuple[str, Address], ...]:
-    """The first five digits of each ZIP code that a source proves, with its address."""
+def proved_zips(result: ProviderResult, rules: VerificationRules) -> list[ProvedZip]:
+    """The ZIP codes in the United States that a source proves."""
     found = []
     for address in result.addresses:
-        if address.source not in rules.zip_sources or address.source in {
-            FactSource.USER,
-            FactSource.NONE,
-        }:
+        source = address.source
+        if source not in rules.zip_sources or source in {FactSource.USER, FactSource.NONE}:
             continue
         # A territory has a country code of its own, and ZIP codes of the United States.
         where = issuer(address.country, None)
-        if where is None and rules.absent_country is not AbsentCountry.US:
-            continue
-        if where is not None and where[0] != US:
-            continue
+        assumed = where is None and rules.absent_country is AbsentCountry.US
         digits = document_zip5(address.postal_code or "")
-        if digits is not None:
-            found.append((digits, address))
-    return tuple(found)
+        if digits is not None and (assumed or (where is not None and where[0] == US)):
+            found.append(ProvedZip(digits, source, assumed))
+    return found
 
 
 def _decision(status: BuyerStatus, *reasons: Reason) -> SessionDecision:
@@ -256,33 +272,10 @@ def _unbound(
     return reasons
 
 
-def _country_assumed(address: Address) -> bool:
-    return issuer(address.country, None) is None
-
-
-def _decided_at(result: ProviderResult) -> datetime | None:
-    """When the provider decided; what stands in the place of a time that is gone is none."""
-    at = result.decided_at
-    return at if at is not None and at.year >= _FIRST_DECISION else None
-
-
-def _unexpired(result: ProviderResult, today: date) -> Tri:
-    """Whether the document is valid today; on the day of its expiry it still is."""
-    expires_on = result.document.expires_on if result.document else None
-    if expires_on is None:
-        return Tri.UNKNOWN
-    return Tri.PASS if today <= expires_on else Tri.FAIL
-
-
-def _age_reasons(
-    result: ProviderResult, rules: VerificationRules, today: date
-) -> tuple[Reason, ...]:
+def _age(result: ProviderResult, today: date) -> int | None:
+    """The age in years; None if it is not proved, or cannot be true."""
     born = result.date_of_birth
-    if (
-        born is None
-        or result.date_of_birth_source in {FactSource.USER, FactSource.NONE}
-        or born > today
-        or age_on(born, today) > _AGE_MAX
-    ):
-        return (Reason.AGE_UNKNOWN,)
-    return (Reason.AGE_BELOW_MINIMUM,) if age_on(born, today) < rules.minimum_age else ()
+    if born is None or result.date_of_birth_source in {FactSource.USER, FactSource.NONE}:
+        return None
+    age = age_on(born, today)
+    return age if 0 <= age <= _AGE_MAX else None

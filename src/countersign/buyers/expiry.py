@@ -1,4 +1,4 @@
-"""`buyer.expired`: nobody acts at the moment when a verification expires, so a loop looks for it.
+"""`buyer.expired`: nothing acts at the moment when a verification expires: a loop looks for it.
 
 The status itself needs no such loop: it is computed whenever it is read.
 """
@@ -20,8 +20,8 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.buyers.events_sql import write_buyer_events
 from countersign.buyers.room import Buyers
+from countersign.buyers.sql import write_buyer_events
 from countersign.db.tables import buyers, test_clocks
 from countersign.events.model import EventType
 from countersign.instant import from_ns, to_ms
@@ -52,9 +52,9 @@ async def run(room: Buyers) -> None:
 async def sweep(room: Buyers) -> int:
     """Write the events of all buyers that have expired by now; returns how many."""
     written = 0
-    while await room.database.scan(_is_due, now := from_ns(room.clock.time_ns())):
+    while await room.access.database.scan(_is_due, now := from_ns(room.access.clock.time_ns())):
         # None: another process is writing them at this moment.
-        if not (number := await room.database.write(_write_due, now, CHUNK)):
+        if not (number := await room.access.database.write(_write_due, now, CHUNK)):
             break
         written += number
     return written
@@ -91,17 +91,9 @@ def write_expired(
     limit: int,
     sandbox_of: str | None = None,
 ) -> int:
-    """Write `buyer.expired` for at most `limit` buyers, the first to expire first.
+    """Write `buyer.expired` for at most `limit` buyers, the first to expire first; gives how many.
 
-    Args:
-        connection: in the transaction that notes that the event was written.
-        expired_by: by which time.
-        at: the time of the events.
-        limit: how many buyers at most.
-        sandbox_of: only the test buyers of this account, whose clock may be ahead.
-
-    Returns:
-        For how many.
+    With `sandbox_of`, only for the test buyers of this account, whose clock may be ahead of `at`.
     """
     over: ColumnElement[bool] = _due_at <= expired_by
     if sandbox_of is not None:

@@ -29,7 +29,7 @@ ZIPS_PER_DAY: Final = 5
 ZIP_WINDOW: Final = timedelta(hours=24)
 
 MESSAGES_KEPT: Final = timedelta(days=30)
-"""How long a provider's message is remembered, so that it is acted upon once."""
+"""How long a provider's message is remembered, so that it is acted on once."""
 
 
 class BuyerStatus(StrEnum):
@@ -82,11 +82,11 @@ class Buyer(Struct, frozen=True, kw_only=True):
     cbid: str
     account_id: str
     mode: Mode
-    status: BuyerStatus
-    reasons: tuple[Reason, ...]
-    verified_at: datetime | None
-    expires_at: datetime | None
-    simulated: bool
+    status: BuyerStatus = BuyerStatus.PENDING
+    reasons: tuple[Reason, ...] = ()
+    verified_at: datetime | None = None
+    expires_at: datetime | None = None
+    simulated: bool = False
     proofs: tuple[ProvedSession, ...] = ()
     """The newest last; empty for a simulated buyer."""
     same_as: str | None = None
@@ -99,26 +99,9 @@ class BuyerStatusView(Struct, frozen=True, kw_only=True):
     """What an account sees of a buyer at one time."""
 
     status: BuyerStatus
-    verified_at: datetime | None
-    expires_at: datetime | None
-    reasons: tuple[Reason, ...]
-
-
-def first_verification(
-    *, cbid: str, account_id: str, mode: Mode, simulated: bool, attempt: VerificationAttempt
-) -> Buyer:
-    """A new buyer from its first attempt."""
-    blank = Buyer(
-        cbid=cbid,
-        account_id=account_id,
-        mode=mode,
-        status=BuyerStatus.PENDING,
-        reasons=(),
-        verified_at=None,
-        expires_at=None,
-        simulated=simulated,
-    )
-    return after_attempt(blank, attempt)
+    verified_at: datetime | None = None
+    expires_at: datetime | None = None
+    reasons: tuple[Reason, ...] = ()
 
 
 def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
@@ -135,12 +118,8 @@ def after_attempt(buyer: Buyer, attempt: VerificationAttempt) -> Buyer:
         return after_revocation(buyer)
     if buyer.status is BuyerStatus.VERIFIED:
         return buyer
-    return replace(
-        buyer,
-        status=attempt.status,
-        reasons=attempt.reasons,
-        attempted_by=attempt.account_id,
-    )
+    status, reasons = attempt.status, attempt.reasons
+    return replace(buyer, status=status, reasons=reasons, attempted_by=attempt.account_id)
 
 
 def after_revocation(buyer: Buyer) -> Buyer:
@@ -276,7 +255,6 @@ def status_view(
         status=BuyerStatus.VERIFIED if now < expires_at else BuyerStatus.EXPIRED,
         verified_at=from_ms(proof.verified_at),
         expires_at=expires_at,
-        reasons=(),
     )
 
 
@@ -303,6 +281,4 @@ def _expiry(proof: ProvedSession, rules: VerificationRules) -> datetime:
 
 
 def _has_to_verify(*reasons: Reason) -> BuyerStatusView:
-    return BuyerStatusView(
-        status=BuyerStatus.REQUIRES_INPUT, verified_at=None, expires_at=None, reasons=reasons
-    )
+    return BuyerStatusView(status=BuyerStatus.REQUIRES_INPUT, reasons=reasons)

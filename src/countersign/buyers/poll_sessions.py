@@ -1,6 +1,6 @@
 """Poll undecided sessions: ask the provider again, at its webhook or by the clock.
 
-A webhook is only ever a hint: it is authenticated, acted upon once, and what it says is not read.
+A webhook is only ever a hint: it is authenticated, acted on once, and what it says is not read.
 The schedule ends: a session that is never decided is given up.
 """
 
@@ -16,12 +16,11 @@ import msgspec
 import structlog
 
 from countersign.buyers import sessions_sql
-from countersign.buyers.evaluate_session import evaluate, session_index
+from countersign.buyers.evaluate_session import evaluate
 from countersign.buyers.providers import Integration
 from countersign.buyers.room import Buyers
-from countersign.buyers.session_evidence import PENDING_TABLE, SessionRequest
+from countersign.buyers.session_evidence import SessionRequest, pending_place
 from countersign.buyers.sessions_sql import PendingSession
-from countersign.buyers.write_evaluation import FIRST_POLL
 from countersign.errors import (
     CountersignError,
     NotFound,
@@ -35,16 +34,8 @@ from countersign.loops import forever, log_failure
 
 PERIOD_SECONDS: Final = 2.0
 """How often to look whether a session is due."""
-POLLS: Final = (
-    FIRST_POLL,
-    timedelta(seconds=30),
-    timedelta(minutes=1),
-    timedelta(minutes=2),
-    timedelta(minutes=5),
-    timedelta(minutes=15),
-    timedelta(minutes=30),
-    timedelta(hours=1),
-    timedelta(hours=3),
+POLLS: Final = tuple(
+    timedelta(seconds=seconds) for seconds in (15, 30, 60, 120, 300, 900, 1800, 3600, 10800)
 )
 """The waits before the first polls; every later one has the last."""
 GONE_AFTER: Final = 5
@@ -62,8 +53,7 @@ _decode: Final = msgspec.json.Decoder(SessionRequest).decode
 async def webhook_integration(room: Buyers, provider: str, account_id: str) -> Integration:
     """The set-up of the account that a message is for; known before its body is read.
 
-    Raises:
-        NotFound: the account does not verify with this provider.
+    Raises NotFound if the account does not verify with this provider.
     """
     # Anybody may send anything here: what is no identifier does not get as far as the database.
     found = await room.providers.of(account_id) if is_id(_ACCOUNT_ID, account_id) else None
@@ -73,28 +63,26 @@ async def webhook_integration(room: Buyers, provider: str, account_id: str) -> I
 
 
 async def take_webhook(
-    room: Buyers, provider: str, account_id: str, headers: Mapping[str, str], body: bytes
+    room: Buyers, integration: Integration, headers: Mapping[str, str], body: bytes
 ) -> None:
     """Take a provider's message for an account; the session that it names is polled soon.
 
-    Raises:
-        NotFound: the account does not verify with this provider.
-        WebhookRefused: the message is not authentic.
+    Raises WebhookRefused if the message is not authentic.
     """
-    integration = await webhook_integration(room, provider, account_id)
+    account_id = integration.settings.account_id
     try:
         hint = await integration.provider.read_webhook(headers, body)
     except WebhookRefused:
-        room.watch.refused_message(account_id, provider)
+        room.watch.refused_message(account_id, integration.settings.provider)
         raise
     if hint is None:
         return
-    new = await room.database.write(
+    new = await room.access.database.write(
         sessions_sql.hurry,
         account_id,
-        session_index(room.secret, integration, hint.session_id),
-        room.secret.blind_index(account_id, "provider_message", hint.event_key),
-        from_ns(room.clock.time_ns()),
+        room.access.secret.blind_index(integration.namespace, "provider_session", hint.session_id),
+        room.access.secret.blind_index(account_id, "provider_message", hint.event_key),
+        from_ns(room.access.clock.time_ns()),
     )
     if new:
         room.hurried.set()
@@ -119,7 +107,7 @@ async def run(room: Buyers) -> None:
 
 
 async def _look(room: Buyers, group: asyncio.TaskGroup) -> None:
-    room.watch.pending = await room.database.scan(sessions_sql.waiting)
+    room.watch.pending = await room.access.database.scan(sessions_sql.waiting)
     await _begin(room, group)
 
 
@@ -127,8 +115,8 @@ async def _begin(room: Buyers, group: asyncio.TaskGroup) -> list[asyncio.Task[in
     """Begin to poll for each account that has sessions due and is not being polled yet."""
     begun = []
     while True:
-        now = from_ns(room.clock.time_ns())
-        due = await room.database.scan(sessions_sql.due, now, _PAGE, tuple(room.polling))
+        now = from_ns(room.access.clock.time_ns())
+        due = await room.access.database.scan(sessions_sql.due, now, _PAGE, tuple(room.polling))
         of_account: dict[str, list[PendingSession]] = {}
         for pending in due:
             of_account.setdefault(pending.account_id, []).append(pending)
@@ -155,13 +143,13 @@ async def _poll_account(room: Buyers, account_id: str, due: Sequence[PendingSess
 
 async def _poll(room: Buyers, pending: PendingSession) -> bool:
     """Poll one session; never raises, so that one session keeps no other waiting."""
-    now, claimed = from_ns(room.clock.time_ns()), False
+    now, claimed = from_ns(room.access.clock.time_ns()), False
     try:
         # The next time is fixed before the provider is asked, so that a crash repeats nothing.
-        next_poll_at = now + _wait(pending.polls + 1)
-        claimed = await room.database.write(sessions_sql.claim, pending, next_poll_at)
+        next_poll_at = now + POLLS[min(pending.polls + 1, len(POLLS) - 1)]
+        claimed = await room.access.database.write(sessions_sql.claim, pending, next_poll_at)
         if claimed and not await _is_still_waiting(room, pending, now):
-            await room.database.write(sessions_sql.drop, pending, now)
+            await room.access.database.write(sessions_sql.drop, pending, now)
     except CountersignError as error:
         _log.warning("poll_failed", code=error.code, account=pending.account_id)
     except Exception as error:  # noqa: BLE001 - see above
@@ -175,11 +163,16 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
     give_up = age > FOLLOWED_FOR
     try:
         integration = await room.providers.of(pending.account_id)
-        request = await _request(room, pending)
-        if integration is None or request is None:
+        if integration is None or pending.shred_key is None:
             # The account verifies no more, or the key is gone, as after restoring a backup.
             return False
-        await evaluate(room, integration, request, give_up=give_up, polled=pending.id)
+        request = await room.vault.open(
+            pending.request,
+            shred_key=pending.shred_key,
+            **pending_place(pending.account_id, pending.id),
+        )
+        asked = _decode(request)
+        await evaluate(room, integration, asked, give_up=give_up, polled=pending.id)
     except ProviderSessionNotBound:
         # It is somebody else's session.
         return False
@@ -190,22 +183,3 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
         _log.warning("poll_failed", code=error.code, account=pending.account_id)
         return age <= 2 * FOLLOWED_FOR
     return True
-
-
-async def _request(room: Buyers, pending: PendingSession) -> SessionRequest | None:
-    if pending.shred_key is None:
-        return None
-    opened = await room.vault.open(
-        pending.request,
-        shred_key=pending.shred_key,
-        table=PENDING_TABLE,
-        column="request",
-        account=pending.account_id,
-        row_id=pending.id,
-    )
-    return _decode(opened)
-
-
-def _wait(polls: int) -> timedelta:
-    """The wait before the poll after this many."""
-    return POLLS[min(polls, len(POLLS) - 1)]

@@ -5,17 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from countersign.access.audit import Audit
 from countersign.access.room import Access
-from countersign.access.secrets import DeploymentSecret
-from countersign.access.test_clocks import TestClocks
-from countersign.buyers.providers import Providers
+from countersign.buyers.providers import Providers, WatchVerifications
 from countersign.buyers.rules import VerificationRules
-from countersign.buyers.watch_verifications import WatchVerifications
-from countersign.clock import Clock, Entropy
-from countersign.db.database import Database
 from countersign.identity.registry import IdentityProviders
-from countersign.log.append_record import Recorder
 from countersign.log.journal import Journal
 from countersign.log.room import LogRoom
 from countersign.vault.sealed_column import SealedColumn
@@ -26,15 +19,8 @@ from countersign.vault.vault import Vault
 class Buyers:
     """Buyers, their verifications, and how accounts verify."""
 
-    database: Database
-    clock: Clock
-    entropy: Entropy
-    secret: DeploymentSecret
     access: Access
-    audit: Audit
-    test_clocks: TestClocks
     vault: Vault
-    recorder: Recorder
     journal: Journal
     providers: Providers
     watch: WatchVerifications
@@ -44,11 +30,6 @@ class Buyers:
     polling: set[str] = field(default_factory=set)
     """The accounts whose sessions are being polled in this process."""
 
-    @property
-    def floor(self) -> VerificationRules:
-        """What the deployment asks of every account."""
-        return self.providers.floor
-
 
 def open_buyers(
     log: LogRoom, factory: IdentityProviders, floor: VerificationRules, public_url: str
@@ -57,15 +38,8 @@ def open_buyers(
     access, vault = log.access, log.vault.vault
     credentials = SealedColumn(vault, access.entropy, "verification_settings", "credentials")
     return Buyers(
-        database=access.database,
-        clock=access.clock,
-        entropy=access.entropy,
-        secret=access.secret,
         access=access,
-        audit=access.audit,
-        test_clocks=access.test_clocks,
         vault=vault,
-        recorder=log.recorder,
         journal=log.journal,
         providers=Providers(access.database, credentials, factory, floor),
         watch=WatchVerifications(access.clock),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
+from msgspec import UNSET
 
-from countersign.access.key import Scope
+from countersign.access.idempotency import Remember
+from countersign.access.key import Principal, Scope
 from countersign.buyers import schemas
-from countersign.buyers import verify as acts
-from countersign.buyers.model import BuyerStatusView
+from countersign.buyers.evaluate_session import evaluate
+from countersign.buyers.model import BuyerStatusView, status_view
 from countersign.buyers.poll_sessions import take_webhook, webhook_integration
 from countersign.buyers.room import Buyers
-from countersign.buyers.verify import VerificationRequest
+from countersign.buyers.sandbox import simulate
+from countersign.buyers.schemas import BuyerVerificationRequest, VerifyResult
+from countersign.buyers.session_evidence import SessionRequest
+from countersign.buyers.sql import StatusQuery, buyers_and_rules
 from countersign.errors import (
+    InvalidRequest,
     ModeMismatch,
     NotFound,
     ProviderSessionNotBound,
@@ -25,29 +30,79 @@ from countersign.errors import (
 from countersign.http.body import parse_body
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
-from countersign.instant import to_the_second
+from countersign.ids import BUYER, SANDBOX_BUYER, is_id
+from countersign.instant import from_ns, to_the_second
+from countersign.mode import Mode
 
 
-async def verify(room: Buyers, call: Call) -> Reply:
+async def verify(
+    room: Buyers,
+    principal: Principal,
+    request: BuyerVerificationRequest,
+    entry: Remember[bytes] = None,
+) -> VerifyResult:
+    """Issue or refresh a cbid; durable when this returns.
+
+    Raises:
+        ModeMismatch: `test_mode` does not go with the key.
+        InvalidRequest: a live request lacks a field that it needs.
+        VerificationNotConfigured: the account has no identity provider.
+        Others as `evaluate` and `simulate` do.
+    """
+    is_test = principal.mode is Mode.TEST
+    if bool(request.test_mode) != is_test:
+        raise ModeMismatch(
+            "A test key needs test_mode: true." if is_test else "test_mode: true needs a test key."
+        )
+    if is_test:
+        session_id = request.provider_identity_session_id
+        return await simulate(room, principal.account_id, session_id, request.shipping_zip, entry)
+    session = SessionRequest(
+        session_id=_required(request.provider_identity_session_id, "provider_identity_session_id"),
+        shipping_zip=_required(request.shipping_zip, "shipping_zip"),
+        subject_reference=request.subject_reference,
+    )
+    integration = await room.providers.of(principal.account_id)
+    if integration is None:
+        raise VerificationNotConfigured
+    if integration.rules.subject_reference_required:
+        _required(request.subject_reference, "subject_reference")
+    return await evaluate(room, integration, session, entry)
+
+
+async def buyer_status(room: Buyers, principal: Principal, cbid: str) -> BuyerStatusView:
+    """The buyer's status for the asking account.
+
+    Raises NotFound if no buyer of this mode has this identifier.
+    """
+    account_id, mode, known = principal.account_id, principal.mode, None
+    if is_id(SANDBOX_BUYER if mode is Mode.TEST else BUYER, cbid):
+        query = StatusQuery(account_id, mode, cbid)
+        known = await room.access.database.read_batched(buyers_and_rules, query)
+    if known is None:
+        raise NotFound("The buyer identifier was not found.")
+    buyer, rules = known
+    clock = await room.access.test_clocks.of(account_id, mode)
+    now = clock.at(from_ns(room.access.clock.time_ns()))
+    floor = room.providers.floor
+    return status_view(buyer, account_id, rules.at_least(floor) if rules else floor, now)
+
+
+def _required(value: str | None, name: str) -> str:
+    if value is None:
+        raise InvalidRequest(f"A required field is missing - at `$.{name}`.")
+    return value
+
+
+async def verify_buyer(room: Buyers, call: Call) -> Reply:
     """Check a session at the identity provider, and issue or refresh a cbid."""
     body = parse_body(call.body, schemas.BuyerVerificationRequest)
-    result = await acts.verify(
-        room,
-        call.principal,
-        VerificationRequest(
-            provider_identity_session_id=body.provider_identity_session_id,
-            shipping_zip=body.shipping_zip,
-            test_mode=bool(body.test_mode),
-            subject_reference=body.subject_reference,
-        ),
-        call.entry,
-    )
-    return Reply(result.body)
+    return Reply((await verify(room, call.principal, body, call.entry)).body)
 
 
 async def get_status(room: Buyers, call: Call) -> Reply:
     """The present status of a buyer, as far as this account may rely on it."""
-    view = await acts.buyer_status(room, call.principal, call.parameter)
+    view = await buyer_status(room, call.principal, call.parameter)
     return Reply(status_body(call.parameter, view))
 
 
@@ -59,7 +114,7 @@ def status_body(cbid: str, view: BuyerStatusView) -> bytes:
             status=view.status,
             verified_at=to_the_second(view.verified_at),
             expires_at=to_the_second(view.expires_at),
-            reasons=list(view.reasons) or msgspec.UNSET,
+            reasons=view.reasons or UNSET,
         )
     )
 
@@ -72,9 +127,9 @@ async def provider_webhook(room: Buyers, call: Call) -> Reply:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         # RFC 9110 §5.3; no signature is one any more then.
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    await webhook_integration(room, provider, account_id)
+    integration = await webhook_integration(room, provider, account_id)
     assert call.read_body is not None  # noqa: S101 - the route table says so
-    await take_webhook(room, provider, account_id, headers, await call.read_body())
+    await take_webhook(room, integration, headers, await call.read_body())
     return Reply(b"{}")
 
 
@@ -83,7 +138,7 @@ ROUTES: Final = grouped(
     Buyers,
     Route(
         address="POST /v1/buyers/verify",
-        handler=verify,
+        handler=verify_buyer,
         operation="verifyBuyer",
         summary="Check an identity session, and issue or refresh a cbid",
         scope=Scope.BUYERS_VERIFY,

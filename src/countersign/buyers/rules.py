@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Final
@@ -110,7 +111,7 @@ def weakened(old: VerificationRules, new: VerificationRules) -> tuple[str, ...]:
 
 
 class VerificationSettings(Struct, frozen=True, kw_only=True):
-    """How one account verifies live buyers; the credentials are apart, sealed."""
+    """How one account verifies live buyers."""
 
     account_id: str
     revision: int
@@ -119,7 +120,12 @@ class VerificationSettings(Struct, frozen=True, kw_only=True):
     base_url: str | None
     """Another address than the provider's: a simulator's. Such a verification proves nothing."""
     rules: VerificationRules
+    credentials: bytes
+    """Sealed by the vault."""
     changed_at: datetime
+
+    def __repr__(self) -> str:
+        return f"<VerificationSettings of {self.account_id}: {self.revision}>"
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -168,3 +174,27 @@ def document_reasons(unexpired: Tri, rules: VerificationRules) -> tuple[Reason, 
     if rules.document_expiry is DocumentExpiry.UNEXPIRED:
         return (Reason.DOCUMENT_EXPIRY_UNKNOWN,)
     return ()
+
+
+_ZIP: Final = re.compile(r"[0-9]{5}(?:-[0-9]{4})?\Z")
+_DOCUMENT_ZIP: Final = re.compile(r"(?!00000)([0-9]{5})(?:-|-?[0-9]{4})?\Z")
+
+
+def is_zip(text: str) -> bool:
+    """Whether the text is a ZIP code: five ASCII digits, or ZIP+4."""
+    return _ZIP.match(text) is not None
+
+
+def zip5(text: str) -> str:
+    """The first five digits, which are what is compared."""
+    return text[:5]
+
+
+def document_zip5(text: str) -> str | None:
+    """The first five digits of a ZIP code as documents carry it; None if it is none.
+
+    Licences hold five digits, ZIP+4, or nine digits in a row, with spaces around, or a hyphen
+    before four digits that are missing. Five zeros stand where there is none.
+    """
+    match = _DOCUMENT_ZIP.match(text.replace(" ", ""))
+    return match[1] if match else None

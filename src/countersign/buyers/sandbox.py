@@ -5,53 +5,197 @@ A session id listed in SCRIPT has its scripted outcome; any other, and none at a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from hashlib import sha256
-from typing import Final
+from typing import Annotated, Final
 
-from sqlalchemy import Connection
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+from sqlalchemy import Connection, delete, insert, select, update
 
-from countersign.access.idempotency import IdempotencyEntry, keep_answers
-from countersign.access.test_clock import AccountClock
+from countersign.access.idempotency import IdempotencyEntry, Remember, keep_answer, keep_answers
+from countersign.access.test_clocks import AccountClock
+from countersign.buyers.decision import refuse_unusable
 from countersign.buyers.model import (
     VALIDITY,
     Buyer,
     BuyerStatus,
-    VerificationAttempt,
-    after_attempt,
-    first_verification,
+    after_revocation,
     simulated_status_view,
+    status_at,
 )
-from countersign.buyers.result import VerifyResult, verify_result
 from countersign.buyers.room import Buyers
-from countersign.buyers.sandbox_faults import meet_fault
+from countersign.buyers.rules import zip5
+from countersign.buyers.schemas import VerifyResult, verify_result
 from countersign.buyers.sql import (
+    ZipSubject,
     buyers_by_cbid,
+    count_zip,
     write_buyer,
     write_status_event,
     write_verification,
 )
-from countersign.buyers.zip_attempts_sql import ZipSubject, count_zip
-from countersign.errors import CountersignError, ProviderSessionNotFound, ProviderUnavailable
+from countersign.db.tables import test_faults
+from countersign.errors import CountersignError, ProviderSessionNotBound
 from countersign.evidence.canonical import Json, canonical_json
-from countersign.identity.postal_code import zip5
+from countersign.identity.model import Finding, ProviderResult
 from countersign.ids import SANDBOX_BUYER, VERIFICATION, base32, timed_id
 from countersign.instant import from_ns
 from countersign.log.append_record import account_fact
-from countersign.log.record import NewRecord, RecordType
+from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign.vault.vault import DataKey
 
+CALLS_MAX: Final = 1000
+DELAY_SECONDS_MAX: Final = 15
+"""The longest that a planned fault takes: longer than any live call to a provider may."""
+
+
+class Fault(StrEnum):
+    """A failure of an identity provider, or of the access to it."""
+
+    TIMEOUT = "timeout"
+    RATE_LIMITED = "rate_limited"
+    SERVER_ERROR = "server_error"
+    UNINTELLIGIBLE = "unintelligible"
+    SESSION_NOT_FOUND = "session_not_found"
+    SESSION_NOT_BOUND = "session_not_bound"
+    MISCONFIGURED = "misconfigured"
+
+
+OUTCOMES: Final = {
+    Fault.TIMEOUT: Finding.PROVIDER_UNAVAILABLE,
+    Fault.RATE_LIMITED: Finding.PROVIDER_UNAVAILABLE,
+    Fault.SERVER_ERROR: Finding.PROVIDER_UNAVAILABLE,
+    Fault.UNINTELLIGIBLE: Finding.INVALID_RESPONSE,
+    Fault.SESSION_NOT_FOUND: Finding.NOT_FOUND,
+    Fault.MISCONFIGURED: Finding.PROVIDER_REJECTED,
+}
+"""What an adapter makes of each; a session that is not bound is found out after that."""
+_PROVIDER_RETRY_SECONDS: Final = {Fault.RATE_LIMITED: 30}
+"""When a provider that fails so asks to be called again; the others say nothing."""
+
+
+class PlannedFault(Struct, frozen=True, kw_only=True):
+    """The fault that verifications in the sandbox get; all null: no fault."""
+
+    fault: Fault | None
+    calls: Annotated[int | None, Meta(description="The number of remaining calls. null: no limit.")]
+    delay_seconds: int | None
+
+
+NO_FAULT: Final = PlannedFault(fault=None, calls=None, delay_seconds=None)
+
+
+async def plan_fault(
+    room: Buyers,
+    account_id: str,
+    plan: PlannedFault,
+    remember: Remember[PlannedFault] = None,
+) -> PlannedFault:
+    """Plan a fault in place of any before; when this returns, every server knows of it."""
+    kept = remember(plan) if remember is not None else None
+    now = from_ns(room.access.clock.time_ns())
+    await room.access.database.write(_plan, account_id, plan, now, kept)
+    await room.access.test_clocks.renew()
+    return plan
+
+
+async def planned_fault(room: Buyers, account_id: str) -> PlannedFault:
+    """What the next verification of an account meets."""
+    return await room.access.database.read(_planned, account_id)
+
+
+async def clear_fault(room: Buyers, account_id: str) -> PlannedFault:
+    """Remove what was planned."""
+    await room.access.database.write(_clear, account_id)
+    return NO_FAULT
+
+
+async def meet_fault(room: Buyers, account_id: str) -> None:
+    """Fail as planned; nothing happens if nothing is planned. Raises as `fail` does."""
+    if not await room.access.test_clocks.is_failing(account_id):
+        return
+    plan = await room.access.database.write(_take, account_id)
+    if plan.fault is not None:
+        await asyncio.sleep(plan.delay_seconds or 0)
+        fail(plan.fault)
+
+
+def fail(fault: Fault) -> None:
+    """Fail as a live verification would that met this fault.
+
+    Raises:
+        ProviderUnavailable, ProviderSessionNotFound, ProviderSessionNotBound,
+        VerificationMisconfigured: as the fault is.
+    """
+    outcome, seconds = OUTCOMES.get(fault), _PROVIDER_RETRY_SECONDS.get(fault)
+    if outcome is None:
+        raise ProviderSessionNotBound
+    refuse_unusable(
+        ProviderResult(provider="sandbox", session_id="", outcome=outcome, retry_after=seconds)
+    )
+
+
+def _planned(connection: Connection, account_id: str, *, to_change: bool = False) -> PlannedFault:
+    query = select(test_faults).where(test_faults.c.account_id == account_id)
+    if to_change:
+        query = query.with_for_update()
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return NO_FAULT
+    return PlannedFault(
+        fault=Fault(row.fault), calls=row.calls_left, delay_seconds=row.delay_ms // 1000
+    )
+
+
+def _clear(connection: Connection, account_id: str) -> None:
+    connection.execute(delete(test_faults).where(test_faults.c.account_id == account_id))
+
+
+def _plan(
+    connection: Connection,
+    account_id: str,
+    plan: PlannedFault,
+    at: datetime,
+    kept: IdempotencyEntry | None,
+) -> None:
+    _clear(connection, account_id)
+    connection.execute(
+        insert(test_faults),
+        {
+            "account_id": account_id,
+            "fault": plan.fault,
+            "calls_left": plan.calls,
+            "delay_ms": (plan.delay_seconds or 0) * 1000,
+            "planned_at": at,
+        },
+    )
+    if kept is not None:
+        keep_answers(connection, [kept])
+
+
+def _take(connection: Connection, account_id: str) -> PlannedFault:
+    """The fault that this call meets; it counts as one of those that do."""
+    plan = _planned(connection, account_id, to_change=True)
+    if plan.calls == 1:
+        _clear(connection, account_id)
+    elif plan.calls is not None:
+        of_account = test_faults.c.account_id == account_id
+        connection.execute(update(test_faults).where(of_account).values(calls_left=plan.calls - 1))
+    return plan
+
+
 PROVIDER: Final = "sandbox"
 """The provider's name in a simulated verification."""
-_RETRY_AFTER_SECONDS: Final = 5
 _SINCE_EXPIRED: Final = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SimulatedAct:
     """What happens to a sandbox buyer, and when."""
 
@@ -74,7 +218,7 @@ async def simulate(
     account_id: str,
     session_id: str | None,
     shipping_zip: str | None,
-    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+    entry: Remember[bytes] = None,
 ) -> VerifyResult:
     """Verify a buyer in the sandbox of an account; durable when this returns.
 
@@ -85,25 +229,20 @@ async def simulate(
         VerificationMisconfigured: as scripted or planned.
         RateLimited: too many ZIP codes tried in one session.
     """
-    await meet_fault(room, account_id, session_id)
+    await meet_fault(room, account_id)
+    scripted = SCRIPT.get(session_id or "")
+    if isinstance(scripted, Fault):
+        fail(scripted)
     act = await sandbox_act(room, account_id, sandbox_cbid(account_id, session_id, shipping_zip))
-    attempts = SCRIPT.get(session_id or "", _verified)(act.now)
-    return await room.database.write(
-        _simulate, room, act, attempts, session_id, shipping_zip, entry
-    )
+    return await room.access.database.write(_simulate, room, act, session_id, shipping_zip, entry)
 
 
 async def sandbox_act(room: Buyers, account_id: str, cbid: str) -> SimulatedAct:
     """An act of now, by the account's test clock."""
-    clock = await room.test_clocks.of(account_id, Mode.TEST)
-    time_ns = room.clock.time_ns()
-    return SimulatedAct(
-        account_id=account_id,
-        cbid=cbid,
-        clock=clock,
-        time_ns=time_ns,
-        data_key=await room.vault.data_key(account_id, time_ns),
-    )
+    clock = await room.access.test_clocks.of(account_id, Mode.TEST)
+    time_ns = room.access.clock.time_ns()
+    data_key = await room.vault.data_key(account_id, time_ns)
+    return SimulatedAct(account_id, cbid, clock, time_ns, data_key)
 
 
 def sandbox_cbid(account_id: str, session_id: str | None, shipping_zip: str | None) -> str:
@@ -116,12 +255,11 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
     connection: Connection,
     room: Buyers,
     act: SimulatedAct,
-    attempts: tuple[VerificationAttempt, ...],
     session_id: str | None,
     shipping_zip: str | None,
-    entry: Callable[[bytes], IdempotencyEntry] | None,
+    entry: Remember[bytes],
 ) -> VerifyResult | CountersignError:
-    index, at = room.secret.blind_index, from_ns(act.time_ns)
+    index, at = room.access.secret.blind_index, from_ns(act.time_ns)
     subject_index = session_id and index(act.account_id, "provider_session", session_id)
     zip_index = shipping_zip and index(act.account_id, "zip", zip5(shipping_zip))
     if subject_index and zip_index:
@@ -130,44 +268,45 @@ def _simulate(  # noqa: PLR0917 - see `Database.write`
             return refusal
     buyer = buyers_by_cbid(connection, [act.cbid]).get(act.cbid)
     if buyer is None:
-        buyer = _played(act, attempts)
-        record = simulated_record(room, act, session_id, attempts[-1])
-        write_buyer(connection, None, buyer)
-        write_verification(
+        buyer = _scripted(act, session_id)
+        write_simulated(
             connection,
-            record,
-            attempts[-1],
-            cbid=act.cbid,
-            provider=PROVIDER,
+            room,
+            act,
+            (None, buyer),
+            (buyer.status, buyer.reasons),
+            session_id=session_id,
             subject_index=subject_index or None,
             zip_index=zip_index or None,
         )
-        write_status_event(connection, buyer, at, shown=act.now)
-        room.journal.write(connection, [record])
     result = verify_result(buyer.cbid, simulated_status_view(buyer, act.now))
-    if entry is not None:
-        keep_answers(connection, [entry(result.body)])
+    keep_answer(connection, entry, result.body)
     return result
 
 
-def simulated_record(
+def write_simulated(
+    connection: Connection,
     room: Buyers,
     act: SimulatedAct,
-    session_id: str | None,
-    attempt: VerificationAttempt,
+    change: tuple[Buyer | None, Buyer],
+    result: tuple[BuyerStatus, tuple[Reason, ...]],
+    *,
+    session_id: str | None = None,
+    subject_index: bytes | None = None,
+    zip_index: bytes | None = None,
     **members: Json,
-) -> NewRecord:
-    """The record of a verification in the sandbox; `members` are said in addition."""
-    at = from_ns(act.time_ns)
-    result = {
-        "status": attempt.status.value,
-        "reasons": [reason.value for reason in attempt.reasons],
-    }
-    return account_fact(
+) -> None:
+    """Write a verification in the sandbox: the buyer before and after it, and the record of it.
+
+    `result` and `members` are said in the record; the rest is as for `write_verification`.
+    """
+    before, after = change
+    at, reasons = from_ns(act.time_ns), [reason.value for reason in result[1]]
+    record = account_fact(
         act.data_key,
-        room.entropy,
+        room.access.entropy,
         RecordType.VERIFICATION,
-        record_id=timed_id(VERIFICATION, act.time_ns, room.entropy(8)),
+        record_id=timed_id(VERIFICATION, act.time_ns, room.access.entropy(8)),
         account_id=act.account_id,
         mode=Mode.TEST,
         time_ns=act.time_ns,
@@ -175,60 +314,76 @@ def simulated_record(
         personal=(
             ("cbid", act.cbid),
             ("provider_identity_session_id", session_id),
-            ("result", result),
+            ("result", {"status": result[0].value, "reasons": reasons}),
         ),
-        cbid_index=room.secret.blind_index(act.account_id, "cbid", act.cbid),
+        cbid_index=room.access.secret.blind_index(act.account_id, "cbid", act.cbid),
     )
-
-
-def _played(act: SimulatedAct, attempts: tuple[VerificationAttempt, ...]) -> Buyer:
-    buyer = first_verification(
+    write_buyer(connection, before, after)
+    write_verification(
+        connection,
+        record,
         cbid=act.cbid,
-        account_id=act.account_id,
-        mode=Mode.TEST,
-        simulated=True,
-        attempt=attempts[0],
+        provider=PROVIDER,
+        result=(after.status, after.reasons),
+        subject_index=subject_index,
+        zip_index=zip_index,
     )
-    for attempt in attempts[1:]:
-        buyer = after_attempt(buyer, attempt)
-    return buyer
+    write_status_event(connection, after, at, shown=act.now)
+    room.journal.write(connection, [record])
 
 
-def _verified(now: datetime) -> tuple[VerificationAttempt, ...]:
-    return (VerificationAttempt(status=BuyerStatus.VERIFIED, at=now, expires_at=now + VALIDITY),)
+def in_state(
+    buyer: Buyer, status: BuyerStatus, reasons: tuple[Reason, ...], now: datetime
+) -> Buyer:
+    """A sandbox buyer in another state, whatever the way there would be; `now` by the test clock.
+
+    Unchanged where it is in that state already, so that asking twice does no more than once; but
+    `verified` begins again, as with a new verification.
+    """
+    match status:
+        case BuyerStatus.VERIFIED:
+            return replace(
+                buyer, status=status, reasons=(), verified_at=now, expires_at=now + VALIDITY
+            )
+        case BuyerStatus.EXPIRED:
+            if status_at(buyer, now) is status:
+                return buyer
+            began = now - VALIDITY - _SINCE_EXPIRED
+            verified_at = began if buyer.verified_at is None else min(buyer.verified_at, now)
+            return replace(
+                buyer,
+                status=BuyerStatus.VERIFIED,
+                reasons=(),
+                verified_at=verified_at,
+                expires_at=now,
+            )
+        case BuyerStatus.REVOKED:
+            return after_revocation(buyer)
+        case _:
+            return replace(buyer, status=status, reasons=reasons, verified_at=None, expires_at=None)
 
 
-def _ends_as(
-    status: BuyerStatus, *reasons: Reason
-) -> Callable[[datetime], tuple[VerificationAttempt, ...]]:
-    return lambda now: (VerificationAttempt(status=status, at=now, reasons=reasons),)
+def _scripted(act: SimulatedAct, session_id: str | None) -> Buyer:
+    """What the first call makes of the buyer."""
+    scripted = SCRIPT.get(session_id or "")
+    status, *reasons = (BuyerStatus.VERIFIED,) if isinstance(scripted, Fault | None) else scripted
+    buyer = Buyer(cbid=act.cbid, account_id=act.account_id, mode=Mode.TEST, simulated=True)
+    if status is BuyerStatus.EXPIRED:
+        return in_state(buyer, BuyerStatus.VERIFIED, (), act.now - VALIDITY - _SINCE_EXPIRED)
+    if status is BuyerStatus.REVOKED:
+        buyer = in_state(buyer, BuyerStatus.VERIFIED, (), act.now)
+    return in_state(buyer, status, tuple(reasons), act.now)
 
 
-def _expired(now: datetime) -> tuple[VerificationAttempt, ...]:
-    return _verified(now - VALIDITY - _SINCE_EXPIRED)
-
-
-def _revoked(now: datetime) -> tuple[VerificationAttempt, ...]:
-    return (*_verified(now), VerificationAttempt(status=BuyerStatus.REVOKED, at=now))
-
-
-def _not_found(_: datetime) -> tuple[VerificationAttempt, ...]:
-    raise ProviderSessionNotFound
-
-
-def _unavailable(_: datetime) -> tuple[VerificationAttempt, ...]:
-    raise ProviderUnavailable(retry_after=_RETRY_AFTER_SECONDS)
-
-
-SCRIPT: Final[dict[str, Callable[[datetime], tuple[VerificationAttempt, ...]]]] = {
-    "test_pending": _ends_as(BuyerStatus.PENDING),
-    "test_requires_input": _ends_as(BuyerStatus.REQUIRES_INPUT, Reason.IDENTITY_REQUIRES_INPUT),
-    "test_failed": _ends_as(BuyerStatus.FAILED, Reason.IDENTITY_FAILED),
-    "test_underage": _ends_as(BuyerStatus.FAILED, Reason.AGE_BELOW_MINIMUM),
-    "test_zip_mismatch": _ends_as(BuyerStatus.FAILED, Reason.ZIP_MISMATCH),
-    "test_expired": _expired,
-    "test_revoked": _revoked,
-    "test_session_not_found": _not_found,
-    "test_provider_unavailable": _unavailable,
+SCRIPT: Final[dict[str, Fault | tuple[BuyerStatus, *tuple[Reason, ...]]]] = {
+    "test_pending": (BuyerStatus.PENDING,),
+    "test_requires_input": (BuyerStatus.REQUIRES_INPUT, Reason.IDENTITY_REQUIRES_INPUT),
+    "test_failed": (BuyerStatus.FAILED, Reason.IDENTITY_FAILED),
+    "test_underage": (BuyerStatus.FAILED, Reason.AGE_BELOW_MINIMUM),
+    "test_zip_mismatch": (BuyerStatus.FAILED, Reason.ZIP_MISMATCH),
+    "test_expired": (BuyerStatus.EXPIRED,),
+    "test_revoked": (BuyerStatus.REVOKED,),
+    "test_session_not_found": Fault.SESSION_NOT_FOUND,
+    "test_provider_unavailable": Fault.SERVER_ERROR,
 }
-"""The attempts of each scripted session, by its id; two where there is a history."""
+"""What each scripted session comes to, by its id: the provider's fault, or status and reasons."""

@@ -1,14 +1,25 @@
 """Bodies of buyers, with examples."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from countersign.buyers.model import BuyerStatus
+from countersign.buyers.model import BuyerStatus, BuyerStatusView
 from countersign.http.examples import CBID
-from countersign.http.schemas import Reference, Request, Timestamp
-from countersign.identity.postal_code import ZipCode
+from countersign.http.reply import encode
+from countersign.http.schemas import Reference, Request, Timestamp, ZipCode
+from countersign.instant import to_the_second
 from countersign.reason import Reason
+
+_MESSAGES: Final = {
+    BuyerStatus.VERIFIED: "The buyer is verified. Later purchases at integrated vendors will be "
+    "instant.",
+    BuyerStatus.PENDING: "The identity provider has not decided yet. Request the status later.",
+    BuyerStatus.REQUIRES_INPUT: "The buyer has to act at the identity provider first.",
+    BuyerStatus.FAILED: "The buyer could not be verified. See reasons.",
+    BuyerStatus.EXPIRED: "The buyer's verification has expired. Start a new identity session.",
+    BuyerStatus.REVOKED: "The verification of this buyer was revoked.",
+}
 
 
 class BuyerVerificationRequest(Request, frozen=True, kw_only=True):
@@ -40,7 +51,7 @@ class BuyerVerification(Struct, frozen=True, kw_only=True):
     expires_at: Timestamp | None
     message: str
     reasons: Annotated[
-        list[Reason] | UnsetType,
+        tuple[Reason, ...] | UnsetType,
         Meta(description="The reasons against it; present only if there is a reason."),
     ] = UNSET
 
@@ -53,13 +64,33 @@ class BuyerStatusAnswer(Struct, frozen=True, kw_only=True):
     verified_at: Timestamp | None
     expires_at: Timestamp | None
     reasons: Annotated[
-        list[Reason] | UnsetType,
+        tuple[Reason, ...] | UnsetType,
         Meta(
             description="Why this account may not rely on the verification. Only the account "
             "that made an attempt gets the reasons of its failure, even if the result came "
             "later."
         ),
     ] = UNSET
+
+
+class VerifyResult(NamedTuple):
+    """The status of this attempt, the buyer's cbid and expiry, and the response that says it."""
+
+    cbid: str
+    view: BuyerStatusView
+    body: bytes
+
+
+def verify_result(cbid: str, view: BuyerStatusView) -> VerifyResult:
+    """The result with its response body."""
+    body = BuyerVerification(
+        cbid=cbid,
+        status=view.status,
+        expires_at=to_the_second(view.expires_at),
+        message=_MESSAGES[view.status],
+        reasons=view.reasons or UNSET,
+    )
+    return VerifyResult(cbid, view, encode(body))
 
 
 VERIFY: Final[dict[str, Any]] = {

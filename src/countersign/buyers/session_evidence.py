@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from countersign.access.audit import AuditEntry
 from countersign.buyers.decision import SessionDecision
-from countersign.buyers.person_sql import SessionKeys
 from countersign.buyers.providers import Integration
-from countersign.identity.model import (
-    Address,
-    Check,
-    Document,
-    FactSource,
-    Finding,
-    ProviderEvidence,
-    ProviderResult,
-    Tri,
-)
+from countersign.buyers.sessions_sql import SessionKeys
+from countersign.identity.model import FactSource, ProviderEvidence, ProviderResult
 from countersign.instant import rfc3339_ms
-from countersign.vault.vault import DataKey
+from countersign.vault.vault import DataKey, Place
 
-EVIDENCE_TABLE: Final = "verification_evidence"
-PENDING_TABLE: Final = "pending_sessions"
+_READ: Final = (
+    "outcome",
+    "provider_status",
+    "reason_code",
+    "live",
+    "subject_reference",
+    "date_of_birth",
+    "date_of_birth_source",
+    "checks",
+)
+"""What is kept as it was read of a provider's response."""
+_NO_ISSUER: Final = {"issuing_country": None, "issuing_region": None}
 encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 class SessionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked about a session; kept, sealed, while the provider has not decided."""
+    """What a session is evaluated for; kept, sealed, while the provider has not decided."""
 
     session_id: str
     shipping_zip: str
@@ -42,31 +43,13 @@ class SessionRequest(msgspec.Struct, frozen=True, kw_only=True):
         return "<SessionRequest: hidden>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Override:
-    """What an operator accepted in the place of a provider's proof, and the audit entry of it."""
-
-    verification_id: str
-    """The verification in which the provider approved the person."""
-    document: str
-    reason: str
-    audit: AuditEntry
-
-    def described(self) -> dict[str, str]:
-        """What record and evidence say of it."""
-        return {
-            "verification": self.verification_id,
-            "document": self.document,
-            "reason": self.reason,
-            "operator": self.audit.actor,
-        }
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Evaluation:
     """What was asked about a session, what the provider said, and what follows from it."""
 
     integration: Integration
+    account_id: str
+    """The account that asks."""
     request: SessionRequest
     result: ProviderResult
     decision: SessionDecision
@@ -74,14 +57,28 @@ class Evaluation:
     data_key: DataKey
     """The account's, which seals what is written."""
     time_ns: int
+    now: datetime
     polled: str | None = None
     """Of a poll, the followed session that it is for."""
-    override: Override | None = None
+    override: AuditEntry | None = None
+    """What an operator accepted in the place of a provider's proof."""
 
-    @property
-    def account_id(self) -> str:
-        """The account that asks."""
-        return self.integration.settings.account_id
+
+def evidence_place(account_id: str, record_id: str) -> Place:
+    """Where the evidence of a verification stands, sealed."""
+    return Place(
+        table="verification_evidence", column="payload", account=account_id, row_id=record_id
+    )
+
+
+def pending_place(account_id: str, id_: str) -> Place:
+    """Where the request about an undecided session stands, sealed."""
+    return Place(table="pending_sessions", column="request", account=account_id, row_id=id_)
+
+
+def described(override: AuditEntry) -> dict[str, object]:
+    """What record and evidence say of it: verification, document, reason and operator."""
+    return {**override.details, "operator": override.actor}
 
 
 def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes:
@@ -94,26 +91,16 @@ def evidence_of(work: Evaluation, decision: SessionDecision, cbid: str) -> bytes
         "base_url": settings.base_url,
         "request": msgspec.to_builtins(work.request),
         "answer": None if result.evidence is None else _response(result.evidence),
-        "override": work.override and work.override.described(),
-        "read": {
-            "outcome": result.outcome,
-            "provider_status": result.provider_status,
-            "reason_code": result.reason_code,
-            "live": result.live,
-            "subject_reference": result.subject_reference,
+        "override": work.override and described(work.override),
+        "read": {name: getattr(result, name) for name in _READ}
+        | {
             "decided_at": result.decided_at and rfc3339_ms(result.decided_at),
-            "date_of_birth": result.date_of_birth,
-            "date_of_birth_source": result.date_of_birth_source,
             "addresses": [
                 {"postal_code": a.postal_code, "country": a.country, "source": a.source}
                 for a in result.addresses
             ],
             "document_type": result.document and result.document.type,
             "document_expires_on": result.document and result.document.expires_on,
-            "checks": [
-                {"name": check.name, "verdict": check.verdict, "raw": check.raw}
-                for check in result.checks
-            ],
         },
         "decision": {
             "status": decision.status,
@@ -146,33 +133,14 @@ def _response(evidence: ProviderEvidence) -> dict[str, Any]:
 
 def result_in(content: dict[str, Any], accepted_zip: str) -> ProviderResult:
     """What a provider said, read from the evidence of it, and the ZIP an operator accepts."""
-    read, request = content["read"], content["request"]
-    document = None
-    if read["document_type"] is not None or read["document_expires_on"] is not None:
-        expires_on = msgspec.convert(read["document_expires_on"], date | None)
-        document = Document(
-            type=read["document_type"],
-            issuing_country=None,
-            issuing_region=None,
-            expires_on=expires_on,
-        )
-    return ProviderResult(
-        provider=content["provider"],
-        session_id=request["session_id"],
-        outcome=Finding(read["outcome"]),
-        provider_status=read["provider_status"],
-        reason_code=read["reason_code"],
-        live=read["live"],
-        subject_reference=read["subject_reference"],
-        decided_at=msgspec.convert(read["decided_at"], datetime | None),
-        date_of_birth=msgspec.convert(read["date_of_birth"], date | None),
-        date_of_birth_source=FactSource(read["date_of_birth_source"]),
-        addresses=(
-            *(Address(**a | {"source": FactSource(a["source"])}) for a in read["addresses"]),
-            Address(postal_code=accepted_zip, country="US", source=FactSource.OPERATOR),
-        ),
-        document=document,
-        checks=tuple(
-            Check(name=c["name"], verdict=Tri(c["verdict"]), raw=c["raw"]) for c in read["checks"]
-        ),
-    )
+    read = content["read"]
+    type_, expires_on = read["document_type"], read["document_expires_on"]
+    document = {"type": type_, "expires_on": expires_on}
+    accepted = {"postal_code": accepted_zip, "country": "US", "source": FactSource.OPERATOR}
+    members = {name: read[name] for name in (*_READ, "decided_at")} | {
+        "provider": content["provider"],
+        "session_id": content["request"]["session_id"],
+        "addresses": [*read["addresses"], accepted],
+        "document": document | _NO_ISSUER if type_ or expires_on else None,
+    }
+    return msgspec.convert(members, ProviderResult)

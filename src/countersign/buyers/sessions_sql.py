@@ -1,24 +1,51 @@
-"""Sessions that a provider has not decided: kept so that they are asked about again."""
+"""Provider sessions: which buyer one is about, and those to ask about again until decided.
+
+A session leads to a buyer by itself, by its document and by its reference.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from msgspec.structs import asdict, replace
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
 
-from countersign.buyers.model import Buyer, BuyerStatus, VerificationAttempt, after_attempt
-from countersign.buyers.sql import buyers_by_cbid, write_buyer, write_status_event
-from countersign.db.tables import pending_sessions, provider_messages, shred_keys
+from countersign.buyers.model import (
+    Buyer,
+    BuyerStatus,
+    VerificationAttempt,
+    after_attempt,
+    after_revocation,
+)
+from countersign.buyers.sql import buyers_by_cbid, write_change, write_status_event
+from countersign.db.tables import (
+    buyer_documents,
+    buyers,
+    pending_sessions,
+    provider_messages,
+    provider_sessions,
+    shred_keys,
+    verifications,
+)
 from countersign.mode import Mode
 from countersign.reason import Reason
 
+_DOCUMENT: Final = select(buyer_documents.c.cbid).where(
+    buyer_documents.c.mode == Mode.LIVE, buyer_documents.c.fingerprint == bindparam("fingerprint")
+)
+_SESSION: Final = select(
+    provider_sessions.c.cbid, provider_sessions.c.reference_index, provider_sessions.c.verified_at
+).where(
+    provider_sessions.c.mode == Mode.LIVE,
+    provider_sessions.c.session_index == bindparam("session_index"),
+)
 _SELECT: Final = select(
     pending_sessions.c.id,
     pending_sessions.c.account_id,
-    pending_sessions.c.mode,
     pending_sessions.c.cbid,
     pending_sessions.c.request,
     shred_keys.c.key.label("shred_key"),
@@ -31,16 +58,151 @@ _BY_SESSION: Final = select(pending_sessions.c.id).where(
     pending_sessions.c.mode == Mode.LIVE,
     pending_sessions.c.asked_index == bindparam("asked_index"),
 )
-_COUNT: Final = select(func.count(), func.min(pending_sessions.c.created_at))
-_CLAIM: Final = (
-    update(pending_sessions)
-    .where(
-        pending_sessions.c.id == bindparam("key"),
-        pending_sessions.c.polls == bindparam("seen"),
-        pending_sessions.c.next_poll_at == bindparam("due"),
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionKeys:
+    """What identifies a session, its subject and its document: keyed hashes.
+
+    Until the provider has named the reference, each given reference leads to a buyer of its own:
+    otherwise a stranger's reference would lead to the buyer that the session turns out to be about.
+    """
+
+    session: bytes
+    reference: bytes | None
+    """The subject reference of the request."""
+    with_reference: bytes | None
+    """The session and that reference, together."""
+    provider_reference: bytes | None
+    """The subject reference that the provider names."""
+    fingerprint: bytes | None
+    """Of the document."""
+    verifies: bool
+    """Whether the attempt succeeds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSubject:
+    """The buyers to whom session and document lead."""
+
+    bound: bool = True
+    """False: the session is about another reference than that of the request."""
+    kept_under: bytes
+    """The session, or until its reference is known, the session and the one asked for."""
+    kept: bool
+    """Whether the session was kept before."""
+    cbid: str | None
+    """None: a new buyer."""
+    others: tuple[str, ...] = ()
+    """Further buyers to whom session and document lead."""
+    document_known: bool = False
+    revoked: bool = False
+    """Whether one of these buyers is."""
+    first_verified_at: datetime | None = None
+    """When this session first verified somebody."""
+
+
+def person_to_change(
+    connection: Connection, keys: SessionKeys
+) -> tuple[SessionSubject, Buyer | None]:
+    """The person whom a session is about, and the buyer as stored, locked."""
+    while True:
+        person = _find(connection, keys)
+        known = [] if person.cbid is None else [person.cbid]
+        before = buyers_by_cbid(connection, known, to_change=True)
+        # PostgreSQL may have waited for the lock, until another server had changed who is who.
+        if connection.dialect.name == "sqlite" or _find(connection, keys) == person:
+            return person, before.get(person.cbid or "")
+
+
+def _find(connection: Connection, keys: SessionKeys) -> SessionSubject:
+    session = _session(connection, keys.session)
+    reference = keys.provider_reference or (session and session.reference_index)
+    before = _session(connection, keys.with_reference) if keys.with_reference else None
+    if keys.reference is not None and reference is None:
+        # Whether the session is about this reference is not known yet: apart from others.
+        return SessionSubject(
+            kept_under=keys.with_reference or keys.session,
+            kept=before is not None,
+            cbid=before.cbid if before else None,
+        )
+    provisional = before.cbid if before else None
+    of_session = session.cbid if session else provisional
+    fingerprint = {"fingerprint": keys.fingerprint}
+    of_document = connection.execute(_DOCUMENT, fingerprint).scalar() if keys.fingerprint else None
+    known = [cbid for cbid in (of_session, of_document, provisional) if cbid is not None]
+    statuses = {cbid: buyer.status for cbid, buyer in buyers_by_cbid(connection, known).items()}
+    # One session never makes two buyers, and a failed attempt takes nothing away.
+    its_status = statuses.get(of_session or "")
+    revoked = its_status is BuyerStatus.REVOKED
+    stays = (session is not None and session.verified_at is not None) or (
+        not keys.verifies and (revoked or its_status is BuyerStatus.VERIFIED)
     )
-    .values(polls=bindparam("polls"), next_poll_at=bindparam("next_poll_at"))
-)
+    cbid = of_session if stays else of_document or of_session
+    # And it revokes no one: who is who, is known only of who is verified.
+    apart = revoked and not keys.verifies
+    return SessionSubject(
+        bound=keys.reference is None or reference == keys.reference,
+        kept_under=keys.session,
+        kept=session is not None,
+        cbid=cbid,
+        others=() if apart else tuple(dict.fromkeys(other for other in known if other != cbid)),
+        document_known=of_document is not None,
+        revoked=BuyerStatus.REVOKED
+        in (statuses.values() if keys.verifies else {statuses.get(cbid or "")}),
+        first_verified_at=session.verified_at if session else None,
+    )
+
+
+def _session(connection: Connection, index: bytes) -> Row[str, bytes | None, datetime] | None:
+    return connection.execute(_SESSION, {"session_index": index}).one_or_none()
+
+
+def link(
+    connection: Connection, keys: SessionKeys, person: SessionSubject, buyer: Buyer, at: datetime
+) -> None:
+    """Keep session and document of the buyer, and that two turned out to be one.
+
+    After the buyer's own event, so that an account gets it once: by the name it knows, and not
+    also by one that becomes another.
+    """
+    if not person.kept:
+        connection.execute(
+            insert(provider_sessions),
+            {"mode": Mode.LIVE, "session_index": person.kept_under, "cbid": buyer.cbid},
+        )
+    kept = update(provider_sessions).where(
+        provider_sessions.c.mode == Mode.LIVE,
+        provider_sessions.c.session_index == person.kept_under,
+    )
+    if keys.provider_reference is not None:
+        connection.execute(kept.values(reference_index=keys.provider_reference))
+    for other in person.others:
+        join(connection, other, buyer, at, revoked=person.revoked)
+    if keys.fingerprint is not None and not person.document_known:
+        connection.execute(
+            insert(buyer_documents),
+            {"mode": Mode.LIVE, "fingerprint": keys.fingerprint, "cbid": buyer.cbid},
+        )
+    if keys.verifies:
+        first = kept.where(provider_sessions.c.verified_at.is_(None))
+        connection.execute(first.values(verified_at=at))
+
+
+def join(connection: Connection, other: str, buyer: Buyer, at: datetime, *, revoked: bool) -> None:
+    """Continue the buyer `other` as this one, unless it has a document, and so an identity, too."""
+    documents = select(buyer_documents.c.cbid).where(buyer_documents.c.cbid == other).limit(1)
+    if connection.execute(documents).first() is not None:
+        if revoked:
+            for before in buyers_by_cbid(connection, [other], to_change=True).values():
+                write_change(connection, before, after_revocation(before), at)
+        return
+    # Accounts that know it by this name get the event under this name.
+    write_status_event(connection, replace(buyer, cbid=other), at)
+    names = or_(buyers.c.cbid == other, buyers.c.same_as == other)
+    connection.execute(update(buyers).where(names).values(same_as=buyer.cbid))
+    for table in (provider_sessions, pending_sessions, verifications):
+        connection.execute(update(table).where(table.c.cbid == other).values(cbid=buyer.cbid))
 
 
 class PendingSession(Struct, frozen=True, kw_only=True):
@@ -49,7 +211,6 @@ class PendingSession(Struct, frozen=True, kw_only=True):
     id: str
     """Its shred key is found under this id."""
     account_id: str
-    mode: Mode
     cbid: str
     request: bytes
     """What is asked, sealed by the vault."""
@@ -73,21 +234,9 @@ def follow(
             .values(id=new.id, request=new.request, cbid=new.cbid)
         )
     else:
-        connection.execute(
-            insert(pending_sessions),
-            {
-                "id": new.id,
-                "account_id": new.account_id,
-                "mode": new.mode,
-                "session_index": session_index,
-                "asked_index": asked_index,
-                "cbid": new.cbid,
-                "request": new.request,
-                "polls": 0,
-                "created_at": new.created_at,
-                "next_poll_at": new.next_poll_at,
-            },
-        )
+        row = asdict(new) | {"session_index": session_index, "asked_index": asked_index}
+        del row["shred_key"]
+        connection.execute(insert(pending_sessions), row | {"mode": Mode.LIVE})
     connection.execute(insert(shred_keys), {"record_id": new.id, "key": new.shred_key})
 
 
@@ -106,8 +255,7 @@ def unfollow(connection: Connection, account_id: str, asked_index: bytes) -> Non
 
 def _id_of(connection: Connection, account_id: str, asked_index: bytes) -> str | None:
     key = {"account_id": account_id, "asked_index": asked_index}
-    found: str | None = connection.execute(_BY_SESSION, key).scalar_one_or_none()
-    return found
+    return connection.execute(_BY_SESSION, key).scalar_one_or_none()
 
 
 def _forget(connection: Connection, id_: str) -> bool:
@@ -130,28 +278,28 @@ def due(
         .order_by(pending_sessions.c.next_poll_at)
         .limit(limit)
     )
-    return [_pending(row) for row in connection.execute(query)]
+    return [PendingSession(**row) for row in connection.execute(query).mappings()]
 
 
 def waiting(connection: Connection) -> tuple[int, datetime | None]:
     """How many sessions are followed, and since when the oldest one is."""
-    number, oldest = connection.execute(_COUNT).one()
-    return number, oldest
+    oldest = func.min(pending_sessions.c.created_at)
+    number, since = connection.execute(select(func.count(), oldest)).one()
+    return number, since
 
 
 def claim(connection: Connection, pending: PendingSession, next_poll_at: datetime) -> bool:
     """Take the next poll of a session; False if another process did, or it is decided."""
-    claimed = connection.execute(
-        _CLAIM,
-        {
-            "key": pending.id,
-            "seen": pending.polls,
-            "due": pending.next_poll_at,
-            "polls": pending.polls + 1,
-            "next_poll_at": next_poll_at,
-        },
+    claimed = (
+        update(pending_sessions)
+        .where(
+            pending_sessions.c.id == pending.id,
+            pending_sessions.c.polls == pending.polls,
+            pending_sessions.c.next_poll_at == pending.next_poll_at,
+        )
+        .values(polls=pending.polls + 1, next_poll_at=next_poll_at)
     )
-    return claimed.rowcount == 1
+    return connection.execute(claimed).rowcount == 1
 
 
 def hurry(
@@ -161,15 +309,12 @@ def hurry(
     message_index: bytes,
     at: datetime,
 ) -> bool:
-    """Poll a session at once, because of a message; False if it was acted upon before."""
-    key = {"account_id": account_id, "message_index": message_index}
-    seen = select(provider_messages.c.at).where(
-        provider_messages.c.account_id == account_id,
-        provider_messages.c.message_index == message_index,
-    )
+    """Poll a session at once, because of a message; False if it was acted on before."""
+    message = {"account_id": account_id, "message_index": message_index}
+    seen = select(provider_messages.c.at).filter_by(**message)
     if connection.execute(seen).first() is not None:
         return False
-    connection.execute(insert(provider_messages), key | {"at": at})
+    connection.execute(insert(provider_messages), message | {"at": at})
     connection.execute(
         update(pending_sessions)
         .where(
@@ -196,10 +341,7 @@ def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
         reasons=(Reason.SESSION_UNDECIDED,),
         account_id=pending.account_id,
     )
-    after = after_attempt(before, undecided)
-    write_buyer(connection, before, after)
-    if after != before:
-        write_status_event(connection, after, at)
+    write_change(connection, before, after_attempt(before, undecided), at)
 
 
 def _waits(connection: Connection, buyer: Buyer) -> bool:
@@ -211,8 +353,3 @@ def _waits(connection: Connection, buyer: Buyer) -> bool:
         return False
     others = select(pending_sessions.c.id).where(pending_sessions.c.cbid == buyer.cbid).limit(1)
     return connection.execute(others).first() is None
-
-
-def _pending(row: Row[*tuple[Any, ...]]) -> PendingSession:
-    values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
-    return PendingSession(**values | {"mode": Mode(row.mode)})

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
+from msgspec.structs import asdict
 
 from countersign.access.account import find_account
 from countersign.access.audit import AuditAction
 from countersign.buyers.providers import (
-    StoredSettings,
     credentials_row,
     put_settings,
     remove_settings,
@@ -26,20 +25,19 @@ from countersign.errors import InvalidArgument
 from countersign.identity.model import Finding
 from countersign.instant import from_ns
 
-_ACCEPTED: Final = {Finding.NOT_FOUND}
-
 
 async def changed(
-    room: Buyers, id_or_name: str, given: Mapping[str, Any]
+    room: Buyers, id_or_name: str, given: dict[str, Any]
 ) -> tuple[VerificationRules | None, VerificationRules]:
     """The rules of an account now (None: it has none), and with `given` in their place.
 
-    Raises:
-        UnknownAccount: there is no such account.
+    Raises UnknownAccount if there is no such account.
     """
     known = await show(room, id_or_name)
-    before = known.rules.at_least(room.floor) if known else None
-    return before, msgspec.structs.replace(before or room.floor, **given)
+    before = known.rules.at_least(room.providers.floor) if known else None
+    return before, msgspec.convert(
+        asdict(before or room.providers.floor) | given, VerificationRules
+    )
 
 
 async def configure(
@@ -53,69 +51,65 @@ async def configure(
 ) -> VerificationSettings:
     """Set how an account verifies; applies from its next verification on.
 
-    Raises:
-        UnknownAccount: there is no such account.
-        InvalidArgument: a setting is not possible, or goes below the deployment's minimum.
+    Raises UnknownAccount if there is no such account, and InvalidArgument if a setting is not
+    possible, or goes below the deployment's minimum.
     """
     account = await find_account(room.access, id_or_name)
-    _check_rules(rules, room.floor)
+    _check_rules(rules, room.providers.floor)
     if base_url is not None:
         _check_url(base_url)
     room.providers.factory.review(provider, credentials)
     # Made to see whether it can be.
     await room.providers.factory(provider, credentials, base_url).close()
-    before = await room.database.read(stored_settings, account.id)
-    time_ns = room.clock.time_ns()
+    before = await room.access.database.read(stored_settings, account.id)
+    revision, time_ns = before.revision + 1 if before else 1, room.access.clock.time_ns()
+    row_id = credentials_row(account.id, revision)
     settings = VerificationSettings(
         account_id=account.id,
-        revision=before.settings.revision + 1 if before else 1,
+        revision=revision,
         provider=provider,
         base_url=base_url,
         rules=rules,
+        credentials=await room.providers.credentials.seal(
+            credentials, account=account.id, row_id=row_id, time_ns=time_ns
+        ),
         changed_at=from_ns(time_ns),
     )
-    sealed = await room.providers.credentials.seal(
-        credentials, account=account.id, row_id=credentials_row(settings), time_ns=time_ns
-    )
-    audit = room.audit.entry(
+    audit = room.access.audit.entry(
         AuditAction.VERIFICATION_SETTINGS_CHANGED,
         account.id,
-        revision=settings.revision,
+        revision=revision,
         provider=provider,
         base_url=base_url,
         rules=msgspec.to_builtins(rules),
     )
-    await room.database.write(put_settings, StoredSettings(settings, sealed), audit)
+    await room.access.database.write(put_settings, settings, audit)
     return settings
 
 
 async def show(room: Buyers, id_or_name: str) -> VerificationSettings | None:
     """The settings of an account; None if it has none.
 
-    Raises:
-        UnknownAccount: there is no such account.
+    Raises UnknownAccount if there is no such account.
     """
     account = await find_account(room.access, id_or_name)
-    found = await room.database.read(stored_settings, account.id)
-    return found.settings if found else None
+    return await room.access.database.read(stored_settings, account.id)
 
 
 async def remove(room: Buyers, id_or_name: str) -> bool:
     """Remove an account's settings and credentials; False if it had none.
 
-    Raises:
-        UnknownAccount: there is no such account.
+    Raises UnknownAccount if there is no such account.
     """
     account = await find_account(room.access, id_or_name)
-    audit = room.audit.entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
-    return await room.database.write(remove_settings, account.id, audit)
+    audit = room.access.audit.entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
+    return await room.access.database.write(remove_settings, account.id, audit)
 
 
 async def check(room: Buyers, provider: str, credentials: bytes, base_url: str | None) -> None:
     """Try credentials at the provider, by asking for a session that does not exist.
 
-    Raises:
-        InvalidArgument: the provider refuses them, or cannot be reached.
+    Raises InvalidArgument if the provider refuses them, or cannot be reached.
     """
     if base_url is not None:
         _check_url(base_url)
@@ -124,30 +118,26 @@ async def check(room: Buyers, provider: str, credentials: bytes, base_url: str |
         result = await made.retrieve(made.probe_session_id)
     finally:
         await made.close()
-    if result.outcome not in _ACCEPTED:
+    if result.outcome is not Finding.NOT_FOUND:
         why = result.reason_code or result.outcome.value
         rejected = result.outcome is Finding.PROVIDER_REJECTED
         what = "rejects these credentials" if rejected else "returned no usable response"
-        msg = f"{provider} {what} ({why}). Nothing was changed."
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"{provider} {what} ({why}). Nothing was changed.")
 
 
 def _check_rules(rules: VerificationRules, floor: VerificationRules) -> None:
     if not floor.minimum_age <= rules.minimum_age <= AGE_MAX:
-        msg = (
+        raise InvalidArgument(
             f"The minimum age must be from {floor.minimum_age} (the deployment's minimum) to "
             f"{AGE_MAX}."
         )
-        raise InvalidArgument(msg)
     if not 1 <= rules.validity_days <= floor.validity_days:
-        msg = (
+        raise InvalidArgument(
             f"A verification can be valid for 1 to {floor.validity_days} days (the deployment's "
             "maximum)."
         )
-        raise InvalidArgument(msg)
     if not rules.zip_sources or not set(rules.zip_sources) <= set(ACCEPTABLE):
-        msg = f"Allowed address sources, one or more: {', '.join(ACCEPTABLE)}."
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"Allowed address sources, one or more: {', '.join(ACCEPTABLE)}.")
     try:
         ZoneInfo(rules.zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -158,15 +148,13 @@ def _check_rules(rules: VerificationRules, floor: VerificationRules) -> None:
 def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
-        clear = parts.scheme == "http" and not _is_loopback(parts.hostname or "")
+        whole = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
     except ValueError:
-        fine = clear = False
-        parts = urlsplit("")
-    if not fine or parts.query or parts.fragment or parts.username or parts.password:
+        parts, whole = urlsplit(""), None
+    if not whole or parts.query or parts.fragment or parts.username or parts.password:
         msg = f"Invalid base URL {url!r}; expected a URL such as http://127.0.0.1:9000."
         raise InvalidArgument(msg)
-    if clear:
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         msg = f"{url!r} would send the credentials unencrypted: use https:// for other machines."
         raise InvalidArgument(msg)
 

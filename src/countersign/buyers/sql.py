@@ -4,30 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
-from sqlalchemy import Connection, bindparam, insert, select, update
+from msgspec.structs import asdict
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from countersign.buyers.events_sql import write_buyer_events
+from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.model import (
+    ZIP_WINDOW,
+    ZIPS_PER_DAY,
     Buyer,
     BuyerStatus,
     ProvedSession,
-    VerificationAttempt,
+    reasons_for,
     status_at,
 )
 from countersign.buyers.rules import VerificationRules
-from countersign.db.bulk import SelectAmong
-from countersign.db.tables import buyers, verification_settings, verifications
-from countersign.events.model import EventType
-from countersign.instant import from_ms
+from countersign.db.bulk import BulkInsert, BulkStatement, SelectAmong
+from countersign.db.tables import (
+    acknowledgment_uses,
+    buyers,
+    verification_settings,
+    verifications,
+    zip_attempts,
+)
+from countersign.errors import RateLimited
+from countersign.events.model import EventType, NewEvent
+from countersign.events.sql import write_events
+from countersign.instant import from_ms, to_ms
 from countersign.log.record import NewRecord
 from countersign.mode import Mode
 from countersign.reason import Reason
 
 BuyerAndRules: TypeAlias = tuple[Buyer, VerificationRules | None]
 """A buyer, and the rules of the account that asks; None where it has none of its own."""
+
+ERASED_BUYER: Final = "erased:"
+"""Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
@@ -55,7 +69,6 @@ _select_to_change: Final = SelectAmong(_TEXT, for_update=True)
 _SELECT_RULES: Final = select(
     verification_settings.c.account_id, verification_settings.c.rules
 ).where(verification_settings.c.account_id.in_(bindparam("account_ids", expanding=True)))
-_INSERT: Final = insert(buyers)
 _UPDATE: Final = (
     update(buyers)
     .where(buyers.c.cbid == bindparam("key"))
@@ -68,7 +81,20 @@ _SET_EXPIRY: Final = (
     .where(buyers.c.cbid == bindparam("key"))
     .values(expiry_due_at=bindparam("due_at"))
 )
-_INSERT_VERIFICATION: Final = insert(verifications)
+_VERIFIED: Final = (
+    select(verifications.c.account_id).where(verifications.c.cbid == bindparam("cbid")).distinct()
+)
+_CLEARED: Final = (
+    select(acknowledgment_uses.c.account_id, acknowledgment_uses.c.cbid)
+    .where(
+        acknowledgment_uses.c.cbid.in_(bindparam("cbids", expanding=True)),
+        acknowledgment_uses.c.clearance_id.is_not(None),
+    )
+    .distinct()
+)
+_ALIASES: Final = select(buyers.c.account_id, buyers.c.cbid).where(
+    buyers.c.same_as == bindparam("cbid")
+)
 
 
 class StatusQuery(NamedTuple):
@@ -118,44 +144,45 @@ def buyers_by_cbid(
 ) -> dict[str, Buyer]:
     """The buyers that there are of these, by identifier."""
     select_ = _select_to_change if to_change else _select
-    return {row[0]: _from_row(*row) for row in select_(connection, set(cbids))}
+    return {row[0]: _from_row(row) for row in select_(connection, set(cbids))}
 
 
 def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> None:
     """Write the buyer if it is new or has changed."""
     if before is None:
-        connection.execute(_INSERT, _to_row(after) | {"expiry_due_at": _expiry(after)})
+        connection.execute(insert(buyers), _to_row(after) | {"expiry_due_at": _expiry(after)})
     elif after != before:
         connection.execute(_UPDATE, {"key": after.cbid} | _to_row(after))
         if _expiry(after) != _expiry(before):  # an expiry that has its event keeps it
             _set_expiry(connection, after, _expiry(after))
 
 
+def write_change(connection: Connection, before: Buyer, after: Buyer, at: datetime) -> None:
+    """Write the buyer, and the event of its new status, if it has changed."""
+    if after != before:
+        write_buyer(connection, before, after)
+        write_status_event(connection, after, at)
+
+
 def write_verification(
     connection: Connection,
     record: NewRecord,
-    attempt: VerificationAttempt,
     *,
     cbid: str,
     provider: str,
+    result: tuple[BuyerStatus, tuple[Reason, ...]],
     subject_index: bytes | None = None,
     zip_index: bytes | None = None,
     session_index: bytes | None = None,
 ) -> None:
     """Write that a session was evaluated; the record has the same identifier and time.
 
-    Args:
-        connection: in the transaction of the act.
-        record: what the log keeps of it.
-        attempt: its result.
-        cbid: the buyer.
-        provider: the identity provider, or the sandbox.
-        subject_index: the keyed hash of the buyer or session for the count of ZIP codes tried.
-        zip_index: the keyed hash of the ZIP code; None where it was not compared.
-        session_index: the keyed hash of the provider session; None in the sandbox.
+    The indexes are keyed hashes: of the buyer or session for the count of ZIP codes tried; of the
+    ZIP code, where it was compared; of the provider session, which the sandbox has none of.
     """
+    status, reasons = result
     connection.execute(
-        _INSERT_VERIFICATION,
+        insert(verifications),
         {
             "id": record.id,
             "account_id": record.account_id,
@@ -164,8 +191,8 @@ def write_verification(
             "provider": provider,
             "subject_index": subject_index,
             "zip_index": zip_index,
-            "status": attempt.status,
-            "reasons": encoded_reasons(attempt.reasons),
+            "status": status,
+            "reasons": encoded_reasons(reasons),
             "at": record.at,
             "session_index": session_index,
         },
@@ -187,6 +214,45 @@ def write_status_event(
         write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at, buyer)
 
 
+def write_buyer_events(  # noqa: PLR0917 - the columns
+    connection: Connection,
+    type_: EventType,
+    mode: Mode,
+    cbid: str,
+    at: datetime,
+    buyer: Buyer | None = None,
+) -> None:
+    """Write an event of a buyer for every account that has verified or cleared the buyer.
+
+    `buyer` is given where there can be reasons: only the account that made the attempt gets them.
+    An account that knows the buyer by another identifier of the same person gets the event under
+    that identifier: no account learns an identifier that it did not have.
+    """
+    aliases = connection.execute(_ALIASES, {"cbid": cbid}).all()
+    cleared = connection.execute(
+        _CLEARED, {"cbids": [cbid, *(alias.cbid for alias in aliases)]}
+    ).all()
+    verified = connection.execute(_VERIFIED, {"cbid": cbid}).scalars()
+    known = {(account_id, cbid) for account_id in verified}
+    known |= {(alias.account_id, alias.cbid) for alias in aliases}
+    known |= {(use.account_id, use.cbid) for use in cleared}
+    write_events(
+        connection,
+        [
+            NewEvent(
+                *(account_id, mode, type_, name, at),
+                reasons=() if buyer is None else reasons_for(buyer, account_id),
+            )
+            for account_id, name in sorted(known)
+        ],
+    )
+
+
+def erased_name(secret: DeploymentSecret, cbid: str) -> str:
+    """The name of the deployment value that says that the buyer was erased."""
+    return ERASED_BUYER + secret.blind_index("erased buyers", "cbid", cbid).hex()
+
+
 def encoded_reasons(reasons: tuple[Reason, ...]) -> str:
     """The reasons as they are stored."""
     return _encode(reasons).decode()
@@ -202,34 +268,17 @@ def _set_expiry(connection: Connection, buyer: Buyer, due_at: datetime | None) -
 
 
 def _to_row(buyer: Buyer) -> dict[str, object]:
-    return {
-        "cbid": buyer.cbid,
-        "account_id": buyer.account_id,
-        "mode": buyer.mode,
-        "status": buyer.status,
+    encoded = {
         "reasons": encoded_reasons(buyer.reasons),
-        "verified_at": buyer.verified_at,
-        "expires_at": buyer.expires_at,
-        "simulated": buyer.simulated,
         "proofs": _encode(buyer.proofs).decode(),
-        "same_as": buyer.same_as,
-        "attempted_by": buyer.attempted_by,
     }
+    return asdict(buyer) | encoded
 
 
-def _from_row(  # noqa: PLR0917 - the columns
-    cbid: str,
-    account_id: str,
-    mode: str,
-    status: str,
-    reasons: str,
-    verified_at: int | None,
-    expires_at: int | None,
-    simulated: bool | int,  # noqa: FBT001 - as the driver gives it
-    proofs: str,
-    same_as: str | None,
-    attempted_by: str | None,
-) -> Buyer:
+def _from_row(row: Row[*tuple[Any, ...]]) -> Buyer:
+    """A buyer from its columns, as the driver gives them."""
+    cbid, account_id, mode, status, reasons, verified_at, expires_at, simulated, *rest = row
+    proofs, same_as, attempted_by = rest
     return Buyer(
         cbid=cbid,
         account_id=account_id,
@@ -243,3 +292,108 @@ def _from_row(  # noqa: PLR0917 - the columns
         same_as=same_as,
         attempted_by=attempted_by,
     )
+
+
+# Driven by the list of subjects on both engines, whatever statistics a planner may have.
+_TRIED: Final = {
+    "sqlite": "SELECT z.account_id, z.mode, z.subject_index, z.zip_index, z.at"
+    " FROM json_each(?) s CROSS JOIN zip_attempts z ON z.account_id = s.value ->> 0"
+    " AND z.mode = s.value ->> 1 AND z.subject_index = unhex(s.value ->> 2)",
+    "postgresql": "SELECT account_id, mode, subject_index, z.zip_index, z.at"
+    " FROM unnest(%s::text[], %s::text[], %s::bytea[]) AS s (account_id, mode, subject_index)"
+    " JOIN zip_attempts z USING (account_id, mode, subject_index)",
+}
+_LOCK_TRIED: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
+_delete: Final = BulkStatement(
+    "DELETE FROM zip_attempts"
+    " WHERE account_id = ? AND mode = ? AND subject_index = ? AND zip_index = ?"
+)
+_insert: Final = BulkInsert(zip_attempts, "account_id", "mode", "subject_index", "zip_index", "at")
+
+
+class ZipSubject(NamedTuple):
+    """For whom an account tries ZIP codes; the index is a keyed hash."""
+
+    account_id: str
+    mode: Mode
+    subject_index: bytes
+
+
+class ZipTries:
+    """The ZIP codes that were tried for some subjects, and those that are tried now."""
+
+    def __init__(self, connection: Connection, subjects: Collection[ZipSubject]) -> None:
+        """Read what was tried, in the transaction of the act."""
+        self._connection = connection
+        self._tried: dict[ZipSubject, dict[bytes, datetime]] = {subject: {} for subject in subjects}
+        self._old: list[tuple[object, ...]] = []
+        self._new: list[tuple[object, ...]] = []
+        if not subjects:
+            return
+        _lock(connection, subjects)
+        for account_id, mode, index, zip_index, at in _tried(connection, [*self._tried]):
+            known = self._tried.get(ZipSubject(account_id, _MODES[mode], bytes(index)))
+            if known is not None:
+                known[bytes(zip_index)] = from_ms(at)
+
+    def count(self, subject: ZipSubject, zip_index: bytes, at: datetime) -> RateLimited | None:
+        """Note a ZIP code that is tried; the refusal if that would be one too many."""
+        known = self._tried[subject]
+        since = at - ZIP_WINDOW
+        tried = {index: then for index, then in known.items() if then > since}
+        if zip_index in tried:
+            return None
+        if len(tried) >= ZIPS_PER_DAY:
+            wait = min(tried.values()) - since
+            return RateLimited(
+                f"This account has tried {ZIPS_PER_DAY} different ZIP codes for this buyer within "
+                "24 hours.",
+                retry_after=max(1, int(wait.total_seconds()) + 1),
+            )
+        key = (subject.account_id, subject.mode.value, subject.subject_index, zip_index)
+        if zip_index in known:
+            self._old.append(key)
+        known[zip_index] = at
+        self._new.append((*key, to_ms(at)))
+        return None
+
+    def write(self) -> None:
+        """Write what was counted."""
+        if self._old:
+            _delete(self._connection, self._old)
+        if self._new:
+            _insert(self._connection, self._new)
+
+
+def count_zip(
+    connection: Connection, subject: ZipSubject, zip_index: bytes, at: datetime
+) -> RateLimited | None:
+    """Count one ZIP code that is tried; the refusal if that would be one too many."""
+    tries = ZipTries(connection, [subject])
+    refusal = tries.count(subject, zip_index, at)
+    tries.write()
+    return refusal
+
+
+def _lock(connection: Connection, subjects: Collection[ZipSubject]) -> None:
+    """Have other servers wait who count for one of these subjects, until this transaction ends.
+
+    The embedded database has one writer. Always in the same order, and before any buyer is locked,
+    so that no two transactions wait for each other.
+    """
+    if connection.dialect.name == "postgresql":
+        keys = {int.from_bytes(s.subject_index[:8], signed=True) for s in subjects}
+        connection.exec_driver_sql(_LOCK_TRIED, (sorted(keys),))
+
+
+def _tried(
+    connection: Connection, subjects: Sequence[ZipSubject]
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """The rows of these subjects, in the driver's own types."""
+    triples = [(account_id, mode.value, index) for account_id, mode, index in subjects]
+    given: tuple[object, ...]
+    if connection.dialect.name == "sqlite":
+        given = (_encode([(a, mode, index.hex()) for a, mode, index in triples]).decode(),)
+    else:
+        given = tuple([*column] for column in zip(*triples, strict=True))
+    return connection.exec_driver_sql(_TRIED[connection.dialect.name], given).fetchall()

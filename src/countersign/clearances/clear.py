@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
+from countersign.buyers.evaluate_session import proved_zip_index
 from countersign.buyers.model import BuyerStatus, best_proof, status_view
-from countersign.buyers.rules import AbsentCountry, VerificationRules
-from countersign.buyers.write_evaluation import proved_zip_index
+from countersign.buyers.rules import AbsentCountry, VerificationRules, zip5
 from countersign.clearances.facts_sql import BatchFacts
 from countersign.clearances.keys import Signers
 from countersign.clearances.model import (
     ClearanceInput,
     ClearanceResult,
+    GrantedClearance,
     NewClearance,
-    Order,
     OrderFacts,
     binds,
     expiry,
@@ -27,24 +28,32 @@ from countersign.clearances.model import (
     live_would_refuse,
     reasons_of,
 )
-from countersign.clearances.record import RECORD_ENTROPY, RecordDraft, clearance_records
 from countersign.clearances.room import Clearances
-from countersign.clearances.schemas import ClearanceDecision
-from countersign.clearances.token import token_claims
+from countersign.clearances.schemas import ClearanceDecision, ClearanceRequest
+from countersign.clearances.token import order_digest, token_claims
 from countersign.db.bulk import BulkInsert
 from countersign.db.tables import clearances
 from countersign.errors import CountersignError, InvalidRequest
 from countersign.evidence.canonical import canonical_json
-from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
+from countersign.evidence.record import (
+    CBID_FIELD,
+    SESSION_FIELD,
+    Draft,
+    SealedRecord,
+    entropy_needed,
+    make_records,
+)
 from countersign.http.reply import encode
-from countersign.identity.postal_code import zip5
 from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, is_id, timed_id
-from countersign.instant import from_ns, to_ms
-from countersign.notices.model import NoticeStatus, status_of
-from countersign.notices.obligations import COMPARED_ZIP, NOTHING, Following
-from countersign.notices.registry import AllVersions
-from countersign.vault.vault import DataKey
+from countersign.instant import from_ns, rfc3339, rfc3339_ms, to_ms
+from countersign.log.append_record import SEAL_ENTROPY, seal_disclosures
+from countersign.log.record import NewRecord, RecordType
+from countersign.notices.obligations import COMPARED_ZIP, NOTHING
+from countersign.notices.registry import KnownNotices
 
+SHIPPING_FIELD: Final = "shipping"
+RECORD_ENTROPY: Final = entropy_needed(3) + SEAL_ENTROPY
+"""Random bytes that the record of one decision takes: it has three personal fields."""
 _ID_ENTROPY: Final = 8
 _insert_clearances: Final = BulkInsert(
     clearances, "id", "account_id", "mode", "ack_id", "kid", "expires_at", "at"
@@ -61,14 +70,12 @@ class Cleared(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """An order on its way into a transaction, and what its decision is written down with."""
+    """An order on its way into a transaction, and what it is decided with."""
 
     room: Clearances
     new: NewClearance
-    key: DataKey
     signers: Signers
-    entropy: bytes
-    notices: AllVersions
+    notices: KnownNotices
     fresh: bool
     """Whether the notices are those of now."""
     input_required: bool
@@ -78,7 +85,7 @@ class _Item(NamedTuple):
 async def clear_order(
     room: Clearances,
     who: Principal,
-    order: Order,
+    order: ClearanceRequest,
     entry: Callable[[bytes], IdempotencyEntry] | None = None,
     *,
     input_required: bool = False,
@@ -87,65 +94,42 @@ async def clear_order(
 
     The same order gets the same clearance while that is valid and all conditions still hold.
     `input_required`: decide as if the buyer were in `requires_input`.
-
-    Raises:
-        InvalidRequest: the product class is neither a usual one nor named by a notice.
-        RateLimited: the account has tried too many ZIP codes for this buyer today.
     """
-    await _check_class(room, order.product_class)
-    test_clock = await room.test_clocks.of(who.account_id, who.mode)
-    time_ns = room.clock.time_ns()
+    access, vault, class_ = room.access, room.log.vault.vault, order.product_class
+    notices, fresh = await room.registry.notices(), False
+    if class_ is not None and class_ not in notices.classes:
+        # A typing error, not goods that need a dealer, unless a new notice names them.
+        notices, fresh = await room.registry.notices(fresh=True), True
+        if class_ not in notices.classes:
+            known = ", ".join(sorted(notices.classes))
+            raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
+    test_clock = await access.test_clocks.of(who.account_id, who.mode)
+    time_ns = access.clock.time_ns()
     at = from_ns(time_ns)
-    entropy = room.entropy(_ID_ENTROPY + RECORD_ENTROPY)
-    index, account_id, zip_ = room.secret.blind_index, who.account_id, zip5(order.shipping_zip)
-    item = _Item(
-        room=room,
-        new=NewClearance(
-            clearance_id=timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY]),
-            account_id=account_id,
-            mode=who.mode,
-            order=order,
-            session_index=index(account_id, SESSION_FIELD, order.session_id),
-            cbid_index=index(account_id, CBID_FIELD, order.cbid),
-            order_index=index(account_id, "order", _whole(order, zip_)),
-            zip_index=index(account_id, "zip", zip_),
-            at=at,
-            clock_at=test_clock.at(at),
-        ),
-        key=await room.vault.data_key(account_id, time_ns),
-        signers=await room.keys.signers(who.mode),
+    entropy = access.entropy(_ID_ENTROPY + RECORD_ENTROPY)
+    index, account_id, zip_ = access.secret.blind_index, who.account_id, zip5(order.shipping_zip)
+    # All that makes two orders the same, as one text.
+    whole = [order.ack_id, order.session_id, zip_, class_, order.shipping_address]
+    new = NewClearance(
+        clearance_id=timed_id(CLEARANCE, time_ns, entropy[:_ID_ENTROPY]),
+        account_id=account_id,
+        mode=who.mode,
+        order=order,
+        session_index=index(account_id, SESSION_FIELD, order.session_id),
+        cbid_index=index(account_id, CBID_FIELD, order.cbid),
+        order_index=index(account_id, "order", canonical_json(whole).decode()),
+        zip_index=index(account_id, "zip", zip_),
+        at=at,
+        clock_at=test_clock.at(at),
+        key=await vault.data_key(account_id, time_ns),
         entropy=entropy[_ID_ENTROPY:],
-        notices=await room.registry.notices(),
-        fresh=False,
-        input_required=input_required,
-        entry=entry,
     )
-    cleared = await room.database.write_batched(_clear, item)
-    if cleared is None:
-        # What speaks against the notice counts only after a fresh look.
-        notices = await room.registry.notices(fresh=True)
-        item = item._replace(notices=notices, fresh=True)
-        cleared = await room.database.write_batched(_clear, item)
-    assert cleared is not None  # noqa: S101 - a fresh look leaves nothing open
+    signers = await room.keys.signers(who.mode)
+    item = _Item(room, new, signers, notices, fresh, input_required, entry)
+    while (cleared := await access.database.write_batched(_clear, item)) is None:
+        # What speaks against the notice counts only after a fresh look, which leaves nothing open.
+        item = item._replace(notices=await room.registry.notices(fresh=True), fresh=True)
     return cleared
-
-
-async def _check_class(room: Clearances, product_class: str | None) -> None:
-    """Refuse a class that no notice names: a typing error, not goods that need a dealer."""
-    if product_class is None:
-        return
-    if product_class in room.duties.classes(await room.registry.notices()):
-        return
-    known = room.duties.classes(await room.registry.notices(fresh=True))
-    if product_class not in known:
-        msg = f"Expected one of {', '.join(sorted(known))} - at `$.product_class`."
-        raise InvalidRequest(msg)
-
-
-def _whole(order: Order, zip_: str) -> str:
-    """All that makes two orders the same, as one text."""
-    members = [order.ack_id, order.session_id, zip_, order.product_class, order.shipping_address]
-    return canonical_json(members).decode()
 
 
 def _clear(
@@ -156,7 +140,7 @@ def _clear(
     None, and nothing written, for an order whose notices may be too old to decide by.
     """
     room = items[0].room
-    facts = BatchFacts(connection, room.secret, [item.new for item in items])
+    facts = BatchFacts(connection, room.access.secret, [item.new for item in items])
     outcomes: list[Cleared | CountersignError | None] = [None] * len(items)
     decided: list[tuple[int, _Item, ClearanceResult]] = []
     for place, item in enumerate(items):
@@ -169,7 +153,14 @@ def _clear(
             continue
         facts.apply(item.new, result)
         decided.append((place, item, result))
-    _write_new(connection, room, [(item, result) for _, item, result in decided])
+    written = [(item.new, result) for _, item, result in decided if result.is_new]
+    drafts = [_draft(*one) for one in written]
+    records = [
+        _record(*one, sealed) for one, sealed in zip(written, make_records(drafts), strict=True)
+    ]
+    room.log.journal.write(connection, records)
+    if written:
+        _insert_clearances(connection, [_row(*one) for one in written])
     facts.write(connection)
     kept = []
     for place, item, result in decided:
@@ -180,50 +171,39 @@ def _clear(
     return outcomes
 
 
-def _write_new(
-    connection: Connection, room: Clearances, decided: Sequence[tuple[_Item, ClearanceResult]]
-) -> None:
-    """Write the records and rows of the decisions that are new."""
-    drafts = [
-        RecordDraft(item.key, item.new, result, item.entropy)
-        for item, result in decided
-        if result.earlier is None
-    ]
-    room.journal.write(connection, clearance_records(drafts))
-    if drafts:
-        _insert_clearances(connection, [_row(draft.new, draft.result) for draft in drafts])
-
-
 def _row(new: NewClearance, result: ClearanceResult) -> tuple[object, ...]:
+    ack_id, granted = new.order.ack_id, result.granted
     return (
         new.clearance_id,
         new.account_id,
         new.mode.value,
-        new.order.ack_id if is_id(ACKNOWLEDGMENT, new.order.ack_id) else None,
-        result.kid if result.cleared else None,
-        None if result.expires_at is None else to_ms(result.expires_at),
+        ack_id if is_id(ACKNOWLEDGMENT, ack_id) else None,
+        granted and granted.kid,
+        granted and to_ms(granted.expires_at),
         to_ms(new.at),
     )
 
 
 def _decide(item: _Item, facts: OrderFacts) -> ClearanceResult | None:
-    case = _input(item, facts)
-    if item.input_required and case.standing is not None:
-        rehearsed = replace(case.standing, status=BuyerStatus.REQUIRES_INPUT)
-        case = replace(case, standing=rehearsed)
+    new, case = item.new, _input(item, facts)
     if not item.fresh and facts.acknowledgment is not None and not case.notice_in_force:
         return None
     failed = failed_checks(case)
     reasons = reasons_of(case, failed)
-    earlier = facts.earlier
-    if reasons or earlier is None or item.new.clock_at >= earlier.expires_at:
-        earlier = None
+    granted = None if reasons else facts.earlier
+    if not reasons and (granted is None or new.clock_at >= granted.expires_at):
+        granted = GrantedClearance(
+            clearance_id=new.clearance_id,
+            kid=item.signers.at(new.at).kid,
+            at=new.at,
+            clock_at=new.clock_at,
+            expires_at=expiry(case),
+        )
     return ClearanceResult(
         reasons=reasons,
         obligations=() if reasons else (*case.following.obligations, COMPARED_ZIP),
-        expires_at=None if reasons else expiry(case),
-        earlier=earlier,
-        kid=item.signers.at(item.new.at).kid,
+        granted=granted,
+        is_new=granted is None or granted.clearance_id == new.clearance_id,
         binds=binds(case, failed),
         zip_compared=case.zip_proved is not None,
         live_would_refuse=live_would_refuse(case),
@@ -231,35 +211,29 @@ def _decide(item: _Item, facts: OrderFacts) -> ClearanceResult | None:
 
 
 def _input(item: _Item, facts: OrderFacts) -> ClearanceInput:
-    new, floor = item.new, item.room.floor
+    new, floor, acknowledgment = item.new, item.room.floor, facts.acknowledgment
     rules = facts.buyer_rules.at_least(floor) if facts.buyer_rules else floor
-    in_force, following = _notice(item, facts)
     view = None
     if facts.buyer is not None:
         view = status_view(facts.buyer, new.account_id, rules, new.clock_at)
+        if item.input_required:
+            view = replace(view, status=BuyerStatus.REQUIRES_INPUT)
+    shown = current = None
+    if acknowledgment is not None:
+        id_, named = acknowledgment.notice_id, acknowledgment.notice_version
+        versions = item.notices.versions.get(id_, ())
+        shown = next((v for v in versions if v.content.version == named), None)
+        real = new.clock_at == new.at
+        current = item.notices.current(id_, new.mode, new.clock_at, remember=real)
     return ClearanceInput(
         new=new,
         facts=facts,
         cbid_indexes=_cbid_indexes(item, facts),
-        notice_in_force=in_force,
-        following=following,
+        notice_in_force=shown is not None and shown is current,
+        following=NOTHING if shown is None else shown.following,
         standing=view,
         zip_proved=_zip_proved(item, facts, rules),
     )
-
-
-def _notice(item: _Item, facts: OrderFacts) -> tuple[bool, Following]:
-    """Whether the version that was acknowledged is in force, and what follows from it."""
-    acknowledgment, new = facts.acknowledgment, item.new
-    if acknowledgment is None:
-        return False, NOTHING
-    versions = item.notices.get(acknowledgment.notice_id, ())
-    named = acknowledgment.notice_version
-    version = next((v for v in versions if v.content.version == named), None)
-    if version is None:
-        return False, NOTHING
-    status = status_of(version, versions, new.mode, new.clock_at)
-    return status is NoticeStatus.IN_FORCE, item.room.duties.of(version)
 
 
 def _cbid_indexes(item: _Item, facts: OrderFacts) -> frozenset[bytes]:
@@ -268,7 +242,8 @@ def _cbid_indexes(item: _Item, facts: OrderFacts) -> frozenset[bytes]:
     indexes = {new.cbid_index}
     if buyer is not None:
         if buyer.cbid != new.order.cbid:
-            indexes.add(item.room.secret.blind_index(new.account_id, CBID_FIELD, buyer.cbid))
+            index = item.room.access.secret.blind_index(new.account_id, CBID_FIELD, buyer.cbid)
+            indexes.add(index)
         if use is not None and facts.bound_to == buyer.cbid:
             indexes.add(use.cbid_index)
     return frozenset(indexes)
@@ -284,7 +259,7 @@ def _zip_proved(item: _Item, facts: OrderFacts, rules: VerificationRules) -> boo
     proof = best_proof(buyer, rules)
     if proof is None:
         return None
-    secret, zip_ = item.room.secret, new.order.shipping_zip
+    secret, zip_ = item.room.access.secret, new.order.shipping_zip
     countries = (False, True) if rules.absent_country is AbsentCountry.US else (False,)
     return any(
         proved_zip_index(secret, buyer.cbid, zip_, source, country_assumed=assumed) in proof.zips
@@ -295,31 +270,78 @@ def _zip_proved(item: _Item, facts: OrderFacts, rules: VerificationRules) -> boo
 
 def _cleared(item: _Item, result: ClearanceResult) -> Cleared:
     """The response to an order: its new clearance, or the earlier one again."""
-    new, earlier, expires_at = item.new, result.earlier, result.expires_at
-    id_, kid, at, clock_at = new.clearance_id, result.kid, new.at, new.clock_at
-    if earlier is not None:
-        id_, kid, at, clock_at = earlier.clearance_id, earlier.kid, earlier.at, earlier.clock_at
-        expires_at = earlier.expires_at
-    token = None
-    if expires_at is not None:
+    new, order, granted, token = item.new, item.new.order, result.granted, None
+    if granted is not None:
         claims = token_claims(
             item.room.public_url,
             new.mode,
             new.account_id,
-            id_,
-            order=new.order,
+            granted,
+            ack_id=order.ack_id,
+            order_sha256=order_digest(order.shipping_zip, order.product_class, order.session_id),
             obligations=result.obligations,
-            at=at,
-            clock_at=clock_at,
-            expires_at=expires_at,
         )
-        token = item.signers.of(kid, new.at).sign(claims)
+        token = item.signers.of(granted.kid, new.at).sign(claims)
     decision = ClearanceDecision(
-        clearance_id=id_,
-        cleared=result.cleared,
+        clearance_id=granted.clearance_id if granted else new.clearance_id,
+        cleared=granted is not None,
         reasons=result.reasons,
         obligations=result.obligations,
-        expires_at=expires_at,
+        expires_at=granted.expires_at if granted else None,
         token=token,
     )
     return Cleared(decision, encode(decision), result.live_would_refuse)
+
+
+def _record(new: NewClearance, result: ClearanceResult, written: SealedRecord) -> NewRecord:
+    """Who the buyer is and where the order goes are disclosures, encrypted."""
+    return NewRecord(
+        id=new.clearance_id,
+        account_id=new.account_id,
+        mode=new.mode,
+        type=RecordType.CLEARANCE,
+        notice_id=None,
+        at=new.at,
+        body=written.body,
+        digest=written.digest,
+        disclosures=seal_disclosures(
+            new.key,
+            new.clearance_id,
+            written.disclosures,
+            new.entropy[-SEAL_ENTROPY:],
+            account_id=new.account_id,
+            # What is cleared is found by its acknowledgment, which is of the same session.
+            session_index=None if result.granted else new.session_index,
+            cbid_index=new.cbid_index,
+        ),
+    )
+
+
+def _draft(new: NewClearance, result: ClearanceResult) -> Draft:
+    """The record of a decision; its members are those of spec/evidence-format.md."""
+    order, granted = new.order, result.granted
+    members: dict[str, Any] = {
+        "type": RecordType.CLEARANCE.value,
+        "id": new.clearance_id,
+        "mode": new.mode.value,
+        "at": rfc3339_ms(new.at),
+        "account": new.account_id,
+        "ack_id": order.ack_id if is_id(ACKNOWLEDGMENT, order.ack_id) else None,
+        "cleared": granted is not None,
+        "reasons": result.reasons,
+        "obligations": result.obligations,
+        "expires_at": rfc3339(granted.expires_at) if granted else None,
+    }
+    if new.clock_at != new.at:
+        members["test_clock"] = rfc3339_ms(new.clock_at)
+    shipping = {
+        "zip": order.shipping_zip,
+        "address": to_builtins(order.shipping_address),
+        "product_class": order.product_class,
+    }
+    personal = (
+        (CBID_FIELD, order.cbid),
+        (SESSION_FIELD, order.session_id),
+        (SHIPPING_FIELD, shipping),
+    )
+    return Draft(members, personal, new.entropy[:-SEAL_ENTROPY])

@@ -12,14 +12,13 @@ from sqlalchemy import Connection, bindparam, update
 from countersign.access.secrets import DeploymentSecret
 from countersign.buyers.model import Buyer
 from countersign.buyers.rules import VerificationRules
-from countersign.buyers.sql import followed_buyers, verification_rules_of
-from countersign.buyers.zip_attempts_sql import ZipSubject, ZipTries
+from countersign.buyers.sql import ZipSubject, ZipTries, followed_buyers, verification_rules_of
 from countersign.clearances.model import (
     AcknowledgmentFacts,
     AcknowledgmentUse,
     ClearanceResult,
     ClearanceRules,
-    EarlierClearance,
+    GrantedClearance,
     NewClearance,
     OrderFacts,
 )
@@ -30,8 +29,6 @@ from countersign.instant import from_ms
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 
-_BUYER_FIELD: Final = "buyer"
-_DEFAULT_RULES: Final = ClearanceRules()
 _UPDATE_USE: Final = (
     update(acknowledgment_uses)
     .where(acknowledgment_uses.c.ack_id == bindparam("key"))
@@ -39,28 +36,17 @@ _UPDATE_USE: Final = (
 )
 _insert_uses: Final = BulkInsert(
     acknowledgment_uses,
-    "ack_id",
-    "account_id",
-    "mode",
-    "cbid",
-    "cbid_index",
-    "order_index",
-    "clearance_id",
+    *("ack_id", "account_id", "mode", "cbid", "cbid_index", "order_index", "clearance_id"),
 )
 _MODES: Final = {mode.value: mode for mode in Mode}
 
 
-class _Notice(msgspec.Struct):
-    notice_version: str
+class _Record(msgspec.Struct):
+    notice_version: str = ""
     test_clock: datetime | None = None
 
 
-class _Clock(msgspec.Struct):
-    test_clock: datetime | None = None
-
-
-_read_notice: Final = msgspec.json.Decoder(_Notice).decode
-_read_clock: Final = msgspec.json.Decoder(_Clock).decode
+_read_record: Final = msgspec.json.Decoder(_Record).decode
 
 _select_acknowledgments: Final = SelectAmong(
     "SELECT r.id, r.account_id, r.mode, r.at, r.notice_id, r.body, d.record_id, d.session_index,"  # noqa: S608 - our own names
@@ -70,7 +56,7 @@ _select_acknowledgments: Final = SelectAmong(
 # Two servers that clear with one acknowledgment take turns (PostgreSQL; the embedded database has
 # one writer), in one order.
 _select_uses: Final = SelectAmong(
-    "SELECT ack_id, account_id, mode, cbid, cbid_index, order_index, clearance_id, closed_at"
+    "SELECT ack_id, cbid, cbid_index, order_index, clearance_id, closed_at"
     " FROM acknowledgment_uses WHERE ack_id {} ORDER BY ack_id",
     for_update=True,
 )
@@ -96,11 +82,18 @@ class BatchFacts:
         """Read all of it; what an acknowledgment is bound to is locked."""
         ack_ids = sorted({new.order.ack_id for new in batch})
         self._secret = secret
-        self._uses = _uses(connection, ack_ids)
-        self._stored = frozenset(self._uses)
-        self._changed: dict[str, AcknowledgmentUse] = {}
+        self._uses = {
+            ack_id: AcknowledgmentUse(
+                cbid, cbid_index, order_index, clearance_id, closed is not None
+            )
+            for ack_id, cbid, cbid_index, order_index, clearance_id, closed in _select_uses(
+                connection, ack_ids
+            )
+        }
+        self._added: dict[str, NewClearance] = {}
+        self._changed: set[str] = set()
         self._acknowledgments = _acknowledgments(connection, ack_ids)
-        self._earlier = _earlier(connection, self._uses)
+        self._earlier = _earlier(connection, self._uses.values())
         cbids = [new.order.cbid for new in batch]
         cbids += [use.cbid for use in self._uses.values() if use.cbid]
         self._buyers = followed_buyers(connection, cbids)
@@ -114,7 +107,6 @@ class BatchFacts:
         self._tries = ZipTries(connection, subjects)
 
     def of(self, new: NewClearance) -> OrderFacts:
-        """What is known about one order."""
         account_id, ack_id = new.account_id, new.order.ack_id
         acknowledgment = self._acknowledgments.get((account_id, new.mode, ack_id))
         use = self._uses.get(ack_id) if acknowledgment is not None else None
@@ -129,7 +121,7 @@ class BatchFacts:
             bound_to=bound.cbid if bound else None,
             buyer_rules=self._buyer_rules.get(account_id),
             sandbox_zips=simulated.zips if simulated else frozenset(),
-            rules=self._rules.get(account_id, _DEFAULT_RULES),
+            rules=self._rules.get(account_id) or ClearanceRules(),
         )
 
     def count_zip(self, new: NewClearance) -> RateLimited | None:
@@ -139,34 +131,29 @@ class BatchFacts:
 
     def apply(self, new: NewClearance, result: ClearanceResult) -> None:
         """Bind the acknowledgment as decided; the orders that follow in the batch see it."""
-        ack_id = new.order.ack_id
+        ack_id, granted = new.order.ack_id, result.granted
         use = self._uses.get(ack_id)
         if use is None and result.binds:
-            use = AcknowledgmentUse(
-                ack_id, new.account_id, new.mode, new.order.cbid, new.cbid_index
-            )
-            self._uses[ack_id] = self._changed[ack_id] = use
-        if use is not None and result.expires_at is not None and result.earlier is None:
-            self._uses[ack_id] = self._changed[ack_id] = use._replace(
+            use = self._uses[ack_id] = AcknowledgmentUse(new.order.cbid, new.cbid_index)
+            self._added[ack_id] = new
+        if use is not None and granted is not None and result.is_new:
+            self._uses[ack_id] = use._replace(
                 order_index=new.order_index, clearance_id=new.clearance_id
             )
-            self._earlier[new.clearance_id] = EarlierClearance(
-                clearance_id=new.clearance_id,
-                kid=result.kid,
-                at=new.at,
-                clock_at=new.clock_at,
-                expires_at=result.expires_at,
-            )
+            self._changed.add(ack_id)
+            self._earlier[new.clearance_id] = granted
 
     def write(self, connection: Connection) -> None:
-        """Write what the orders have changed."""
-        added = [use for id_, use in sorted(self._changed.items()) if id_ not in self._stored]
+        added = [
+            (id_, new.account_id, new.mode.value, *self._uses[id_][:4])
+            for id_, new in sorted(self._added.items())
+        ]
         if added:
-            _insert_uses(connection, [(*use[:2], use.mode.value, *use[3:7]) for use in added])
+            _insert_uses(connection, added)
         changed = [
             {"key": id_, "order_index": use.order_index, "clearance_id": use.clearance_id}
-            for id_, use in self._changed.items()
-            if id_ in self._stored
+            for id_ in sorted(self._changed.difference(self._added))
+            for use in [self._uses[id_]]
         ]
         if changed:
             connection.execute(_UPDATE_USE, changed)
@@ -185,7 +172,7 @@ class BatchFacts:
         simulated = self._simulated.get(buyer.cbid)
         index = simulated.subject_index if simulated else None
         if index is None or buyer.account_id != new.account_id:
-            index = self._secret.blind_index(new.account_id, _BUYER_FIELD, buyer.cbid)
+            index = self._secret.blind_index(new.account_id, "buyer", buyer.cbid)
         return ZipSubject(new.account_id, new.mode, index)
 
 
@@ -196,16 +183,6 @@ class _Simulated(NamedTuple):
     zips: frozenset[bytes]
 
 
-def _uses(connection: Connection, ack_ids: Iterable[str]) -> dict[str, AcknowledgmentUse]:
-    """What these acknowledgments are bound to, those that are; locked where there are rows."""
-    return {
-        row[0]: AcknowledgmentUse._make(
-            (*row[:2], _MODES[row[2]], *row[3:7], None if row[7] is None else from_ms(row[7]))
-        )
-        for row in _select_uses(connection, ack_ids)
-    }
-
-
 def _acknowledgments(
     connection: Connection, ack_ids: Iterable[str]
 ) -> dict[tuple[str, Mode, str], AcknowledgmentFacts]:
@@ -213,12 +190,12 @@ def _acknowledgments(
     found = {}
     for row in _select_acknowledgments(connection, ack_ids):
         id_, account_id, mode, at, notice_id, body, kept, session_index, cbid_index = row
-        notice = _read_notice(body)
+        record = _read_record(body)
         found[account_id, _MODES[mode], id_] = AcknowledgmentFacts(
             # By the clock that its age goes by.
-            accepted_at=notice.test_clock or from_ms(at),
+            accepted_at=record.test_clock or from_ms(at),
             notice_id=notice_id,
-            notice_version=notice.notice_version,
+            notice_version=record.notice_version,
             session_index=session_index,
             cbid_index=cbid_index,
             erased=kept is None,
@@ -227,21 +204,19 @@ def _acknowledgments(
 
 
 def _earlier(
-    connection: Connection, uses: Mapping[str, AcknowledgmentUse]
-) -> dict[str, EarlierClearance]:
+    connection: Connection, uses: Iterable[AcknowledgmentUse]
+) -> dict[str, GrantedClearance]:
     """The newest clearances that were granted for these orders, by identifier."""
-    ids = [use.clearance_id for use in uses.values() if use.clearance_id]
-    if not ids:
-        return {}
+    ids = [use.clearance_id for use in uses if use.clearance_id]
     return {
-        id_: EarlierClearance(
+        id_: GrantedClearance(
             clearance_id=id_,
             kid=kid,
             at=from_ms(at),
-            clock_at=_read_clock(body).test_clock or from_ms(at),
+            clock_at=_read_record(body).test_clock or from_ms(at),
             expires_at=from_ms(expires_at),
         )
-        for id_, kid, at, expires_at, body in _select_earlier(connection, ids)
+        for id_, kid, at, expires_at, body in (_select_earlier(connection, ids) if ids else ())
     }
 
 
@@ -249,11 +224,9 @@ def _simulated(connection: Connection, buyers: Mapping[str, Buyer]) -> dict[str,
     """Those of these buyers that the sandbox made."""
     cbids = {buyer.cbid for buyer in buyers.values() if buyer.simulated and not buyer.proofs}
     found: dict[str, _Simulated] = {}
-    if cbids:
-        for cbid, subject, zip_index in _select_simulated(connection, cbids):
-            known = found.get(cbid)
-            zips = known.zips if known else frozenset[bytes]()
-            found[cbid] = _Simulated(subject, zips | {zip_index} if zip_index else zips)
+    for cbid, subject, zip_index in _select_simulated(connection, cbids) if cbids else ():
+        zips = found[cbid].zips if cbid in found else frozenset[bytes]()
+        found[cbid] = _Simulated(subject, zips | {zip_index} if zip_index else zips)
     return found
 
 

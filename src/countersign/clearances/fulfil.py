@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
@@ -23,17 +22,13 @@ from countersign.db.tables import acknowledgment_uses, fulfilments
 from countersign.errors import ClearanceClosed, ClearanceNotGranted, CountersignError
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
+from countersign.evidence.canonical import Json
+from countersign.http.body import in_utc
 from countersign.http.reply import encode
 from countersign.ids import FULFILMENT, timed_id
 from countersign.instant import rfc3339, to_the_second
-from countersign.log.record import NewRecord, RecordType
+from countersign.log.record import RecordType
 from countersign.notices.obligations import ADULT_SIGNATURE
-
-_SELECT_USE: Final = (
-    select(acknowledgment_uses.c.closed_at)
-    .where(acknowledgment_uses.c.ack_id == bindparam("ack_id"))
-    .with_for_update()
-)
 
 
 async def fulfil_order(
@@ -43,101 +38,66 @@ async def fulfil_order(
     reported: FulfilmentRequest,
     entry: Callable[[bytes], IdempotencyEntry] | None = None,
 ) -> FulfilmentReceipt:
-    """Write down what was done; with the last report the order is closed.
-
-    Raises:
-        NotFound: there is no such clearance for this key.
-        ClearanceNotGranted: the order was not cleared.
-        ClearanceClosed: all was reported already.
-    """
+    """Write down what was done; with the last report the order is closed."""
+    members: dict[str, Json] = {
+        "clearance_id": clearance_id,
+        "adult_signature_obtained": reported.adult_signature_obtained,
+        "shipped_at": _time(reported.shipped_at, "$.shipped_at"),
+        "delivered_at": _time(reported.delivered_at, "$.delivered_at"),
+    }
     stored = await stored_clearance(room, who, clearance_id)
-    decided = decided_in(stored.record)
+    decided = decided_in(stored.record.body)
     if not decided.cleared or stored.ack_id is None:
         raise ClearanceNotGranted
-    record = await room.recorder.of_account(
+    record = await room.log.recorder.of_account(
         RecordType.FULFILMENT,
-        record_id=timed_id(FULFILMENT, room.clock.time_ns(), room.entropy(8)),
+        record_id=timed_id(FULFILMENT, room.access.clock.time_ns(), room.access.entropy(8)),
         account_id=who.account_id,
         mode=who.mode,
-        members={
-            "clearance_id": clearance_id,
-            "adult_signature_obtained": reported.adult_signature_obtained,
-            "shipped_at": _time(reported.shipped_at),
-            "delivered_at": _time(reported.delivered_at),
-        },
+        members=members,
         personal=(
             (CARRIER_FIELD, reported.carrier),
             (TRACKING_FIELD, reported.tracking_number),
         ),
     )
-    return await room.database.write(
-        _fulfil,
-        room,
-        record,
-        clearance_id=clearance_id,
-        ack_id=stored.ack_id,
-        adult_signature=bool(reported.adult_signature_obtained),
-        obligations=decided.obligations,
-        entry=entry,
-    )
-
-
-def _fulfil(
-    connection: Connection,
-    room: Clearances,
-    record: NewRecord,
-    *,
-    clearance_id: str,
-    ack_id: str,
-    adult_signature: bool,
-    obligations: Sequence[Mapping[str, Any]],
-    entry: Callable[[bytes], IdempotencyEntry] | None,
-) -> FulfilmentReceipt | CountersignError:
-    # Two reports at once take turns.
-    use = connection.execute(_SELECT_USE, {"ack_id": ack_id}).one_or_none()
-    if use is not None and use.closed_at is not None:
-        return ClearanceClosed()
-    earlier = fulfilments_of(connection, [ack_id])
-    obtained = adult_signature or any(row.adult_signature for row in earlier)
     # Complete after at least one report, with the signature if the order asks for it.
-    closes = obtained or not any(duty.get("type") == ADULT_SIGNATURE for duty in obligations)
-    room.journal.write(connection, [record])
-    connection.execute(
-        insert(fulfilments),
-        {
+    signature = any(duty.get("type") == ADULT_SIGNATURE for duty in decided.obligations)
+    at, of_order = record.at, acknowledgment_uses.c.ack_id == stored.ack_id
+
+    def fulfil(connection: Connection) -> FulfilmentReceipt | CountersignError:
+        # Two reports at once take turns.
+        lock = select(acknowledgment_uses.c.closed_at).where(of_order).with_for_update()
+        if connection.execute(lock).scalar_one_or_none() is not None:
+            return ClearanceClosed()
+        row = {
             "id": record.id,
-            "account_id": record.account_id,
-            "mode": record.mode,
+            "account_id": who.account_id,
+            "mode": who.mode,
             "clearance_id": clearance_id,
-            "ack_id": ack_id,
-            "adult_signature": adult_signature,
-            "closes": closes,
-            "at": record.at,
-        },
-    )
-    if closes:
-        _close(connection, record, clearance_id, ack_id)
-    receipt = FulfilmentReceipt(
-        fulfilment_id=record.id,
-        clearance_id=clearance_id,
-        closed_at=to_the_second(record.at) if closes else None,
-    )
-    if entry is not None:
-        keep_answers(connection, [entry(encode(receipt))])
-    return receipt
+            "ack_id": stored.ack_id,
+            "adult_signature": bool(reported.adult_signature_obtained),
+            "at": at,
+        }
+        earlier = fulfilments_of(connection, [str(stored.ack_id)])
+        obtained = row["adult_signature"] or any(report.adult_signature for report in earlier)
+        closes = obtained or not signature
+        room.log.journal.write(connection, [record])
+        connection.execute(insert(fulfilments), row | {"closes": closes})
+        if closes:
+            connection.execute(update(acknowledgment_uses).where(of_order).values(closed_at=at))
+            closed = EventType.CLEARANCE_CLOSED
+            write_events(connection, [NewEvent(who.account_id, who.mode, closed, clearance_id, at)])
+        receipt = FulfilmentReceipt(
+            fulfilment_id=record.id,
+            clearance_id=clearance_id,
+            closed_at=to_the_second(at) if closes else None,
+        )
+        if entry is not None:
+            keep_answers(connection, [entry(encode(receipt))])
+        return receipt
+
+    return await room.access.database.write(fulfil)
 
 
-def _close(connection: Connection, record: NewRecord, clearance_id: str, ack_id: str) -> None:
-    connection.execute(
-        update(acknowledgment_uses)
-        .where(acknowledgment_uses.c.ack_id == ack_id)
-        .values(closed_at=record.at)
-    )
-    account_id = record.account_id
-    assert account_id is not None  # noqa: S101 - a fulfilment is an account's
-    closed = NewEvent(account_id, record.mode, EventType.CLEARANCE_CLOSED, clearance_id, record.at)
-    write_events(connection, [closed])
-
-
-def _time(instant: datetime | None) -> str | None:
-    return None if instant is None else rfc3339(instant)
+def _time(instant: datetime | None, path: str) -> str | None:
+    return None if instant is None else rfc3339(in_utc(instant, path))

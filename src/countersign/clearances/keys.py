@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import accumulate, zip_longest
 from typing import Any, Final
 
 from sqlalchemy import Connection, delete, insert, select
 
-from countersign.access.audit import Audit, AuditAction, AuditEntry, write_audit
+from countersign.access.audit import AuditAction, write_audit
+from countersign.access.room import Access
 from countersign.clearances.model import LIFETIME_MAX
 from countersign.clearances.token import SEED_BYTES, TokenSigner, jwk, public_key, thumbprint
-from countersign.clock import Clock, Entropy
-from countersign.db.database import Database
 from countersign.db.tables import clearance_keys
 from countersign.errors import CountersignError, InvalidArgument, UnknownKey
 from countersign.instant import from_ns
@@ -55,8 +55,9 @@ class Signers:
     by_kid: dict[str, TokenSigner]
 
     def at(self, now: datetime) -> TokenSigner:
-        """The one that signs at this time."""
-        return self.by_kid[_signing(self.keys, now).kid]
+        """The newest whose time has come; on a clock that went back, the first."""
+        ready = (key for key in reversed(self.keys) if key.signs_from <= now)
+        return self.by_kid[next(ready, self.keys[0]).kid]
 
     def of(self, kid: str, now: datetime) -> TokenSigner:
         """The one with this id, so that the same claims give the same token again."""
@@ -66,34 +67,20 @@ class Signers:
 class ClearanceKeys:
     """Makes, opens and publishes the signing keys."""
 
-    def __init__(
-        self,
-        database: Database,
-        vault: Vault,
-        audit: Audit,
-        clock: Clock,
-        entropy: Entropy,
-    ) -> None:
-        self._database = database
-        self._seeds = SealedColumn(vault, entropy, "clearance_keys", "seed")
-        self._audit = audit
-        self._clock = clock
-        self._entropy = entropy
+    def __init__(self, access: Access, vault: Vault) -> None:
+        self._access = access
+        self._seeds = SealedColumn(vault, access.entropy, "clearance_keys", "seed")
         self._opened: dict[str, TokenSigner] = {}
-        self._signers = {mode: Snapshot(partial(self._read, mode), clock) for mode in Mode}
+        self._signers = {mode: Snapshot(partial(self._read, mode), access.clock) for mode in Mode}
 
     async def begin(self) -> None:
         """Make the first key of each mode, if there is none."""
         for mode in Mode:
             if not await self.list(mode):
-                await self._add(mode, timedelta(0))
+                await self.rotate(mode, timedelta(0))
 
     async def signers(self, mode: Mode) -> Signers:
-        """What signs in this mode, as of at most STALENESS_SECONDS ago.
-
-        Raises:
-            WrongKeyEncryptionKey: a key does not open.
-        """
+        """What signs in this mode, as of at most STALENESS_SECONDS ago."""
         return await self._signers[mode].get()
 
     async def published(self, modes: Sequence[Mode]) -> dict[str, Any]:
@@ -101,38 +88,47 @@ class ClearanceKeys:
 
         A key is there from when it is made until what it has signed has expired.
         """
-        now = from_ns(self._clock.time_ns())
+        now = from_ns(self._access.clock.time_ns())
         keys = [key for mode in modes for key in _valid(await self.list(mode), now)]
         return {
-            "keys": [
-                jwk(key.kid, key.public_key) | {"livemode": key.mode is Mode.LIVE} for key in keys
-            ]
+            "keys": [jwk(k.kid, k.public_key) | {"livemode": k.mode is Mode.LIVE} for k in keys]
         }
+
+    async def list(self, mode: Mode) -> Sequence[ClearanceKey]:
+        """Every key of a mode, oldest first."""
+        return await self._access.database.read(_keys, mode)
+
+    async def withdraw(self, kid: str) -> ClearanceKey:
+        """Take a key back, and with it every token that it has signed: someone else has it."""
+        access, of_key = self._access, clearance_keys.c.kid == kid
+        audit = access.audit.entry(AuditAction.CLEARANCE_KEY_WITHDRAWN, kid)
+        now = from_ns(access.clock.time_ns())
+
+        def remove(connection: Connection) -> ClearanceKey | CountersignError:
+            mode = connection.execute(select(clearance_keys.c.mode).where(of_key)).scalar()
+            if mode is None:
+                return UnknownKey(
+                    f"The key {kid!r} does not exist; `countersign clearances keys` shows all keys."
+                )
+            keys = _keys(connection, Mode(mode))
+            if not any(other.kid != kid and other.signs_from <= now for other in keys):
+                return InvalidArgument(
+                    "No other key is ready to sign. Make one: `countersign clearances rotate-key "
+                    "--at-once`."
+                )
+            connection.execute(delete(clearance_keys).where(of_key))
+            write_audit(connection, audit)
+            return next(key for key in keys if key.kid == kid)
+
+        return await access.database.write(remove)
 
     async def rotate(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
         """Add a key that is published now and signs when `overlap` is over.
 
         Those who check tokens have read it by then.
         """
-        return await self._add(mode, overlap)
-
-    async def list(self, mode: Mode) -> Sequence[ClearanceKey]:
-        """Every key of a mode, oldest first."""
-        return await self._database.read(_keys, mode)
-
-    async def withdraw(self, kid: str) -> ClearanceKey:
-        """Take a key back, and with it every token that it has signed: someone else has it.
-
-        Raises:
-            UnknownKey: there is no such key.
-            InvalidArgument: no other key of its mode signs yet.
-        """
-        audit = self._audit.entry(AuditAction.CLEARANCE_KEY_WITHDRAWN, kid)
-        return await self._database.write(_remove, kid, from_ns(self._clock.time_ns()), audit)
-
-    async def _add(self, mode: Mode, overlap: timedelta) -> ClearanceKey:
-        time_ns = self._clock.time_ns()
-        seed = self._entropy(SEED_BYTES)
+        time_ns = self._access.clock.time_ns()
+        seed = self._access.entropy(SEED_BYTES)
         public = public_key(seed)
         kid = f"{mode.value}-{thumbprint(public)}"
         sealed = await self._seeds.seal(seed, account=DEPLOYMENT, row_id=kid, time_ns=time_ns)
@@ -146,34 +142,32 @@ class ClearanceKeys:
             created_at=from_ns(time_ns),
             signs_from=from_ns(time_ns) + overlap,
         )
-        audit = self._audit.entry(AuditAction.CLEARANCE_KEY_ADDED, kid, mode=mode.value)
-        return await self._database.write(_add, key, audit)
+        audit = self._access.audit.entry(AuditAction.CLEARANCE_KEY_ADDED, kid, mode=mode.value)
+
+        def add(connection: Connection) -> ClearanceKey:
+            # Where another process adds a key with this number at this moment, its row makes this
+            # transaction fail, and the call is done again by itself: then that row is seen.
+            if other := next((k for k in _keys(connection, mode) if k.number == key.number), None):
+                return other
+            connection.execute(insert(clearance_keys), asdict(key))
+            write_audit(connection, audit)
+            return key
+
+        return await self._access.database.write(add)
 
     async def _read(self, mode: Mode) -> Signers:
         keys = await self.list(mode)
-        return Signers(keys, {key.kid: await self._open(key) for key in keys})
-
-    async def _open(self, key: ClearanceKey) -> TokenSigner:
-        if key.kid not in self._opened:
-            seed = await self._seeds.open(key.seed, account=DEPLOYMENT, row_id=key.kid)
-            self._opened[key.kid] = TokenSigner(key.kid, seed, TOKEN_TYPES[key.mode])
-        return self._opened[key.kid]
-
-
-def _signing(keys: Sequence[ClearanceKey], now: datetime) -> ClearanceKey:
-    """The newest whose time has come; on a clock that went back, the first."""
-    return next((key for key in reversed(keys) if key.signs_from <= now), keys[0])
+        for key in keys:
+            if key.kid not in self._opened:
+                seed = await self._seeds.open(key.seed, account=DEPLOYMENT, row_id=key.kid)
+                self._opened[key.kid] = TokenSigner(key.kid, seed, TOKEN_TYPES[mode])
+        return Signers(keys, {key.kid: self._opened[key.kid] for key in keys})
 
 
 def _valid(keys: Sequence[ClearanceKey], now: datetime) -> list[ClearanceKey]:
-    """Those that sign, will sign, or have signed what may still be valid."""
-    valid = []
-    ends: datetime | None = None
-    for key in reversed(keys):
-        if ends is None or now < ends + LIFETIME_MAX:
-            valid.append(key)
-        ends = key.signs_from if ends is None else min(ends, key.signs_from)
-    return valid[::-1]
+    """Those that sign, will sign, or signed, until a newer one did, what may still be valid."""
+    ends = [*accumulate((key.signs_from for key in reversed(keys[1:])), min)][::-1]
+    return [k for k, end in zip_longest(keys, ends) if end is None or now < end + LIFETIME_MAX]
 
 
 def _keys(connection: Connection, mode: Mode) -> list[ClearanceKey]:
@@ -183,35 +177,3 @@ def _keys(connection: Connection, mode: Mode) -> list[ClearanceKey]:
         .order_by(clearance_keys.c.number)
     )
     return [ClearanceKey(**{**row, "mode": Mode(row["mode"])}) for row in rows.mappings()]
-
-
-def _add(connection: Connection, key: ClearanceKey, audit: AuditEntry) -> ClearanceKey:
-    # Where another process adds a key with this number at this moment, its row makes this
-    # transaction fail, and the call is done again by itself: then that row is seen.
-    for other in _keys(connection, key.mode):
-        if other.number == key.number:
-            return other
-    connection.execute(insert(clearance_keys), asdict(key))
-    write_audit(connection, audit)
-    return key
-
-
-def _remove(
-    connection: Connection, kid: str, now: datetime, audit: AuditEntry
-) -> ClearanceKey | CountersignError:
-    mode = connection.execute(
-        select(clearance_keys.c.mode).where(clearance_keys.c.kid == kid)
-    ).scalar()
-    if mode is None:
-        return UnknownKey(
-            f"The key {kid!r} does not exist; `countersign clearances keys` shows all keys."
-        )
-    keys = _keys(connection, Mode(mode))
-    if not any(other.kid != kid and other.signs_from <= now for other in keys):
-        return InvalidArgument(
-            "No other key is ready to sign. Make one: `countersign clearances rotate-key "
-            "--at-once`."
-        )
-    connection.execute(delete(clearance_keys).where(clearance_keys.c.kid == kid))
-    write_audit(connection, audit)
-    return next(key for key in keys if key.kid == kid)

@@ -8,42 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from countersign.buyers.model import Buyer, BuyerStatus, BuyerStatusView
-from countersign.buyers.rules import VerificationRules
-from countersign.identity.postal_code import zip5
+from countersign.buyers.rules import VerificationRules, zip5
+from countersign.clearances.schemas import ClearanceReason, ClearanceRequest
 from countersign.mode import Mode
 from countersign.notices.obligations import Following
+from countersign.vault.vault import DataKey
 
 LIFETIME_MAX: Final = timedelta(days=7)
 """No clearance is valid for longer, so no token is."""
 _AGE_MAX: Final = timedelta(days=365)
-
-
-class ClearanceReason(StrEnum):
-    """Why an order is not cleared; docs/clearances.md says what to do about each reason."""
-
-    ACKNOWLEDGMENT_NOT_FOUND = "acknowledgment_not_found"
-    ACKNOWLEDGMENT_ERASED = "acknowledgment_erased"
-    SESSION_MISMATCH = "session_mismatch"
-    ACKNOWLEDGMENT_ALREADY_USED = "acknowledgment_already_used"
-    ORDER_ALREADY_FULFILLED = "order_already_fulfilled"
-    ACKNOWLEDGMENT_TOO_OLD = "acknowledgment_too_old"
-    NOTICE_NOT_IN_FORCE = "notice_not_in_force"
-    PRODUCT_CLASS_MISSING = "product_class_missing"
-    NOTICE_NOT_SUFFICIENT = "notice_not_sufficient"
-    BUYER_NOT_FOUND = "buyer_not_found"
-    BUYER_MISMATCH = "buyer_mismatch"
-    BUYER_NOT_VERIFIED = "buyer_not_verified"
-    BUYER_REQUIRES_INPUT = "buyer_requires_input"
-    BUYER_EXPIRED = "buyer_expired"
-    BUYER_REVOKED = "buyer_revoked"
-    ZIP_MISMATCH = "zip_mismatch"
-    ADDRESS_MISMATCH = "address_mismatch"
 
 
 class ClearanceRules(Struct, frozen=True, kw_only=True):
@@ -56,6 +34,13 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
     product_class_required: bool = True
     """Whether live orders have to say what is sold."""
 
+    def seconds(self) -> dict[str, int]:
+        """Its lengths of time, as they are shown and stored."""
+        return {
+            "acknowledgment_max_age_seconds": int(self.acknowledgment_max_age.total_seconds()),
+            "lifetime_seconds": int(self.lifetime.total_seconds()),
+        }
+
     def mistake(self) -> str | None:
         """What is wrong with these rules, in a sentence."""
         if not timedelta(minutes=1) <= self.acknowledgment_max_age <= _AGE_MAX:
@@ -65,22 +50,6 @@ class ClearanceRules(Struct, frozen=True, kw_only=True):
         return None
 
 
-class Order(Struct, frozen=True, kw_only=True):
-    """The order to decide about."""
-
-    ack_id: str
-    """As it was sent, whether or not it can be one."""
-    cbid: str
-    session_id: str
-    shipping_zip: str
-    product_class: str | None
-    shipping_address: Mapping[str, str] | None
-    """With `postal_code`, if it is given at all."""
-
-    def __repr__(self) -> str:
-        return f"<Order of {self.ack_id}: hidden>"
-
-
 class NewClearance(Struct, frozen=True, kw_only=True):
     """An order on its way to a decision. Indexes are keyed hashes, made per account."""
 
@@ -88,7 +57,7 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     """Of the decision, if it is a new one."""
     account_id: str
     mode: Mode
-    order: Order
+    order: ClearanceRequest
     session_index: bytes
     cbid_index: bytes
     order_index: bytes
@@ -98,6 +67,9 @@ class NewClearance(Struct, frozen=True, kw_only=True):
     """The real time, which is that of the record."""
     clock_at: datetime
     """The time that the conditions go by: later than `at` where a test clock is ahead."""
+    key: DataKey
+    entropy: bytes
+    """What its record is sealed with."""
 
 
 class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
@@ -114,27 +86,26 @@ class AcknowledgmentFacts(Struct, frozen=True, kw_only=True):
 class AcknowledgmentUse(NamedTuple):
     """What an acknowledgment is bound to: a buyer, and once it is cleared, an order."""
 
-    ack_id: str
-    account_id: str
-    mode: Mode
     cbid: str | None
     """None once the buyer is erased; the index stays."""
     cbid_index: bytes
     order_index: bytes | None = None
     clearance_id: str | None = None
     """The newest clearance of the order that was granted."""
-    closed_at: datetime | None = None
-    """When all that the order asked for was reported as done."""
+    closed: bool = False
+    """Whether all that the order asked for was reported as done."""
 
 
-class EarlierClearance(Struct, frozen=True, kw_only=True):
-    """The newest clearance that was granted with an acknowledgment."""
+class GrantedClearance(Struct, frozen=True, kw_only=True):
+    """What a token says of the clearance that it is for."""
 
     clearance_id: str
     kid: str
+    """Of the key that signs it."""
     at: datetime
     clock_at: datetime
     expires_at: datetime
+    """To the second."""
 
 
 class OrderFacts(Struct, frozen=True, kw_only=True):
@@ -142,7 +113,8 @@ class OrderFacts(Struct, frozen=True, kw_only=True):
 
     acknowledgment: AcknowledgmentFacts | None
     use: AcknowledgmentUse | None
-    earlier: EarlierClearance | None
+    earlier: GrantedClearance | None
+    """The newest that was granted with the acknowledgment."""
     buyer: Buyer | None
     """The one that the identifier leads to."""
     bound_to: str | None
@@ -175,22 +147,15 @@ class ClearanceResult(Struct, frozen=True, kw_only=True):
 
     reasons: tuple[str, ...]
     obligations: tuple[Mapping[str, Any], ...]
-    expires_at: datetime | None
-    """To the second; None unless it is cleared."""
-    earlier: EarlierClearance | None
-    """The clearance that is still valid, in place of a new one."""
-    kid: str
-    """Of the key that signs the token, if it is granted."""
+    granted: GrantedClearance | None
+    """Of this order; None: it is not cleared."""
+    is_new: bool
+    """Whether it is written down: else an earlier clearance is still valid."""
     binds: bool
     """Whether the acknowledgment belongs to this buyer from now on."""
     zip_compared: bool
     live_would_refuse: tuple[str, ...]
     """Reasons that the order of a test key would meet with a live key only."""
-
-    @property
-    def cleared(self) -> bool:
-        """Whether the order may ship."""
-        return not self.reasons
 
 
 _REFUSES_BINDING: Final = frozenset(
@@ -224,7 +189,7 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         and use.order_index not in {None, new.order_index},
         ClearanceReason.ORDER_ALREADY_FULFILLED: use is not None
         and use.order_index == new.order_index
-        and use.closed_at is not None,
+        and use.closed,
         ClearanceReason.ACKNOWLEDGMENT_TOO_OLD: known is not None
         and new.clock_at - known.accepted_at > rules.acknowledgment_max_age,
         ClearanceReason.NOTICE_NOT_IN_FORCE: there and not case.notice_in_force,
@@ -242,7 +207,7 @@ def failed_checks(case: ClearanceInput) -> list[ClearanceReason]:
         or (case.zip_proved is None and status is BuyerStatus.VERIFIED),
         # Today's verifications keep ZIP codes only: an address has to carry the one compared.
         ClearanceReason.ADDRESS_MISMATCH: address is not None
-        and zip5(address["postal_code"]) != zip5(order.shipping_zip),
+        and zip5(address.postal_code) != zip5(order.shipping_zip),
     }
     return [reason for reason, failed in checks.items() if failed]
 
@@ -281,6 +246,5 @@ def expiry(case: ClearanceInput) -> datetime:
     return end.replace(microsecond=0)
 
 
-def _lacks_class(rules: ClearanceRules, order: Order) -> bool:
-    """Whether the order has to say what is sold, and does not."""
+def _lacks_class(rules: ClearanceRules, order: ClearanceRequest) -> bool:
     return rules.product_class_required and order.product_class is None

@@ -7,25 +7,16 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select, union
+from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, select, union
 
 from countersign.access.key import Principal
-from countersign.acknowledgments.routes import evidence_of
+from countersign.acknowledgments.find import SELECT_RECORDS, evidence_of
 from countersign.clearances import schemas
-from countersign.clearances.model import Order
-from countersign.clearances.record import order_of
+from countersign.clearances.clear import SHIPPING_FIELD
+from countersign.clearances.model import GrantedClearance
 from countersign.clearances.room import Clearances
-from countersign.clearances.token import token_claims
-from countersign.db.tables import (
-    clearances,
-    disclosures,
-    erasures,
-    fulfilments,
-    log_entries,
-    logs,
-    records,
-    shred_keys,
-)
+from countersign.clearances.token import order_digest, token_claims
+from countersign.db.tables import clearances, disclosures, fulfilments, records
 from countersign.errors import NotFound
 from countersign.evidence.disclosure import read_disclosure
 from countersign.evidence.record import CBID_FIELD, SESSION_FIELD
@@ -39,35 +30,12 @@ from countersign.mode import Mode
 CARRIER_FIELD: Final = "carrier"
 TRACKING_FIELD: Final = "tracking_number"
 
-_SELECT_RECORDS: Final = (
-    select(
-        records.c.id,
-        records.c.at,
-        records.c.body,
-        disclosures.c.payload,
-        shred_keys.c.key,
-        log_entries.c.leaf_index,
-        logs.c.origin,
-        erasures.c.at.label("erased_at"),
-    )
-    .select_from(
-        records.outerjoin(disclosures, disclosures.c.record_id == records.c.id)
-        .outerjoin(shred_keys, shred_keys.c.record_id == records.c.id)
-        .outerjoin(log_entries, log_entries.c.record_id == records.c.id)
-        .outerjoin(logs, logs.c.id == log_entries.c.log_id)
-        .outerjoin(erasures, erasures.c.record_id == records.c.id)
-    )
-    .where(records.c.id.in_(bindparam("ids", expanding=True)))
-    .order_by(records.c.id)
-)
-_SELECT_FULFILMENTS: Final = (
-    select(fulfilments)
-    .where(fulfilments.c.ack_id.in_(bindparam("ack_ids", expanding=True)))
-    .order_by(fulfilments.c.id)
-)
+_SELECT_RECORDS: Final = SELECT_RECORDS.where(
+    records.c.id.in_(bindparam("ids", expanding=True))
+).order_by(records.c.id)
 
 
-class Decided(msgspec.Struct):
+class ReadDecision(msgspec.Struct):
     """The members of a clearance's record that are read back."""
 
     cleared: bool
@@ -77,15 +45,13 @@ class Decided(msgspec.Struct):
 
 
 class _Reported(msgspec.Struct):
-    """The members of a fulfilment's record that are read back."""
-
     clearance_id: str
     adult_signature_obtained: bool | None
     shipped_at: datetime | None
     delivered_at: datetime | None
 
 
-_read_decided: Final = msgspec.json.Decoder(Decided).decode
+decided_in: Final = msgspec.json.Decoder(ReadDecision).decode
 _read_reported: Final = msgspec.json.Decoder(_Reported).decode
 
 
@@ -97,7 +63,9 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     payload: bytes | None
     shred_key: bytes | None
-    sealed: Sealed | None
+    origin: str | None
+    leaf_index: int | None
+    """Where the log contains it, once it does."""
     erased_at: datetime | None
 
 
@@ -114,11 +82,7 @@ class StoredClearance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def get_clearance(room: Clearances, who: Principal, clearance_id: str) -> schemas.Clearance:
-    """One clearance of this account and mode.
-
-    Raises:
-        NotFound: there is none with this id for this key.
-    """
+    """One clearance of this account and mode; raises as `stored_clearance` does."""
     return await _view(room, who, await stored_clearance(room, who, clearance_id))
 
 
@@ -126,9 +90,12 @@ async def list_clearances(
     room: Clearances, who: Principal, query: schemas.ClearancesQuery
 ) -> Page[schemas.Clearance]:
     """A page of the account's clearances, newest first."""
-    session_index = _index(room, who, SESSION_FIELD, query.session_id)
-    cbid_index = _index(room, who, CBID_FIELD, query.cbid)
-    found = await room.database.scan(_find, who, query, session_index, cbid_index)
+    sought = {SESSION_FIELD: query.session_id, CBID_FIELD: query.cbid}
+    index = room.access.secret.blind_index
+    indexes = {
+        f: index(who.account_id, f, value) for f, value in sought.items() if value is not None
+    }
+    found = await room.access.database.scan(_find, who, query, indexes)
     page = found[: query.limit]
     return Page(
         data=[await _view(room, who, stored) for stored in page],
@@ -137,80 +104,50 @@ async def list_clearances(
 
 
 async def stored_clearance(room: Clearances, who: Principal, clearance_id: str) -> StoredClearance:
-    """One clearance of this account and mode, as stored.
-
-    Raises:
-        NotFound: there is none with this id for this key.
-    """
     stored = None
     if is_id(CLEARANCE, clearance_id):
-        stored = await room.database.read(_get, who, clearance_id)
+        stored = await room.access.database.read(_get, who, clearance_id)
     if stored is None:
-        msg = "The clearance was not found."
-        raise NotFound(msg)
+        raise NotFound("The clearance was not found.")
     return stored
-
-
-def _index(room: Clearances, who: Principal, field: str, value: str | None) -> bytes | None:
-    return None if value is None else room.secret.blind_index(who.account_id, field, value)
-
-
-def decided_in(record: StoredRecord) -> Decided:
-    """What the record of a clearance says was decided."""
-    return _read_decided(record.body)
 
 
 def fulfilments_of(connection: Connection, ack_ids: Sequence[str]) -> Sequence[Row[Any]]:
     """The rows of the reports on the orders of these acknowledgments, oldest first."""
-    return connection.execute(_SELECT_FULFILMENTS, {"ack_ids": ack_ids}).all()
+    of_orders = select(fulfilments).where(fulfilments.c.ack_id.in_(ack_ids))
+    return connection.execute(of_orders.order_by(fulfilments.c.id)).all()
 
 
 def _get(connection: Connection, who: Principal, clearance_id: str) -> StoredClearance | None:
     rows = connection.execute(
-        select(clearances).where(
-            clearances.c.id == clearance_id,
-            clearances.c.account_id == who.account_id,
-            clearances.c.mode == who.mode,
-        )
+        select(clearances).where(clearances.c.id == clearance_id, *_own(clearances, who))
     ).all()
     return next(iter(_read(connection, rows)), None)
+
+
+def _own(table: Table, who: Principal) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return table.c.account_id == who.account_id, table.c.mode == who.mode
 
 
 def _find(
     connection: Connection,
     who: Principal,
     query: schemas.ClearancesQuery,
-    session_index: bytes | None,
-    cbid_index: bytes | None,
+    indexes: Mapping[str, bytes],
 ) -> list[StoredClearance]:
-    """One more than the page holds, if there are as many."""
-    statement = _find_statement(who, query, session_index, cbid_index)
-    return _read(connection, connection.execute(statement).all())
-
-
-def _find_statement(
-    who: Principal,
-    query: schemas.ClearancesQuery,
-    session_index: bytes | None,
-    cbid_index: bytes | None,
-) -> Select[Any]:
+    """One more than the page holds, if there are as many; the blind indexes are by field."""
     # What is sought decides where to begin: by the acknowledgment, by a blind index, or else by
     # walking the account's records. The conditions stand on that table, which leaves a planner
     # no choice.
     statement = select(clearances)
     id_: ColumnElement[str] = clearances.c.id
     if query.ack_id is not None:
-        statement = statement.where(
-            clearances.c.ack_id == query.ack_id,
-            clearances.c.account_id == who.account_id,
-            clearances.c.mode == who.mode,
-        )
-    if session_index is not None:
+        statement = statement.where(clearances.c.ack_id == query.ack_id, *_own(clearances, who))
+    if SESSION_FIELD in indexes:
         # Those refused are found by their session, those cleared by their acknowledgment's.
         of_session = (
-            disclosures.c.account_id == who.account_id,
-            disclosures.c.mode == who.mode,
-            disclosures.c.session_index == session_index,
+            *_own(disclosures, who),
+            disclosures.c.session_index == indexes[SESSION_FIELD],
         )
         cleared = clearances.alias()
         granted = (
@@ -220,37 +157,31 @@ def _find_statement(
         )
         refused = select(disclosures.c.record_id).where(*of_session)
         statement = statement.where(clearances.c.id.in_(union(refused, granted)))
-    if cbid_index is not None:
+    if CBID_FIELD in indexes:
         statement = statement.join(disclosures, disclosures.c.record_id == clearances.c.id).where(
-            disclosures.c.account_id == who.account_id,
-            disclosures.c.mode == who.mode,
-            disclosures.c.cbid_index == cbid_index,
+            *_own(disclosures, who), disclosures.c.cbid_index == indexes[CBID_FIELD]
         )
         id_ = disclosures.c.record_id
-    if query.ack_id is None and session_index is None and cbid_index is None:
+    if query.ack_id is None and not indexes:
         id_ = records.c.id
         statement = statement.join(records, records.c.id == clearances.c.id).where(
-            records.c.account_id == who.account_id,
-            records.c.mode == who.mode,
-            records.c.type == RecordType.CLEARANCE,
+            *_own(records, who), records.c.type == RecordType.CLEARANCE
         )
     if query.after is not None:
         statement = statement.where(id_ < query.after)
-    return statement.order_by(id_.desc()).limit(query.limit + 1)
+    statement = statement.order_by(id_.desc()).limit(query.limit + 1)
+    return _read(connection, connection.execute(statement).all())
 
 
 def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredClearance]:
     """These clearances, with what belongs to them: three queries, however many they are."""
-    ack_ids = sorted({row.ack_id for row in rows if row.expires_at is not None})
-    reports: dict[str, list[Row[Any]]] = {ack_id: [] for ack_id in ack_ids}
-    if ack_ids:
-        for report in fulfilments_of(connection, ack_ids):
-            reports[report.ack_id].append(report)
+    reports: dict[str, list[Row[Any]]] = {r.ack_id: [] for r in rows if r.expires_at is not None}
+    for report in fulfilments_of(connection, sorted(reports)) if reports else ():
+        reports[report.ack_id].append(report)
     ids = [row.id for row in rows]
     ids += [report.id for of_order in reports.values() for report in of_order]
-    stored = {}
-    if ids:
-        stored = {r.id: _stored(r) for r in connection.execute(_SELECT_RECORDS, {"ids": ids})}
+    found = connection.execute(_SELECT_RECORDS, {"ids": ids}) if ids else ()
+    stored = {r.id: msgspec.convert(r, StoredRecord, from_attributes=True) for r in found}
     return [
         StoredClearance(
             record=stored[row.id],
@@ -265,42 +196,33 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredCleara
     ]
 
 
-def _stored(row: Row[*tuple[Any, ...]]) -> StoredRecord:
-    return StoredRecord(
-        id=row.id,
-        at=row.at,
-        body=row.body,
-        payload=row.payload,
-        shred_key=row.key,
-        sealed=None if row.origin is None else Sealed(row.origin, row.leaf_index),
-        erased_at=row.erased_at,
-    )
-
-
 async def _view(room: Clearances, who: Principal, stored: StoredClearance) -> schemas.Clearance:
     """The clearance as its account reads it; without its order once that is erased."""
-    record, decided = stored.record, decided_in(stored.record)
+    record, decided = stored.record, decided_in(stored.record.body)
     personal = await _opened(room, who, record)
-    order = None if personal is None else order_of(stored.ack_id, personal)
+    shipping = personal.get(SHIPPING_FIELD, {})
+    sealed = None
+    if record.origin is not None and record.leaf_index is not None:
+        sealed = Sealed(record.origin, record.leaf_index)
     return schemas.Clearance(
         clearance_id=record.id,
         livemode=who.mode is Mode.LIVE,
         ack_id=stored.ack_id,
-        cbid=order.cbid if order else None,
-        session_id=order.session_id if order else None,
-        shipping_zip=order.shipping_zip if order else None,
-        shipping_address=order.shipping_address if order else None,
-        product_class=order.product_class if order else None,
+        cbid=personal.get(CBID_FIELD),
+        session_id=personal.get(SESSION_FIELD),
+        shipping_zip=shipping.get("zip"),
+        shipping_address=shipping.get("address"),
+        product_class=shipping.get("product_class"),
         cleared=decided.cleared,
         reasons=decided.reasons,
         obligations=decided.obligations,
         created_at=record.at.replace(microsecond=0),
         expires_at=stored.expires_at,
         test_clock=to_the_second(decided.test_clock) or msgspec.UNSET,
-        token=await _token(room, who, stored, order, decided),
+        token=await _token(room, who, stored, personal, decided),
         fulfilments=[await _report(room, who, report) for report in stored.fulfilments],
         closed_at=to_the_second(stored.closed_at),
-        evidence=evidence_of(record.sealed),
+        evidence=evidence_of(sealed),
         erased_at=to_the_second(record.erased_at),
     )
 
@@ -309,53 +231,55 @@ async def _token(
     room: Clearances,
     who: Principal,
     stored: StoredClearance,
-    order: Order | None,
-    decided: Decided,
+    personal: Mapping[str, Any],
+    decided: ReadDecision,
 ) -> str | None:
     """The token as it was issued; None unless it is granted and still valid."""
-    now, expires_at = from_ns(room.clock.time_ns()), stored.expires_at
-    if order is None or expires_at is None or stored.kid is None:
+    record, now = stored.record, from_ns(room.access.clock.time_ns())
+    if not personal or stored.expires_at is None or stored.kid is None:
         return None
-    test_clock = await room.test_clocks.of(who.account_id, who.mode)
-    if test_clock.at(now) >= expires_at:
+    test_clock = await room.access.test_clocks.of(who.account_id, who.mode)
+    if test_clock.at(now) >= stored.expires_at:
         return None
-    signers = await room.keys.signers(who.mode)
+    granted = GrantedClearance(
+        clearance_id=record.id,
+        kid=stored.kid,
+        at=record.at,
+        clock_at=decided.test_clock or record.at,
+        expires_at=stored.expires_at,
+    )
+    shipping = personal[SHIPPING_FIELD]
     claims = token_claims(
         room.public_url,
         who.mode,
         who.account_id,
-        stored.record.id,
-        order=order,
+        granted,
+        ack_id=stored.ack_id or "",
+        order_sha256=order_digest(
+            shipping["zip"], shipping["product_class"], personal[SESSION_FIELD]
+        ),
         obligations=decided.obligations,
-        at=stored.record.at,
-        clock_at=decided.test_clock or stored.record.at,
-        expires_at=expires_at,
     )
-    return signers.of(stored.kid, now).sign(claims)
+    return (await room.keys.signers(who.mode)).of(stored.kid, now).sign(claims)
 
 
 async def _report(room: Clearances, who: Principal, record: StoredRecord) -> schemas.Fulfilment:
-    personal = await _opened(room, who, record) or {}
-    reported = _read_reported(record.body)
+    personal = await _opened(room, who, record)
     return schemas.Fulfilment(
         fulfilment_id=record.id,
-        clearance_id=reported.clearance_id,
         reported_at=record.at.replace(microsecond=0),
         carrier=personal.get(CARRIER_FIELD),
         tracking_number=personal.get(TRACKING_FIELD),
-        shipped_at=reported.shipped_at,
-        delivered_at=reported.delivered_at,
-        adult_signature_obtained=reported.adult_signature_obtained,
+        **msgspec.structs.asdict(_read_reported(record.body)),
     )
 
 
-async def _opened(
-    room: Clearances, who: Principal, record: StoredRecord
-) -> Mapping[str, Any] | None:
-    """The personal fields of a record; None once they are erased."""
+async def _opened(room: Clearances, who: Principal, record: StoredRecord) -> Mapping[str, Any]:
+    """The personal fields of a record; none once they are erased."""
     if record.payload is None or record.shred_key is None:
-        return None
+        return {}
+    vault = room.log.vault.vault
     opened = await open_disclosures(
-        room.vault, who.account_id, record.id, record.payload, record.shred_key
+        vault, who.account_id, record.id, record.payload, record.shred_key
     )
     return {name: value for _, name, value in map(read_disclosure, opened)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -12,10 +10,9 @@ from countersign.access.key import Scope
 from countersign.clearances import read, schemas
 from countersign.clearances.clear import clear_order
 from countersign.clearances.fulfil import fulfil_order
-from countersign.clearances.model import Order
 from countersign.clearances.room import Clearances
 from countersign.errors import ClearanceClosed, ClearanceNotGranted, InvalidRequest, NotFound
-from countersign.http.body import in_utc, parse_body
+from countersign.http.body import parse_body
 from countersign.http.paging import Page
 from countersign.http.reply import LIVE_WOULD_REFUSE, PERSONAL, Call, Header, Reply, encode
 from countersign.http.route import Route, grouped
@@ -46,21 +43,9 @@ _read_cleared: Final = msgspec.json.Decoder(_Cleared).decode
 async def clear(room: Clearances, call: Call, *, input_required: bool = False) -> Reply:
     """Decide whether an order may ship. The response contains every reason against it."""
     # `input_required` decides as if the buyer's status were `requires_input`, to rehearse that.
-    body = parse_body(call.body, schemas.ClearanceRequest)
-    address = body.shipping_address
+    order = parse_body(call.body, schemas.ClearanceRequest)
     cleared = await clear_order(
-        room,
-        call.principal,
-        Order(
-            ack_id=body.ack_id,
-            cbid=body.cbid,
-            session_id=body.session_id,
-            shipping_zip=body.shipping_zip,
-            product_class=body.product_class,
-            shipping_address=None if address is None else _given(address),
-        ),
-        call.entry,
-        input_required=input_required,
+        room, call.principal, order, call.entry, input_required=input_required
     )
     if not cleared.live_would_refuse:
         return Reply(cleared.body)
@@ -93,17 +78,10 @@ async def fulfil(room: Clearances, call: Call) -> Reply:
     Several reports add up. A report cannot be changed.
     """
     body = parse_body(call.body, schemas.FulfilmentRequest)
-    values = msgspec.structs.asdict(body)
-    if all(value is None for value in values.values()):
-        msg = f"At least one of these fields is required: {', '.join(values)}."
-        raise InvalidRequest(msg)
-    times = {
-        name: in_utc(value, f"$.{name}")
-        for name, value in values.items()
-        if isinstance(value, datetime)
-    }
-    reported = msgspec.structs.replace(body, **times)
-    receipt = await fulfil_order(room, call.principal, call.parameter, reported, call.entry)
+    if body == schemas.FulfilmentRequest():
+        names = ", ".join(body.__struct_fields__)
+        raise InvalidRequest(f"At least one of these fields is required: {names}.")
+    receipt = await fulfil_order(room, call.principal, call.parameter, body, call.entry)
     return Reply(encode(receipt))
 
 
@@ -112,11 +90,6 @@ async def get_keys(room: Clearances, call: Call) -> Reply:
     query: KeysQuery = call.query
     modes = [Mode.LIVE, Mode.TEST] if query.mode is None else [query.mode]
     return Reply(encode(await room.keys.published(modes)), _JWK_SET)
-
-
-def _given(address: schemas.ShippingAddress) -> Mapping[str, str]:
-    given = msgspec.structs.asdict(address)
-    return {name: value for name, value in sorted(given.items()) if value is not None}
 
 
 ROUTES: Final = grouped(

@@ -1,34 +1,46 @@
 """Bodies of clearances, with examples."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
 
-from countersign.clearances.model import ClearanceReason
 from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
 from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
-from countersign.http.schemas import (
-    Evidence,
-    Opaque,
-    Reference,
-    Request,
-    Timestamp,
-    in_full,
-)
-from countersign.identity.postal_code import ZipCode
+from countersign.http.schemas import Evidence, Opaque, Reference, Request, Timestamp, ZipCode
 from countersign.ids import CLEARANCE as CLEARANCE_PREFIX
+from countersign.notices.obligations import ProductClass
 from countersign.reason import Reason
 
-PRODUCT_CLASS_PATTERN: Final = "^[a-z][a-z0-9_]*$"
-Code = Annotated[
-    str,
-    Meta(extra_json_schema={"enum": sorted({*ClearanceReason, *Reason})}),
-]
+
+class ClearanceReason(StrEnum):
+    """Why an order is not cleared; docs/clearances.md says what to do about each reason."""
+
+    ACKNOWLEDGMENT_NOT_FOUND = "acknowledgment_not_found"
+    ACKNOWLEDGMENT_ERASED = "acknowledgment_erased"
+    SESSION_MISMATCH = "session_mismatch"
+    ACKNOWLEDGMENT_ALREADY_USED = "acknowledgment_already_used"
+    ORDER_ALREADY_FULFILLED = "order_already_fulfilled"
+    ACKNOWLEDGMENT_TOO_OLD = "acknowledgment_too_old"
+    NOTICE_NOT_IN_FORCE = "notice_not_in_force"
+    PRODUCT_CLASS_MISSING = "product_class_missing"
+    NOTICE_NOT_SUFFICIENT = "notice_not_sufficient"
+    BUYER_NOT_FOUND = "buyer_not_found"
+    BUYER_MISMATCH = "buyer_mismatch"
+    BUYER_NOT_VERIFIED = "buyer_not_verified"
+    BUYER_REQUIRES_INPUT = "buyer_requires_input"
+    BUYER_EXPIRED = "buyer_expired"
+    BUYER_REVOKED = "buyer_revoked"
+    ZIP_MISMATCH = "zip_mismatch"
+    ADDRESS_MISMATCH = "address_mismatch"
+
+
+Code = Annotated[str, Meta(extra_json_schema={"enum": sorted({*ClearanceReason, *Reason})})]
 """A reason of a clearance, or of its buyer."""
 
 
-class ShippingAddress(Request, frozen=True, kw_only=True):
+class ShippingAddress(Request, frozen=True, kw_only=True, omit_defaults=True):
     """The address that the order ships to."""
 
     postal_code: ZipCode
@@ -50,11 +62,8 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
     ]
     product_class: (
         Annotated[
-            str,
+            ProductClass,
             Meta(
-                pattern=in_full(PRODUCT_CLASS_PATTERN),
-                examples=["accessory"],
-                max_length=64,
                 description=(
                     "The class of the product: `accessory`, `manufacturing_machine`, `barrel`, "
                     "or another class that a notice names. The account may require it for live "
@@ -69,6 +78,9 @@ class ClearanceRequest(Request, frozen=True, kw_only=True):
         Meta(description="Must contain the ZIP code; the rest is not compared."),
     ] = None
 
+    def __repr__(self) -> str:
+        return f"<Order of {self.ack_id}: hidden>"
+
 
 class FulfilmentRequest(Request, frozen=True, kw_only=True):
     """The fulfilment of an order; at least one field is required."""
@@ -81,8 +93,6 @@ class FulfilmentRequest(Request, frozen=True, kw_only=True):
 
 
 class ClearancesQuery(Request, frozen=True, kw_only=True):
-    """Which clearances to list."""
-
     ack_id: Annotated[
         Opaque | None,
         Meta(
@@ -210,8 +220,7 @@ CLEARED: Final[dict[str, Any]] = {
     "expires_at": "2026-11-21T21:31:05Z",
     "token": _signed,
 }
-NOT_CLEARED: Final[dict[str, Any]] = {
-    "clearance_id": CLEARANCE_ID,
+NOT_CLEARED: Final[dict[str, Any]] = CLEARED | {
     "cleared": False,
     "reasons": ["acknowledgment_too_old", "buyer_expired"],
     "obligations": [],
@@ -229,32 +238,20 @@ FULFILLED: Final[dict[str, Any]] = {
     "clearance_id": CLEARANCE_ID,
     "closed_at": "2026-11-21T21:02:11Z",
 }
-CLEARANCE: Final[dict[str, Any]] = {
+_report: Final = FULFIL | {
+    "fulfilment_id": FULFILMENT_ID,
     "clearance_id": CLEARANCE_ID,
+    "reported_at": "2026-11-21T21:02:11Z",
+    "delivered_at": None,
+}
+_members: Final = {
     "livemode": False,
-    "ack_id": ACK_ID,
-    "cbid": CBID,
-    "session_id": SESSION,
-    "shipping_zip": "94111",
-    "shipping_address": CLEAR["shipping_address"],
-    "product_class": "accessory",
-    "cleared": True,
-    "reasons": [],
-    "obligations": _obligations,
     "created_at": "2026-11-20T21:31:05Z",
-    "expires_at": "2026-11-21T21:31:05Z",
-    "token": _signed,
-    "fulfilments": [
-        FULFIL
-        | {
-            "fulfilment_id": FULFILMENT_ID,
-            "clearance_id": CLEARANCE_ID,
-            "reported_at": "2026-11-21T21:02:11Z",
-            "delivered_at": None,
-        }
-    ],
+    "fulfilments": [],
     "closed_at": "2026-11-21T21:02:11Z",
     "evidence": {"status": "pending", "log": None, "index": None},
     "erased_at": None,
 }
+CLEARANCE: Final[dict[str, Any]] = to_builtins(convert(CLEAR | CLEARED | _members, Clearance))
+CLEARANCE["fulfilments"] = [_report]
 CLEARANCES: Final[dict[str, Any]] = {"data": [CLEARANCE], "next_cursor": None}

@@ -6,16 +6,15 @@ Nothing in it is personal, because many hands pass it on.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.clearances.model import Order
+from countersign.buyers.rules import zip5
+from countersign.clearances.model import GrantedClearance
 from countersign.evidence.canonical import Json, canonical_json
 from countersign.evidence.disclosure import b64url
-from countersign.identity.postal_code import zip5
 from countersign.instant import to_ms
 from countersign.mode import Mode
 
@@ -27,52 +26,42 @@ def token_claims(
     public_url: str,
     mode: Mode,
     account_id: str,
-    clearance_id: str,
+    granted: GrantedClearance,
     *,
-    order: Order,
+    ack_id: str,
+    order_sha256: str,
     obligations: Sequence[Mapping[str, Any]],
-    at: datetime,
-    clock_at: datetime,
-    expires_at: datetime,
 ) -> dict[str, Json]:
     """The claims (RFC 7519 §4) of a clearance; the same clearance always has the same claims.
 
     They bind the token to its order and contain what a warehouse has to do, without the buyer or
-    the destination: those who know the order check `order_sha256`.
-
-    Args:
-        public_url: of the deployment, which is the issuer; the sandbox is an issuer apart.
-        mode: of the clearance.
-        account_id: whose clearance it is.
-        clearance_id: the subject of the token.
-        order: the order that was cleared.
-        obligations: the duties for the order.
-        at: when it was granted.
-        clock_at: the time of the test clock then; a claim only where it was ahead.
-        expires_at: by that clock.
+    the destination: those who know the order check `order_sha256`. The deployment at `public_url`
+    is the issuer; its sandbox is an issuer apart. The time of a test clock is a claim only where it
+    was ahead.
     """
-    test_clock = {} if clock_at == at else {"test_clock": to_ms(clock_at) // 1000}
+    at, clock_at = to_ms(granted.at) // 1000, to_ms(granted.clock_at) // 1000
+    test_clock = {} if granted.clock_at == granted.at else {"test_clock": clock_at}
     return {
         **test_clock,
         "iss": public_url if mode is Mode.LIVE else f"{public_url}/test",
-        "sub": clearance_id,
-        "iat": to_ms(at) // 1000,
-        "exp": to_ms(expires_at) // 1000,
+        "sub": granted.clearance_id,
+        "iat": at,
+        "exp": to_ms(granted.expires_at) // 1000,
         "livemode": mode is Mode.LIVE,
         "account": account_id,
-        "ack_id": order.ack_id,
-        "order_sha256": order_digest(order),
-        "obligations": [dict(obligation) for obligation in obligations],
+        "ack_id": ack_id,
+        "order_sha256": order_sha256,
+        "obligations": [*map(dict, obligations)],
     }
 
 
-def order_digest(order: Order) -> str:
+def order_digest(shipping_zip: str, product_class: str | None, session_id: str) -> str:
     """Hex SHA-256 of five-digit ZIP code, product class and session, with line feeds between.
 
     Only the last of them can contain a line feed, so no two orders have the same text. With
     sessions that cannot be guessed it reveals nothing to those who do not know the order.
     """
-    text = f"{zip5(order.shipping_zip)}\n{order.product_class or ''}\n{order.session_id}"
+    text = f"{zip5(shipping_zip)}\n{product_class or ''}\n{session_id}"
     return sha256(text.encode()).hexdigest()
 
 

@@ -17,21 +17,18 @@ def written(path: Path) -> Iterator[BinaryIO]:
 
     After an error, an existing file is unchanged.
 
-    Raises:
-        InvalidArgument: it cannot be written.
+    Raises InvalidArgument if it cannot be written.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        msg = f"{path} is not a file."
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"{path} is not a file.")
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         with draft.open("wb") as target:
             yield target
         draft.replace(path)
     except OSError as error:
-        msg = f"{path} cannot be written: {error.strerror}."
-        raise InvalidArgument(msg) from error
+        raise InvalidArgument(f"{path} cannot be written: {error.strerror}.") from error
     finally:
         with suppress(OSError):
             draft.unlink()

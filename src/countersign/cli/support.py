@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import wraps
@@ -77,6 +77,24 @@ def with_room(
     return decorate
 
 
+def asking(question: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Adds `--yes`; without it, asks first. The question may name arguments in braces.
+
+    It stands above `command`: nothing is opened before the operator has agreed.
+    """
+
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        @click.option("--yes", is_flag=True, help="Do not ask.")
+        @wraps(function)
+        def run(*, yes: bool, **arguments: Any) -> R:  # noqa: ANN401 - whatever the command has
+            confirm(question.format(**arguments), yes=yes)
+            return function(**arguments)
+
+        return run
+
+    return decorate
+
+
 def fail(error: CountersignError, *, as_json: bool) -> None:
     """Print the error on standard error, and exit with status 1."""
     # A command line has no JSON document with a path: only the name of the member is shown.
@@ -94,8 +112,15 @@ def show(value: Any, plain: str, *, as_json: bool) -> None:  # noqa: ANN401 - an
     click.echo(json_text(value) if as_json else printable(plain))
 
 
+def show_all(values: Sequence[Any], lines: Sequence[str], none: str, *, as_json: bool) -> None:
+    """Print a list, a line for each value; without any, say what to do."""
+    if values or as_json:
+        show(values, "\n".join(lines), as_json=as_json)
+    else:
+        say(none)
+
+
 def say(text: str) -> None:
-    """Print a message."""
     console.print(printable(text), markup=False)
 
 

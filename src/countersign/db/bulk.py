@@ -7,14 +7,76 @@ types, and the statement is text made once from the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, CursorResult, Row, Table
+from sqlalchemy import Connection, Dialect, Row, Table
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import DBAPIError
 
 _MARKS: Final = {"sqlite": "?", "postgresql": "%s"}
+_DIALECT: Final[type[Dialect]] = postgresql.dialect
+_LATE: Final = "countersign_late"
 _encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class Late:
+    """What was left for the end of the transaction of a connection."""
+
+    statements: list[tuple[str, Sequence[object]]] = field(default_factory=list)
+    """As the driver takes them, with their values."""
+    is_prepared: bool = False
+    """Whether the connection has the view that the statements write to."""
+
+
+def allow_late(connection: Connection) -> None:
+    """From now on acts on this connection may leave statements for the end of the transaction."""
+    connection.execution_options(**{_LATE: Late()})
+
+
+def late_statements(connection: Connection) -> Late | None:
+    """Where an act leaves statements that are done with the commit, of which it needs no result.
+
+    On the embedded database they do not keep the event loop, on PostgreSQL they are sent together
+    with the commit. None: not on this connection, everything is to be done at once.
+    """
+    late: Late | None = connection.get_execution_options().get(_LATE)
+    return late
+
+
+def do_late(connection: Connection, *, commit: bool = False) -> None:
+    """Do what was left for later, and end the transaction with it where that saves a round trip."""
+    late = late_statements(connection)
+    if late is None or not late.statements:
+        return
+    driver: Any = connection.connection.driver_connection
+    pipelined = connection.dialect.name == "postgresql"
+    try:
+        with driver.pipeline() if pipelined else nullcontext():
+            cursor = driver.cursor()
+            for text, values in late.statements:
+                cursor.execute(text, values)
+            if commit and pipelined:
+                driver.commit()
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(connection, error) from error
+    finally:
+        late.statements.clear()
+
+
+class DriverStatement:
+    """A statement of the hot path as the driver takes it, written with `?` for each parameter."""
+
+    def __init__(self, text: str) -> None:
+        self._text = {dialect: text.replace("?", mark) for dialect, mark in _MARKS.items()}
+
+    def __call__(self, connection: Connection, *values: object) -> Any:  # noqa: ANN401 - a cursor
+        """Run it with these values: in the driver's own types, times as Unix milliseconds."""
+        return _execute(connection, self._text[connection.dialect.name], values)
 
 
 class BulkStatement:
@@ -25,30 +87,56 @@ class BulkStatement:
 
     def __call__(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
         """Run it for each of these rows, in the driver's own types."""
-        connection.exec_driver_sql(self._text[connection.dialect.name], list(rows))
+        _execute(connection, self._text[connection.dialect.name], rows, many=True)
 
 
-class BulkInsert(BulkStatement):
-    """An INSERT of these columns of a table; times are Unix milliseconds."""
+class BulkInsert:
+    """An INSERT of these columns of a table; times are Unix milliseconds.
 
-    def __init__(self, table: Table, *columns: str) -> None:
-        unknown = set(columns) - set(table.c.keys())
+    `made` are columns with an expression for each engine. PostgreSQL gets an array for each column,
+    and so one statement for all rows.
+    """
+
+    def __init__(self, table: Table, *columns: str, **made: Mapping[str, str]) -> None:
+        unknown = {*columns, *made} - set(table.c.keys())
         if unknown:
-            msg = f"{table.name} has no columns {sorted(unknown)}"
-            raise ValueError(msg)
-        marks = ", ".join("?" * len(columns))
-        super().__init__(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})")  # noqa: S608 - our own names
+            raise ValueError(f"{table.name} has no columns {sorted(unknown)}")
+        into = f"INSERT INTO {table.name} ({', '.join([*made, *columns])})"
+        marks = [*(each["sqlite"] for each in made.values()), *("?" * len(columns))]
+        self._rows = f"{into} VALUES ({', '.join(marks)})"
+        types = [table.c[column].type.compile(_DIALECT()) for column in columns]
+        # Without its length: a text that is too long is to be refused, not cut.
+        arrays = ", ".join(f"%b::{type_.partition('(')[0]}[]" for type_ in types)
+        values = ", ".join([*(each["postgresql"] for each in made.values()), "new.*"])
+        self._arrays = f"{into} SELECT {values} FROM unnest({arrays}) AS new"  # noqa: S608
+
+    def __call__(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
+        """Insert these rows, of values in the driver's own types."""
+        if connection.dialect.name == "sqlite":
+            _execute(connection, self._rows, rows, many=True)
+        else:
+            _execute(connection, self._arrays, [*map(list, zip(*rows, strict=True))])
 
 
-class DriverStatement:
-    """A statement of the hot path as the driver takes it, written with `?` for each parameter."""
+def _execute(
+    connection: Connection, text: str, values: Sequence[Any], *, many: bool = False
+) -> Any:  # noqa: ANN401 - a cursor
+    """Run it past SQLAlchemy, whose own work for a statement takes longer than the database's.
 
-    def __init__(self, text: str) -> None:
-        self._text = {dialect: text.replace("?", mark) for dialect, mark in _MARKS.items()}
+    Raises:
+        DBAPIError: as SQLAlchemy would raise it.
+    """
+    cursor = connection.connection.cursor()
+    try:
+        (cursor.executemany if many else cursor.execute)(text, values)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(connection, error) from error
+    return cursor
 
-    def __call__(self, connection: Connection, *values: object) -> CursorResult[*tuple[Any, ...]]:
-        """Run it with these values: in the driver's own types, times as Unix milliseconds."""
-        return connection.exec_driver_sql(self._text[connection.dialect.name], values)
+
+def _wrapped(connection: Connection, error: Exception) -> Exception:
+    kind = connection.dialect.loaded_dbapi.Error
+    return DBAPIError.instance(None, None, error, kind, dialect=connection.dialect)
 
 
 class SelectAmong:

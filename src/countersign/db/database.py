@@ -17,10 +17,12 @@ from countersign.db.batching import (
     Batcher,
     CommitBatcher,
     LoopBatcher,
+    Make,
     Outcomes,
     QueuedCall,
     ThreadBatcher,
 )
+from countersign.db.bulk import allow_late, do_late
 from countersign.db.engine import (
     BUSY_TIMEOUT_SECONDS,
     Purpose,
@@ -31,6 +33,7 @@ from countersign.db.engine import (
     translate,
     without_busy_timeout,
 )
+from countersign.db.turn import Turn
 from countersign.errors import (
     CountersignError,
     DatabasePermissionDenied,
@@ -48,6 +51,8 @@ _Plain: TypeAlias = tuple[Callable[..., Any], Any, Any]
 
 _EMPTYING_ATTEMPTS: Final = 10
 _EMPTYING_PAUSE_SECONDS: Final = 0.2
+_UNTESTED_SECONDS: Final = 1.0
+"""How long a connection may have been idle, and is used without a question whether it is there."""
 
 _log: Final = structlog.get_logger("countersign.storage")
 
@@ -55,26 +60,33 @@ _log: Final = structlog.get_logger("countersign.storage")
 class Database:
     """One database behind three batchers; which kind each is depends on the engine."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, turn: Turn | None = None) -> None:
+        """`turn` is shared with the other workers of a server, if there are any."""
         self.url = url
         self._writing = open_engine(url, Purpose.WRITE)
         self._reading = open_engine(url, Purpose.READ)
-        self._held: tuple[_Embedded, _Asking] | tuple[()] = ()
+        asking, scanning = _Asking(self._reading), _Asking(self._reading)
+        self._held: list[_Holder] = [asking, scanning]
         self._write: Batcher
         self._read: Batcher
+        self._sequence: Batcher
         if is_embedded(url):
-            transactor, asking = _Embedded(self._writing), _Asking(self._reading)
-            self._held = (transactor, asking)
-            self._write = CommitBatcher("countersign-commit", transactor, BUSY_TIMEOUT_SECONDS)
+            transactor = _Embedded(self._writing)
+            self._held.append(transactor)
+            self._write = CommitBatcher(
+                "countersign-commit", transactor, BUSY_TIMEOUT_SECONDS, turn or Turn()
+            )
+            self._sequence = self._write
             self._read = LoopBatcher(asking)
         else:
-            self._write = ThreadBatcher("countersign-write", self._change)
-            self._read = ThreadBatcher("countersign-read", self._ask)
-        self._scan = ThreadBatcher("countersign-scan", self._ask)
+            writer, sealer = _Writer(self._writing), _Writer(self._writing)
+            self._held += [writer, sealer]
+            self._write = ThreadBatcher("countersign-write", writer)
+            self._read = ThreadBatcher("countersign-read", asking)
+            self._sequence = ThreadBatcher("countersign-seal", sealer)
+        self._scan = ThreadBatcher("countersign-scan", scanning)
         self._batchers = {"write": self._write, "read": self._read, "scan": self._scan}
-        self._sequence = self._write
-        if not is_embedded(url):
-            self._sequence = ThreadBatcher("countersign-seal", self._change)
+        if self._sequence is not self._write:
             self._batchers["seal"] = self._sequence
 
     async def __aenter__(self) -> Self:
@@ -106,9 +118,14 @@ class Database:
         result: R = await self._write.call(_run_each, (act, args, kwargs))
         return result
 
-    async def write_batched(self, act: BatchAct[T, R], item: T) -> R:
-        """The same for an act on many items at once; see `batching.BatchAct`."""
-        return await self._write.call(act, item)
+    async def write_batched(
+        self, act: BatchAct[Any, R], item: T, make: Make[T, Any] | None = None
+    ) -> R:
+        """The same for an act on many items at once; see `batching.BatchAct`.
+
+        With `make`, items are made ready before there is a transaction for them.
+        """
+        return await self._write.call(act, item, make)
 
     async def read(
         self,
@@ -163,7 +180,7 @@ class Database:
         engine = open_engine(self.url, Purpose.WRITE)
         with closing(engine.raw_connection()) as connection:
             cursor = connection.cursor()
-            # Nobody can write while it waits for readers: often and briefly, not once and long.
+            # No one can write while it waits for readers: often and briefly, not once and long.
             cursor.execute("PRAGMA busy_timeout=100")
             busy = True
             for left in reversed(range(_EMPTYING_ATTEMPTS)):
@@ -178,58 +195,87 @@ class Database:
         """By name: batches done, calls in them, and calls waiting now."""
         return {name: (b.batches, b.calls, b.pending) for name, b in self._batchers.items()}
 
-    def _ask(self, calls: Sequence[QueuedCall]) -> Outcomes:
-        try:
-            with self._reading.connect() as connection:
-                return _run(connection, calls)
-        except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            refusal = _refusal(error)
-            if isinstance(refusal, StorageUnavailable):
-                self._reading.dispose()
-            return [refusal] * len(calls)
 
-    def _change(self, calls: Sequence[QueuedCall]) -> Outcomes:
-        try:
-            return _transact(self._writing, calls)
-        except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            if isinstance(translate(error), StorageUnavailable):
-                # Its connections may all lead to a server that is gone, or is a standby now.
-                self._writing.dispose()
-            return _apart(self._writing, calls, error)
-
-
-class _Asking:
-    """Look-ups in the embedded database, on a connection of their own."""
+class _Holder:
+    """Has a connection of its own, from when it is first needed."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._connection: Connection | None = None
 
+    def close(self) -> None:
+        """Let go of the connection; the pool tests it before it gives it out again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _discard(self) -> None:
+        """Roll back by leaving the connection: whatever state it is in, the next one is clean."""
+        if self._connection is not None:
+            self._connection.invalidate()
+        self.close()
+
+
+class _Asking(_Holder):
+    """Look-ups, one batch after the other."""
+
     def __call__(self, calls: Sequence[QueuedCall]) -> Outcomes:
         """The outcomes; each query sees what was committed before it."""
+        is_new = self._connection is None
         try:
             if self._connection is None:
                 self._connection = self._engine.connect()
             return _run(self._connection, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
-            _discard(self._connection)
-            self._connection = None
+            self._discard()
+            is_away = isinstance(translate(error), StorageUnavailable)
+            if is_away:
+                # All connections may lead to a server that is gone, or is a standby now.
+                self._engine.dispose()
+            if is_away and not is_new:
+                return self(calls)
             return [_refusal(error)] * len(calls)
 
-    def close(self) -> None:
-        """Let go of the connection."""
-        if self._connection is not None:
-            self._connection.close()
+
+class _Writer(_Holder):
+    """Transactions on PostgreSQL, in one thread."""
+
+    _used_at = 0.0
+    _is_ending = False
+
+    def __call__(self, calls: Sequence[QueuedCall]) -> Outcomes:
+        """The outcomes, after the commit; after a failure each call gets its own transaction."""
+        was_held, self._is_ending = self._connection is not None, False
+        try:
+            return self._transact(calls)
+        except Exception as error:  # noqa: BLE001 - every caller gets its answer
+            self._discard()
+            if isinstance(translate(error), StorageUnavailable):
+                # Other connections may lead to a server that is gone, or is a standby now, too.
+                self._engine.dispose()
+                if was_held and not self._is_ending:  # nothing of it can have been committed
+                    return self(calls)
+            return _apart(self._engine, calls, error)
+
+    def _transact(self, calls: Sequence[QueuedCall]) -> Outcomes:
+        if self._connection is not None and time.monotonic() - self._used_at > _UNTESTED_SECONDS:
+            self.close()
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            allow_late(self._connection)
+        with self._connection.begin():
+            outcomes = _run(self._connection, calls)
+            self._is_ending = True
+            do_late(self._connection, commit=True)
+        self._used_at = time.monotonic()
+        return outcomes
 
 
-class _Embedded:
+class _Embedded(_Holder):
     """Transactions on the embedded database. See `batching.Transactor`."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._connection: Connection | None = None
-        self._transaction: RootTransaction | None = None
-        self._failure: Exception | None = None
+    _transaction: RootTransaction | None = None
+    _failure: Exception | None = None
 
     def prepare(self, calls: Sequence[QueuedCall]) -> Outcomes | None:
         """Begin, and do the calls; `commit` deals with a failure."""
@@ -237,6 +283,7 @@ class _Embedded:
         try:
             if self._connection is None:
                 self._connection = without_busy_timeout(self._engine.connect())
+                allow_late(self._connection)
             self._transaction = self._connection.begin()
             return _run(self._connection, calls)
         except Exception as error:  # noqa: BLE001 - every caller gets its answer
@@ -245,8 +292,9 @@ class _Embedded:
             )
             if self._connection is not None and is_locked:
                 self._connection.rollback()
+                allow_late(self._connection)  # and nothing is left of what was put off
                 return None
-            self._undo()
+            self._discard()
             self._failure = error
             return []
 
@@ -254,27 +302,21 @@ class _Embedded:
         """Commit; after a failure, give each call a transaction of its own."""
         if self._failure is None and self._transaction is not None:
             try:
+                do_late(self._transaction.connection)
                 self._transaction.commit()
                 return outcomes
             except Exception as error:  # noqa: BLE001 - every caller gets its answer
-                self._undo()
+                self._discard()
                 self._failure = error
+                if isinstance(translate(error), InternalError):
+                    # Done at once, its statements say which of them are in trouble.
+                    return [_alone(self._engine, call) for call in calls]
         assert self._failure is not None  # noqa: S101 - prepare() began, or failed
         return _apart(self._engine, calls, self._failure)
 
     def give_up(self, calls: Sequence[QueuedCall]) -> Outcomes:
         """Another process holds the write lock and does not let go."""
         return [Overloaded(retry_after=int(BUSY_TIMEOUT_SECONDS))] * len(calls)
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        if self._connection is not None:
-            self._connection.close()
-
-    def _undo(self) -> None:
-        """Roll back by leaving the connection: whatever state it is in, the next one is clean."""
-        connection, self._connection, self._transaction = self._connection, None, None
-        _discard(connection)
 
 
 def _run_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
@@ -290,12 +332,6 @@ def _ask_each(connection: Connection, calls: Sequence[_Plain]) -> list[Any]:
         except CountersignError as error:
             outcomes.append(error)
     return outcomes
-
-
-def _discard(connection: Connection | None) -> None:
-    if connection is not None:
-        connection.invalidate()
-        connection.close()
 
 
 def _apart(engine: Engine, calls: Sequence[QueuedCall], error: Exception) -> Outcomes:
@@ -314,14 +350,10 @@ def _apart(engine: Engine, calls: Sequence[QueuedCall], error: Exception) -> Out
 
 def _alone(engine: Engine, call: QueuedCall) -> object:
     try:
-        return _transact(engine, [call])[0]
+        with engine.connect() as connection, connection.begin():
+            return _run(connection, [call])[0]
     except Exception as error:  # noqa: BLE001 - the caller gets its answer
         return _refusal(error)
-
-
-def _transact(engine: Engine, calls: Sequence[QueuedCall]) -> Outcomes:
-    with engine.connect() as connection, connection.begin():
-        return _run(connection, calls)
 
 
 def _run(connection: Connection, calls: Sequence[QueuedCall]) -> Outcomes:
@@ -332,11 +364,11 @@ def _run(connection: Connection, calls: Sequence[QueuedCall]) -> Outcomes:
     if len(places) == 1:
         only = calls[0][0](connection, [item for _, item, _ in calls])
         if len(only) != len(calls):
-            msg = "an act gives one outcome for each item"
-            raise ValueError(msg)
+            raise ValueError("an act gives one outcome for each item")
         return only
     outcomes: list[object] = [None] * len(calls)
     for act, own in places.items():
+        do_late(connection)
         for place, outcome in zip(own, act(connection, [calls[p][1] for p in own]), strict=True):
             outcomes[place] = outcome
     return outcomes

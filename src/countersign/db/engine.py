@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import re
 import sqlite3
 from enum import Enum
@@ -72,15 +73,15 @@ def database_url(configured: str | None, data_dir: Path) -> URL:
     try:
         url = make_url(_one_host_form(configured))
     except (ArgumentError, ValueError) as error:
-        msg = "COUNTERSIGN_DATABASE_URL is not a URL such as postgresql://user@host/name."
-        raise InvalidConfiguration(msg) from error
+        raise InvalidConfiguration(
+            "COUNTERSIGN_DATABASE_URL is not a URL such as postgresql://user@host/name."
+        ) from error
     if url.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
         return url.set(drivername="postgresql+psycopg")
-    msg = (
+    raise InvalidConfiguration(
         "COUNTERSIGN_DATABASE_URL must begin with postgresql://; leave it out for the embedded "
         "SQLite database in COUNTERSIGN_DATA_DIR."
     )
-    raise InvalidConfiguration(msg)
 
 
 def _one_host_form(configured: str) -> str:
@@ -118,6 +119,8 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
     options: dict[str, Any] = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
     if purpose is Purpose.READ:
         options["isolation_level"] = "AUTOCOMMIT"
+    # It also raises what it warns of, in words that can hold values of rows and are no JSON.
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     engine = create_engine(url, connect_args=_POSTGRESQL_ARGUMENTS, **options)
 
     @event.listens_for(engine, "connect")
@@ -125,8 +128,8 @@ def open_engine(url: URL, purpose: Purpose) -> Engine:
         seconds = int(BUSY_TIMEOUT_SECONDS)
         with connection.cursor() as cursor:
             cursor.execute(f"SET lock_timeout = '{seconds}s'")
-            # Not where something is written: a commit that is cut off is one whose outcome nobody
-            # knows.
+            # Not where something is written: a commit that is cut off is one whose outcome
+            # no one knows.
             if purpose is Purpose.READ:
                 cursor.execute(f"SET statement_timeout = '{seconds}s'")
         connection.commit()
@@ -148,13 +151,12 @@ def sqlite_module() -> ModuleType:
         if found.sqlite_version_info >= SQLITE_VERSION_MIN:
             return found
     wanted = ".".join(map(str, SQLITE_VERSION_MIN))
-    msg = (
+    raise UnsupportedSqlite(
         f"SQLite {wanted} or newer is needed: version {sqlite3.sqlite_version} of this Python "
         "can corrupt a database in WAL mode. Install the `pysqlite3` package (0.6 or newer; "
         "x86-64 Linux, macOS on ARM), use a Python with a newer SQLite, or set "
         "COUNTERSIGN_DATABASE_URL to a PostgreSQL database."
     )
-    raise UnsupportedSqlite(msg)
 
 
 def _open_sqlite(url: URL, purpose: Purpose) -> Engine:

@@ -151,7 +151,6 @@ def connected(url: URL, purpose: Purpose) -> Iterator[Connection]:
             raise
         # Not the whole URL: a password may stand in its query as well.
         place = url.database if is_embedded(url) else f"{url.host or ''}/{url.database}"
-        msg = f"The database {place} cannot be used: {error.orig}"
-        raise StorageUnavailable(msg) from error
+        raise StorageUnavailable(f"The database {place} cannot be used: {error.orig}") from error
     finally:
         engine.dispose()

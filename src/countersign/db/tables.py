@@ -26,6 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
 )
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator
 
 from countersign.instant import from_ms, to_ms
@@ -80,24 +81,44 @@ def _account() -> Column[str]:
     return Column("account_id", ForeignKey("accounts.id"), nullable=False)
 
 
-deployment: Final = Table(
+def _table(name: str, *items: SchemaItem, **options: Any) -> Table:  # noqa: ANN401 - of a dialect
+    return Table(name, metadata, *items, **options)
+
+
+deployment: Final = _table(
     "deployment",
-    metadata,
     Column("name", String(40), primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )
 
-accounts: Final = Table(
+accounts: Final = _table(
     "accounts",
-    metadata,
     Column("id", String(40), primary_key=True),
     Column("name", String(100), nullable=False, unique=True),
     Column("created_at", Instant, nullable=False),
 )
 
-api_keys: Final = Table(
+# The pages that may embed the component or be returned to, with live keys.
+account_origins: Final = _table(
+    "account_origins",
+    _account(),
+    Column("origin", String(300), nullable=False),
+    Column("added_at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "origin"),
+)
+
+# How an account is shown to buyers; what is null is as if there were no row.
+account_brands: Final = _table(
+    "account_brands",
+    Column("account_id", ForeignKey("accounts.id"), primary_key=True),
+    Column("name", String(100)),
+    Column("color", String(7)),
+    Column("logo", LargeBinary),
+    Column("logo_digest", String(64)),
+)
+
+api_keys: Final = _table(
     "api_keys",
-    metadata,
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
@@ -115,18 +136,16 @@ api_keys: Final = Table(
     Index(None, "account_id"),
 )
 
-notice_versions: Final = Table(
+notice_versions: Final = _table(
     "notice_versions",
-    metadata,
     Column("notice_id", String(64), primary_key=True),
     Column("version", String(64), primary_key=True),
     Column("digest", String(64), nullable=False),
     Column("body", LargeBinary, nullable=False),
 )
 
-notice_events: Final = Table(
+notice_events: Final = _table(
     "notice_events",
-    metadata,
     Column("id", String(40), primary_key=True),
     Column("notice_id", String(64), nullable=False),
     Column("version", String(64), nullable=False),
@@ -138,9 +157,8 @@ notice_events: Final = Table(
     ),
 )
 
-records: Final = Table(
+records: Final = _table(
     "records",
-    metadata,
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
@@ -152,11 +170,11 @@ records: Final = Table(
     Index(None, "account_id", "mode", "type", "id"),
 )
 
-disclosures: Final = Table(
+disclosures: Final = _table(
     "disclosures",
-    metadata,
-    Column("record_id", ForeignKey("records.id"), primary_key=True),
-    # Those of the record, which vouches for them.
+    # Rows are written with their record, by the thousand: nothing is looked up for them. Account
+    # and mode are those of the record, which proves them.
+    Column("record_id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("session_index", LargeBinary),
@@ -168,9 +186,8 @@ disclosures: Final = Table(
     Index(None, "cbid_index"),
 )
 
-buyers: Final = Table(
+buyers: Final = _table(
     "buyers",
-    metadata,
     Column("cbid", String(40), primary_key=True),
     _account(),
     _mode(),
@@ -183,15 +200,19 @@ buyers: Final = Table(
     Column("proofs", Text, nullable=False),
     # The buyer that this one turned out to be.
     Column("same_as", String(40)),
-    # When to tell that it has expired; NULL: there is nothing to tell, or it was told.
+    # When to report that it has expired; NULL: there is nothing to report, or it was reported.
     Column("expiry_due_at", Instant),
     # The account whose attempt led to the reasons: the only one that is shown them.
     Column("attempted_by", String(40)),
+    # For the sweep that reports verifications which have expired.
+    Index(None, "expiry_due_at"),
+    # For those of one sandbox, whose clock is ahead.
+    Index(None, "account_id", "mode", "expiry_due_at"),
+    Index(None, "same_as"),
 )
 
-verifications: Final = Table(
+verifications: Final = _table(
     "verifications",
-    metadata,
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
@@ -207,9 +228,8 @@ verifications: Final = Table(
     Index(None, "cbid"),
 )
 
-zip_attempts: Final = Table(
+zip_attempts: Final = _table(
     "zip_attempts",
-    metadata,
     _account(),
     _mode(),
     Column("subject_index", LargeBinary, nullable=False),
@@ -219,11 +239,11 @@ zip_attempts: Final = Table(
     Index(None, "at"),
 )
 
-idempotency_keys: Final = Table(
+idempotency_keys: Final = _table(
     "idempotency_keys",
-    metadata,
     Column("slot", LargeBinary, primary_key=True),
-    _account(),
+    # That of the key which was sent: nothing is looked up for it.
+    Column("account_id", String(40), nullable=False),
     _mode(),
     Column("fingerprint", LargeBinary, nullable=False),
     Column("response", LargeBinary, nullable=False),
@@ -232,9 +252,8 @@ idempotency_keys: Final = Table(
     Index(None, "expires_at"),
 )
 
-deployment_records: Final = Table(
+deployment_records: Final = _table(
     "deployment_records",
-    metadata,
     # Facts of the deployment itself, which belong to no account: a notice event, a key rotation.
     Column("id", String(40), primary_key=True),
     _mode(),
@@ -244,9 +263,8 @@ deployment_records: Final = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
-data_keys: Final = Table(
+data_keys: Final = _table(
     "data_keys",
-    metadata,
     Column("id", String(40), primary_key=True),
     # An account's id, or `deployment` for the deployment's own secrets.
     Column("scope", String(40), nullable=False),
@@ -257,26 +275,23 @@ data_keys: Final = Table(
 )
 
 # Kept out of every backup that lives long: without its row, a ciphertext is noise.
-shred_keys: Final = Table(
+shred_keys: Final = _table(
     "shred_keys",
-    metadata,
     Column("record_id", String(40), primary_key=True),
     Column("key", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
 
-erasures: Final = Table(
+erasures: Final = _table(
     "erasures",
-    metadata,
     Column("record_id", String(40), primary_key=True),
     Column("at", Instant, nullable=False),
     # The erasure's own record.
     Column("erasure_id", String(40), nullable=False),
 )
 
-legal_holds: Final = Table(
+legal_holds: Final = _table(
     "legal_holds",
-    metadata,
     Column("id", String(40), primary_key=True),
     # What must not be erased: an acknowledgment, a buyer or a whole account.
     Column("subject", String(80), nullable=False),
@@ -286,9 +301,8 @@ legal_holds: Final = Table(
     Index(None, "subject"),
 )
 
-logs: Final = Table(
+logs: Final = _table(
     "logs",
-    metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     _mode(),
     Column("epoch", Integer, nullable=False),
@@ -297,9 +311,8 @@ logs: Final = Table(
     UniqueConstraint("mode", "epoch"),
 )
 
-log_keys: Final = Table(
+log_keys: Final = _table(
     "log_keys",
-    metadata,
     Column("vkey", String(400), primary_key=True),
     Column("log_id", ForeignKey("logs.id"), nullable=False),
     # The private key, sealed by the vault.
@@ -310,9 +323,8 @@ log_keys: Final = Table(
 )
 
 # The one row of a log that changes; PostgreSQL's sequencers compare and swap it.
-log_heads: Final = Table(
+log_heads: Final = _table(
     "log_heads",
-    metadata,
     Column("log_id", ForeignKey("logs.id"), primary_key=True, autoincrement=False),
     Column("size", BigInteger, nullable=False),
     Column("root", LargeBinary, nullable=False),
@@ -321,9 +333,8 @@ log_heads: Final = Table(
     Column("keys_revision", Integer, nullable=False),
 )
 
-log_entries: Final = Table(
+log_entries: Final = _table(
     "log_entries",
-    metadata,
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("leaf_index", BigInteger, primary_key=True, autoincrement=False),
     Column("record_id", String(40), nullable=False, unique=True),
@@ -331,9 +342,8 @@ log_entries: Final = Table(
     sqlite_with_rowid=False,
 )
 
-log_tiles: Final = Table(
+log_tiles: Final = _table(
     "log_tiles",
-    metadata,
     # Complete tiles only; the edge is made from entries and from the roots of tiles below.
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("level", Integer, primary_key=True, autoincrement=False),
@@ -342,9 +352,8 @@ log_tiles: Final = Table(
     Column("root", LargeBinary, nullable=False),
 )
 
-checkpoints: Final = Table(
+checkpoints: Final = _table(
     "checkpoints",
-    metadata,
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("size", BigInteger, primary_key=True, autoincrement=False),
     Column("root", LargeBinary, nullable=False),
@@ -353,9 +362,8 @@ checkpoints: Final = Table(
 )
 
 # What others say of a checkpoint: a witness's cosignature, a timestamp authority's token.
-anchors: Final = Table(
+anchors: Final = _table(
     "anchors",
-    metadata,
     Column("log_id", Integer, primary_key=True, autoincrement=False),
     Column("size", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", String(20), primary_key=True),
@@ -365,9 +373,8 @@ anchors: Final = Table(
 )
 
 # Records whose act is done and whose entry is not written yet.
-log_pending: Final = Table(
+log_pending: Final = _table(
     "log_pending",
-    metadata,
     Column("record_id", String(40), primary_key=True),
     _mode(),
     Column("digest", LargeBinary, nullable=False),
@@ -375,9 +382,8 @@ log_pending: Final = Table(
 )
 
 # One document, one buyer. That of a revoked buyer is kept when the buyer is erased.
-buyer_documents: Final = Table(
+buyer_documents: Final = _table(
     "buyer_documents",
-    metadata,
     _mode(),
     # A keyed hash of issuer, type and number.
     Column("fingerprint", LargeBinary, nullable=False),
@@ -386,11 +392,10 @@ buyer_documents: Final = Table(
     Index(None, "cbid"),
 )
 
-# One provider session, one buyer. Until the provider tells whom a session is about, it has one
+# One provider session, one buyer. Until the provider says whom a session is about, it has one
 # buyer for each reference that it was asked with.
-provider_sessions: Final = Table(
+provider_sessions: Final = _table(
     "provider_sessions",
-    metadata,
     _mode(),
     Column("session_index", LargeBinary, nullable=False),
     Column("cbid", String(40), nullable=False),
@@ -402,9 +407,8 @@ provider_sessions: Final = Table(
 )
 
 # Sessions that a provider has not decided, to be asked about again.
-pending_sessions: Final = Table(
+pending_sessions: Final = _table(
     "pending_sessions",
-    metadata,
     # Its shred key is found under this id.
     Column("id", String(40), primary_key=True),
     _account(),
@@ -424,10 +428,9 @@ pending_sessions: Final = Table(
     Index(None, "cbid"),
 )
 
-# Messages of providers that were acted upon: each only once.
-provider_messages: Final = Table(
+# Messages of providers that were acted on: each only once.
+provider_messages: Final = _table(
     "provider_messages",
-    metadata,
     _account(),
     Column("message_index", LargeBinary, nullable=False),
     Column("at", Instant, nullable=False),
@@ -436,18 +439,16 @@ provider_messages: Final = Table(
 )
 
 # The provider's exact answers and what was decided from them, sealed by the vault.
-verification_evidence: Final = Table(
+verification_evidence: Final = _table(
     "verification_evidence",
-    metadata,
     Column("record_id", ForeignKey("records.id"), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
     Column("payload", LargeBinary, nullable=False),
 )
 
-verification_settings: Final = Table(
+verification_settings: Final = _table(
     "verification_settings",
-    metadata,
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("revision", Integer, nullable=False),
     Column("provider", String(20), nullable=False),
@@ -459,9 +460,8 @@ verification_settings: Final = Table(
 )
 
 # Who changed or looked at what from the command line.
-audit_log: Final = Table(
+audit_log: Final = _table(
     "audit_log",
-    metadata,
     Column("id", String(40), primary_key=True),
     Column("at", Instant, nullable=False),
     Column("actor", String(100), nullable=False),
@@ -471,9 +471,8 @@ audit_log: Final = Table(
     Index(None, "subject"),
 )
 
-events: Final = Table(
+events: Final = _table(
     "events",
-    metadata,
     # On the embedded database the rowid, which one writer after the other hands out in order.
     Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     # PostgreSQL: the number of the writing transaction, by which readers know what may still
@@ -494,9 +493,8 @@ events: Final = Table(
     Index(None, "account_id", "mode", "at"),
 )
 
-webhook_endpoints: Final = Table(
+webhook_endpoints: Final = _table(
     "webhook_endpoints",
-    metadata,
     Column("id", String(40), primary_key=True),
     _account(),
     _mode(),
@@ -516,9 +514,8 @@ webhook_endpoints: Final = Table(
     Index(None, "account_id", "mode"),
 )
 
-webhook_secrets: Final = Table(
+webhook_secrets: Final = _table(
     "webhook_secrets",
-    metadata,
     Column("id", String(40), primary_key=True),
     Column("endpoint_id", ForeignKey("webhook_endpoints.id"), nullable=False),
     Column("public_key", String(60), nullable=False),
@@ -529,9 +526,8 @@ webhook_secrets: Final = Table(
     Index(None, "endpoint_id"),
 )
 
-webhook_deliveries: Final = Table(
+webhook_deliveries: Final = _table(
     "webhook_deliveries",
-    metadata,
     Column("endpoint_id", String(40), primary_key=True),
     Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
     Column("status", String(10), nullable=False),
@@ -545,9 +541,8 @@ webhook_deliveries: Final = Table(
     sqlite_with_rowid=False,
 )
 
-webhook_attempts: Final = Table(
+webhook_attempts: Final = _table(
     "webhook_attempts",
-    metadata,
     Column("endpoint_id", String(40), primary_key=True),
     Column("event_seq", BigInteger, primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
@@ -558,21 +553,9 @@ webhook_attempts: Final = Table(
     sqlite_with_rowid=False,
 )
 
-# For the sweep that tells of verifications which have expired.
-Index("ix_buyers_expiry_due_at", buyers.c.expiry_due_at)
-# For those of one sandbox, whose clock is ahead.
-Index(
-    "ix_buyers_account_id_mode_expiry_due_at",
-    buyers.c.account_id,
-    buyers.c.mode,
-    buyers.c.expiry_due_at,
-)
-Index("ix_buyers_same_as", buyers.c.same_as)
-
 # One row a decision; what was decided, and about whom, says its record.
-clearances: Final = Table(
+clearances: Final = _table(
     "clearances",
-    metadata,
     # That of the record. Rows are written by the thousand: nothing is looked up for them.
     Column("id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
@@ -587,9 +570,8 @@ clearances: Final = Table(
 )
 
 # One acknowledgment, one buyer and one order.
-acknowledgment_uses: Final = Table(
+acknowledgment_uses: Final = _table(
     "acknowledgment_uses",
-    metadata,
     Column("ack_id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
@@ -604,9 +586,8 @@ acknowledgment_uses: Final = Table(
 )
 
 # What vendors report of an order; its content is in its record.
-fulfilments: Final = Table(
+fulfilments: Final = _table(
     "fulfilments",
-    metadata,
     Column("id", String(40), primary_key=True),
     Column("account_id", String(40), nullable=False),
     _mode(),
@@ -620,9 +601,8 @@ fulfilments: Final = Table(
 )
 
 # What signs the tokens of clearances: the newest key of a mode whose time has come.
-clearance_keys: Final = Table(
+clearance_keys: Final = _table(
     "clearance_keys",
-    metadata,
     _mode(),
     Column("number", Integer, nullable=False),
     Column("kid", String(60), nullable=False, unique=True),
@@ -634,9 +614,8 @@ clearance_keys: Final = Table(
     PrimaryKeyConstraint("mode", "number"),
 )
 
-clearance_settings: Final = Table(
+clearance_settings: Final = _table(
     "clearance_settings",
-    metadata,
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     # In seconds.
     Column("acknowledgment_max_age", Integer, nullable=False),
@@ -645,19 +624,48 @@ clearance_settings: Final = Table(
     Column("changed_at", Instant, nullable=False),
 )
 
+# Links for one buyer and one order. Deleted some time after their end.
+checkout_sessions: Final = _table(
+    "checkout_sessions",
+    # Its shred key is found under this id. Rows are written by the thousand: nothing is looked up
+    # for them.
+    Column("id", String(40), primary_key=True),
+    Column("account_id", String(40), nullable=False),
+    _mode(),
+    # Grows with each change: one that was decided by an older state is not written.
+    Column("revision", Integer, nullable=False),
+    Column("token_digest", LargeBinary, nullable=False, unique=True),
+    Column("session_index", LargeBinary, nullable=False),
+    Column("cbid_index", LargeBinary),
+    Column("status", String(10), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    # When to report that it has expired; NULL: it has ended.
+    Column("expiry_due_at", Instant),
+    Column("ack_id", String(40)),
+    Column("clearance_id", String(40)),
+    # What was asked and how far the buyer is, sealed by the vault; NULL once it is erased.
+    Column("content", LargeBinary),
+    Index(None, "account_id", "mode", "id"),
+    Index(None, "session_index"),
+    Index(None, "cbid_index"),
+    Index(None, "ack_id"),
+    Index(None, "expiry_due_at"),
+    Index(None, "ended_at"),
+)
+
 # How far ahead the sandbox of an account is; without a row it goes by real time.
-test_clocks: Final = Table(
+test_clocks: Final = _table(
     "test_clocks",
-    metadata,
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("ahead_ms", BigInteger, nullable=False),
     Column("changed_at", Instant, nullable=False),
 )
 
 # What verifications in the sandbox of an account meet in place of their outcome.
-test_faults: Final = Table(
+test_faults: Final = _table(
     "test_faults",
-    metadata,
     Column("account_id", ForeignKey("accounts.id"), primary_key=True),
     Column("fault", String(30), nullable=False),
     # NULL: all calls, until it is cleared.

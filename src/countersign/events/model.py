@@ -33,6 +33,9 @@ class EventType(StrEnum):
     ACKNOWLEDGMENT_ERASED = "acknowledgment.erased"
     CLEARANCE_CREATED = "clearance.created"
     CLEARANCE_CLOSED = "clearance.closed"
+    CHECKOUT_SESSION_COMPLETED = "checkout_session.completed"
+    CHECKOUT_SESSION_DECLINED = "checkout_session.declined"
+    CHECKOUT_SESSION_EXPIRED = "checkout_session.expired"
     NOTICE_PUBLISHED = "notice.published"
 
 
@@ -40,6 +43,7 @@ _IDENTIFIER: Final = {
     "buyer": "cbid",
     "acknowledgment": "ack_id",
     "clearance": "clearance_id",
+    "checkout_session": "checkout_session_id",
     "notice": "notice_id",
 }
 """By the first word of the type, the name of the object's identifier in `data`."""
@@ -161,11 +165,9 @@ class EventIds:
         self._keyed = sha256(key)
 
     def view(self, event: RecordedEvent) -> EventView:
-        """The event with its identifier."""
         return EventView(id=self.compose(event.position.seq, to_ms(event.created_at)), event=event)
 
     def compose(self, seq: int, unix_ms: int) -> str:
-        """The identifier of the event with this number and time."""
         value = (unix_ms << 80) | _FIXED | (seq ^ self._mask(unix_ms))
         return f"{EVENT}_{base32(value)}"
 

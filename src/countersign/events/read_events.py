@@ -27,11 +27,6 @@ async def repair_order(events: Events) -> None:
 
 
 async def get_event(events: Events, account_id: str, mode: Mode, event_id: str) -> EventView:
-    """One event.
-
-    Raises:
-        NotFound: there is none with this identifier in this account and mode.
-    """
     event = await _find(events, account_id, mode, event_id)
     if event is None:
         raise NotFound

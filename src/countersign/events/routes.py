@@ -31,8 +31,9 @@ class Event(Struct, frozen=True, kw_only=True):
     data: Annotated[
         dict[str, str | list[Reason]],
         Meta(
-            description="Identifiers: `cbid`, `ack_id`, `clearance_id`, or those of a notice. "
-            "`buyer.failed` and `buyer.requires_input` also have `reasons` for the account "
+            description="Identifiers: `cbid`, `ack_id`, `clearance_id`, `checkout_session_id`, "
+            "or those of a notice. `buyer.failed` and `buyer.requires_input` also have `reasons` "
+            "for the account "
             "that made the attempt, with the codes of the verify response."
         ),
     ]
@@ -43,8 +44,6 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class EventsQuery(Request, frozen=True, kw_only=True):
-    """Which events to list."""
-
     type: Annotated[
         EventType | None,
         Meta(description="Only events of this type.", examples=[EventType.BUYER_VERIFIED]),

@@ -30,31 +30,25 @@ from sqlalchemy import (
     update,
 )
 
-from countersign.db.bulk import DriverStatement
-from countersign.db.tables import (
-    accounts,
-    events,
-    webhook_endpoints,
-)
+from countersign.db.bulk import BulkInsert, DriverStatement
+from countersign.db.tables import accounts, events, webhook_endpoints
 from countersign.events.model import EventType, NewEvent, Position, RecordedEvent
 from countersign.instant import to_ms
 from countersign.mode import Mode
 from countersign.reason import Reason
 
-_TX: Final = {"sqlite": "0", "postgresql": "pg_current_xact_id()::text::bigint"}
+TX: Final = {"sqlite": "0", "postgresql": "pg_current_xact_id()::text::bigint"}
 _OWN_TX: Final[dict[str, ColumnElement[int]]] = {
-    dialect: literal_column(tx, events.c.tx.type) for dialect, tx in _TX.items()
+    dialect: literal_column(tx, events.c.tx.type) for dialect, tx in TX.items()
 }
 _COLUMNS: Final = "account_id, mode, type, object_id, version, at"
 _encode: Final = msgspec.json.Encoder().encode
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
-_INSERT: Final = {
-    dialect: f"INSERT INTO events (tx, {_COLUMNS}, reasons) VALUES ({tx}, {', '.join([mark] * 7)})"  # noqa: S608 - our own names
-    for dialect, tx, mark in (
-        ("sqlite", _TX["sqlite"], "?"),
-        ("postgresql", _TX["postgresql"], "%s"),
-    )
-}
+_INSERT: Final = BulkInsert(
+    events,
+    *("account_id", "mode", "type", "object_id", "version", "at", "reasons"),
+    tx=TX,
+)
 _INSERT_SEALED: Final = {
     dialect: DriverStatement(
         f"INSERT INTO events (tx, {_COLUMNS})"  # noqa: S608 - our own names
@@ -63,7 +57,7 @@ _INSERT_SEALED: Final = {
         " WHERE e.log_id = ? AND e.leaf_index >= ? AND e.leaf_index < ?"
         " AND r.type = 'acknowledgment' ORDER BY e.leaf_index"
     )
-    for dialect, tx in _TX.items()
+    for dialect, tx in TX.items()
 }
 _FIRST_UNSETTLED: Final[ColumnElement[int]] = literal_column(
     "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint)", events.c.tx.type
@@ -77,25 +71,12 @@ WINDOW: Final = 10_000
 """How many events one page of a type is picked from; the next page goes on after them."""
 POSITION: Final = tuple_(events.c.tx, events.c.seq)
 
-EVENT_COLUMNS: Final = (
-    events.c.tx,
-    events.c.seq,
-    events.c.account_id,
-    events.c.mode,
-    events.c.type,
-    events.c.object_id,
-    events.c.version,
-    events.c.at,
-    events.c.triggered,
-    events.c.reasons,
-)
-
 
 def write_events(connection: Connection, new: Sequence[NewEvent]) -> None:
     """Write these events, in this order, in the transaction of what they report."""
     if new:
-        connection.exec_driver_sql(
-            _INSERT[connection.dialect.name],
+        _INSERT(
+            connection,
             [
                 (
                     *(e.account_id, e.mode.value, e.type.value, e.object_id, e.version),
@@ -111,17 +92,8 @@ def write_one_event(connection: Connection, new: NewEvent) -> RecordedEvent:
     """Write an event, and return it as it is stored."""
     row = connection.execute(
         insert(events)
-        .values(
-            tx=_OWN_TX[connection.dialect.name],
-            account_id=new.account_id,
-            mode=new.mode,
-            type=new.type,
-            object_id=new.object_id,
-            version=new.version,
-            at=new.at,
-            triggered=new.triggered,
-        )
-        .returning(*EVENT_COLUMNS)
+        .values(tx=_OWN_TX[connection.dialect.name], **(new._asdict() | {"reasons": None}))
+        .returning(events)
     ).one()
     return to_event(row)
 
@@ -180,7 +152,7 @@ def after(
 ) -> Select[Any]:
     """The statement for an account's settled events after a position, oldest first."""
     return (
-        select(*EVENT_COLUMNS)
+        select(events)
         .where(
             events.c.account_id == account_id,
             events.c.mode == mode,
@@ -193,7 +165,6 @@ def after(
 
 
 def to_event(row: Row[*tuple[Any, ...]]) -> RecordedEvent:
-    """An event from its row."""
     return RecordedEvent(
         position=Position(row.tx, row.seq),
         account_id=row.account_id,
@@ -210,7 +181,7 @@ def to_event(row: Row[*tuple[Any, ...]]) -> RecordedEvent:
 def find(connection: Connection, account_id: str, mode: Mode, seq: int) -> RecordedEvent | None:
     """The event with this number, if it is of this account and mode."""
     row = connection.execute(
-        select(*EVENT_COLUMNS).where(
+        select(events).where(
             events.c.seq == seq,
             events.c.account_id == account_id,
             events.c.mode == mode,

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib import resources
 from typing import Final
 
 import msgspec
@@ -30,6 +31,17 @@ README: Final = "README.txt"
 SUMS: Final = "SHA256SUMS"
 _BEFORE: Final = (RECORD, DISCLOSURES, NOTICE, PROOF, POLICY)
 _AFTER: Final = (CERTIFICATE, VERIFY_PY, VERIFY_HTML, README, SUMS)
+_AS_THEY_ARE: Final = {
+    "record": RECORD,
+    "notice": NOTICE,
+    "proof": PROOF,
+    "policy": POLICY,
+    "certificate": CERTIFICATE,
+    "verify_py": VERIFY_PY,
+    "verify_html": VERIFY_HTML,
+    "readme": README,
+}
+"""The fields of BundleContents that are a file each."""
 BUNDLE_BYTES_MAX: Final = 16_000_000
 _FILE_BYTES_MAX: Final = {DISCLOSURES: 1_000_000, NOTICE: 2_000_000}
 """What is read as JSON: as Python's values it takes many times as much memory."""
@@ -43,28 +55,8 @@ _LOCAL: Final = b"PK\x03\x04"
 _HEADER_BYTES: Final = 30
 _VERSION: Final = 20
 
-GUIDE: Final = b"""Evidence of an acknowledgment. You need not trust the person who gave it to you.
-
-  certificate.pdf    the recorded facts, for people to read
-  verify.html        open it in a browser and choose this ZIP file: nothing is uploaded
-  verify.py          python3 -I verify.py (Python 3.11 or newer, nothing to install), in this folder
-
-Both check against policy.txt, the key that came in this file. To be independent of the person who
-gave it to you, get the policy from a source that you trust: python3 -I verify.py --policy FILE
-
-The signature does not cover certificate.pdf, verify.py, verify.html and this file: the person who
-gave you the bundle could have put anything into them, and SHA256SUMS would still match. Rely on the
-text that the verifier prints, and get the verifier from another source too: a release of
-Countersign, or a program of your own that follows its spec/evidence-format.md.
-
-  record.json        the record: the log contains the digest of its exact bytes
-  disclosures.json   the personal fields that are shown, each bound to the record by its digest
-  notice.json        the notice as published, bound to the record by its digest
-  proof.tlog-proof   the proof that the log contains the record (c2sp.org/tlog-proof)
-  policy.txt         the keys of the log and its witnesses (c2sp.org/tlog-policy)
-  timestamps/        time-stamps of the checkpoint (RFC 3161), if any
-  SHA256SUMS         the digests of all these files: sha256sum -c SHA256SUMS
-"""
+GUIDE: Final = (resources.files(__package__) / "bundle_readme.txt").read_bytes()
+"""README.txt of a bundle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,19 +76,10 @@ class BundleContents:
 
 
 def write_bundle(contents: BundleContents) -> bytes:
-    """The bytes of the ZIP file."""
-    files = {
-        RECORD: contents.record,
-        DISCLOSURES: canonical_json(list(contents.disclosures)),
-        NOTICE: contents.notice,
-        PROOF: contents.proof,
-        POLICY: contents.policy,
-        **{name: contents.timestamps[name] for name in sorted(contents.timestamps)},
-        CERTIFICATE: contents.certificate,
-        VERIFY_PY: contents.verify_py,
-        VERIFY_HTML: contents.verify_html,
-        README: contents.readme,
-    }
+    found = {name: getattr(contents, field) for field, name in _AS_THEY_ARE.items()}
+    found |= {DISCLOSURES: canonical_json(list(contents.disclosures)), **contents.timestamps}
+    order = (*_BEFORE, *sorted(contents.timestamps), *_AFTER)
+    files = {name: found[name] for name in order if name != SUMS}
     return write_container({**files, SUMS: sums(files)})
 
 
@@ -119,14 +102,9 @@ def write_container(files: Mapping[str, bytes]) -> bytes:
 
 
 def read_container(data: bytes) -> dict[str, bytes]:
-    """The files of a ZIP file that `write_container` could have written.
-
-    Raises:
-        EvidenceError: it is none.
-    """
+    """The files of a ZIP file that `write_container` could have written."""
     if len(data) > BUNDLE_BYTES_MAX:
-        msg = f"a bundle has at most {BUNDLE_BYTES_MAX} bytes"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"a bundle has at most {BUNDLE_BYTES_MAX} bytes")
     # File after file from the start: the directory of a hostile file may name the same bytes as the
     # content of many files, which together are far larger than the bundle.
     files: dict[str, bytes] = {}
@@ -141,21 +119,11 @@ def read_container(data: bytes) -> dict[str, bytes]:
         at = start + size
     # Any of the files cut short, or left out, and the same bytes do not come out again.
     if not files or write_container(files) != data:
-        msg = (
+        raise EvidenceError(
             "not a ZIP file with the format of a bundle; if it was unpacked and packed again, "
             "check the unpacked folder or ask for the original file"
         )
-        raise EvidenceError(msg)
     return files
-
-
-def read_bundle(data: bytes) -> tuple[BundleContents, bytes]:
-    """What a bundle holds, and its SHA256SUMS; no digest is checked yet.
-
-    Raises:
-        EvidenceError: it is not a bundle.
-    """
-    return contents_of(read_container(data))
 
 
 def in_order(names: Collection[str]) -> list[str]:
@@ -165,53 +133,32 @@ def in_order(names: Collection[str]) -> list[str]:
 
 
 def contents_of(files: Mapping[str, bytes]) -> tuple[BundleContents, bytes]:
-    """The same from the files themselves.
-
-    Raises:
-        EvidenceError: a file is missing, unknown, or not in its place.
-    """
+    """What the files of a bundle hold, and its SHA256SUMS; no digest is checked yet."""
     stamps = [name for name in files if name.startswith("timestamps/")]
     missing = [name for name in (*_BEFORE, *_AFTER) if name not in files]
     if missing:
-        msg = f"the bundle lacks {missing[0]}"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"the bundle lacks {missing[0]}")
     if list(files) != [*_BEFORE, *sorted(stamps), *_AFTER]:
-        msg = "the bundle has unexpected files, or its files are in another order"
-        raise EvidenceError(msg)
+        raise EvidenceError("the bundle has unexpected files, or its files are in another order")
     if not all(_TIMESTAMP.match(name) for name in stamps):
-        msg = "a time-stamp has an invalid name"
-        raise EvidenceError(msg)
+        raise EvidenceError("a time-stamp has an invalid name")
     for name, most in {**_FILE_BYTES_MAX, **dict.fromkeys(stamps, _STAMP_BYTES_MAX)}.items():
         if len(files[name]) > most:
-            msg = f"{name} has at most {most} bytes"
-            raise EvidenceError(msg)
+            raise EvidenceError(f"{name} has at most {most} bytes")
     contents = BundleContents(
-        record=files[RECORD],
         disclosures=read_disclosures(files[DISCLOSURES]),
-        notice=files[NOTICE],
-        proof=files[PROOF],
-        policy=files[POLICY],
         timestamps={name: files[name] for name in stamps},
-        certificate=files[CERTIFICATE],
-        verify_py=files[VERIFY_PY],
-        verify_html=files[VERIFY_HTML],
-        readme=files[README],
+        **{field: files[name] for field, name in _AS_THEY_ARE.items()},
     )
     return contents, files[SUMS]
 
 
 def read_disclosures(data: bytes) -> tuple[str, ...]:
-    """The encoded disclosures in a file.
-
-    Raises:
-        EvidenceError: it is not the canonical JSON of an array of strings.
-    """
+    """The encoded disclosures in a file: the canonical JSON of an array of strings."""
     try:
         found = msgspec.json.decode(data, type=list[str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        msg = f"{DISCLOSURES} is not an array of strings"
-        raise EvidenceError(msg) from error
+        raise EvidenceError(f"{DISCLOSURES} is not an array of strings") from error
     if canonical_json(found) != data:
-        msg = f"{DISCLOSURES} is not canonical JSON"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"{DISCLOSURES} is not canonical JSON")
     return tuple(found)

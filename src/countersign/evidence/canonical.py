@@ -27,15 +27,13 @@ def canonical_json(value: object) -> bytes:
 def checked_canonical_json(value: object) -> bytes:
     """The canonical bytes of a value from outside.
 
-    Raises:
-        EvidenceError: the value holds a float, an integer of 2^53 or more, a key that is not
-            ASCII, a lone surrogate, or a type that JSON does not have, or is nested too deeply.
+    Raises EvidenceError if the value holds a float, an integer of 2^53 or more, a key that is not
+    ASCII, a lone surrogate, or a type that JSON does not have, or is nested too deeply.
     """
     try:
         _check(value, DEPTH_MAX)
     except _Fault as fault:
-        msg = f"${''.join(reversed(fault.path))}: {fault}"
-        raise EvidenceError(msg) from None
+        raise EvidenceError(f"${''.join(reversed(fault.path))}: {fault}") from None
     return _encode(value)
 
 
@@ -54,14 +52,11 @@ def _check(value: object, levels: int) -> None:
         _check_text(value)
     elif isinstance(value, int):
         if abs(value) >= _LARGEST:
-            msg = "an integer must be below 2^53 in magnitude"
-            raise _Fault(msg)
+            raise _Fault("an integer must be below 2^53 in magnitude")
     elif not isinstance(value, list | tuple | dict):
-        msg = f"{type(value).__name__} is not allowed in evidence"
-        raise _Fault(msg)
+        raise _Fault(f"{type(value).__name__} is not allowed in evidence")
     elif not levels:
-        msg = f"more than {DEPTH_MAX} nested arrays and objects"
-        raise _Fault(msg)
+        raise _Fault(f"more than {DEPTH_MAX} nested arrays and objects")
     elif isinstance(value, dict):
         _check_members(value, levels - 1)
     else:
@@ -76,8 +71,7 @@ def _check(value: object, levels: int) -> None:
 def _check_members(value: dict[Any, Any], levels: int) -> None:
     for key, item in value.items():
         if not isinstance(key, str) or not key.isascii():
-            msg = f"keys must be ASCII strings, not {key!r}"
-            raise _Fault(msg)
+            raise _Fault(f"keys must be ASCII strings, not {key!r}")
         try:
             _check(item, levels)
         except _Fault as fault:
@@ -91,5 +85,4 @@ def _check_text(value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        msg = "a lone surrogate cannot be encoded"
-        raise _Fault(msg) from error
+        raise _Fault("a lone surrogate cannot be encoded") from error

@@ -11,6 +11,7 @@ from countersign.evidence.canonical import checked_canonical_json
 from countersign.evidence.disclosure import b64url, read_disclosure
 from countersign.evidence.entry import origin_mode
 from countersign.evidence.errors import EvidenceError
+from countersign.evidence.process import PROCESS, check_process
 from countersign.evidence.record import ACKNOWLEDGMENT, VERSION
 
 RECORD_TYPES: Final = frozenset(
@@ -45,71 +46,52 @@ INITIALS: Final = "initials_per_line"
 
 
 def check_record(record: bytes, origin: str) -> dict[str, Any]:
-    """The members of a record that is in the log of this origin.
-
-    Raises:
-        EvidenceError: it is not canonical, of a kind that is not known, or of another mode.
-    """
+    """The members of a record that is in the log of this origin."""
     try:
         found = msgspec.json.decode(record, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        msg = "the record is not a JSON object"
-        raise EvidenceError(msg) from error
+        raise EvidenceError("the record is not a JSON object") from error
     if checked_canonical_json(found) != record:
-        msg = "the record is not canonical JSON"
-        raise EvidenceError(msg)
+        raise EvidenceError("the record is not canonical JSON")
     version, kind = found.get("v"), found.get("type")
     known = type(version) is int and version == VERSION and isinstance(kind, str)
     if not known or kind not in RECORD_TYPES:
-        msg = "a record of an unknown version or type"
-        raise EvidenceError(msg)
+        raise EvidenceError("a record of an unknown version or type")
     if found.get("mode") != origin_mode(origin):
-        msg = f"a record of mode {found.get('mode')!r} in the log {origin}"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"a record of mode {found.get('mode')!r} in the log {origin}")
     if not isinstance(found.get("id"), str) or not _strings(found.get("_sd")):
-        msg = "the record lacks members that every record has"
-        raise EvidenceError(msg)
+        raise EvidenceError("the record lacks members that every record has")
     if _ID.match(found["id"]) is None:
-        msg = "the record has an invalid identifier"
-        raise EvidenceError(msg)
+        raise EvidenceError("the record has an invalid identifier")
     if kind == ACKNOWLEDGMENT:
         if not _strings([found.get(name) for name in _SAID]):
-            msg = "the record lacks members that every acknowledgment has"
-            raise EvidenceError(msg)
+            raise EvidenceError("the record lacks members that every acknowledgment has")
         at = found.get("accepted_at")
         if not isinstance(at, str) or _INSTANT.match(at) is None:
-            msg = "the record has no valid time of acceptance"
-            raise EvidenceError(msg)
+            raise EvidenceError("the record has no valid time of acceptance")
     return found
 
 
 def check_disclosures(encoded_ones: Sequence[str], record: Mapping[str, Any]) -> dict[str, Any]:
-    """What these disclosures show, by name.
-
-    Raises:
-        EvidenceError: one is not bound by the record, is not what a record can say, or its name is
-            there twice; or the initials are no list of strings.
-    """
+    """What these disclosures show, by name; each has to be bound by the record."""
     shown: dict[str, Any] = {}
     if record.get("_sd_alg") != "sha-256":
-        msg = "the record names an unknown algorithm"
-        raise EvidenceError(msg)
+        raise EvidenceError("the record names an unknown algorithm")
     bound = set(record["_sd"])
     for encoded in encoded_ones:
         digest = b64url(sha256(encoded.encode("utf-8", "surrogatepass")).digest())
         if digest not in bound:
-            msg = "a disclosure is not one of the record's"
-            raise EvidenceError(msg)
+            raise EvidenceError("a disclosure is not one of the record's")
         salt, name, value = read_disclosure(encoded)
         checked_canonical_json([salt, name])  # what one reader understands and another does not
         checked_canonical_json(value)
         if name in shown:
-            msg = f"{name} is disclosed twice"
-            raise EvidenceError(msg)
+            raise EvidenceError(f"{name} is disclosed twice")
         shown[name] = value
     if not _strings(shown.get(INITIALS, [])):
-        msg = "the initials are not a list of strings"
-        raise EvidenceError(msg)
+        raise EvidenceError("the initials are not a list of strings")
+    if PROCESS in shown:
+        check_process(shown[PROCESS])
     return shown
 
 
@@ -128,39 +110,31 @@ def check_notice(
 ) -> dict[str, Any]:
     """The members of the notice, if these are the bytes, line by line, that a record is about.
 
-    Args:
-        notice: the bytes.
-        record: the members of the record, checked.
-        shown: the disclosed fields; initials among them have to be one entry for each line.
-
-    Raises:
-        EvidenceError: they are not.
+    `record` is checked already; of the disclosed fields, the initials and the lines of the process
+    have to be one for each line.
     """
     if sha256(notice).hexdigest() != record.get("notice_digest"):
-        msg = "the notice is not the one that was acknowledged"
-        raise EvidenceError(msg)
+        raise EvidenceError("the notice is not the one that was acknowledged")
     try:
         found = msgspec.json.decode(notice, type=dict[str, Any])
         bullets = msgspec.convert(found, _Notice).bullets
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        msg = "notice.json is not a notice"
-        raise EvidenceError(msg) from error
+        raise EvidenceError("notice.json is not a notice") from error
     if checked_canonical_json(found) != notice:
-        msg = "the notice is not canonical JSON"
-        raise EvidenceError(msg)
+        raise EvidenceError("the notice is not canonical JSON")
     expected = [{"digest": sha256(b.text.encode()).hexdigest(), "id": b.id} for b in bullets]
     if expected != record.get("bullets"):
-        msg = "the lines of the notice are not those of the record"
-        raise EvidenceError(msg)
+        raise EvidenceError("the lines of the notice are not those of the record")
     if not bullets or not _strings([found.get(name) for name in _WORDS]):
-        msg = "the notice lacks members that every notice has"
-        raise EvidenceError(msg)
+        raise EvidenceError("the notice lacks members that every notice has")
     if (found["id"], found["version"]) != (record["notice_id"], record["notice_version"]):
-        msg = "the notice has another id or version than the record says"
-        raise EvidenceError(msg)
+        raise EvidenceError("the notice has another id or version than the record says")
     if len(shown.get(INITIALS, bullets)) != len(bullets):
-        msg = f"there are {len(shown[INITIALS])} entries of initials for {len(bullets)} lines"
-        raise EvidenceError(msg)
+        raise EvidenceError(
+            f"there are {len(shown[INITIALS])} entries of initials for {len(bullets)} lines"
+        )
+    if PROCESS in shown and len(shown[PROCESS]["lines"]) != len(bullets):
+        raise EvidenceError("the process does not have one entry for each line")
     return found
 
 

@@ -7,7 +7,7 @@ proof about it, stays valid.
 import json
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -20,60 +20,34 @@ _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 _encode_lines: Final = msgspec.json.Encoder().encode_lines
 
 
-class Disclosure(msgspec.Struct, frozen=True, gc=False):
-    """One disclosed field."""
-
-    encoded: str
-    """base64url(JSON [salt, name, value]), without padding (RFC 9901 §4.2.1)."""
-    digest: str
-    """base64url(SHA-256(ASCII(encoded))), without padding (RFC 9901 §4.2.3)."""
-
-
 def b64url(data: bytes) -> str:
     """base64url without padding (RFC 4648 §5)."""
-    return b2a_base64(data, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
+    return b2a_base64(data, newline=False).translate(_URL_SAFE, b"=").decode("ascii")
 
 
-def b64url_each(parts: Sequence[bytes]) -> list[str]:
-    """The same of each of these, which are of one length."""
-    if not parts:
-        return []
-    length = len(parts[0])
-    # Zero bytes between them bring each to a multiple of three: what they add is cut off again.
-    fill = bytes(-length % 3)
-    text = b2a_base64(fill.join(parts) + fill, newline=False).translate(_URL_SAFE).decode("ascii")
-    width, own = (length + 2) // 3 * 4, (length * 8 + 5) // 6
-    return [text[start : start + own] for start in range(0, len(text), width)]
+def b64url_each(parts: Iterable[bytes]) -> list[str]:
+    """The same of each of these."""
+    lines = b"".join(map(b2a_base64, parts)).translate(_URL_SAFE, b"=")
+    return lines.decode("ascii").split("\n")[:-1]
 
 
-def disclose(salts: Sequence[bytes], fields: Sequence[tuple[str, object]]) -> list[Disclosure]:
-    """Make the disclosures of fields, of one record or of many: name and value of each.
+def disclose(fields: Sequence[tuple[str, str, object]]) -> tuple[list[str], list[str]]:
+    """The disclosures of fields, of one record or of many: salt, name and value of each.
 
-    `salts` are as many times 16 random bytes, each used once. One step is done for all before the
-    next: one field after the other takes half as long again.
+    Encoded as base64url(JSON [salt, name, value]) without padding (RFC 9901 §4.2.1), and the
+    digest of each, base64url(SHA-256(ASCII(encoded))) (§4.2.3). A salt is base64url of 16 random
+    bytes, and used once. One step is done for all before the next: one field after the other takes
+    half as long again.
     """
-    if not fields:
-        return []
-    lines = _encode_lines(
-        [
-            (salt, name, value)
-            for salt, (name, value) in zip(b64url_each(salts), fields, strict=True)
-        ]
-    ).split(b"\n")
-    lines.pop()
-    encoded = b".".join([b2a_base64(line, newline=False).rstrip(b"=") for line in lines]).translate(
-        _URL_SAFE
-    )
-    digests = b64url_each([sha256(one).digest() for one in encoded.split(b".")])
-    return list(map(Disclosure, encoded.decode("ascii").split("."), digests))
+    encoded = b64url_each(_encode_lines(fields).split(b"\n")[:-1])
+    return encoded, b64url_each([sha256(one.encode()).digest() for one in encoded])
 
 
 def read_disclosure(encoded: str) -> tuple[str, str, Any]:
     """Salt, name and value of an encoded disclosure.
 
-    Raises:
-        EvidenceError: it is not base64url of a JSON array [salt, name, value], or one that readers
-            understand differently: with a member twice, or a number that is no plain integer.
+    Raises EvidenceError if it is not base64url of a JSON array [salt, name, value], or one that
+    readers understand differently: with a member twice, or a number that is no plain integer.
     """
     msg = "a disclosure is base64url of a JSON array [salt, name, value]"
     try:
@@ -100,8 +74,7 @@ def read_disclosure(encoded: str) -> tuple[str, str, Any]:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        msg = "a disclosure has a duplicate member"
-        raise EvidenceError(msg)
+        raise EvidenceError("a disclosure has a duplicate member")
     return members
 
 
@@ -110,5 +83,4 @@ def _integer(text: str) -> int:
 
 
 def _no_number(text: str) -> int:
-    msg = f"{text[:40]} is not a number that a disclosure can contain"
-    raise EvidenceError(msg)
+    raise EvidenceError(f"{text[:40]} is not a number that a disclosure can contain")

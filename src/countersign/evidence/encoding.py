@@ -12,42 +12,34 @@ _NUMBER: Final = re.compile(r"(?:0|[1-9][0-9]{0,18})\Z", re.ASCII)
 
 
 def strict_base64(text: str) -> bytes:
-    """The bytes of standard base64 (RFC 4648 §4) written in the one canonical way.
-
-    Raises:
-        EvidenceError: it is not.
-    """
+    """The bytes of standard base64 (RFC 4648 §4) written in the one canonical way."""
     try:
         data = b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        msg = "not canonical base64"
-        raise EvidenceError(msg) from error
+        raise EvidenceError("not canonical base64") from error
     if b64encode(data).decode("ascii") != text:
-        msg = "not canonical base64"
-        raise EvidenceError(msg)
+        raise EvidenceError("not canonical base64")
     return data
 
 
 def read_number(text: str) -> int:
-    """A size or index: decimal digits without leading zeros, at most 2^63 - 1.
-
-    Raises:
-        EvidenceError: it is not.
-    """
+    """A size or index: decimal digits without leading zeros, at most 2^63 - 1."""
     if _NUMBER.match(text) is None or int(text) > SIZE_MAX:
-        msg = "not a number from 0 to 2^63 - 1"
-        raise EvidenceError(msg)
+        raise EvidenceError("not a number from 0 to 2^63 - 1")
     return int(text)
 
 
 def read_hash(text: str) -> bytes:
-    """The 32 bytes of a hash in base64.
-
-    Raises:
-        EvidenceError: it is not.
-    """
+    """The 32 bytes of a hash in base64."""
     hash_ = strict_base64(text)
     if len(hash_) != HASH_BYTES:
-        msg = f"a hash has {HASH_BYTES} bytes"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"a hash has {HASH_BYTES} bytes")
     return hash_
+
+
+def read_text(data: bytes, what: str, encoding: str = "utf-8") -> str:
+    """The text behind these bytes; `what` says in the error what has to be in this encoding."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise EvidenceError(what) from error

@@ -2,6 +2,7 @@
 
 import re
 from binascii import b2a_base64
+from collections.abc import Iterable
 from typing import Final
 
 from countersign.evidence.errors import EvidenceError
@@ -14,8 +15,13 @@ _ORIGIN_LENGTH_MAX: Final = 300
 
 def log_entry(origin: str, record_digest: bytes) -> bytes:
     """The entry of a record in the log of this origin, from the SHA-256 of the record."""
-    host = origin.partition("/")[0]
-    return f"{host}/entry/v1\n".encode() + b2a_base64(record_digest)
+    return entries_of(origin, [record_digest])[0]
+
+
+def entries_of(origin: str, record_digests: Iterable[bytes]) -> list[bytes]:
+    """The entries of many records."""
+    start = f"{entry_host(origin)}/entry/v1\n".encode()
+    return [start + b2a_base64(digest) for digest in record_digests]
 
 
 def entry_host(origin: str) -> str:
@@ -24,21 +30,12 @@ def entry_host(origin: str) -> str:
 
 
 def check_origin(origin: str) -> None:
-    """Refuse what is not the origin of a log: `<host[:port][/path]>/v1/log/{mode}/{epoch}`.
-
-    Raises:
-        EvidenceError: it is not.
-    """
+    """Refuse what is not the origin of a log: `<host[:port][/path]>/v1/log/{mode}/{epoch}`."""
     if len(origin) > _ORIGIN_LENGTH_MAX or _ORIGIN.match(origin) is None:
-        msg = "not the origin of a log: <host>/v1/log/<test or live>/<epoch>"
-        raise EvidenceError(msg)
+        raise EvidenceError("not the origin of a log: <host>/v1/log/<test or live>/<epoch>")
 
 
 def origin_mode(origin: str) -> str:
-    """The mode that an origin names: `test` or `live`.
-
-    Raises:
-        EvidenceError: it is not an origin of ours.
-    """
+    """The mode that an origin names: `test` or `live`."""
     check_origin(origin)
     return origin.rsplit("/", 2)[1]

@@ -5,55 +5,145 @@ the quorum. A signature that is not by a key of the policy counts for nothing.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
+from countersign.evidence.checkpoint import Checkpoint, parse_checkpoint
+from countersign.evidence.encoding import read_text
 from countersign.evidence.errors import EvidenceError
-from countersign.evidence.note import ED25519, Verifier
-from countersign.evidence.trust import (
-    NONE,
-    CheckedCheckpoint,
-    Cosigned,
-    Group,
-    NoQuorum,
-    NotCheckable,
-    NotSigned,
-    Policy,
-    Witness,
-)
+from countersign.evidence.note import ED25519, NoKnownSignature, Verifier, open_note, parse_note
 
-__all__ = [
-    "NONE",
-    "CheckedCheckpoint",
-    "Cosigned",
-    "Group",
-    "NoQuorum",
-    "NotCheckable",
-    "NotSigned",
-    "Policy",
-    "Witness",
-    "parse_policy",
-]
+NONE: Final = b"none"
+"""The quorum that asks for no witness."""
+TEST_ORIGIN: Final = "/v1/log/test/"
+"""What the origins of test logs have in them."""
 _BYTES_MAX: Final = 1_000_000
 _DEFINITIONS_MAX: Final = 1000
 
 
+def readable(name: bytes) -> str:
+    """The name of a witness or group for people. Only the bytes distinguish two names."""
+    return name.decode("utf-8", "backslashreplace")
+
+
+class Witness(NamedTuple):
+    """A witness of a policy: its name there, its key, and its address, if it is given."""
+
+    name: bytes
+    verifier: Verifier
+    url: str | None
+
+    @property
+    def key_name(self) -> str:
+        """The name and id of its key, which distinguish it from another key of the same name."""
+        return f"{self.verifier.name}+{self.verifier.key_id.hex()}"
+
+
+class Group(NamedTuple):
+    """Witnesses and groups of which so many have to have signed."""
+
+    name: bytes
+    threshold: int
+    members: tuple[bytes, ...]
+
+
+class Cosigned(NamedTuple):
+    """A witness that cosigned a checkpoint, and when (Unix seconds, by its own clock)."""
+
+    name: bytes
+    time: int
+
+
+class NoQuorum(EvidenceError):
+    """Too few witnesses cosigned it."""
+
+
+class NotCheckable(EvidenceError):
+    """It depends on a signature that is there, by a kind of key that cannot be checked here."""
+
+
+class CheckedCheckpoint(NamedTuple):
+    """A checkpoint that satisfies a policy."""
+
+    checkpoint: Checkpoint
+    key: Verifier
+    cosigned: tuple[Cosigned, ...]
+    unchecked: tuple[bytes, ...] = ()
+    """Names of the witnesses that have a signature line, of a kind that cannot be checked here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    logs: tuple[Verifier, ...]
+    witnesses: tuple[Witness, ...]
+    groups: tuple[Group, ...]
+    quorum: bytes
+
+    def check_signature(self, note: bytes) -> CheckedCheckpoint:
+        """Check that a log of the policy signed this checkpoint, for its own origin."""
+        # One key may be that of a log and of a witness: it is one key all the same.
+        keys = dict.fromkeys([*self.logs, *(witness.verifier for witness in self.witnesses)])
+        checkable = tuple(key for key in keys if key.checkable)
+        parsed = parse_note(note)
+        checkpoint = parse_checkpoint(parsed.text)
+        signed = {line.by for line in parsed.signatures}
+        try:
+            _, lines = open_note(note, checkable)
+        except NoKnownSignature:
+            lines = ()
+        verified = {line.by: line for line in lines}
+        own = [key for key in self.logs if key.name == checkpoint.origin]
+        log = next((key for key in own if key.signs_as in verified), None)
+        if log is None:
+            for key in own:
+                if key.signs_as in signed and not key.checkable:
+                    raise NotCheckable(f"the log signed with an unknown kind of key ({key.kind})")
+            test = (
+                ", a test log: is this the live policy?" if TEST_ORIGIN in checkpoint.origin else ""
+            )
+            raise EvidenceError(f"no log of the policy signed for {checkpoint.origin}{test}")
+        cosigned = tuple(
+            Cosigned(witness.name, verified[witness.verifier.signs_as].time)
+            for witness in self.witnesses
+            if witness.verifier.signs_as in verified
+        )
+        unchecked = tuple(
+            witness.name
+            for witness in self.witnesses
+            if not witness.verifier.checkable and witness.verifier.signs_as in signed
+        )
+        return CheckedCheckpoint(checkpoint, log, cosigned, unchecked)
+
+    def check_quorum(self, signed: CheckedCheckpoint) -> None:
+        """Check that enough witnesses cosigned; NotCheckable if that depends on unknown keys."""
+        present = {cosigned.name for cosigned in signed.cosigned}
+        if self._met(present):
+            return
+        found = ", ".join(sorted(map(readable, present))) or "no witness"
+        msg = f"the policy requires {readable(self.quorum)}; cosigned by: {found}"
+        if not self._met(present.union(signed.unchecked)):
+            raise NoQuorum(msg)
+        unknown = ", ".join(map(readable, signed.unchecked))
+        msg += f"; signed by a kind of key that cannot be checked here: {unknown}"
+        raise NotCheckable(msg)
+
+    def _met(self, present: set[bytes]) -> bool:
+        fulfilled = {NONE, *present}
+        for group in self.groups:
+            if len(fulfilled.intersection(group.members)) >= group.threshold:
+                fulfilled.add(group.name)
+        return self.quorum in fulfilled
+
+
 def parse_policy(data: bytes, *, any_kind: bool = False) -> Policy:
-    """Read a policy file.
+    """Read a policy file; `any_kind`: also with keys of a kind that cannot be checked here.
 
-    Args:
-        data: the file.
-        any_kind: also take keys of a kind that cannot be checked here. Their signatures count for
-            nothing, so a quorum that needs them is not met.
-
-    Raises:
-        EvidenceError: it is malformed.
+    Their signatures count for nothing, so a quorum that needs them is not met.
     """
     if len(data) > _BYTES_MAX:
-        msg = f"a policy has at most {_BYTES_MAX} bytes"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"a policy has at most {_BYTES_MAX} bytes")
     if any((octet < 0x20 and octet not in b"\t\n") or octet == 0x7F for octet in data):
-        msg = "a policy has no control characters but tab and newline"
-        raise EvidenceError(msg)
+        raise EvidenceError("a policy has no control characters but tab and newline")
     reader = _Reader(any_kind=any_kind)
     for number, line in enumerate(data.split(b"\n"), 1):
         items = line.replace(b"\t", b" ").split(b" ")
@@ -63,8 +153,7 @@ def parse_policy(data: bytes, *, any_kind: bool = False) -> Policy:
         try:
             reader.take(items[0], items[1:])
         except EvidenceError as error:
-            msg = f"line {number} of the policy: {error}"
-            raise EvidenceError(msg) from error
+            raise EvidenceError(f"line {number} of the policy: {error}") from error
     return reader.policy()
 
 
@@ -91,90 +180,70 @@ class _Reader:
             case b"quorum":
                 self._take_quorum(items)
             case _:
-                msg = "expected log, witness, group or quorum"
-                raise EvidenceError(msg)
+                raise EvidenceError("expected log, witness, group or quorum")
         if len(self._logs) + len(self._names) > _DEFINITIONS_MAX:
-            msg = f"there are more than {_DEFINITIONS_MAX} definitions"
-            raise EvidenceError(msg)
+            raise EvidenceError(f"there are more than {_DEFINITIONS_MAX} definitions")
 
     def policy(self) -> Policy:
         if self._quorum is None:
-            msg = "a policy has a quorum line"
-            raise EvidenceError(msg)
+            raise EvidenceError("a policy has a quorum line")
         return Policy(tuple(self._logs), tuple(self._witnesses), tuple(self._groups), self._quorum)
 
     def _log(self, items: Sequence[bytes]) -> None:
         if len(items) not in {1, 2}:
-            msg = "expected log <vkey> [<url>]"
-            raise EvidenceError(msg)
+            raise EvidenceError("expected log <vkey> [<url>]")
         key = self._vkey(items[0])
         if any(key.public_key == other.public_key for other in self._logs):
-            msg = "the same key as another log"
-            raise EvidenceError(msg)
+            raise EvidenceError("the same key as another log")
         self._logs.append(key)
 
     def _witness(self, items: Sequence[bytes]) -> None:
         if len(items) not in {2, 3}:
-            msg = "expected witness <name> <vkey> [<url>]"
-            raise EvidenceError(msg)
+            raise EvidenceError("expected witness <name> <vkey> [<url>]")
         key = self._vkey(items[1])
         if key.kind == ED25519:
-            msg = "the key of a witness must be of the kind 0x04 or 0x06, not 0x01 as for logs"
-            raise EvidenceError(msg)
+            raise EvidenceError(
+                "the key of a witness must be of the kind 0x04 or 0x06, not 0x01 as for logs"
+            )
         if any(key.public_key == other.verifier.public_key for other in self._witnesses):
-            msg = "the same key as another witness"
-            raise EvidenceError(msg)
+            raise EvidenceError("the same key as another witness")
         self._define(items[0])
         url = items[2].decode("utf-8", "replace") if len(items) > 2 else None
         self._witnesses.append(Witness(items[0], key, url))
 
     def _group(self, items: Sequence[bytes]) -> None:
         if len(items) < 3:
-            msg = "expected group <name> all|any|<k> <name>…"
-            raise EvidenceError(msg)
+            raise EvidenceError("expected group <name> all|any|<k> <name>…")
         name, how, members = items[0], items[1], tuple(items[2:])
         for member in members:
             if member == NONE or member not in self._names:
-                msg = "a member is not defined above"
-                raise EvidenceError(msg)
+                raise EvidenceError("a member is not defined above")
             if member in self._members:
-                msg = "a name can be a member only once"
-                raise EvidenceError(msg)
+                raise EvidenceError("a name can be a member only once")
             self._members.add(member)
-        words = {b"all": len(members), b"any": 1}
-        threshold = words.get(how)
+        threshold = {b"all": len(members), b"any": 1}.get(how)
         if threshold is None:
             if not how.isdigit() or len(how) > 4 or how.startswith(b"0"):
-                msg = "expected all, any or a number"
-                raise EvidenceError(msg)
+                raise EvidenceError("expected all, any or a number")
             threshold = int(how)
         if not 1 <= threshold <= len(members):
-            msg = "the number must be from 1 to the number of members"
-            raise EvidenceError(msg)
+            raise EvidenceError("the number must be from 1 to the number of members")
         self._define(name)
         self._groups.append(Group(name, threshold, members))
 
     def _take_quorum(self, items: Sequence[bytes]) -> None:
         if len(items) != 1:
-            msg = "expected quorum <name>"
-            raise EvidenceError(msg)
+            raise EvidenceError("expected quorum <name>")
         if self._quorum is not None:
-            msg = "a policy has only one quorum line"
-            raise EvidenceError(msg)
+            raise EvidenceError("a policy has only one quorum line")
         if items[0] not in self._names:
-            msg = "the quorum is not defined above"
-            raise EvidenceError(msg)
+            raise EvidenceError("the quorum is not defined above")
         self._quorum = items[0]
 
     def _define(self, name: bytes) -> None:
         if name in self._names:
-            msg = "the name is already defined"
-            raise EvidenceError(msg)
+            raise EvidenceError("the name is already defined")
         self._names.add(name)
 
     def _vkey(self, text: bytes) -> Verifier:
-        try:
-            return Verifier.parse(text.decode("utf-8"), any_kind=self._any_kind)
-        except UnicodeDecodeError as error:
-            msg = "a verifier key is UTF-8"
-            raise EvidenceError(msg) from error
+        return Verifier.parse(read_text(text, "a key is UTF-8"), any_kind=self._any_kind)

@@ -4,7 +4,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from typing import Final
 
-from countersign.evidence.encoding import read_hash, read_number, strict_base64
+from countersign.evidence.encoding import read_hash, read_number, read_text, strict_base64
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import NOTE_BYTES_MAX
 
@@ -29,7 +29,6 @@ class Proof:
 
 
 def format_proof(proof: Proof) -> bytes:
-    """The text of the file."""
     lines = [FIRST_LINE]
     if proof.extra is not None:
         lines.append(_EXTRA + b64encode(proof.extra).decode("ascii"))
@@ -39,34 +38,21 @@ def format_proof(proof: Proof) -> bytes:
 
 
 def parse_proof(data: bytes) -> Proof:
-    """Read a proof file; the checkpoint in it is taken as it is.
-
-    Raises:
-        EvidenceError: it is malformed.
-    """
+    """Read a proof file; the checkpoint in it is taken as it is."""
     if len(data) > _PROOF_BYTES_MAX:
-        msg = f"a proof has at most {_PROOF_BYTES_MAX} bytes"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"a proof has at most {_PROOF_BYTES_MAX} bytes")
     head, blank, checkpoint = data.partition(b"\n\n")
     if not blank or not checkpoint:
-        msg = "a proof is some lines, an empty line and a checkpoint"
-        raise EvidenceError(msg)
-    try:
-        lines = head.decode("ascii").split("\n")
-    except UnicodeDecodeError as error:
-        msg = "the lines before the checkpoint are ASCII"
-        raise EvidenceError(msg) from error
+        raise EvidenceError("a proof is some lines, an empty line and a checkpoint")
+    lines = read_text(head, "the lines before the checkpoint are ASCII", "ascii").split("\n")
     if lines.pop(0) != FIRST_LINE:
-        msg = f"a proof begins with {FIRST_LINE}"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"a proof begins with {FIRST_LINE}")
     extra = None
     if lines and lines[0].startswith(_EXTRA):
         extra = strict_base64(lines.pop(0).removeprefix(_EXTRA))
     if not lines or not lines[0].startswith(_INDEX):
-        msg = "the line with the index is missing"
-        raise EvidenceError(msg)
+        raise EvidenceError("the line with the index is missing")
     index = read_number(lines.pop(0).removeprefix(_INDEX))
     if len(lines) > PATH_LENGTH_MAX:
-        msg = f"a path has at most {PATH_LENGTH_MAX} hashes"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"a path has at most {PATH_LENGTH_MAX} hashes")
     return Proof(extra, index, tuple(read_hash(line) for line in lines), checkpoint)

@@ -42,18 +42,13 @@ ReadTiles: TypeAlias = Callable[[Sequence[TileId]], Sequence[bytes]]
 
 
 def tile_path(level: int | Literal["entries"], index: int, width: int = WIDTH) -> str:
-    """The path of a tile, or of a bundle of entries, below `tile/`.
-
-    Raises:
-        EvidenceError: there is no such tile.
-    """
+    """The path of a tile, or of a bundle of entries, below `tile/`."""
     if (
         not (level == "entries" or 0 <= level <= _LEVEL_MAX)
         or not 0 <= index <= _INDEX_MAX
         or not 1 <= width <= WIDTH
     ):
-        msg = f"not a tile: level {level}, index {index}, width {width}"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"not a tile: level {level}, index {index}, width {width}")
     parts = [f"{index % 1000:03}"]
     rest = index // 1000
     while rest:
@@ -64,22 +59,16 @@ def tile_path(level: int | Literal["entries"], index: int, width: int = WIDTH) -
 
 
 def parse_tile_path(path: str) -> tuple[int | Literal["entries"], int, int]:
-    """Level, index and width of the tile at this path below `tile/`.
-
-    Raises:
-        EvidenceError: it is not the path of a tile.
-    """
+    """Level, index and width of the tile at this path below `tile/`."""
     found = _PATH.match(path)
     if found is None:
-        msg = "not the path of a tile"
-        raise EvidenceError(msg)
+        raise EvidenceError("not the path of a tile")
     level: int | Literal["entries"] = "entries" if found[1] == "entries" else int(found[1])
     index = int(found[2].replace("/", "").replace("x", ""))
     width = int(found[3] or WIDTH)
     # Only the one way to write it: no leading groups of zeros, no partial tile of full width.
     if (found[3] and width >= WIDTH) or tile_path(level, index, width) != path:
-        msg = "not the path of a tile"
-        raise EvidenceError(msg)
+        raise EvidenceError("not the path of a tile")
     return level, index, width
 
 
@@ -92,11 +81,7 @@ class GrowingTree:
     """
 
     def __init__(self, size: int = 0, edge: Sequence[Sequence[bytes]] = ()) -> None:
-        """Take up a tree of this size; `edge[k]` are the hashes of its incomplete tile of level k.
-
-        Raises:
-            EvidenceError: the edge is not that of a tree of this size.
-        """
+        """A tree of this size; `edge[k]` are the hashes of its incomplete tile of level k."""
         self.size = size
         self._edge = [list(hashes) for hashes in edge]
         self._subtrees: list[bytes] = []
@@ -104,8 +89,7 @@ class GrowingTree:
         widths = [len(hashes) for hashes in self._edge]
         expected = [size >> HEIGHT * level & (WIDTH - 1) for level in range(len(widths))]
         if widths != expected or size >> HEIGHT * len(widths):
-            msg = f"not the edge of a tree of {size}"
-            raise EvidenceError(msg)
+            raise EvidenceError(f"not the edge of a tree of {size}")
         for hashes in reversed(self._edge):
             start = 0
             while start < len(hashes):
@@ -114,7 +98,6 @@ class GrowingTree:
                 start += length
 
     def append(self, leaf: bytes) -> None:
-        """Add a leaf by its hash."""
         position, node, height, level = self.size, leaf, 0, 0
         edge, subtrees = self._edge, self._subtrees
         if not edge:
@@ -138,7 +121,6 @@ class GrowingTree:
         self.size += 1
 
     def root(self) -> bytes:
-        """The root of the tree as it is now."""
         return fold(self._subtrees)
 
     def take_tiles(self) -> list[FullTile]:
@@ -156,17 +138,14 @@ class TileReader:
         self._size = size
 
     def __call__(self, nodes: Sequence[Node]) -> list[bytes]:
-        """The hashes of these nodes; each tile is read once.
-
-        Raises:
-            EvidenceError: a tile lacks hashes that the tree has.
-        """
+        """The hashes of these nodes; each tile is read once."""
         wanted = dict.fromkeys(self._tile(node) for node in nodes)
         found = dict(zip(wanted, self._read(list(wanted)), strict=True))
         for tile, hashes in found.items():
             if len(hashes) != tile.width * HASH_BYTES:
-                msg = f"tile {tile_path(tile.level, tile.index, tile.width)} is not complete"
-                raise EvidenceError(msg)
+                raise EvidenceError(
+                    f"tile {tile_path(tile.level, tile.index, tile.width)} is not complete"
+                )
         return [self._hash(node, found[self._tile(node)]) for node in nodes]
 
     def _tile(self, node: Node) -> TileId:
@@ -180,40 +159,17 @@ class TileReader:
         length = 1 << node.level % HEIGHT
         start = (node.index * length) % WIDTH
         if (start + length) * HASH_BYTES > len(hashes):
-            msg = f"the tree has no node {node.index} at level {node.level}"
-            raise EvidenceError(msg)
+            raise EvidenceError(f"the tree has no node {node.index} at level {node.level}")
         return _complete(
             [hashes[i * HASH_BYTES : (i + 1) * HASH_BYTES] for i in range(start, start + length)]
         )
 
 
 def entry_bundle(entries: Sequence[bytes]) -> bytes:
-    """A bundle of entries: each with its length before it, two bytes, the highest first.
-
-    Raises:
-        EvidenceError: an entry is longer than 65,535 bytes.
-    """
+    """A bundle of entries: each with its length before it, two bytes, the highest first."""
     if any(len(entry) > _ENTRY_BYTES_MAX for entry in entries):
-        msg = f"an entry has at most {_ENTRY_BYTES_MAX} bytes"
-        raise EvidenceError(msg)
+        raise EvidenceError(f"an entry has at most {_ENTRY_BYTES_MAX} bytes")
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
-
-
-def parse_entry_bundle(data: bytes) -> list[bytes]:
-    """The entries of a bundle.
-
-    Raises:
-        EvidenceError: it ends in the middle of an entry.
-    """
-    entries, at = [], 0
-    while at < len(data):
-        end = at + 2 + int.from_bytes(data[at : at + 2], "big")
-        if at + 2 > len(data) or end > len(data):
-            msg = "the bundle ends in the middle of an entry"
-            raise EvidenceError(msg)
-        entries.append(data[at + 2 : end])
-        at = end
-    return entries
 
 
 def _complete(hashes: Sequence[bytes]) -> bytes:

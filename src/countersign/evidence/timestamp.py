@@ -25,8 +25,6 @@ _DEPTH_MAX: Final = 16
 
 
 class Timestamp(NamedTuple):
-    """What a response says."""
-
     algorithm: bytes
     """The object identifier of the hash (the content of its DER)."""
     digest: bytes
@@ -38,7 +36,6 @@ class Timestamp(NamedTuple):
         return self.algorithm in _HASHES
 
     def about(self, data: bytes) -> bool:
-        """Whether the time-stamp is about these bytes."""
         return self.known() and _HASHES[self.algorithm](data).digest() == self.digest
 
 
@@ -49,11 +46,7 @@ class _Value(NamedTuple):
 
 
 def read_timestamp(response: bytes) -> Timestamp:
-    """What a TimeStampResp says.
-
-    Raises:
-        EvidenceError: it is malformed, or no time-stamp was granted.
-    """
+    """What a TimeStampResp says; EvidenceError if it is malformed, or no time-stamp was granted."""
     (_, encap, *_), _ = _signed_data(response)
     info = _parts(_value(_encapsulated(encap), 0), _SEQUENCE)
     try:
@@ -76,9 +69,6 @@ def as_der(response: bytes) -> bytes:
     """The same response with its envelope in DER, for readers that know nothing else.
 
     What is signed stays as it is, byte for byte: the certificates, the time-stamp and the signers.
-
-    Raises:
-        EvidenceError: it is malformed.
     """
     (version, encap, algorithms, *rest), status = _signed_data(response)
     content = _written(_OCTETS, _encapsulated(encap))

@@ -3,7 +3,8 @@
 The steps are those of `spec/evidence-format.md`. Nothing but the file and a policy is needed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
@@ -22,12 +23,12 @@ from countersign.evidence.policy import (
     NotCheckable,
     Policy,
     parse_policy,
+    readable,
 )
 from countersign.evidence.proof import FIRST_LINE, Proof, parse_proof
 from countersign.evidence.record import ACKNOWLEDGMENT
 from countersign.evidence.timestamp import as_der, read_timestamp
 from countersign.evidence.tree import leaf_hash, verify_inclusion
-from countersign.evidence.trust import readable
 
 STEPS: Final = (
     "container",
@@ -60,6 +61,14 @@ class Conclusion(StrEnum):
     """A step failed."""
 
 
+_IN_WORDS: Final = {
+    Conclusion.OK: "OK",
+    Conclusion.CONSISTENT: "CONSISTENT, KEY NOT CHECKED",
+    Conclusion.UNCHECKED: "COULD NOT BE CHECKED",
+    Conclusion.FAILED: "FAILED",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What verifying came to.
@@ -85,16 +94,9 @@ class Verdict:
         return self.outcome in {Conclusion.OK, Conclusion.CONSISTENT}
 
     def line(self) -> str:
-        """The verdict in one line."""
-        match self.outcome:
-            case Conclusion.OK:
-                return f"OK  {self.message}"
-            case Conclusion.CONSISTENT:
-                return f"CONSISTENT, KEY NOT CHECKED  {self.message}"
-            case Conclusion.UNCHECKED:
-                return f"COULD NOT BE CHECKED at step {self.step} ({self.name}): {self.message}"
-            case Conclusion.FAILED:
-                return f"FAILED at step {self.step} ({self.name}): {self.message}"
+        if self.ok:
+            return f"{_IN_WORDS[self.outcome]}  {self.message}"
+        return f"{_IN_WORDS[self.outcome]} at step {self.step} ({self.name}): {self.message}"
 
 
 class _Failure(EvidenceError):
@@ -104,15 +106,13 @@ class _Failure(EvidenceError):
         self.outcome = outcome
 
 
+@dataclass(slots=True)
 class _Steps:
-    """The state of one verification."""
-
-    def __init__(self) -> None:
-        self.facts: dict[str, Any] = {}
-        self.shown: dict[str, Any] = {}
-        self.record: dict[str, Any] = {}
-        self.notice: dict[str, Any] = {}
-        self.unchecked: _Failure | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    shown: dict[str, Any] = field(default_factory=dict)
+    record: dict[str, Any] = field(default_factory=dict)
+    notice: dict[str, Any] = field(default_factory=dict)
+    unchecked: _Failure | None = None
 
 
 def verify_file(
@@ -120,12 +120,8 @@ def verify_file(
 ) -> Verdict:
     """Verify a bundle, or a proof with the record in it. Never raises, whatever the bytes are.
 
-    Args:
-        data: the file.
-        policy: whose logs and witnesses are trusted; None: those of the policy in the bundle
-            itself, which shows only that the bundle agrees with itself.
-        check_timestamp: checks the signatures of RFC 3161 responses; None: what they are about is
-            checked, whose they are is not.
+    Without a policy, that in the bundle is trusted, which shows only that the bundle agrees with
+    itself. Without `check_timestamp` it is not checked whose the time-stamps are.
     """
     steps = _Steps()
     try:
@@ -164,18 +160,17 @@ def _verify_bundle(
         _record_of(proof)
         own = parse_policy(contents.policy, any_kind=True)
         if not contents.policy.endswith(b"\n"):  # a policy by hand may; in a bundle is one form
-            msg = "the last line of policy.txt does not end in a newline"
-            raise EvidenceError(msg)
+            raise EvidenceError("the last line of policy.txt does not end in a newline")
     steps.facts["policy"] = "bundle" if policy is None else "given"
     checked = _signed(steps, proof, own if policy is None else policy)
     with _step("record"):
         if proof.extra != contents.record:
-            msg = "record.json is not the record of the proof"
-            raise EvidenceError(msg)
+            raise EvidenceError("record.json is not the record of the proof")
         steps.record = check_record(contents.record, checked.checkpoint.origin)
         if steps.record["type"] != ACKNOWLEDGMENT:
-            msg = f"the record of a bundle must be an acknowledgment, not {steps.record['type']}"
-            raise EvidenceError(msg)
+            raise EvidenceError(
+                f"the record of a bundle must be an acknowledgment, not {steps.record['type']}"
+            )
     _included(steps, contents.record, proof, checked)
     with _step("disclosures"):
         steps.shown = check_disclosures(contents.disclosures, steps.record)
@@ -188,17 +183,15 @@ def _verify_bundle(
         ]
     with _step("files"):
         if sums({n: d for n, d in files.items() if n != SUMS}) != listed:
-            msg = f"{SUMS} does not match the files"
-            raise EvidenceError(msg)
+            raise EvidenceError(f"{SUMS} does not match the files")
     names = ", ".join(steps.shown) or "nothing personal"
-    return f"{_told(steps)}; shown: {names}; {_rests_on(steps.facts)}"
+    return f"{_sealed_where(steps)}; shown: {names}; {_rests_on(steps.facts)}"
 
 
 def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
     with _step("container"):
         if not data.startswith(FIRST_LINE.encode()):
-            msg = "neither a bundle nor a proof"
-            raise EvidenceError(msg)
+            raise EvidenceError("neither a bundle nor a proof")
         proof = parse_proof(data)
         parse_checkpoint(parse_note(proof.checkpoint).text)
         record = _record_of(proof)
@@ -209,7 +202,7 @@ def _verify_proof(steps: _Steps, data: bytes, policy: Policy | None) -> str:
     with _step("record"):
         steps.record = check_record(record, checked.checkpoint.origin)
     _included(steps, record, proof, checked)
-    return f"{_told(steps)}; {_rests_on(steps.facts)}"
+    return f"{_sealed_where(steps)}; {_rests_on(steps.facts)}"
 
 
 def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
@@ -218,10 +211,12 @@ def _signed(steps: _Steps, proof: Proof, policy: Policy) -> CheckedCheckpoint:
             checked = policy.check_signature(proof.checkpoint)
         except NotCheckable as error:
             raise _Failure("signature", str(error), Conclusion.UNCHECKED) from error
-    steps.facts["log"] = checked.checkpoint.origin
-    steps.facts["size"] = checked.checkpoint.size
-    steps.facts["key"] = checked.key.vkey
-    steps.facts["key_fingerprint"] = sha256(checked.key.public_key).hexdigest()
+    steps.facts |= {
+        "log": checked.checkpoint.origin,
+        "size": checked.checkpoint.size,
+        "key": checked.key.vkey,
+        "key_fingerprint": sha256(checked.key.public_key).hexdigest(),
+    }
     try:
         policy.check_quorum(checked)
     except NoQuorum as error:
@@ -243,8 +238,7 @@ def _included(steps: _Steps, record: bytes, proof: Proof, checked: CheckedCheckp
 
 def _record_of(proof: Proof) -> bytes:
     if proof.extra is None:
-        msg = "the proof does not contain its record"
-        raise EvidenceError(msg)
+        raise EvidenceError("the proof does not contain its record")
     return proof.extra
 
 
@@ -254,32 +248,23 @@ def _stamped(token: bytes, over: bytes, check: CheckTimestamp | None) -> str:
     if not stamp.known():
         return f"{stamp.at}, not checked, since its hash algorithm is unknown"
     if not stamp.about(over):
-        msg = "a time-stamp does not cover the checkpoint"
-        raise EvidenceError(msg)
+        raise EvidenceError("a time-stamp does not cover the checkpoint")
     if check is None:
         return f"{stamp.at}, for this checkpoint; its signer was not checked"
     return check(as_der(token), over)
 
 
 def without_cosignatures(note: bytes) -> bytes:
-    """A signed checkpoint with only the signature lines of its own origin: what is time-stamped.
-
-    Raises:
-        EvidenceError: it is malformed.
-    """
+    """A signed checkpoint with only the signature lines of its own origin: what is time-stamped."""
     parsed = parse_note(note)
     origin = parse_checkpoint(parsed.text).origin
     start = note.rindex(b"\n\n") + 2
     lines = note[start:].splitlines(keepends=True)
-    own = [
-        line
-        for line, signature in zip(lines, parsed.signatures, strict=True)
-        if signature.name == origin
-    ]
-    return note[:start] + b"".join(own)
+    of_lines = zip(lines, parsed.signatures, strict=True)
+    return note[:start] + b"".join(line for line, by in of_lines if by.name == origin)
 
 
-def _told(steps: _Steps) -> str:
+def _sealed_where(steps: _Steps) -> str:
     facts, record = steps.facts, steps.record
     trust = ""
     if facts["policy"] == "bundle":
@@ -300,18 +285,14 @@ def _rests_on(facts: Mapping[str, Any]) -> str:
     return f"cosigned by {by or 'no witness'} ({quorum}), {stamps} time-stamp(s)"
 
 
-class _step:  # noqa: N801 - it reads as a statement
+@contextmanager
+def _step(name: str) -> Iterator[None]:
     """Turns an EvidenceError inside into the failure of this step."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, EvidenceError) and not isinstance(error, _Failure):
-            raise _Failure(self._name, str(error)) from error
-        if isinstance(error, RecursionError):
-            message = "it is nested too deeply"
-            raise _Failure(self._name, message) from error
+    try:
+        yield
+    except _Failure:
+        raise
+    except EvidenceError as error:
+        raise _Failure(name, str(error)) from error
+    except RecursionError as error:
+        raise _Failure(name, "it is nested too deeply") from error

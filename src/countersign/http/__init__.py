@@ -1,1 +1,1 @@
-"""HTTP machinery that knows no noun: routes, replies, bodies, errors, OpenAPI."""
+"""HTTP machinery that knows no noun: routes, replies, bodies, errors."""

@@ -1,22 +1,103 @@
-"""Strict reading of JSON bodies: one verdict for any bytes, and never a surprise.
+"""The body and the query of a request: bounded, and one verdict for any bytes.
 
 Refused are bad UTF-8, duplicate and unknown keys, wrong types, lone surrogates, U+0000, NaN and
 infinities, over-long values and over-deep nesting.
 """
 
+import asyncio
 import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from functools import cache
+from typing import Any, Final, TypeAlias, TypeVar, get_args, get_type_hints
+from urllib.parse import parse_qsl
 
 import msgspec
 
-from countersign.errors import InvalidRequest
-from countersign.http.mistakes import mistakes, path_to
+from countersign.errors import InvalidRequest, PayloadTooLarge
+from countersign.http.mistakes import TIME_EXPECTED, mistake_in, mistakes, path_to
+from countersign.http.schemas import Request
+from countersign.instant import parse_rfc3339
+
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+"""Gives the next message about a request, as ASGI has it."""
+
+BODY_BYTES_MAX: Final = 64 * 1024
+_DRAINED_BYTES_MAX: Final = 1024 * 1024
+_BODY_SECONDS_MAX: Final = 20
+_DRAIN_SECONDS_MAX: Final = 1
+
+
+class Incoming:
+    """The body of a request. It is read at most once, within a time limit."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._more = True
+
+    async def read(
+        self,
+        declared: bytes,
+        most: int = BODY_BYTES_MAX,
+        take: Callable[[int], None] | None = None,
+    ) -> bytes:
+        """The whole body; `declared` is its Content-Length, `take` counts what arrives.
+
+        Raises:
+            PayloadTooLarge: it is larger than `most` bytes.
+            InvalidRequest: the connection, or the time for it, ended before it did.
+        """
+        too_large = f"The request body is larger than {most} bytes."
+        if declared.isdigit() and int(declared[:20]) > most:
+            self._more = int(declared[:20]) <= _DRAINED_BYTES_MAX
+            raise PayloadTooLarge(too_large)
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(_BODY_SECONDS_MAX):
+                while self._more:
+                    part = await self._next()
+                    size += len(part)
+                    if size > most:
+                        raise PayloadTooLarge(too_large)
+                    if take is not None:
+                        take(len(part))
+                    parts.append(part)
+        except TimeoutError:
+            self._more = False
+            msg = f"The body did not arrive within {_BODY_SECONDS_MAX} seconds."
+            raise InvalidRequest(msg) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def drain(self) -> None:
+        """Read and drop what is left, up to a bound.
+
+        A client that is still sending sees the response only when it has finished, and a connection
+        on which a body was left unread cannot be used again.
+        """
+        left = _DRAINED_BYTES_MAX
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS_MAX):
+                while self._more and left > 0:
+                    left -= len(await self._next())
+        except (InvalidRequest, TimeoutError):
+            return
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self._more = False
+            msg = "The request ended before its body was complete."
+            raise InvalidRequest(msg)
+        self._more = bool(message.get("more_body"))
+        part: bytes = message.get("body", b"")
+        return part
+
 
 T = TypeVar("T")
 
-_NAMES: Final[dict[type, tuple[bytes, ...]]] = {}
-"""The names of a schema's fields, quoted as they stand in JSON."""
+_NAMES: Final[dict[type, tuple[int, tuple[bytes, ...]]]] = {}
+"""How many objects a schema describes, and the names of their fields, quoted as in JSON."""
 
 
 def parse_body(body: bytes, schema: type[T]) -> T:
@@ -37,17 +118,15 @@ def parse_body(body: bytes, schema: type[T]) -> T:
             # Only an escape can bring in what strict UTF-8 and JSON keep out.
             _refuse_unstorable(value, "$")
     except UnicodeDecodeError as error:
-        msg = f"The body is not valid UTF-8: see byte {error.start}."
-        raise InvalidRequest(msg) from None
+        raise InvalidRequest(f"The body is not valid UTF-8: see byte {error.start}.") from None
     except json.JSONDecodeError as error:
-        msg = f"The body is not valid JSON: {error.msg} at character {error.pos}."
-        raise InvalidRequest(msg) from None
+        raise InvalidRequest(
+            f"The body is not valid JSON: {error.msg} at character {error.pos}."
+        ) from None
     except RecursionError:
-        msg = "The body is nested too deeply."
-        raise InvalidRequest(msg) from None
+        raise InvalidRequest("The body is nested too deeply.") from None
     except ValueError:
-        msg = "The body contains a number that is too long."
-        raise InvalidRequest(msg) from None
+        raise InvalidRequest("The body contains a number that is too long.") from None
     try:
         return msgspec.convert(value, schema)
     except msgspec.ValidationError as error:
@@ -63,22 +142,24 @@ def in_utc(instant: datetime, path: str) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        msg = f"This time does not exist in UTC - at `{path}`."
-        raise InvalidRequest(msg) from None
+        raise InvalidRequest(f"This time does not exist in UTC - at `{path}`.") from None
 
 
 def _is_plain(body: bytes, schema: type) -> bool:
     """Whether the quick reading can be trusted to see what the strict one would refuse.
 
-    It takes the last of two equal keys: so there is one object, in which none of the names that
-    the schema knows stands twice. And it takes any character: an escape could bring in forbidden
-    ones. (A name that is also a value looks like a second key; then the strict reading decides.)
+    It takes the last of two equal keys: so there are no more objects than the schema describes,
+    and none of the names that it knows stands twice. And it takes any character: an escape could
+    bring in forbidden ones. (A name that is also a value looks like a second key; then the strict
+    reading decides.)
     """
-    names = _NAMES.get(schema)
-    if names is None:
-        fields = msgspec.structs.fields(schema)
-        names = _NAMES[schema] = tuple(f'"{field.encode_name}"'.encode() for field in fields)
-    if b"\\" in body or body.count(b"{") != 1:
+    if schema not in _NAMES:
+        parts = msgspec.json.schema_components([schema])[1].values()
+        objects = [part["properties"] for part in parts if "properties" in part]
+        quoted = (f'"{name}"'.encode() for properties in objects for name in properties)
+        _NAMES[schema] = len(objects), tuple(quoted)
+    objects_max, names = _NAMES[schema]
+    if b"\\" in body or body.count(b"{") > objects_max:
         return False
     for name in names:  # noqa: SIM110 - a loop is twice as fast as a generator
         if body.count(name) > 1:
@@ -93,15 +174,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, _ in pairs:
             if key in seen:
                 # Bodies are flat, so far: the path of a key begins at the root.
-                msg = f"Duplicate object key - at `{path_to('$', key)}`."
-                raise InvalidRequest(msg)
+                raise InvalidRequest(f"Duplicate object key - at `{path_to('$', key)}`.")
             seen.add(key)
     return members
 
 
 def _no_constant(name: str) -> None:
-    msg = f"The body is not valid JSON: {name} is not a JSON value."
-    raise InvalidRequest(msg)
+    raise InvalidRequest(f"The body is not valid JSON: {name} is not a JSON value.")
 
 
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
@@ -110,8 +189,7 @@ _decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no
 def _refuse_unstorable(value: object, path: str) -> None:
     if isinstance(value, str):
         if "\x00" in value or not _encodable(value):
-            msg = f"U+0000 and lone surrogates are not accepted - at `{path}`."
-            raise InvalidRequest(msg)
+            raise InvalidRequest(f"U+0000 and lone surrogates are not accepted - at `{path}`.")
     elif isinstance(value, list):
         for index, item in enumerate(value):
             _refuse_unstorable(item, f"{path}[{index}]")
@@ -127,3 +205,106 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+Q = TypeVar("Q", bound=Request)
+
+_DIGITS_MAX: Final = 9
+
+
+def read_query(query_string: bytes, kind: type[Q] | None) -> Q | None:
+    """The query as this type; None: there may be no parameters.
+
+    Raises:
+        InvalidRequest: a parameter is unknown, repeated, badly encoded or not valid.
+    """
+    if not query_string:
+        return None if kind is None else _left_out(kind)
+    if kind is None:
+        parse_query(query_string, ())
+        return None
+    fields = _fields(kind)
+    values: dict[str, object] = {}
+    for name, text in parse_query(query_string, fields).items():
+        read, schema = fields[name]
+        try:
+            values[name] = msgspec.convert(read(text), schema)
+        except ValueError as error:
+            what = (
+                mistake_in(error, schema) if isinstance(error, msgspec.ValidationError) else error
+            )
+            msg = f"{what} - at the query parameter {name}."
+            raise InvalidRequest(msg) from None
+    return kind(**values)
+
+
+def parse_query(query_string: bytes, allowed: Collection[str]) -> dict[str, str]:
+    """The texts of the query parameters by name.
+
+    Raises:
+        InvalidRequest: one is unknown, repeated, or not UTF-8 without U+0000.
+    """
+    try:
+        pairs = parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            encoding="utf-8",
+            errors="strict",
+            max_num_fields=50,
+        )
+    except ValueError:
+        msg = "The query string is not well formed."
+        raise InvalidRequest(msg) from None
+    query: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in allowed:
+            known = ", ".join(allowed) or "none"
+            msg = f"Unknown query parameter {name[:64]!a}. Allowed: {known}."
+            raise InvalidRequest(msg)
+        if name in query:
+            msg = f"The query parameter {name} was sent twice."
+            raise InvalidRequest(msg)
+        if "\x00" in value:
+            msg = f"The query parameter {name} contains U+0000, which is not accepted."
+            raise InvalidRequest(msg)
+        query[name] = value
+    return query
+
+
+@cache
+def _left_out(kind: type[Q]) -> Q:
+    """The query without parameters."""
+    return kind()
+
+
+@cache
+def _fields(kind: type[Request]) -> Mapping[str, tuple[Callable[[str], object], Any]]:
+    """By name: how a parameter's text is read, and the type that it must then have."""
+    plain = get_type_hints(kind)
+    return {
+        field.name: (_reader(plain[field.name]), field.type)
+        for field in msgspec.structs.fields(kind)
+    }
+
+
+def _reader(kind: Any) -> Callable[[str], object]:  # noqa: ANN401 - any annotation
+    # msgspec could read these texts too, but takes others besides: `null`, `2026-11-20 00:00:00Z`.
+    kinds = {kind, *get_args(kind)}
+    if datetime in kinds:
+        return _time
+    return _integer if int in kinds else str
+
+
+def _integer(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
+        msg = "Expected an integer"
+        raise ValueError(msg)
+    return int(text)
+
+
+def _time(text: str) -> datetime:
+    try:
+        return parse_rfc3339(text)
+    except ValueError:
+        raise ValueError(TIME_EXPECTED) from None

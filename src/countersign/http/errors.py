@@ -8,6 +8,7 @@ from countersign.errors import (
     Forbidden,
     InternalError,
     InvalidApiKey,
+    InvalidClientToken,
     Refusal,
     Retryable,
     Unauthorized,
@@ -32,7 +33,7 @@ def error_reply(refusal: Refusal, help_base: str) -> Reply:
         headers.append((b"retry-after", str(refusal.retry_after).encode()))
     if isinstance(refusal, Unauthorized):
         headers.append((b"www-authenticate", _REALM.encode()))
-    elif isinstance(refusal, InvalidApiKey):
+    elif isinstance(refusal, InvalidApiKey | InvalidClientToken):
         headers.append((b"www-authenticate", f'{_REALM}, error="invalid_token"'.encode()))
     elif isinstance(refusal, Forbidden):
         challenge = f'{_REALM}, error="insufficient_scope", scope="{refusal.scope}"'

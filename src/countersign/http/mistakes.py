@@ -90,7 +90,7 @@ def _in_words(
     elif what.startswith("Invalid enum value"):
         what = f"{what}; {_listed(_choices(kind))}"
     elif "matching regex" in what:
-        what = f"Expected {_example(kind)}"
+        what = f"Expected {_example(kind, path)}"
     elif "datetime" in what:
         what = TIME_EXPECTED
     return what, path
@@ -101,17 +101,21 @@ def _listed(names: Mapping[str, object] | list[str]) -> str:
 
 
 def _choices(kind: Any) -> list[str]:  # noqa: ANN401 - any annotation
-    return [str(v) for node in _nodes(kind) for v in node.get("enum", ())]
+    return [str(v) for node in _nodes(msgspec.json.schema(kind)) for v in node.get("enum", ())]
 
 
-def _example(kind: Any) -> str:  # noqa: ANN401 - any annotation
-    examples = [str(e) for node in _nodes(kind) for e in node.get("examples", ())]
+def _example(kind: Any, path: str) -> str:  # noqa: ANN401 - any annotation
+    """A value that would be right: of the member that the path ends with, if that is known."""
+    schema, name = msgspec.json.schema(kind), path.rpartition(".")[2]
+    members = [n["properties"][name] for n in _nodes(schema) if name in n.get("properties", ())]
+    nodes = _nodes(members or schema)
+    examples = [str(e) for node in nodes for e in node.get("examples", ())]
     return "a value such as " + " or ".join(examples) if examples else "another form"
 
 
-def _nodes(kind: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - any annotation
-    """Every object in the JSON Schema of a type."""
-    todo: list[Any] = [msgspec.json.schema(kind)]
+def _nodes(schema: object) -> Iterator[dict[str, Any]]:
+    """Every object in a JSON Schema."""
+    todo: list[Any] = [schema]
     while todo:
         node = todo.pop()
         if isinstance(node, dict):

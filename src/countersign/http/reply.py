@@ -1,15 +1,15 @@
-"""What a handler gets, and what it gives back."""
+"""What a handler gets, and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from countersign.access.idempotency import IdempotencyEntry
+from countersign.access.idempotency import Remember
 from countersign.access.key import Principal
 
 T = TypeVar("T")
@@ -30,32 +30,34 @@ class Reply(NamedTuple):
     """A response."""
 
     body: bytes
-    headers: tuple[Header, ...] = PERSONAL
+    headers: Sequence[Header] = PERSONAL
     status: int = 200
 
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """A request that has passed authentication, limits and size, on its way to a handler."""
+    """A request on its way to a handler, and what each gate has found out about it."""
 
     method: str
     path: str
-    parameter: str
     query_string: bytes
     headers: dict[bytes, bytes]
-    raw_headers: list[Header]
+    raw_headers: Sequence[Header]
     peer: str | None
+    parameter: str = ""
     principal: Principal = field(init=False)
     """Who is asking; only on a route that needs a key."""
+    also: Sequence[Header] = ()
+    """Headers of the response, also of a refusal."""
     body: bytes = b""
     read_body: Callable[[], Awaitable[bytes]] | None = None
     """Reads a body that is not read before the handler, which first checks whom it is for."""
-    entry: Callable[[bytes], IdempotencyEntry] | None = None
+    entry: Remember[bytes] = None
     """Makes the kept response from its body; None without an Idempotency-Key."""
     query: Any = None
     """The parameters of the query, as the `query` of the route."""
 
-    def remembering(self, render: Callable[[T], bytes]) -> Callable[[T], IdempotencyEntry] | None:
+    def remembering(self, render: Callable[[T], bytes]) -> Remember[T]:
         """What a service calls inside its transaction to keep the response that it leads to."""
         entry = self.entry
         if entry is None:

@@ -1,28 +1,13 @@
-"""What a route declares: routing, keys and scopes, validation and the OpenAPI document."""
+"""What a route declares (keys and scopes, validation, OpenAPI), and how a request finds it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from countersign.access.key import Scope
-from countersign.errors import (
-    Forbidden,
-    IdempotencyInProgress,
-    IdempotencyKeyReused,
-    InternalError,
-    InvalidApiKey,
-    InvalidRequest,
-    MethodNotAllowed,
-    Overloaded,
-    PayloadTooLarge,
-    RateLimited,
-    Refusal,
-    StorageUnavailable,
-    Unauthorized,
-    UnsupportedMediaType,
-)
+from countersign.errors import MethodNotAllowed, NotFound, Refusal
 from countersign.http.reply import Call, Reply
 from countersign.http.schemas import Request
 
@@ -30,22 +15,6 @@ R_contra = TypeVar("R_contra", contravariant=True)
 """What a handler works with."""
 
 Handler: TypeAlias = Callable[[R_contra, Call], Awaitable[Reply]]
-
-_WITH_A_KEY: Final = (
-    InvalidRequest,
-    Unauthorized,
-    InvalidApiKey,
-    Forbidden,
-    RateLimited,
-    Overloaded,
-    StorageUnavailable,
-)
-_WITH_A_BODY: Final = (
-    PayloadTooLarge,
-    UnsupportedMediaType,
-    IdempotencyKeyReused,
-    IdempotencyInProgress,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +35,8 @@ class Route(Generic[R_contra]):
     tag: str = ""
     scope: Scope | None = None
     """The scope that the key must have; None: no key is needed."""
+    client_token: bool = False
+    """Whether it takes, in the place of a key, the token of one checkout session."""
     query: type[Request] | None = None
     request: type | None = None
     raw_body_max: int = 0
@@ -76,7 +47,7 @@ class Route(Generic[R_contra]):
     media_type: str = "application/json"
     """Media type of the response; `response` describes only JSON."""
     refusals: tuple[type[Refusal], ...] = ()
-    """What this operation refuses, besides what all operations of its kind do: see `errors`."""
+    """What this operation refuses, besides what the gates before its handler do."""
     request_examples: Mapping[str, Any] = field(default_factory=dict)
     response_examples: Mapping[str, Any] = field(default_factory=dict)
     request_headers: Mapping[str, str] = field(default_factory=dict)
@@ -95,20 +66,65 @@ class Route(Generic[R_contra]):
     def path(self) -> str:
         return self.address.partition(" ")[2]
 
-    @property
-    def errors(self) -> tuple[type[Refusal], ...]:
-        """Every refusal that this operation can return."""
-        found: list[type[Refusal]] = [MethodNotAllowed]
-        if self.scope is not None:
-            found += _WITH_A_KEY
-        if self.request is not None:
-            found += _WITH_A_BODY
-        found += [*self.refusals, InternalError]
-        return tuple(dict.fromkeys(found))
-
 
 def grouped(
     tag: str, room: type[R_contra], *routes: Route[R_contra]
 ) -> tuple[Route[R_contra], ...]:
     """These routes, in one group of the OpenAPI document and over one room."""
     return tuple(replace(route, tag=tag, room=room) for route in routes)
+
+
+class Router(Generic[R_contra]):
+    """Looks a path up segment by segment; a literal segment wins over a parameter."""
+
+    def __init__(self, routes: Iterable[Route[R_contra]]) -> None:
+        self._exact: dict[str, dict[str, Route[R_contra]]] = {}
+        self._around: dict[tuple[str, ...], dict[str, Route[R_contra]]] = {}
+        self._below: dict[str, dict[str, Route[R_contra]]] = {}
+        for route in routes:
+            before, brace, rest = route.path.partition("{")
+            if rest == "path*}":
+                known = self._below.setdefault(before, {})
+            elif brace:
+                _, *fixed = before.removesuffix("/").split("/")
+                _, *after = rest.split("/", 1)
+                known = self._around.setdefault((*fixed, *after), {})
+            else:
+                known = self._exact.setdefault(route.path, {})
+            known[route.method] = route
+            if route.method == "GET":
+                known["HEAD"] = route
+
+    def match(self, method: str, path: str) -> tuple[Route[R_contra], str]:
+        """The route and the value of its path parameter ("" without one).
+
+        Raises:
+            NotFound: there is no such path.
+            MethodNotAllowed: the path does not take this method.
+        """
+        methods, parameter = self._find(path)
+        route = methods.get(method)
+        if route is None:
+            raise MethodNotAllowed
+        return route, parameter
+
+    def allowed(self, path: str) -> bytes:
+        """The value of the `Allow` header for a path that exists."""
+        return ", ".join(sorted(self._find(path)[0])).encode()
+
+    def _find(self, path: str) -> tuple[dict[str, Route[R_contra]], str]:
+        exact = self._exact.get(path)
+        if exact is not None:
+            return exact, ""
+        # A parameter is the third segment: /v1/{collection}/{parameter}[/{action}].
+        parts = path.split("/", 4)
+        if len(parts) >= 4 and parts[3]:
+            _, version, collection, parameter, *action = parts
+            found = self._around.get((version, collection, *action))
+            if found is not None:
+                return found, parameter
+        for before, found in self._below.items():
+            if path.startswith(before):
+                return found, path[len(before) :]
+        msg = "The path was not found."
+        raise NotFound(msg)

@@ -21,6 +21,11 @@ def in_full(pattern: str) -> str:
 
 Opaque = Annotated[str, Meta(max_length=OPAQUE_LENGTH_MAX, extra_json_schema=STORABLE)]
 Reference = Annotated[Opaque, Meta(min_length=1)]
+ZIP_PATTERN: Final = r"^[0-9]{5}(-[0-9]{4})?$"
+"""Five ASCII digits, or ZIP+4, as a JSON Schema (ECMA 262) pattern."""
+ZipCode = Annotated[
+    str, Meta(pattern=in_full(ZIP_PATTERN), max_length=10, examples=["94105", "94105-1234"])
+]
 Timestamp = Annotated[
     datetime,
     Meta(description="RFC 3339, UTC, to the second.", examples=["2026-11-20T21:31:00Z"], tz=True),

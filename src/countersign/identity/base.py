@@ -1,78 +1,117 @@
 """What every adapter of an identity provider is built on.
 
-An adapter is one module: the credentials, a client that sends the requests, and pure functions from
-the provider's bytes to a `ProviderResult`.
+An adapter is one module: the credentials, and a client that sends the requests and translates the
+provider's bytes to a `ProviderResult`.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 import msgspec
+import structlog
 
 from countersign.clock import Clock
 from countersign.errors import WebhookRefused
-from countersign.identity.budget import Budget
-from countersign.identity.fields import Fields
+from countersign.identity import json_reader as read
 from countersign.identity.fingerprint import Fingerprint
-from countersign.identity.instrumented import report
-from countersign.identity.json_reader import Object, Unreadable, parse
+from countersign.identity.json_reader import Words, listed
 from countersign.identity.model import (
+    Address,
+    Check,
+    Document,
+    FactSource,
     Finding,
     ProviderEvidence,
     ProviderResult,
+    Tri,
     WebhookHint,
 )
-from countersign.identity.transport import DIRECT, ProviderHttp, Reach
-from countersign.identity.types import (
+from countersign.identity.same_person import Holder
+from countersign.identity.transport import (
+    DIRECT,
     RETRY_AFTER_SECONDS,
+    Budget,
+    ProviderHttp,
     ProviderReply,
     ProviderRequest,
+    Reach,
     TransportFailure,
 )
 from countersign.instant import from_ns
 
+_log: Final = structlog.get_logger("countersign.identity")
 
-class IdentityProvider(Protocol):
-    """An identity provider, with the credentials of one account."""
+_LEVELS: Final = {
+    Finding.PROVIDER_REJECTED: logging.ERROR,
+    Finding.INVALID_RESPONSE: logging.ERROR,
+    Finding.PROVIDER_UNAVAILABLE: logging.WARNING,
+}
+"""Of what decides nothing: an unavailable provider needs no person to look at it."""
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}", re.ASCII)
+_HTTP: Final = re.compile(r"(?:report_)?http_[1-5][0-9]{2}", re.ASCII)
+_REASONS: Final = frozenset(
+    listed(
+        # Of the transport.
+        "breaker_open no_place timeout body_too_large encoded_body certificate_refused",
+        "connection_refused name_not_resolved network_unreachable tls_failure",
+        # httpx2's names for what can go wrong with a connection.
+        "CloseError ConnectError ConnectTimeout DecodingError LocalProtocolError PoolTimeout",
+        "ProtocolError ProxyError ReadError ReadTimeout RemoteProtocolError TooManyRedirects",
+        "UnsupportedProtocol WriteError WriteTimeout",
+        # Of the adapters.
+        "bad_signature environment_mismatch other_session unknown_kind unknown_status unreadable",
+        "unreadable_report verifications_withheld",
+    )
+)
 
-    @property
-    def name(self) -> str:
-        """`stripe`, `persona`, `veriff`, `plaid`, `didit` or `onfido`."""
-        ...
 
-    @property
-    def probe_session_id(self) -> str:
-        """A well-formed identifier that no session has: retrieving it tries the credentials."""
-        ...
+def reason_word(
+    reason: str | None, status: int | None = None, published: Container[str] = ()
+) -> str:
+    """A reason as it can be logged; the HTTP status in place of an unknown word.
 
-    async def retrieve(self, session_id: str) -> ProviderResult:
-        """The current state of a session; remote faults are outcomes, not exceptions.
+    `published` are the error codes that the provider documents.
+    """
+    if reason is not None and (
+        reason in _REASONS or reason in published or _HTTP.fullmatch(reason)
+    ):
+        return reason
+    return "other" if status is None else f"http_{status}"
 
-        Raises:
-            ValueError: this cannot be a session id of the provider; nothing was sent.
-        """
-        ...
 
-    async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
-        """The session that an authentic webhook is about; None if it is about something else.
+def report(result: ProviderResult, published: Container[str]) -> None:
+    """Log a result that decides nothing, or that could not be read completely."""
+    unread = {"members": list(result.unread)} if result.unread else {}
+    if result.outcome not in _LEVELS:
+        if unread:
+            # What is unknown may refuse a buyer; the response is kept as evidence.
+            _log.warning("provider_facts_unreadable", provider=result.provider, **unread)
+        return
+    evidence = result.evidence
+    status = evidence.http_status if evidence else None
+    request_id = evidence.request_id if evidence else None
+    _log.log(
+        _LEVELS[result.outcome],
+        "provider_no_result",
+        provider=result.provider,
+        outcome=result.outcome.value,
+        reason_code=reason_word(result.reason_code, status, published),
+        **unread,
+        **({} if status is None else {"http_status": status}),
+        **({"request_id": request_id} if _REQUEST_ID.fullmatch(request_id or "") else {}),
+    )
 
-        `headers` has names in small letters. The signature is checked before the body is parsed.
 
-        Raises:
-            WebhookRefused: it is not authentic, too old, or unreadable.
-            ProviderUnavailable: whether it is authentic cannot be decided now (Plaid's keys).
-        """
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
+UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
+"""Of any version: the providers' examples are not all version 4."""
+_VISIBLE: Final = re.compile(r"[!-~]{8,300}", re.ASCII)
 
 
 class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -95,6 +134,19 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             ValueError: the text says what to do, and contains no secret.
         """
 
+    def check_visible(self, **named: str | tuple[str, ...]) -> None:
+        """Refuse what cannot be a key: it was cut, or copied with something else.
+
+        Raises:
+            ValueError: the text has the member's name.
+        """
+        for name, given in named.items():
+            values = {name: given} if isinstance(given, str) else _numbered(name, given)
+            for place, value in values.items():
+                if _VISIBLE.fullmatch(value) is None:
+                    msg = f"`{place}`: give 8 to 300 visible ASCII characters, without spaces"
+                    raise ValueError(msg)
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: hidden>"
 
@@ -103,16 +155,14 @@ C = TypeVar("C", bound=Credentials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Response(Generic[C]):
-    """A provider's response about one session, and what it is read with."""
+class Response:
+    """A provider's response about one session."""
 
     provider: str
     session_id: str
     """The one that was asked for."""
     reply: ProviderReply
     evidence: ProviderEvidence
-    credentials: C
-    fingerprint: Fingerprint
 
     def result(self, outcome: Finding, reason_code: str | None = None) -> ProviderResult:
         """A result that says nothing else yet."""
@@ -142,38 +192,22 @@ class Response(Generic[C]):
             outcome = Finding.INVALID_RESPONSE
         return self.refused(outcome, reason_code)
 
-    def translated(
-        self,
-        error: Callable[[Response[C]], ProviderResult],
-        session: Callable[[Response[C], Object], ProviderResult],
-        fields: Fields,
-    ) -> ProviderResult:
-        """The result by the provider's two translators; any bytes have one."""
-        if self.reply.status != 200:
-            return error(self)
-        try:
-            body = parse(self.reply.body)
-            result = session(self, body)
-        except Unreadable as unread:
-            refused = self.refused(Finding.INVALID_RESPONSE, "unreadable")
-            return replace(refused, unread=(str(unread),))
-        return replace(result, unknown_fields=fields.unknown(body))
 
-
-class Adapter(ABC, Generic[C]):
-    """A client of one provider; the base of every `IdentityProvider`."""
+class IdentityProvider(ABC, Generic[C]):
+    """An identity provider, with the credentials of one account."""
 
     name: ClassVar[str]
+    """`stripe`, `persona`, `veriff`, `plaid`, `didit` or `onfido`."""
     credentials_type: ClassVar[type[Credentials]]
     session_id: ClassVar[re.Pattern[str]]
     """Compared before anything is sent; one session must have one spelling."""
     probe_session_id: ClassVar[str]
+    """A well-formed identifier that no session has: retrieving it tries the credentials."""
     api_version: ClassVar[str]
     """Pinned in every request, or part of its path."""
     request_id_header: ClassVar[str] = ""
     """Of a response, in small letters."""
-    error_codes: ClassVar[frozenset[str]] = frozenset()
-    """Codes that the provider publishes for its errors, and that can be logged."""
+    words: ClassVar[Words]
 
     def __init__(
         self,
@@ -190,10 +224,15 @@ class Adapter(ABC, Generic[C]):
         self._http = ProviderHttp(base_url or credentials.origin, clock, reach=reach)
 
     async def retrieve(self, session_id: str) -> ProviderResult:
-        """See `IdentityProvider`; a response without a decision is logged."""
+        """The current state of a session; remote faults are outcomes, not exceptions.
+
+        A response without a decision is logged.
+
+        Raises:
+            ValueError: this cannot be a session id of the provider; nothing was sent.
+        """
         if self.session_id.fullmatch(session_id) is None:
-            msg = f"not a session id of {self.name}"
-            raise ValueError(msg)
+            raise ValueError(f"not a session id of {self.name}")
         try:
             result = await self._retrieve(session_id, self._http.budget())
         except TransportFailure as failure:
@@ -204,48 +243,62 @@ class Adapter(ABC, Generic[C]):
                 reason_code=failure.reason,
                 retry_after=failure.retry_after or RETRY_AFTER_SECONDS,
             )
-        report(result, self.error_codes)
+        report(result, self.words.error_codes)
         return result
 
     async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
-        """See `IdentityProvider`."""
+        """The session that an authentic webhook is about; None if it is about something else.
+
+        `headers` has names in small letters. The signature is checked before the body is parsed.
+
+        Raises:
+            WebhookRefused: it is not authentic, too old, or unreadable.
+            ProviderUnavailable: whether it is authentic cannot be decided now (Plaid's keys).
+        """
         try:
             return await self._read_webhook(headers, body)
-        except Unreadable:
+        except read.Unreadable:
             raise WebhookRefused("The message of the identity provider is unreadable.") from None
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.close()
 
-    @abstractmethod
-    async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
-        """Send the requests and translate the responses.
+    def translate(self, response: Response) -> ProviderResult:
+        """The result of a response about a session; any bytes have one."""
+        if response.reply.status != 200:
+            with read.facts_unknown():
+                return self._error(response, read.parsed(response.reply.body))
+        try:
+            body = read.parse(response.reply.body)
+            result = self._session(response, body)
+        except read.Unreadable as unread:
+            refused = response.refused(Finding.INVALID_RESPONSE, "unreadable")
+            return replace(refused, unread=(str(unread),))
+        return replace(result, unknown_fields=self.words.fields.unknown(body))
 
-        Raises:
-            TransportFailure: there was no response.
-        """
+    @abstractmethod
+    def _request(self, session_id: str) -> ProviderRequest:
+        """What the provider is asked of a session."""
+
+    @abstractmethod
+    def _session(self, response: Response, body: read.Object) -> ProviderResult:
+        """The result of one with the status 200; raises Unreadable for what it cannot be."""
+
+    @abstractmethod
+    def _error(self, response: Response, body: read.Object | None) -> ProviderResult:
+        """The result of one with another status; the body is None if it is no JSON object."""
 
     @abstractmethod
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
-        """Check the signature and read the message.
+        """See `read_webhook`; raises Unreadable for what the provider does not describe."""
 
-        Raises:
-            WebhookRefused: it is not authentic, or too old.
-            Unreadable: it is not what the provider describes.
-            ProviderUnavailable: the signature cannot be checked now.
-        """
+    async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
+        """Send the requests and translate the responses; raises TransportFailure without one."""
+        return self.translate(await self._ask(session_id, self._request(session_id), budget))
 
-    def _now(self) -> int:
-        """Unix seconds."""
-        return self._clock.time_ns() // 1_000_000_000
-
-    async def _ask(self, session_id: str, request: ProviderRequest, budget: Budget) -> Response[C]:
-        """Send a request about a session.
-
-        Raises:
-            TransportFailure: there was no response.
-        """
+    async def _ask(self, session_id: str, request: ProviderRequest, budget: Budget) -> Response:
+        """Send a request about a session; raises TransportFailure if there is no response."""
         reply = await self._http.send(request, budget)
         request_id = reply.headers.get(self.request_id_header)
         return Response(
@@ -253,9 +306,91 @@ class Adapter(ABC, Generic[C]):
             session_id=session_id,
             reply=reply,
             evidence=evidence_of(reply, self._clock, self.api_version, request_id),
-            credentials=self._credentials,
-            fingerprint=self._fingerprint,
         )
+
+    def _now(self) -> int:
+        """Unix seconds."""
+        return self._clock.time_ns() // 1_000_000_000
+
+    def _decided(
+        self,
+        response: Response,
+        status: str | None,
+        reason_code: str | None = None,
+        *,
+        live: bool | None,
+        subject: str | None,
+    ) -> ProviderResult:
+        """The result by the provider's status."""
+        outcome = self.words.outcomes.get(status or "")
+        if outcome is None:
+            # It may be a sentence about a person.
+            status, reason_code, outcome = None, "unknown_status", Finding.INVALID_RESPONSE
+        return replace(
+            response.result(outcome, reason_code),
+            provider_status=status,
+            reason=self.words.reasons.get(reason_code or ""),
+            live=live,
+            subject_reference=subject,
+        )
+
+    def _of_person(
+        self,
+        result: ProviderResult,
+        person: Holder,
+        addresses: Iterable[Address | None],
+        *,
+        born_by: FactSource,
+        document: Document | None,
+        number: str | None,
+    ) -> ProviderResult:
+        """The result with what is proved of a person; `born_by` proves the date of birth."""
+        fingerprint = None
+        if document is not None:
+            issuer = document.issuing_country, document.issuing_region
+            fingerprint = self._fingerprint(*issuer, document.type, number)
+        return replace(
+            result,
+            given_name=person.given_name,
+            family_name=person.family_name,
+            date_of_birth=person.date_of_birth,
+            date_of_birth_source=born_by if person.date_of_birth else FactSource.NONE,
+            addresses=tuple(filter(None, addresses)),
+            document=document,
+            document_fingerprint=fingerprint,
+        )
+
+
+def _numbered(name: str, values: tuple[str, ...]) -> dict[str, str]:
+    return {f"{name}[{place}]": value for place, value in enumerate(values)}
+
+
+def holder(parts: read.Object, given_name: str, family_name: str, born: str) -> Holder:
+    """Whom a document names, by the names of these three members."""
+    return Holder(
+        given_name=read.text(parts, given_name),
+        family_name=read.text(parts, family_name),
+        date_of_birth=read.iso_date(parts, born),
+    )
+
+
+def address(parts: read.Object, source: FactSource, *same: str, **names: str) -> Address | None:
+    """An address, its members named as for `json_reader.texts`; None if there is nothing."""
+    return Address(source=source, **read.texts(parts, *same, **names)) if parts else None
+
+
+def checks(
+    found: Iterable[tuple[str, str | None]], verdicts: Mapping[str, Tri], other: Tri | None = None
+) -> tuple[Check, ...]:
+    """Checks by name, with the provider's words for their verdicts.
+
+    `other` is the verdict of a word that is not published; without it such a word is not repeated,
+    as it could be anything.
+    """
+    judged = ((name, raw, verdicts.get(raw, other)) for name, raw in found if raw is not None)
+    return tuple(
+        Check(name=name, verdict=verdict, raw=raw) for name, raw, verdict in judged if verdict
+    )
 
 
 def evidence_of(

@@ -7,12 +7,14 @@ no fingerprint: a buyer who is recorded twice is better than two who are one.
 
 from __future__ import annotations
 
+import json
 import re
+import unicodedata
 from collections.abc import Callable
+from importlib import resources
 from typing import Final, TypeAlias
 
-from countersign.identity.document_country import US, issuer, words
-from countersign.identity.fields import by_word
+from countersign.identity.json_reader import by_word
 
 Fingerprint: TypeAlias = Callable[[str | None, str | None, str | None, str | None], bytes | None]
 """From issuing country, issuing region, kind and number of a document, each as the provider writes
@@ -25,25 +27,28 @@ KeyedHash: TypeAlias = Callable[[str, str, str], bytes]
 """From issuer, kind and number in one spelling to 32 bytes, under the deployment's key, without
 which numbers cannot be guessed."""
 
-LICENCE: Final = "licence"
-ID_CARD: Final = "id_card"
-PASSPORT: Final = "passport"
-RESIDENCE_PERMIT: Final = "residence_permit"
-
-_KINDS: Final = by_word(
-    {
-        LICENCE: """
-            DRIVINGLICENSE DRIVERSLICENSE DL DRIVINGLICENCE DRIVERSLICENCE DRIVERLICENSE
-            DRIVERLICENCE UKDRIVINGLICENCE NONUKDRIVINGLICENCE""",
-        ID_CARD: "IDCARD ID NATIONALIDENTITYCARD IDENTITYCARD IDENTIFICATIONCARD",
-        PASSPORT: "PASSPORT PP",
-        RESIDENCE_PERMIT: """
-            RESIDENCEPERMIT RESIDENCEPERMITCARD RESIDENTCARD RP PR PERMANENTRESIDENCECARD
-            UKBIOMETRICRESIDENCEPERMIT""",
-    }
+US: Final = "US"
+_WORDS: Final[dict[str, dict[str, str]]] = json.loads(
+    (resources.files(__package__) / "documents.json").read_bytes()
 )
-"""The providers' words, and the spellings close to them, in capitals without signs."""
-_NATIONAL: Final = frozenset({PASSPORT, RESIDENCE_PERMIT})
+"""Kinds of documents, with the providers' words for them and the spellings close to those; the
+countries (ISO 3166-1) by alpha-2 code; and the states, the district and the territories of the
+United States by the code of the USPS (Publication 28, appendix B), which that of ISO 3166-2:US is
+too. All in capitals without signs. Not the military addresses AA, AE and AP: no licence is issued
+there."""
+_KINDS: Final = by_word(_WORDS["kinds"])
+_STATES: Final = by_word(_WORDS["states"])
+_CODES: Final = frozenset(_WORDS["states"])
+_COUNTRIES: Final = {code: code for code in _WORDS["countries"]} | by_word(_WORDS["countries"])
+_TERRITORIES: Final = frozenset({"AS", "GU", "MP", "PR", "VI"})
+"""Of the United States, and with a country code of their own: some providers write that."""
+_OF_THE_US: Final = re.compile(r"\s*U\.?\s?S\.?(?:\s?A\.?)?[\s_,:-]+(?=\S)")
+"""What stands before the state in `US-CA`, `US_CA` and `USA CA`; not in `U.S. Virgin Islands`
+alone, which is a name by itself."""
+_STYLES: Final = ("STATEOF", "COMMONWEALTHOF", "TERRITORYOF")
+_SIGNS: Final = re.compile(r"[\W_]+")
+
+_NATIONAL: Final = frozenset({"passport", "residence_permit"})
 """Kinds that a whole country numbers, so that a region says nothing about the issuer."""
 _BY_REGION: Final = frozenset({US, "CA", "AU"})
 """Countries in which states and provinces number their licences and cards, each by itself."""
@@ -52,6 +57,7 @@ _BY_REGION: Final = frozenset({US, "CA", "AU"})
 _NUMBER: Final = re.compile(r"[A-Za-z0-9]+(?:[ ./-][A-Za-z0-9]+)*", re.ASCII)
 # Signs in the place of others, and words: no document is numbered by more letters in a row.
 _MASK: Final = re.compile(r"XX|[A-Z]{6}")
+_DIGIT: Final = re.compile(r"[0-9]")
 _LENGTH_MIN: Final = 5
 _LENGTH_MAX: Final = 64
 _DIGITS_MIN: Final = 4
@@ -70,10 +76,9 @@ def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
     def fingerprint(
         country: str | None, region: str | None, kind: str | None, number: str | None
     ) -> bytes | None:
-        issued_by, kept = issuer(country, region), number_of(number or "")
-        if issued_by is None or kept is None or not words(kind or ""):
+        issued_by, kept, what = issuer(country, region), number_of(number or ""), kind_of(kind)
+        if issued_by is None or kept is None or not what:
             return None
-        what = kind_of(kind or "")
         state, part = issued_by
         if what in _NATIONAL:
             part = None
@@ -85,9 +90,30 @@ def fingerprints(keyed: KeyedHash, base_url: str | None) -> Fingerprint:
     return fingerprint
 
 
-def kind_of(kind: str) -> str:
-    """The kind of a document: one of the four above, or the provider's word without signs."""
-    word = words(kind)
+def issuer(country: str | None, region: str | None) -> tuple[str, str | None] | None:
+    """Who issued a document: the country, and the part of it; None without a country.
+
+    Providers write `USA`, `US-CA`, `California` and `US_CA`. A country is its alpha-2 code, or what
+    was given, without signs, if that is none that is known. A state or territory of the United
+    States is its two-letter code; None if it is not given, or could be any. A region elsewhere is
+    what was given, without signs.
+    """
+    given = _word(country)
+    if not given:
+        return None
+    known = _COUNTRIES.get(given, given)
+    if _STATES.get(given) in _TERRITORIES:
+        known = _STATES[given]
+    if known in _TERRITORIES:
+        return US, known
+    if not region:
+        return known, None
+    return known, _state(region) if known == US else _word(region) or None
+
+
+def kind_of(kind: str | None) -> str:
+    """`licence`, `id_card`, `passport`, `residence_permit`, or the word without signs."""
+    word = _word(kind)
     return _KINDS.get(word, word)
 
 
@@ -100,8 +126,27 @@ def number_of(number: str) -> str | None:
     given = number.strip(" ")
     if len(given) > _LENGTH_MAX or _NUMBER.fullmatch(given) is None:
         return None
-    kept = words(given)
-    digits = sum(char.isdigit() for char in kept)
+    kept = _word(given)
+    digits = len(_DIGIT.findall(kept))
     if len(kept) < _LENGTH_MIN or digits < _DIGITS_MIN or len(set(kept)) < 2:
         return None
     return None if _MASK.search(kept) else kept
+
+
+def _word(text: str | None) -> str:
+    """Letters and digits only, compatible forms and capitals folded: `Driver's` is `DRIVERS`."""
+    return _SIGNS.sub("", unicodedata.normalize("NFKC", text or "").upper())
+
+
+def _state(region: str) -> str | None:
+    upper = unicodedata.normalize("NFKC", region).upper()
+    for spelled in (upper, _OF_THE_US.sub("", upper, count=1)):
+        given = _word(spelled)
+        if given in _CODES:
+            return given
+        for style in _STYLES:
+            if given.startswith(style) and given not in _STATES:
+                given = given.removeprefix(style)
+        if given in _STATES:
+            return _STATES[given]
+    return None

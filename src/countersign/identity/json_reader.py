@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any, Final, NoReturn, TypeAlias
+from importlib import resources
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+
+from countersign.identity.model import Finding, Tri
+from countersign.reason import Reason
 
 Object: TypeAlias = Mapping[str, Any]
 """A JSON object."""
@@ -68,9 +74,17 @@ def parse(body: bytes) -> dict[str, Any]:
         raise Unreadable("not JSON") from None
     if not isinstance(value, dict):
         raise Unreadable("not an object")
-    if _depth(value, _DEPTH_MAX) <= 0:
+    if _is_deep(value):
         raise Unreadable("too deep")
     return value
+
+
+def parsed(body: bytes) -> dict[str, Any] | None:
+    """The same; None if it is none."""
+    try:
+        return parse(body)
+    except Unreadable:
+        return None
 
 
 def value(parts: Object, path: str) -> object:
@@ -80,7 +94,12 @@ def value(parts: Object, path: str) -> object:
     """
     *outer, name = path.split(".")
     for depth, each in enumerate(outer, 1):
-        parts = as_mapping(parts.get(each), ".".join(outer[:depth]))
+        inner = parts.get(each)
+        if not isinstance(inner, dict):
+            if inner is not None:
+                unreadable(".".join(outer[:depth]))
+            return None
+        parts = inner
     return parts.get(name)
 
 
@@ -103,6 +122,11 @@ def mapping(parts: Object, path: str) -> Object:
     return as_mapping(value(parts, path), path)
 
 
+def objects(parts: Object, path: str) -> list[Object]:
+    """An array of objects."""
+    return [as_mapping(item, path) for item in sequence(parts, path)]
+
+
 def sequence(parts: Object, path: str) -> Sequence[Any]:
     """An array."""
     found = value(parts, path)
@@ -113,11 +137,6 @@ def sequence(parts: Object, path: str) -> Sequence[Any]:
     return ()
 
 
-def objects(parts: Object, path: str) -> list[Object]:
-    """An array of objects."""
-    return [as_mapping(item, path) for item in sequence(parts, path)]
-
-
 def iso_date(parts: Object, path: str) -> date | None:
     """A date `1990-01-31`."""
     return as_date(value(parts, path), path)
@@ -126,12 +145,12 @@ def iso_date(parts: Object, path: str) -> date | None:
 def parts_date(parts: Object, path: str) -> date | None:
     """A date `{"year": 1990, "month": 1, "day": 31}`; absent if a part is null."""
     given = mapping(parts, path)
-    numbers = [given.get(part) for part in ("year", "month", "day")]
-    if None in numbers:
+    year, month, day = given.get("year"), given.get("month"), given.get("day")
+    if year is None or month is None or day is None:
         return None
     try:
-        if all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
-            return date(*[int(n) for n in numbers if n is not None])
+        if {type(year), type(month), type(day)} == {int}:
+            return date(year, month, day)
     except (ValueError, OverflowError):
         pass
     unreadable(path)
@@ -156,10 +175,8 @@ def instant(parts: Object, path: str) -> datetime | None:
 
 def texts(parts: Object, *same: str, **names: str) -> dict[str, str | None]:
     """Several strings, some under other names: `texts(parts, "city", line1="street")`."""
-    return {
-        ours: text(parts, theirs)
-        for ours, theirs in {**dict(zip(same, same, strict=True)), **names}.items()
-    }
+    paths = dict(zip(same, same, strict=True)) | names
+    return {ours: text(parts, theirs) for ours, theirs in paths.items()}
 
 
 def matching(parts: Object, path: str, pattern: re.Pattern[str]) -> str:
@@ -183,10 +200,16 @@ def as_text(found: object, label: str) -> str | None:
     """A value that has to be a string."""
     if found is None or found == "":
         return None
-    if not isinstance(found, str) or not _is_unicode(found):
-        unreadable(label)
-        return None
-    return found
+    if isinstance(found, str):
+        try:
+            # JSON can write half of a surrogate pair, UTF-8 cannot.
+            found.encode()
+        except UnicodeEncodeError:
+            pass
+        else:
+            return found
+    unreadable(label)
+    return None
 
 
 def as_mapping(found: object, label: str) -> Object:
@@ -212,15 +235,6 @@ def as_date(found: object, label: str) -> date | None:
     return None
 
 
-def _is_unicode(value: str) -> bool:
-    """Whether it has no half of a surrogate pair, which JSON can write and UTF-8 cannot."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -232,9 +246,114 @@ def _no_constant(_: str) -> NoReturn:
     raise ValueError
 
 
-def _depth(value: object, left: int) -> int:
-    """How many levels are left under the deepest member."""
-    if left <= 0 or not isinstance(value, dict | list):
-        return left
-    members = value.values() if isinstance(value, dict) else value
-    return min((_depth(member, left - 1) for member in members), default=left - 1)
+def _is_deep(value: object) -> bool:
+    """Whether there are members below the deepest level."""
+    level = [value]
+    for _ in range(_DEPTH_MAX):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                below += each.values()
+            elif isinstance(each, list):
+                below += each
+        if not below:
+            return False
+        level = below
+    return True
+
+
+# What is known of a provider's words, and of the members of its responses.
+
+_WORD: Final = re.compile(r"[^\s()]+|[()]")
+T = TypeVar("T")
+Tree: TypeAlias = dict[str, "Tree"]
+"""By member; an empty tree knows everything below."""
+
+
+class Fields:
+    """The members that a response can have, read or deliberately ignored.
+
+    Written as `id status address(city country)`; a name without parentheses includes everything
+    below it, and `*` stands for every other member. The items of an array are described by the
+    array's name.
+    """
+
+    def __init__(self, *descriptions: str) -> None:
+        self.tree: Tree = {}
+        above = [self.tree]
+        name = ""
+        for word in _WORD.findall(" ".join(descriptions)):
+            if word == "(":
+                above.append(above[-1][name])
+            elif word == ")":
+                above.pop()
+            else:
+                name = word
+                above[-1].setdefault(name, {})
+
+    def unknown(self, value: object) -> int:
+        """How many members of a response are not described."""
+        return _unknown(self.tree, value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What the words of a provider mean."""
+
+    outcomes: Mapping[str, Finding]
+    """By its status; any other is invalid."""
+    reasons: Mapping[str, Reason]
+    """What its reasons say that a buyer can act on."""
+    verdicts: Mapping[str, Tri]
+    """Of its checks."""
+    error_codes: frozenset[str]
+    """Those that it publishes for its errors, and that can be logged."""
+    fields: Fields
+    """The members of its response about a session."""
+    further_fields: Fields
+    """Those of further responses."""
+    lists: Mapping[str, tuple[str, ...]]
+    """Any others, as the file describes them."""
+
+
+def words_of(provider: str, *fields: str) -> Words:
+    """The words in the file `NAME.toml` next to the adapter; `fields` are more descriptions."""
+    path = resources.files(__package__) / f"{provider}.toml"
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return Words(
+        outcomes=_meanings(tables["outcomes"], Finding),
+        reasons=_meanings(tables.get("reasons", {}), Reason),
+        verdicts=_meanings(tables.get("verdicts", {}), Tri),
+        error_codes=frozenset(tables.get("error_codes", ())),
+        fields=Fields(*tables.get("fields", ()), *fields),
+        further_fields=Fields(*tables.get("further_fields", ())),
+        lists={name: tuple(words) for name, words in tables.get("lists", {}).items()},
+    )
+
+
+def _meanings(table: Mapping[str, Sequence[str]], kind: Callable[[str], T]) -> dict[str, T]:
+    return {word: kind(meaning) for meaning, words in table.items() for word in words}
+
+
+def listed(*lines: str) -> tuple[str, ...]:
+    """The words of a table."""
+    return tuple(" ".join(lines).split())
+
+
+def by_word(words: Mapping[T, str]) -> dict[str, T]:
+    """A table written by meaning, `{Reason.X: "code_1 code_2"}`, by word."""
+    return {word: meaning for meaning, text in words.items() for word in text.split()}
+
+
+def _unknown(known: Mapping[str, Tree], value: object) -> int:
+    if isinstance(value, list):
+        return sum(_unknown(known, item) for item in value)
+    if not isinstance(value, dict):
+        return 0
+    found = 0
+    for name, member in value.items():
+        if known.get(name):
+            found += _unknown(known[name], member)
+        elif name not in known and "*" not in known:
+            found += 1
+    return found

@@ -72,7 +72,7 @@ class _Private:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Address(_Private):
-    """An address as the provider gives it; `source` says what vouches for it."""
+    """An address as the provider gives it; `source` says what proves it."""
 
     source: FactSource
     line1: str | None = None
@@ -158,7 +158,7 @@ class ProviderResult(_Private):
     date_of_birth: date | None = None
     date_of_birth_source: FactSource = FactSource.NONE
     addresses: tuple[Address, ...] = ()
-    """Every address, each with what vouches for it, the document's first."""
+    """Every address, each with what proves it, the document's first."""
     document: Document | None = None
     document_fingerprint: bytes | None = None
     """A keyed hash of issuer, type and number; the number itself is dropped in the adapter."""
@@ -171,7 +171,7 @@ class ProviderResult(_Private):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookHint:
-    """What a provider's authentic webhook tells: that it is worth asking about a session again."""
+    """What a provider's authentic webhook says: that it is worth polling a session again."""
 
     session_id: str
     """The session; ask again, and believe nothing else of the message."""

@@ -19,25 +19,38 @@ import msgspec
 
 from countersign.errors import WebhookRefused
 from countersign.identity import json_reader as read
-from countersign.identity.base import Adapter, Credentials, Response, outcome_of_status
-from countersign.identity.budget import Budget
-from countersign.identity.fields import Fields, listed
-from countersign.identity.fingerprint import Fingerprint
+from countersign.identity.base import (
+    UUID,
+    Credentials,
+    IdentityProvider,
+    Response,
+    address,
+    checks,
+    outcome_of_status,
+)
+from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
     Address,
     Check,
     Document,
     FactSource,
     Finding,
+    ProviderEvidence,
     ProviderResult,
-    Tri,
     WebhookHint,
 )
-from countersign.identity.types import RETRY_AFTER_SECONDS, ProviderReply, ProviderRequest
+from countersign.identity.same_person import Holder
+from countersign.identity.transport import (
+    RETRY_AFTER_SECONDS,
+    Budget,
+    ProviderReply,
+    ProviderRequest,
+)
 from countersign.identity.webhook_signature import is_signed
 
+_WORDS: Final = words_of("onfido")
+_LISTS: Final = _WORDS.lists
 API_VERSION: Final = "v3.6"
-SESSION_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
 TASKS_MAX: Final = 3
 """Document checks that are read, the newest first: a person may have needed another attempt."""
 _TOKEN: Final = re.compile(r"api_(live|sandbox)(?:_([a-z]{2}))?\.[\x21-\x7e]{4,200}")
@@ -46,51 +59,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _DOCUMENT_TASK: Final = "document_check"
 """How the definition of a task with a document report begins, in each of its variants."""
 _TASK_ID: Final = re.compile(r"[0-9a-z_-]{1,128}")
-_CLEAR: Final = "clear"
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
-_OUTCOMES: Final[Mapping[str, Finding]] = {
-    "approved": Finding.VERIFIED,
-    "processing": Finding.PENDING,
-    "review": Finding.PENDING,
-    "awaiting_input": Finding.REQUIRES_INPUT,
-    "awaiting_client_input": Finding.REQUIRES_INPUT,
-    "declined": Finding.FAILED,
-    "abandoned": Finding.CANCELED,
-    # The workflow broke: there is no decision yet.
-    "error": Finding.PROVIDER_UNAVAILABLE,
-}
-_RESULTS: Final = {"clear": Tri.PASS, "consider": Tri.FAIL, "unidentified": Tri.UNKNOWN}
-_BREAKDOWN: Final = listed("""
-    age_validation compromised_document data_comparison data_consistency data_validation
-    image_integrity issuing_authority police_record visual_authenticity
-    """)
-RUN_FIELDS: Final = Fields(
-    # Only declared members of the output are read.
-    "id status customer_user_id created_at reasons error(type) output",
-    # Ignored: free text, the time of any later change, links and labels.
-    "error(message) updated_at applicant_id workflow_id workflow_version_id tags link",
-    "dashboard_url sdk_token",
-)
-_REPORT: Final = (
-    "(status result sub_result breakdown properties(date_of_birth date_of_expiry first_name",
-    "address_lines(postal_code country_code country street_address city state) last_name",
-    "document_numbers(type value) document_type issuing_country issuing_state",
-    # Ignored: the same facts as the barcode, the chip or the reader has them (whether they agree is
-    # in the breakdown), and what else a document says of a life, or of itself.
-    "barcode nfc extracted_data document_classification personal_number middle_name gender",
-    "nationality issuing_date valid_from categorisation mrz_line1 mrz_line2 mrz_line3 address",
-    "place_of_birth spouse_name widow_name alias_name issuing_authority remarks civil_state",
-    "expatriation father_name mother_name religion type_of_permit version_number document_subtype",
-    "profession security_document_number tax_number nist_identity_evidence_strength",
-    "has_issuance_confirmation real_id_compliance security_tier)",
-    "uuid id name check_id created_at documents href)",
-)
-TASK_FIELDS: Final = Fields(
-    f"id workflow_run_id task_def_id created_at updated_at output{' '.join(_REPORT)}",
-    # Ignored: what went into the check.
-    "task_def_version input",
-)
-REPORT_FIELDS: Final = Fields(" ".join(_REPORT)[1:-1])
 
 
 class MappedMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -176,42 +145,100 @@ class OnfidoCredentials(Credentials, frozen=True, kw_only=True):
         self.output.check()
 
 
-class _FurtherRefused(Exception):
-    """The status of a further response is not 200."""
+class _NoReport(Exception):
+    """The document report is unavailable, or (without a reply) unreadable."""
 
-    def __init__(self, reply: ProviderReply) -> None:
+    def __init__(self, reply: ProviderReply | None, *unread: str) -> None:
         super().__init__()
-        self.reply = reply
+        status = 0 if reply is None else reply.status
+        self.outcome = outcome_of_status(status)
+        if self.outcome is Finding.NOT_FOUND:
+            # The run exists.
+            self.outcome = Finding.INVALID_RESPONSE
+        self.reason_code = f"report_http_{status}" if status else "unreadable_report"
+        self.retry_after = (reply.retry_after if reply else None) or RETRY_AFTER_SECONDS
+        self.unread = unread
 
 
-class Onfido(Adapter[OnfidoCredentials]):
+class Onfido(IdentityProvider[OnfidoCredentials]):
     """Onfido with the credentials of one account."""
 
     name = "onfido"
     credentials_type = OnfidoCredentials
-    session_id = SESSION_ID
+    session_id = UUID
     probe_session_id = "00000000-c0de-4000-8000-00000000c0de"
     api_version = API_VERSION
     request_id_header = "x-request-id"
-    error_codes = frozenset(
-        {"authorization_error", "internal_server_error", "rate_limit", "workflow_error"}
-    )
+    words = _WORDS
 
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
-        response = await self._get(f"/workflow_runs/{session_id}", session_id, budget)
-        result = _translate_run(response)
+        response = await self._ask(session_id, self._request(session_id), budget)
+        result = self.translate(response)
         if result.outcome is not Finding.VERIFIED:
             return result
-        further: list[Response[OnfidoCredentials]] = []
+        report, further = None, list[ProviderEvidence]()
         try:
-            report = await self._report_if_needed(session_id, further, budget)
-            result = _prove(result, response, report)
-        except _FurtherRefused as refused:
-            result = _without_report(result, refused.reply)
-        except read.Unreadable as unread:
-            result = replace(_without_report(result, None), unread=(str(unread),))
-        kept = tuple(each.evidence for each in further)
-        return replace(result, evidence=replace(response.evidence, further=kept))
+            report = await self._report(session_id, further, budget)
+        except (_NoReport, read.Unreadable) as error:
+            missing = error if isinstance(error, _NoReport) else _NoReport(None, str(error))
+            later = missing.outcome is Finding.PROVIDER_UNAVAILABLE
+            if later or not self._credentials.output.proves_all:
+                result = replace(
+                    result,
+                    outcome=missing.outcome,
+                    reason_code=missing.reason_code,
+                    retry_after=missing.retry_after,
+                    unread=missing.unread,
+                )
+        if result.outcome is Finding.VERIFIED:
+            result = self._proved(result, read.parse(response.reply.body), report)
+        return replace(result, evidence=replace(response.evidence, further=tuple(further)))
+
+    def _request(self, session_id: str) -> ProviderRequest:
+        return self._get(f"/workflow_runs/{session_id}")
+
+    def _get(self, path: str) -> ProviderRequest:
+        authorization = f"Token token={self._credentials.api_token}"
+        return ProviderRequest(
+            path=f"/{API_VERSION}{path}",
+            headers={"Accept": "application/json", "Authorization": authorization},
+        )
+
+    async def _report(
+        self, run_id: str, further: list[ProviderEvidence], budget: Budget
+    ) -> _Report | None:
+        """The newest clear document report; the responses go to `further`.
+
+        Raises:
+            _NoReport: it is unavailable.
+            Unreadable: it is not what Onfido describes.
+        """
+
+        async def get(path: str) -> bytes:
+            response = await self._ask(run_id, self._get(path), budget)
+            further.append(response.evidence)
+            if response.reply.status != 200:
+                raise _NoReport(response.reply)
+            return response.reply.body
+
+        tasks, fields = f"/workflow_runs/{run_id}/tasks", _WORDS.further_fields
+        for task_id in _document_task_ids(await get(tasks), run_id)[:TASKS_MAX]:
+            task = read.parse(await get(f"{tasks}/{task_id}"))
+            if task.get("id") != task_id or task.get("workflow_run_id") != run_id:
+                raise read.Unreadable("task")
+            report, unknown = read.mapping(task, "output"), fields.unknown(task)
+            report_id = read.text(report, "uuid")
+            if report_id is not None and UUID.fullmatch(report_id) is None:
+                raise read.Unreadable("uuid")
+            if _is_clear(report) and report_id and not read.mapping(report, "properties"):
+                report = read.parse(await get(f"/reports/{report_id}"))
+                name = read.text(report, "name") or ""
+                if report.get("id") != report_id or not name.startswith("document"):
+                    raise read.Unreadable("report")
+                unknown += fields.unknown({"output": report})
+            if _is_clear(report):
+                return _clear_report(task, report, unknown)
+        return None
 
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         # The older `X-Signature` (SHA-1) is ignored. A replay has the same event key: no time is
@@ -219,123 +246,92 @@ class Onfido(Adapter[OnfidoCredentials]):
         signature = headers.get("x-sha2-signature", "")
         if not is_signed(body, self._credentials.webhook_secrets, signature):
             raise WebhookRefused("The message's signature is missing or wrong.")
-        return _hint(read.parse(body), sha256(body).hexdigest())
+        message = read.parse(body)
+        if read.text(message, "payload.resource_type") != "workflow_run":
+            return None
+        session_id = read.matching(message, "payload.object.id", UUID)
+        return WebhookHint(session_id=session_id, event_key=sha256(body).hexdigest())
 
-    async def _report_if_needed(
-        self, session_id: str, further: list[Response[OnfidoCredentials]], budget: Budget
-    ) -> _Report | None:
-        """The report; None also if it is unavailable and every fact is in the run's output."""
-        optional = self._credentials.output.proves_all
-        try:
-            return await self._report(session_id, further, budget)
-        except _FurtherRefused as refused:
-            later = outcome_of_status(refused.reply.status) is Finding.PROVIDER_UNAVAILABLE
-            if later or not optional:
-                raise
-        except read.Unreadable:
-            if not optional:
-                raise
-        return None
+    def _error(self, response: Response, body: read.Object | None) -> ProviderResult:
+        kind = read.text(body or {}, "error.type") or ""
+        reason = read.word(kind, _WORD)
+        if response.reply.status == 410 and kind:
+            # The applicant was deleted, and all data about them.
+            return response.refused(Finding.REDACTED, reason)
+        return response.error(reason, genuine="not_found" in kind)
 
-    async def _report(
-        self, run_id: str, further: list[Response[OnfidoCredentials]], budget: Budget
-    ) -> _Report | None:
-        """The newest clear document report; the responses go to `further`."""
-
-        async def get(path: str) -> bytes:
-            response = await self._get(path, run_id, budget)
-            further.append(response)
-            if response.reply.status != 200:
-                raise _FurtherRefused(response.reply)
-            return response.reply.body
-
-        tasks = f"/workflow_runs/{run_id}/tasks"
-        for task_id in _document_task_ids(await get(tasks), run_id)[:TASKS_MAX]:
-            report = _read_task(await get(f"{tasks}/{task_id}"), run_id, task_id)
-            if report.is_clear and not report.properties and report.report_id is not None:
-                report = _read_report(await get(f"/reports/{report.report_id}"), report)
-            if report.is_clear:
-                return report
-        return None
-
-    async def _get(self, path: str, run_id: str, budget: Budget) -> Response[OnfidoCredentials]:
-        authorization = f"Token token={self._credentials.api_token}"
-        request = ProviderRequest(
-            path=f"/{API_VERSION}{path}",
-            headers={"Accept": "application/json", "Authorization": authorization},
+    def _session(self, response: Response, body: read.Object) -> ProviderResult:
+        """The run, without the person."""
+        if read.text(body, "id") != response.session_id:
+            return response.result(Finding.INVALID_RESPONSE, "other_session")
+        live = self._credentials.environment == "live"
+        status, subject = read.text(body, "status"), read.text(body, "customer_user_id")
+        result = self._decided(response, status, live=live, subject=subject)
+        if result.outcome is Finding.INVALID_RESPONSE:
+            return result
+        reasons = [read.as_text(each, "reasons") for each in read.sequence(body, "reasons")]
+        words = (read.word(each, _WORD) for each in (read.text(body, "error.type"), *reasons))
+        unavailable = result.outcome is Finding.PROVIDER_UNAVAILABLE
+        return replace(
+            result,
+            reason_code=next(filter(None, words), None),
+            retry_after=RETRY_AFTER_SECONDS if unavailable else None,
         )
-        return await self._ask(run_id, request, budget)
 
+    def _proved(
+        self, result: ProviderResult, run: read.Object, report: _Report | None
+    ) -> ProviderResult:
+        """The result of an approved run with what is proved of the person."""
+        if report is None and not self._credentials.output.proves_all:
+            return replace(result, outcome=Finding.UNPROVED, reason_code="no_clear_document_report")
+        report = report or _Report(properties={})
+        with read.facts_unknown() as unread:
+            result = self._with_person(result, run, report)
+        unknown = result.unknown_fields + report.unknown_fields
+        return replace(result, unread=tuple(unread), unknown_fields=unknown)
 
-def _hint(message: read.Object, event_key: str) -> WebhookHint | None:
-    if read.text(message, "payload.resource_type") != "workflow_run":
-        return None
-    session_id = read.matching(message, "payload.object.id", SESSION_ID)
-    return WebhookHint(session_id=session_id, event_key=event_key)
-
-
-def _translate_run(response: Response[OnfidoCredentials]) -> ProviderResult:
-    """The result of any response of `/workflow_runs/{id}`, without the person."""
-    return response.translated(_error, _run, RUN_FIELDS)
-
-
-def _error(response: Response[OnfidoCredentials]) -> ProviderResult:
-    try:
-        kind = read.text(read.parse(response.reply.body), "error.type") or ""
-    except read.Unreadable:
-        kind = ""
-    reason = read.word(kind, _WORD)
-    if response.reply.status == 410 and kind:
-        # The applicant was deleted, and all data about them.
-        return response.refused(Finding.REDACTED, reason)
-    return response.error(reason, genuine="not_found" in kind)
-
-
-def _run(response: Response[OnfidoCredentials], body: read.Object) -> ProviderResult:
-    status = read.text(body, "status") or ""
-    result = replace(
-        response.result(_OUTCOMES.get(status, Finding.INVALID_RESPONSE)),
-        provider_status=read.word(status, _WORD),
-        live=response.credentials.environment == "live",
-    )
-    if read.text(body, "id") != response.session_id:
-        return replace(result, outcome=Finding.INVALID_RESPONSE, reason_code="other_session")
-    if status not in _OUTCOMES:
-        return replace(result, reason_code="unknown_status")
-    reasons = [read.as_text(reason, "reasons") or "" for reason in read.sequence(body, "reasons")]
-    kind = read.text(body, "error.type") or ""
-    unavailable = result.outcome is Finding.PROVIDER_UNAVAILABLE
-    return replace(
-        result,
-        reason_code=next(filter(_WORD.fullmatch, (kind, *reasons)), None),
-        subject_reference=read.text(body, "customer_user_id"),
-        retry_after=RETRY_AFTER_SECONDS if unavailable else None,
-    )
-
-
-def _without_report(result: ProviderResult, reply: ProviderReply | None) -> ProviderResult:
-    """The result if the document report is unavailable, or (None) unreadable."""
-    outcome = Finding.INVALID_RESPONSE if reply is None else outcome_of_status(reply.status)
-    if outcome is Finding.NOT_FOUND:
-        # The run exists.
-        outcome = Finding.INVALID_RESPONSE
-    return replace(
-        result,
-        outcome=outcome,
-        reason_code="unreadable_report" if reply is None else f"report_http_{reply.status}",
-        retry_after=(reply.retry_after if reply else None) or RETRY_AFTER_SECONDS,
-    )
+    def _with_person(
+        self, result: ProviderResult, run: read.Object, report: _Report
+    ) -> ProviderResult:
+        declared, properties = self._credentials.output, report.properties
+        output = read.mapping(run, "output")
+        born, source = read.iso_date(properties, "date_of_birth"), FactSource.DOCUMENT
+        if declared.date_of_birth is not None:
+            stated = read.as_date(declared.date_of_birth.of(output), "output")
+            if born is None:
+                born, source = stated, FactSource(declared.date_of_birth.source)
+            elif stated not in {None, born}:
+                # The output is of another person than the document: nothing of it is the buyer's.
+                output = {}
+        names = {"given_name": "first_name", "family_name": "last_name"}
+        numbers = (
+            read.as_text(each.get("value"), "document_numbers.value")
+            for each in read.objects(properties, "document_numbers")
+            if each.get("type") == "document_number"
+        )
+        result = replace(
+            result,
+            # The beginning of the run rather than its last change, which moves.
+            decided_at=report.completed_at or read.instant(run, "created_at"),
+            checks=report.checks,
+        )
+        return self._of_person(
+            result,
+            Holder(**read.texts(properties, **names), date_of_birth=born),
+            [_address(properties), _declared_address(output, declared)],
+            born_by=source,
+            document=_document(properties, output, declared),
+            number=next(filter(None, numbers), None),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Report:
-    """A document report."""
+    """A clear document report."""
 
-    report_id: str | None
-    is_clear: bool
     properties: read.Object
-    checks: tuple[Check, ...]
-    unknown_fields: int
+    checks: tuple[Check, ...] = ()
+    unknown_fields: int = 0
     completed_at: datetime | None = None
     """Of its task; a run's `updated_at` moves with every later change."""
 
@@ -353,114 +349,33 @@ def _document_task_ids(body: bytes, run_id: str) -> list[str]:
     return [task_id for _, task_id in sorted(found, reverse=True)]
 
 
-def _read_task(body: bytes, run_id: str, task_id: str) -> _Report:
-    """The report of a task; one that is not clear if there is none yet."""
-    task = read.parse(body)
-    if task.get("id") != task_id or task.get("workflow_run_id") != run_id:
-        raise read.Unreadable("task")
-    output = read.mapping(task, "output")
-    report = _report(output, read.text(output, "uuid"), TASK_FIELDS.unknown(task))
-    with read.facts_unknown():
-        return replace(report, completed_at=read.instant(task, "updated_at"))
-
-
-def _read_report(body: bytes, task: _Report) -> _Report:
-    """The report itself, if its task has it without the properties."""
-    report = read.parse(body)
-    name = read.text(report, "name") or ""
-    if report.get("id") != task.report_id or not name.startswith("document"):
-        raise read.Unreadable("report")
-    unknown = task.unknown_fields + REPORT_FIELDS.unknown(report)
-    return replace(_report(report, task.report_id, unknown), completed_at=task.completed_at)
-
-
-def _report(report: read.Object, report_id: str | None, unknown_fields: int) -> _Report:
-    if report_id is not None and SESSION_ID.fullmatch(report_id) is None:
-        raise read.Unreadable("uuid")
+def _is_clear(report: read.Object) -> bool:
     result, status = read.text(report, "result"), read.text(report, "status")
     sub_result = read.text(report, "sub_result")
-    found = {"document": result}
+    return result == "clear" and sub_result in {None, "clear"} and status == "complete"
+
+
+def _clear_report(task: read.Object, report: read.Object, unknown_fields: int) -> _Report:
+    properties = read.mapping(report, "properties")
     with read.facts_unknown():
-        for name in _BREAKDOWN:
-            found[f"document.{name}"] = read.text(report, f"breakdown.{name}.result")
-    return _Report(
-        report_id=report_id,
-        is_clear=result == _CLEAR and sub_result in {None, _CLEAR} and status == "complete",
-        properties=read.mapping(report, "properties"),
-        checks=tuple(
-            Check(name=name, verdict=_RESULTS[raw], raw=raw)
-            for name, raw in found.items()
-            if raw is not None and raw in _RESULTS
-        ),
-        unknown_fields=unknown_fields,
-    )
-
-
-def _prove(
-    result: ProviderResult, response: Response[OnfidoCredentials], report: _Report | None
-) -> ProviderResult:
-    """The result of an approved run with what is proved of the person."""
-    declared = response.credentials.output
-    if report is None and not declared.proves_all:
-        return replace(result, outcome=Finding.UNPROVED, reason_code="no_clear_document_report")
-    run = read.parse(response.reply.body)
-    with read.facts_unknown() as unread:
-        result = _with_person(result, run, declared, report, response.fingerprint)
-    unknown = result.unknown_fields + (report.unknown_fields if report else 0)
-    return replace(result, unread=tuple(unread), unknown_fields=unknown)
-
-
-def _with_person(
-    result: ProviderResult,
-    run: read.Object,
-    declared: OnfidoOutput,
-    report: _Report | None,
-    fingerprint: Fingerprint,
-) -> ProviderResult:
-    properties = report.properties if report else {}
-    output = read.mapping(run, "output")
-    born, source = read.iso_date(properties, "date_of_birth"), FactSource.DOCUMENT
-    if declared.date_of_birth is not None:
-        stated = read.as_date(declared.date_of_birth.of(output), "output")
-        if born is None:
-            born, source = stated, FactSource(declared.date_of_birth.source)
-        elif stated not in {None, born}:
-            # The output is of another person than the document: nothing of it is the buyer's.
-            output = {}
-    addresses = (_address(properties), _declared_address(output, declared))
-    begun = read.instant(run, "created_at")
-    document = _document(properties, output, declared)
-    return replace(
-        result,
-        # The beginning of the run rather than its last change, which moves.
-        decided_at=(report.completed_at if report else None) or begun,
-        given_name=read.text(properties, "first_name"),
-        family_name=read.text(properties, "last_name"),
-        date_of_birth=born,
-        date_of_birth_source=FactSource.NONE if born is None else source,
-        addresses=tuple(filter(None, addresses)),
-        document=document,
-        document_fingerprint=fingerprint(
-            read.text(properties, "issuing_country"),
-            read.text(properties, "issuing_state"),
-            read.text(properties, "document_type"),
-            _number(properties),
-        ),
-        checks=report.checks if report else (),
-    )
+        parts = [
+            (f"document.{name}", read.text(report, f"breakdown.{name}.result"))
+            for name in _LISTS["breakdown"]
+        ]
+        return _Report(
+            properties=properties,
+            checks=checks([("document", "clear"), *parts], _WORDS.verdicts),
+            unknown_fields=unknown_fields,
+            completed_at=read.instant(task, "updated_at"),
+        )
 
 
 def _address(properties: read.Object) -> Address | None:
     """The address on the document; `address`, the same in one line, is not taken apart."""
     lines = read.mapping(properties, "address_lines")
-    if not lines:
-        return None
-    names = {"line1": "street_address", "region": "state"}
-    return Address(
-        source=FactSource.DOCUMENT,
-        country=read.text(lines, "country_code") or read.text(lines, "country"),
-        **read.texts(lines, "city", "postal_code", **names),
-    )
+    country = "country_code" if read.text(lines, "country_code") else "country"
+    names = {"line1": "street_address", "region": "state", "country": country}
+    return address(lines, FactSource.DOCUMENT, "city", "postal_code", **names)
 
 
 def _declared_address(output: read.Object, declared: OnfidoOutput) -> Address | None:
@@ -483,18 +398,8 @@ def _document(
             return None
     if not properties and expires_on is None:
         return None
+    names = {"type": "document_type", "issuing_region": "issuing_state"}
     return Document(
-        type=read.text(properties, "document_type"),
-        issuing_country=read.text(properties, "issuing_country"),
-        issuing_region=read.text(properties, "issuing_state"),
+        **read.texts(properties, "issuing_country", **names),
         expires_on=read.iso_date(properties, "date_of_expiry") or expires_on,
     )
-
-
-def _number(properties: read.Object) -> str | None:
-    numbers = [
-        read.as_text(each.get("value"), "document_numbers.value")
-        for each in read.objects(properties, "document_numbers")
-        if each.get("type") == "document_number"
-    ]
-    return next(filter(None, numbers), None)

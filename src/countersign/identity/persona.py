@@ -14,13 +14,10 @@ from datetime import UTC, date, datetime
 from typing import Final, Literal
 
 from countersign.identity import json_reader as read
-from countersign.identity.base import Adapter, Credentials, Response
-from countersign.identity.budget import Budget
-from countersign.identity.fields import Fields, by_word, listed
-from countersign.identity.fingerprint import Fingerprint
+from countersign.identity.base import Credentials, IdentityProvider, Response, checks, holder
+from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
     Address,
-    Check,
     Document,
     FactSource,
     Finding,
@@ -29,9 +26,8 @@ from countersign.identity.model import (
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
-from countersign.identity.types import ProviderRequest
+from countersign.identity.transport import ProviderRequest
 from countersign.identity.webhook_signature import check_timestamped
-from countersign.reason import Reason
 
 API_VERSION: Final = "2025-12-08"
 SESSION_ID: Final = re.compile(r"inq_[A-Za-z0-9]{16,64}", re.ASCII)
@@ -39,109 +35,27 @@ _ENVIRONMENT: Final = "persona-environment-id"
 _ENVIRONMENT_ID: Final = re.compile(r"env_[A-Za-z0-9]{8,64}", re.ASCII)
 _SECRET: Final = re.compile(r"[!-~]{16,250}", re.ASCII)
 _EVENT_ID: Final = re.compile(r"evt_[A-Za-z0-9]{1,64}", re.ASCII)
-_STATUS: Final = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,96}", re.ASCII)
 """The name of a check or its status; a sentence could contain a name."""
-_CHANGES: Final = listed(
-    "created started expired completed failed marked-for-review approved declined transitioned",
-    "redacted",
-)
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
-GOVERNMENT_ID: Final = "verification/government-id"
-NFC: Final = "verification/government-id-nfc"
 MDOC: Final = "verification/mdoc"
 AAMVA: Final = "verification/aamva"
 SELFIE: Final = "verification/selfie"
-DOCUMENTS: Final = (GOVERNMENT_ID, NFC, MDOC)
+DOCUMENTS: Final = ("verification/government-id", "verification/government-id-nfc", MDOC)
 """Seen, with its chip read, and on a telephone (ISO 18013-5)."""
 _DATABASES: Final = ("verification/database", "verification/database-standard")
 PROOFS: Final = (*DOCUMENTS, AAMVA, *_DATABASES)
 """The kinds that can prove who a person is, the best first. A selfie or a telephone cannot; nor can
 a bill (`verification/document`), whose description has neither name nor address."""
-_OUTCOMES: Final[Mapping[str, Finding]] = {
-    "created": Finding.REQUIRES_INPUT,
-    "pending": Finding.REQUIRES_INPUT,
-    # The buyer has finished; no decision yet.
-    "completed": Finding.PENDING,
-    "needs_review": Finding.PENDING,
-    "approved": Finding.VERIFIED,
-    "declined": Finding.FAILED,
-    "failed": Finding.FAILED,
-    "expired": Finding.EXPIRED,
-}
-_VERDICTS: Final = {"passed": Tri.PASS, "failed": Tri.FAIL}
-REASONS: Final[Mapping[str, Reason]] = by_word(
-    {
-        Reason.AGE_BELOW_MINIMUM: "id_age_comparison mdoc_age_comparison",
-        Reason.DOCUMENT_EXPIRED: "id_expired_detection id_nfc_expired_detection",
-        Reason.DOCUMENT_UNSUPPORTED: """
-        id_disallowed_country_detection id_disallowed_type_detection
-        id_nfc_disallowed_country_detection id_portrait_detection""",
-        Reason.DOCUMENT_UNREADABLE: """
-        id_barcode_detection id_blur_detection id_corner_detection id_double_side_detection
-        id_extracted_properties_detection id_glare_detection id_mrz_detection
-        id_nfc_unprocessable_submission_detection id_portrait_clarity_detection
-        id_unprocessable_submission_detection id_video_quality_detection
-        mdoc_parseable_detection""",
-        Reason.DOCUMENT_NOT_ACCEPTED: """
-        id_barcode_inconsistency_detection id_color_inconsistency_detection
-        id_compromised_detection id_damaged_detection id_electronic_replica_detection
-        id_entity_detection id_extraction_inconsistency_detection id_fabrication_detection
-        id_handwriting_detection id_mrz_inconsistency_detection id_nfc_pki_failure_detection
-        id_nfc_tamper_detection id_paper_detection id_physical_tamper_detection id_tamper_detection
-        id_valid_dates_detection mdoc_digest_match_detection mdoc_valid_cert_detection
-        mdoc_valid_device_authentication_detection mdoc_valid_mso_data_detection
-        mdoc_valid_mso_signature_detection""",
-        Reason.SELFIE_MISMATCH: "id_selfie_comparison selfie_id_comparison",
-        Reason.SELFIE_NOT_ACCEPTED: """
-        selfie_face_covering_detection selfie_glare_detection selfie_glasses_detection
-        selfie_image_quality_detection selfie_liveness_detection selfie_multiple_faces_detection
-        selfie_portrait_quality_detection selfie_pose_detection selfie_pose_repeat_detection
-        selfie_suspicious_entity_detection selfie_video_quality_detection""",
-        Reason.DETAILS_MISMATCH: """
-        aamva_address_comparison aamva_birthdate_comparison aamva_expiration_date_comparison
-        aamva_identification_number_comparison aamva_identity_comparison
-        aamva_issue_date_comparison aamva_name_comparison database_address_comparison
-        database_birthdate_comparison database_identity_comparison database_inquiry_comparison
-        database_standard_identity_comparison id_account_comparison id_attribute_comparison
-        id_inquiry_comparison id_nfc_attribute_comparison""",
-    }
-)
-"""For failed checks, by Persona's names for them, without the checks for fraud."""
-_KINDS: Final = ("aamva", "database", "database_standard")
-_COMPARISONS: Final = tuple(f"{kind}_identity_comparison" for kind in _KINDS)
-"""Checks that say for each attribute how well it matched."""
-_OF_ALL: Final = listed("status checks redacted-at completed-at country-code")
-_HOLDER: Final = listed("birthdate name-first name-last address-postal-code")
-_STREET: Final = listed("address-street-1 address-street-2 address-city address-subdivision")
-_DOCUMENT: Final = listed("expiration-date identification-number")
-_MOBILE: Final = listed(
-    "address-country-code address-street address-city address-state issuing-country",
-    "issuing-jurisdiction",
-)
-_NORMALIZED: Final = tuple(f"normalized-{name}" for name in ("address-postal-code", *_STREET))
-_READ: Final[Mapping[str, Sequence[str]]] = {
-    GOVERNMENT_ID: (*_HOLDER, *_STREET, *_DOCUMENT, "id-class", "issuing-subdivision"),
-    NFC: (*_HOLDER, *_STREET, *_DOCUMENT, "id-class"),
-    MDOC: (*_HOLDER, *_DOCUMENT, *_MOBILE),
-    AAMVA: (*_HOLDER, *_DOCUMENT, "issuing-authority"),
-    **dict.fromkeys(_DATABASES, (*_HOLDER, *_NORMALIZED)),
-}
-"""The attributes that are used, by kind; no others are requested (sparse fields), such as
-pictures, whose addresses contain access tokens."""
-_INQUIRY: Final = listed("status reference-id redacted-at completed-at decisioned-at")
+_WORDS: Final = words_of("persona")
+_LISTS: Final = _WORDS.lists
+_COMPARISONS: Final = _LISTS["comparisons"]
 QUERY: Final = (
     ("include", "verifications"),
-    ("fields[inquiry]", ",".join(_INQUIRY)),
-    *((f"fields[{kind}]", ",".join((*_OF_ALL, *_READ[kind]))) for kind in PROOFS),
+    ("fields[inquiry]", ",".join(_LISTS["inquiry"])),
+    *((f"fields[{kind}]", ",".join((*_LISTS["verification"], *_LISTS[kind]))) for kind in PROOFS),
     (f"fields[{SELFIE}]", "status,checks"),
     ("fields[verification/document]", "status"),
-)
-FIELDS: Final = Fields(
-    f"data(type id attributes({' '.join(_INQUIRY)}) relationships)",
-    f"included(type id relationships attributes({' '.join(_OF_ALL)}",
-    *(" ".join(names) for names in _READ.values()),
-    "))",
 )
 
 
@@ -178,7 +92,7 @@ class PersonaCredentials(Credentials, frozen=True, kw_only=True):
             raise ValueError("webhook_secrets: give each secret exactly as Persona shows it.")
 
 
-class Persona(Adapter[PersonaCredentials]):
+class Persona(IdentityProvider[PersonaCredentials]):
     """Persona with the credentials of one account."""
 
     name = "persona"
@@ -187,9 +101,10 @@ class Persona(Adapter[PersonaCredentials]):
     probe_session_id = "inq_0000000000000000000000000000"
     api_version = API_VERSION
     request_id_header = "request-id"
+    words = _WORDS
 
-    async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
-        request = ProviderRequest(
+    def _request(self, session_id: str) -> ProviderRequest:
+        return ProviderRequest(
             path=f"/api/v1/inquiries/{session_id}",
             query=QUERY,
             headers={
@@ -199,88 +114,89 @@ class Persona(Adapter[PersonaCredentials]):
                 "Persona-Version": API_VERSION,
             },
         )
-        return translate(await self._ask(session_id, request, budget))
 
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         header, secrets = headers.get("persona-signature", ""), self._credentials.webhook_secrets
         check_timestamped(header, body, secrets, self._now(), sets_max=4)
-        return _hint(read.mapping(read.parse(body), "data"))
+        event = read.mapping(read.parse(body), "data")
+        attributes = read.mapping(event, "attributes")
+        kind = attributes.get("name")
+        if event.get("type") != "event" or not isinstance(kind, str):
+            raise read.Unreadable("data.type")
+        if kind not in _LISTS["webhooks"]:
+            return None
+        session_id = read.matching(attributes, "payload.data.id", SESSION_ID)
+        return WebhookHint(session_id=session_id, event_key=read.matching(event, "id", _EVENT_ID))
 
-
-def _hint(event: read.Object) -> WebhookHint | None:
-    attributes = read.mapping(event, "attributes")
-    kind = attributes.get("name")
-    if event.get("type") != "event" or not isinstance(kind, str):
-        raise read.Unreadable("data.type")
-    if kind.removeprefix("inquiry.") not in _CHANGES or not kind.startswith("inquiry."):
-        return None
-    session_id = read.matching(attributes, "payload.data.id", SESSION_ID)
-    return WebhookHint(session_id=session_id, event_key=read.matching(event, "id", _EVENT_ID))
-
-
-def translate(response: Response[PersonaCredentials]) -> ProviderResult:
-    """The result of any response of `GET /inquiries/{inquiry-id}`."""
-    return response.translated(_error, _inquiry, FIELDS)
-
-
-def _error(response: Response[PersonaCredentials]) -> ProviderResult:
-    """Persona's errors have titles."""
-    try:
-        errors = read.objects(read.parse(response.reply.body), "errors")
+    def _error(self, response: Response, body: read.Object | None) -> ProviderResult:
+        """Persona's errors have titles."""
+        errors = read.objects(body or {}, "errors")
         genuine = bool(errors) and all(read.text(error, "title") for error in errors)
-    except read.Unreadable:
-        genuine = False
-    result = response.error(genuine=genuine)
-    ours = response.credentials.environment_id
-    theirs = response.reply.headers.get(_ENVIRONMENT, ours)
-    if result.outcome is Finding.NOT_FOUND and theirs != ours:
-        # It was looked up in another environment than that of the settings.
-        return response.refused(Finding.PROVIDER_REJECTED, "environment_mismatch")
-    return result
+        result = response.error(genuine=genuine)
+        ours = self._credentials.environment_id
+        theirs = response.reply.headers.get(_ENVIRONMENT, ours)
+        if result.outcome is Finding.NOT_FOUND and theirs != ours:
+            # It was looked up in another environment than that of the settings.
+            return response.refused(Finding.PROVIDER_REJECTED, "environment_mismatch")
+        return result
 
+    def _session(self, response: Response, body: read.Object) -> ProviderResult:
+        data = read.mapping(body, "data")
+        if data.get("type") != "inquiry" or data.get("id") != response.session_id:
+            raise read.Unreadable("data.id")
+        attributes = read.mapping(data, "attributes")
+        status, subject = read.text(attributes, "status"), read.text(attributes, "reference-id")
+        linked = _linked(data)
+        verifications = _verifications(body, response.session_id, linked)
+        ours, theirs = self._credentials, response.reply.headers.get(_ENVIRONMENT)
+        live = ours.environment == "live" and theirs == ours.environment_id
+        result = self._decided(
+            response, status, live=None if theirs is None else live, subject=subject
+        )
+        # Before the status: a redacted inquiry is still `approved`.
+        if read.text(attributes, "redacted-at") is not None:
+            return replace(result, outcome=Finding.REDACTED, reason_code=None)
+        if result.outcome is Finding.INVALID_RESPONSE:
+            return result
+        passed = [each for each in verifications if each.passed]
+        if status == "completed" and self._credentials.accept_completed and passed:
+            result = replace(result, outcome=Finding.VERIFIED)
+        if result.outcome is not Finding.VERIFIED:
+            failed = _failed_check(verifications)
+            return replace(result, reason_code=failed, reason=_WORDS.reasons.get(failed or ""))
+        if not passed:
+            return _unproved(result, verifications, linked or {})
+        with read.facts_unknown() as unread:
+            result = self._with_person(result, passed)
+            times = [read.instant(attributes, f"{act}-at") for act in ("decisioned", "completed")]
+        complete = not any(proof.is_withheld for proof in passed)
+        evidence = replace(response.evidence, sensitive_complete=complete)
+        decided_at = times[0] or times[1]
+        return replace(result, decided_at=decided_at, unread=tuple(unread), evidence=evidence)
 
-def _inquiry(response: Response[PersonaCredentials], body: read.Object) -> ProviderResult:
-    data = read.mapping(body, "data")
-    if data.get("type") != "inquiry" or data.get("id") != response.session_id:
-        raise read.Unreadable("data.id")
-    attributes = read.mapping(data, "attributes")
-    status = read.text(attributes, "status")
-    linked = _linked(data)
-    verifications = _verifications(body, response.session_id, linked)
-    result = replace(
-        response.result(_OUTCOMES.get(status or "", Finding.INVALID_RESPONSE)),
-        provider_status=read.word(status, _STATUS),
-        live=_is_live(response),
-        subject_reference=read.text(attributes, "reference-id"),
-    )
-    # Before the status: a redacted inquiry is still `approved`.
-    if read.text(attributes, "redacted-at") is not None:
-        return replace(result, outcome=Finding.REDACTED)
-    passed = [each for each in verifications if each.passed]
-    if status == "completed" and response.credentials.accept_completed and passed:
-        result = replace(result, outcome=Finding.VERIFIED)
-    if result.outcome is Finding.INVALID_RESPONSE:
-        return replace(result, reason_code="unknown_status")
-    if result.outcome is not Finding.VERIFIED:
-        failed = _failed_check(verifications)
-        return replace(result, reason_code=failed, reason=REASONS.get(failed or ""))
-    if not passed:
-        return _unproved(result, verifications, linked or {})
-    with read.facts_unknown() as unread:
-        result = _with_person(result, passed, response.fingerprint)
-        times = [read.instant(attributes, f"{act}-at") for act in ("decisioned", "completed")]
-    complete = not any(proof.is_withheld for proof in passed)
-    evidence = replace(response.evidence, sensitive_complete=complete)
-    decided_at = times[0] or times[1]
-    return replace(result, decided_at=decided_at, unread=tuple(unread), evidence=evidence)
-
-
-def _is_live(response: Response[PersonaCredentials]) -> bool | None:
-    environment_id = response.reply.headers.get(_ENVIRONMENT)
-    if environment_id is None:
-        return None
-    ours = response.credentials
-    return ours.environment == "live" and environment_id == ours.environment_id
+    def _with_person(
+        self, result: ProviderResult, passed: Sequence[_Verification]
+    ) -> ProviderResult:
+        """The result with what the verifications prove of one person."""
+        # Documents before authorities before databases; of one kind the newest.
+        best = sorted(passed, key=lambda proof: PROOFS.index(proof.kind))
+        theirs = _of_one_person(best)
+        holders = [proof.holder for proof in theirs]
+        named = next((each for each in holders if each.given_name or each.family_name), holders[0])
+        born, source = _birth(theirs)
+        judged = [(made["name"], made["status"]) for proof in best for made in proof.checks]
+        result = replace(result, checks=checks(judged, _WORDS.verdicts, Tri.UNKNOWN))
+        shown = next((proof for proof in theirs if proof.kind in {*DOCUMENTS, AAMVA}), None)
+        return self._of_person(
+            result,
+            replace(named, date_of_birth=born),
+            map(_address, theirs),
+            born_by=source,
+            document=_document(shown) if shown else None,
+            # The licence's or passport's (Persona's changes of 2021-02-21), unlike
+            # `document-number`.
+            number=shown.value("identification-number") if shown else None,
+        )
 
 
 def _linked(data: read.Object) -> Mapping[str, str] | None:
@@ -339,16 +255,9 @@ class _Verification:
     def value(self, name: str) -> str | None:
         return read.text(self.attributes, name)
 
-    def day(self, name: str) -> date | None:
-        return read.iso_date(self.attributes, name)
-
     @property
     def holder(self) -> Holder:
-        return Holder(
-            given_name=self.value("name-first"),
-            family_name=self.value("name-last"),
-            date_of_birth=self.day("birthdate"),
-        )
+        return holder(self.attributes, "name-first", "name-last", "birthdate")
 
     def source_of(self, check: str, attribute: str) -> FactSource:
         """What proves a fact: a document, or a record with exactly that value."""
@@ -409,56 +318,20 @@ def _verification(resource: read.Object, inquiry_id: str) -> _Verification:
     return _Verification(str(resource["type"]), attributes, checks, decided_at or _EARLIEST)
 
 
-def _with_person(
-    result: ProviderResult, passed: Sequence[_Verification], fingerprint: Fingerprint
-) -> ProviderResult:
-    """The result with what the verifications prove of one person."""
-    # Documents before authorities before databases; of one kind the newest.
-    best = sorted(passed, key=lambda proof: PROOFS.index(proof.kind))
-    theirs = _of_one_person(best)
-    holders = (p.holder for p in theirs)
-    named = next(
-        (each for each in holders if each.given_name or each.family_name), theirs[0].holder
-    )
-    born, source = _birth(theirs)
-    result = replace(
-        result,
-        given_name=named.given_name,
-        family_name=named.family_name,
-        date_of_birth=born,
-        date_of_birth_source=source,
-        addresses=tuple(filter(None, map(_address, theirs))),
-        checks=tuple(_check(made) for proof in best for made in proof.checks),
-    )
-    shown = next((proof for proof in theirs if proof.kind in {*DOCUMENTS, AAMVA}), None)
-    if shown is None:
-        return result
-    document = _document(shown)
-    issuer = document.issuing_country, document.issuing_region
-    # The licence's or passport's (Persona's changes of 2021-02-21), unlike `document-number`.
-    printed = fingerprint(*issuer, document.type, shown.value("identification-number"))
-    return replace(result, document=document, document_fingerprint=printed)
-
-
-def _check(made: read.Object) -> Check:
-    raw = made["status"]
-    return Check(name=made["name"], verdict=_VERDICTS.get(raw, Tri.UNKNOWN), raw=raw)
-
-
 def _of_one_person(best: Sequence[_Verification]) -> list[_Verification]:
     """The proofs of the person whose birth date is proved; an inquiry can have those of several."""
-    dated = (p for p in best if p.day("birthdate") and _birth_source(p) is not FactSource.USER)
+    dated = (p for p in best if p.holder.date_of_birth and _proves_birth(p) is not FactSource.USER)
     chosen = next(dated, best[0])
     return [p for p in best if p is chosen or p.holder.may_be(chosen.holder)]
 
 
-def _birth_source(proof: _Verification) -> FactSource:
+def _proves_birth(proof: _Verification) -> FactSource:
     return proof.source_of("birthdate", "birthdate")
 
 
 def _birth(proofs: Sequence[_Verification]) -> tuple[date | None, FactSource]:
     """The first date of birth that is proved, else any."""
-    dated = [(born, _birth_source(p)) for p in proofs if (born := p.day("birthdate"))]
+    dated = [(born, _proves_birth(p)) for p in proofs if (born := p.holder.date_of_birth)]
     proved = [each for each in dated if each[1] is not FactSource.USER]
     return next(iter((*proved, *reversed(dated))), (None, FactSource.NONE))
 
@@ -496,5 +369,5 @@ def _document(proof: _Verification) -> Document:
         type=kind,
         issuing_country="US" if proof.kind == AAMVA else proof.value(country),
         issuing_region=proof.value(region),
-        expires_on=proof.day("expiration-date"),
+        expires_on=read.iso_date(proof.attributes, "expiration-date"),
     )

@@ -1,29 +1,29 @@
-"""The identity providers by name."""
+"""The identity providers: each is a module of this package, with a table of its words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib
+from collections.abc import Sequence
+from importlib import resources
 from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
 from countersign.clock import Clock
 from countersign.errors import InvalidArgument
-from countersign.identity.base import Adapter, Credentials, IdentityProvider
-from countersign.identity.didit import Didit
+from countersign.identity.base import Credentials, IdentityProvider
 from countersign.identity.fingerprint import KeyedHash, fingerprints
-from countersign.identity.onfido import Onfido
-from countersign.identity.persona import Persona
-from countersign.identity.plaid import Plaid
-from countersign.identity.stripe import Stripe
 from countersign.identity.transport import DIRECT, Reach
-from countersign.identity.veriff import Veriff
 
 _CREDENTIALS_BYTES_MAX: Final = 64 * 1024
-_ADAPTERS: Final[Mapping[str, type[Adapter[Any]]]] = {
-    adapter.name: adapter for adapter in (Stripe, Persona, Veriff, Plaid, Didit, Onfido)
-}
-PROVIDER_NAMES: Final = tuple(_ADAPTERS)
+PROVIDER_NAMES: Final = tuple(
+    sorted(
+        file.name.removesuffix(".toml")
+        for file in resources.files(__package__).iterdir()
+        if file.name.endswith(".toml")
+    )
+)
+"""Each has a module, a table of the provider's words, and a class named like the module."""
 
 
 class IdentityProviders:
@@ -34,19 +34,17 @@ class IdentityProviders:
         self._clock = clock
         self._reach = reach
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The known providers."""
-        return PROVIDER_NAMES
-
-    def __call__(self, name: str, credentials: bytes, base_url: str | None) -> IdentityProvider:
+    def __call__(
+        self, name: str, credentials: bytes, base_url: str | None
+    ) -> IdentityProvider[Any]:
         """A provider, from the content of a credentials file (a JSON object).
 
         Raises:
             InvalidArgument: the provider is unknown, or the credentials cannot work.
         """
-        return _adapter(name)(
-            _read(name, credentials),
+        adapter = _adapter(name)
+        return adapter(
+            _read(name, adapter.credentials_type, credentials),
             base_url=base_url,
             fingerprint=fingerprints(self._keyed, base_url),
             clock=self._clock,
@@ -59,13 +57,12 @@ class IdentityProviders:
         Raises:
             InvalidArgument: they cannot work, or never verify a live buyer.
         """
-        read = _read(name, credentials)
+        read = _read(name, _adapter(name).credentials_type, credentials)
         if read.is_test:
-            msg = (
+            raise InvalidArgument(
                 f"These credentials are for the test mode of {name}, whose sessions are refused "
                 "for live keys. Give the live credentials."
             )
-            raise InvalidArgument(msg)
         if getattr(read, "webhook_secrets", True):
             return []
         hint = (
@@ -75,15 +72,16 @@ class IdentityProviders:
         return [hint]
 
 
-def _adapter(name: str) -> type[Adapter[Any]]:
-    if name not in _ADAPTERS:
-        msg = f"Unknown provider {name!r}. The providers are: {', '.join(_ADAPTERS)}."
+def _adapter(name: str) -> type[IdentityProvider[Any]]:
+    if name not in PROVIDER_NAMES:
+        msg = f"Unknown provider {name!r}. The providers are: {', '.join(PROVIDER_NAMES)}."
         raise InvalidArgument(msg)
-    return _ADAPTERS[name]
+    module = importlib.import_module(f"{__package__}.{name}")
+    found: type[IdentityProvider[Any]] = getattr(module, name.title())
+    return found
 
 
-def _read(name: str, credentials: bytes) -> Credentials:
-    kind = _adapter(name).credentials_type
+def _read(name: str, kind: type[Credentials], credentials: bytes) -> Credentials:
     if len(credentials) > _CREDENTIALS_BYTES_MAX:
         raise InvalidArgument("A credentials file can have at most 64 KiB.")
     try:
@@ -94,18 +92,12 @@ def _read(name: str, credentials: bytes) -> Credentials:
         detail = str(error)
         if detail.startswith("Invalid enum value"):
             place = detail.partition(" - ")[2]
-            detail = f"Expected {_words_at(kind, place)} - {place}"
-        msg = f"These are not credentials for {name}: {detail}"
-        raise InvalidArgument(msg) from None
+            member = get_type_hints(kind).get(place.removeprefix("at `$.").removesuffix("`"))
+            words = " or ".join(f"`{word}`" for word in get_args(member)) or "another word"
+            detail = f"Expected {words} - {place}"
+        raise InvalidArgument(f"These are not credentials for {name}: {detail}") from None
     except msgspec.DecodeError:
         raise InvalidArgument("A credentials file must contain a JSON object.") from None
     except ValueError as error:
-        msg = f"These credentials cannot work: {error}"
-        raise InvalidArgument(msg) from None
+        raise InvalidArgument(f"These credentials cannot work: {error}") from None
     return read
-
-
-def _words_at(credentials: type, place: str) -> str:
-    """The words that a member may be, such as `live` or `sandbox`; `place` names the member."""
-    member = get_type_hints(credentials).get(place.removeprefix("at `$.").removesuffix("`"))
-    return " or ".join(f"`{word}`" for word in get_args(member)) or "another word"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from countersign.identity.fields import listed
+from countersign.identity.json_reader import listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

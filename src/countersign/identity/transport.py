@@ -11,9 +11,10 @@ import errno
 import random
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from ssl import SSLContext
 from typing import Final
@@ -22,11 +23,100 @@ from urllib.parse import urlencode
 import httpx2
 
 from countersign.clock import Clock
-from countersign.identity.breaker import Breaker
-from countersign.identity.budget import Allowance, Budget
 from countersign.identity.model import Finding
-from countersign.identity.types import ProviderReply, ProviderRequest, TransportFailure
 
+FAILURES: Final = 8
+"""Failures in a row that open a breaker."""
+OPEN_SECONDS: Final = 5.0
+
+
+class Allowance:
+    """Seconds, of the event loop's clock, that can be spent in parts."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+
+    @asynccontextmanager
+    async def spend(self) -> AsyncIterator[None]:
+        """What is done inside is on this allowance.
+
+        Raises:
+            TimeoutError: nothing is left of it.
+        """
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with asyncio.timeout(self._left):
+                yield
+        finally:
+            self._left = max(0.0, self._left - (clock() - began))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The time for one result, however many requests it needs."""
+
+    sending: Allowance
+    """For requests and responses, with every repetition."""
+    waiting: Allowance
+    """For a place among those that are sent at a time: that is our load, and no fault of the
+    provider."""
+
+
+class Breaker:
+    """Closed; open after FAILURES in a row; after OPEN_SECONDS one request tries whether it works.
+
+    A provider that is down does not delay every checkout. It belongs to one event loop.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._closed_again_at: float | None = None
+        self._trying = False
+
+    def lets_through(self) -> bool:
+        """Whether a request may be sent now; each that is must end in one of the three below."""
+        if self.is_open():
+            return False
+        self._trying = self._closed_again_at is not None
+        return True
+
+    def is_open(self) -> bool:
+        """Whether no request may be sent now; asking this lets none through."""
+        if self._closed_again_at is None:
+            return False
+        return self._trying or self._clock.monotonic() < self._closed_again_at
+
+    def seconds_left(self) -> int:
+        """Whole seconds until the next try, at least 1."""
+        if self._closed_again_at is None:
+            return 1
+        return max(1, int(self._closed_again_at - self._clock.monotonic()) + 1)
+
+    def succeeded(self) -> None:
+        """The provider responded."""
+        self._failures, self._closed_again_at, self._trying = 0, None, False
+
+    def failed(self) -> None:
+        """The provider did not respond, or with an error of its server."""
+        self._failures += 1
+        self._trying = False
+        if self._failures >= FAILURES:
+            self._closed_again_at = self._clock.monotonic() + OPEN_SECONDS
+
+    def let_go(self) -> None:
+        """The request was given up by our side."""
+        self._trying = False
+
+
+RETRY_AFTER_SECONDS: Final = 5
+"""What our caller has to wait if the provider does not say."""
+RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
+"""Statuses after which a second attempt can succeed, with every provider."""
+_RETRY_AFTER_MAX: Final = 3600
+_EPOCH_MIN: Final = 1_000_000_000
+"""Larger numbers are a time in Unix seconds (since 2001), smaller ones a number of seconds."""
 CONNECT_SECONDS: Final = 2.0
 READ_SECONDS: Final = 8.0
 TOTAL_SECONDS: Final = 12.0
@@ -47,6 +137,93 @@ _UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EA
 """No way there, or a firewall that says so."""
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderReply:
+    """A response, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in small letters."""
+    body: bytes
+    target: str
+    """See `ProviderRequest.target`."""
+    came_at: int | None = None
+    """Unix seconds."""
+
+    def __repr__(self) -> str:
+        return f"<ProviderReply: status {self.status}>"
+
+    @property
+    def retry_after(self) -> int | None:
+        """Seconds that the provider asks us to wait, from 1 to 3600."""
+        wait = self._number("retry-after")
+        if wait is None:
+            wait = self._until(self._date("retry-after"))
+        if wait is None and self.status == 429:
+            # Some state the reset of their limit in every response: it matters once it is reached.
+            found = [self._number("ratelimit-reset"), self._number("x-ratelimit-reset")]
+            reset = next((number for number in found if number is not None), None)
+            wait = self._until(reset) if reset is not None and reset >= _EPOCH_MIN else reset
+        return None if wait is None else min(max(wait, 1), _RETRY_AFTER_MAX)
+
+    def _number(self, header: str) -> int | None:
+        text = self.headers.get(header, "").strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None
+
+    def _date(self, header: str) -> int | None:
+        """An HTTP date (RFC 9110, section 5.6.7)."""
+        text = self.headers.get(header, "").strip()
+        try:
+            return int(parsedate_to_datetime(text).timestamp()) if text.endswith(" GMT") else None
+        except (ValueError, OverflowError):
+            return None
+
+    def _until(self, seconds: int | None) -> int | None:
+        return None if seconds is None or self.came_at is None else seconds - self.came_at
+
+
+def is_transient(reply: ProviderReply) -> bool:
+    """Whether a second attempt can succeed."""
+    return reply.status in RETRIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderRequest:
+    """A request to a provider; safe to repeat."""
+
+    path: str
+    """Percent-encoded, beginning with `/`."""
+    method: str = "GET"
+    query: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    is_transient: Callable[[ProviderReply], bool] = is_transient
+    """Whether it is sent again after this response."""
+
+    @property
+    def target(self) -> str:
+        """Method, path and query, as the evidence keeps them."""
+        query = f"?{urlencode(self.query)}" if self.query else ""
+        return f"{self.method} {self.path}{query}"
+
+    def __repr__(self) -> str:
+        return "<ProviderRequest: hidden>"
+
+
+class TransportFailure(Exception):
+    """There is no response that could be read.
+
+    `outcome` is PROVIDER_UNAVAILABLE, or INVALID_RESPONSE for a response that is too large or
+    compressed; `reason` is a fixed word, without anything of the request or the response.
+    """
+
+    def __init__(self, outcome: Finding, reason: str, retry_after: int | None = None) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,60 +348,55 @@ class ProviderHttp:
         return await self._send_once(request)
 
     async def _send_once(self, request: ProviderRequest) -> ProviderReply:
+        if self._client is None:
+            self._client = self._connected()
+        target = request.target
+        asked = self._client.stream(
+            request.method,
+            f"{self._base_url}{target.partition(' ')[2]}",
+            headers=dict(request.headers),
+            content=request.body,
+        )
         try:
-            async with self._open(request) as response:
+            async with asked as response:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     # None was requested, and a small body could unpack to gigabytes.
                     raise TransportFailure(Finding.INVALID_RESPONSE, "encoded_body")
+                body = bytearray()
+                async for chunk in response.aiter_raw():
+                    body += chunk
+                    if len(body) > BODY_BYTES_MAX:
+                        raise TransportFailure(Finding.INVALID_RESPONSE, "body_too_large")
                 return ProviderReply(
                     status=response.status_code,
                     headers={name.lower(): value for name, value in response.headers.items()},
-                    body=await _bounded(response),
-                    target=request.target,
+                    body=bytes(body),
+                    target=target,
                     came_at=self._clock.time_ns() // 1_000_000_000,
                 )
         except httpx2.HTTPError as error:
             # The error's text can contain the address with the session id; its kind cannot.
             raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, _kind(error)) from None
 
-    @asynccontextmanager
-    async def _open(self, request: ProviderRequest) -> AsyncIterator[httpx2.Response]:
-        if self._client is None:
-            context = httpx2.create_ssl_context(trust_env=False)
-            if self._reach.ca_file is not None:
-                context.load_verify_locations(self._reach.ca_file)
-            self._client = httpx2.AsyncClient(
-                verify=context,
-                proxy=self._proxy(context),
-                limits=httpx2.Limits(max_keepalive_connections=self._reach.concurrency),
-                timeout=self._timeout,
-                follow_redirects=False,
-                trust_env=False,
-                headers={"Accept-Encoding": "identity", "User-Agent": "countersign"},
-            )
-        query = f"?{urlencode(request.query)}" if request.query else ""
-        async with self._client.stream(
-            request.method,
-            f"{self._base_url}{request.path}{query}",
-            headers=dict(request.headers),
-            content=request.body,
-        ) as response:
-            yield response
+    def _connected(self) -> httpx2.AsyncClient:
+        context = httpx2.create_ssl_context(trust_env=False)
+        if self._reach.ca_file is not None:
+            context.load_verify_locations(self._reach.ca_file)
+        return httpx2.AsyncClient(
+            verify=context,
+            proxy=self._proxy(context),
+            limits=httpx2.Limits(max_keepalive_connections=self._reach.concurrency),
+            timeout=self._timeout,
+            follow_redirects=False,
+            trust_env=False,
+            headers={"Accept-Encoding": "identity", "User-Agent": "countersign"},
+        )
 
     def _proxy(self, context: SSLContext) -> httpx2.Proxy | None:
         url = self._reach.proxy_url
         if url is None or not self._base_url.startswith("https://"):
             return None
         return httpx2.Proxy(url, ssl_context=context if url.startswith("https://") else None)
-
-
-async def _bounded(response: httpx2.Response) -> bytes:
-    body = bytearray()
-    async for chunk in response.aiter_raw():
-        body += chunk
-        if len(body) > BODY_BYTES_MAX:
-            raise TransportFailure(Finding.INVALID_RESPONSE, "body_too_large")
-    return bytes(body)
 
 
 def _kind(error: BaseException) -> str:

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from countersign.clock import Clock
 from countersign.errors import ProviderUnavailable, WebhookRefused
-from countersign.identity.json_reader import Unreadable, parse
-from countersign.identity.types import RETRY_AFTER_SECONDS, TransportFailure
+from countersign.identity.json_reader import Unreadable, parse, word
+from countersign.identity.transport import RETRY_AFTER_SECONDS, TransportFailure
 from countersign.identity.webhook_signature import is_fresh
 
 KEYS_MAX: Final = 16
@@ -37,6 +37,7 @@ FETCHES_SECONDS: Final = 60.0
 for messages about a session that was retrieved."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,2048}\.[A-Za-z0-9_-]{1,2048}\.[A-Za-z0-9_-]{86}")
 _KID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_UNKNOWN_KEY: Final = "The message is signed with an unknown key."
 _ES256: Final = ["ES256"]
 """Fixed: a token that names another algorithm, or `none`, is refused."""
 _JWS: Final = jwt.PyJWS(algorithms=_ES256)
@@ -93,32 +94,32 @@ class WebhookKeys:
     async def get(self, kid: str, *, expected: bool) -> EllipticCurvePublicKey:
         """The key, if it exists and has not expired.
 
-        Args:
-            kid: as in the message, which is not authenticated yet.
-            expected: whether the message names a session that was retrieved. Strangers cannot name
-                one, so what they send does not use up the fetches for those.
+        `expected` is whether the message, which is not authenticated yet, names a session that was
+        retrieved. Strangers cannot name one, so what they send does not use up the fetches for
+        those.
 
         Raises:
             WebhookRefused: there is none.
             ProviderUnavailable: it cannot be fetched now; send the message again.
         """
-        found = self._kept(kid)
-        if found is None:
-            # A hundred messages with one new key are one request.
-            async with self._locks.setdefault(kid, asyncio.Lock()):
-                found = self._kept(kid) or await self._fetched(kid, expected=expected)
-        if found.expired_at is not None and found.expired_at <= self._clock.time_ns() // 10**9:
+        # A hundred messages with one new key are one request.
+        async with self._locks.setdefault(kid, asyncio.Lock()):
+            key, until = self._keys.get(kid, (None, 0.0))
+            if key is None or self._clock.monotonic() >= until:
+                key = await self._fetched(kid, self._fetches[expected])
+        if key.expired_at is not None and key.expired_at <= self._clock.time_ns() // 10**9:
             raise WebhookRefused("The key that signed the message has expired.")
-        return found.key
+        return key.key
 
-    def _kept(self, kid: str) -> PublicKey | None:
-        key, until = self._keys.get(kid, (None, 0.0))
-        return key if self._clock.monotonic() < until else None
-
-    async def _fetched(self, kid: str, *, expected: bool) -> PublicKey:
+    async def _fetched(self, kid: str, fetches: deque[float]) -> PublicKey:
         now = self._clock.monotonic()
         if kid not in self._keys:
-            self._limit(kid, now, self._fetches[expected])
+            if now < self._no_keys.get(kid, now):
+                raise WebhookRefused(_UNKNOWN_KEY)
+            if len(fetches) == FETCHES_MAX and now - fetches[0] < FETCHES_SECONDS:
+                # The provider sends a genuine message again.
+                raise ProviderUnavailable(retry_after=int(FETCHES_SECONDS))
+            fetches.append(now)
         try:
             key = await self._fetch(kid)
         except TransportFailure as failure:
@@ -127,17 +128,9 @@ class WebhookKeys:
         except Unreadable:
             self._keys.pop(kid, None)
             _keep(self._no_keys, kid, now + NO_KEY_SECONDS)
-            raise WebhookRefused("The message is signed with an unknown key.") from None
+            raise WebhookRefused(_UNKNOWN_KEY) from None
         _keep(self._keys, kid, (key, now + KEY_SECONDS))
         return key
-
-    def _limit(self, kid: str, now: float, fetches: deque[float]) -> None:
-        if now < self._no_keys.get(kid, now):
-            raise WebhookRefused("The message is signed with an unknown key.")
-        if len(fetches) == FETCHES_MAX and now - fetches[0] < FETCHES_SECONDS:
-            # The provider sends a genuine message again.
-            raise ProviderUnavailable(retry_after=int(FETCHES_SECONDS))
-        fetches.append(now)
 
 
 def _checked_kid(token: str, body: bytes, now: int) -> str:
@@ -150,15 +143,14 @@ def _checked_kid(token: str, body: bytes, now: int) -> str:
         raise WebhookRefused("The message's signature is not readable.") from None
     header, claims = parts["header"], parse(parts["payload"])
     kid, issued, digest = header.get("kid"), claims.get("iat"), claims.get("request_body_sha256")
-    if header.get("alg") not in _ES256 or "crit" in header or not isinstance(kid, str):
+    if header.get("alg") not in _ES256 or "crit" in header or word(kid, _KID) is None:
         raise WebhookRefused("The message's signature is of another kind.")
-    if _KID.fullmatch(kid) is None or type(issued) is not int or not is_fresh(issued, now):
+    if type(issued) is not int or not is_fresh(issued, now):
         raise WebhookRefused("The message's timestamp is missing, too old or in the future.")
-    if not isinstance(digest, str) or not digest.isascii():
-        raise WebhookRefused("The message's signature has no digest.")
-    if not compare_digest(digest, sha256(body).hexdigest()):
+    signed = digest.encode("ascii", "replace") if isinstance(digest, str) else b""
+    if not compare_digest(signed, sha256(body).hexdigest().encode("ascii")):
         raise WebhookRefused("The message is not the message that was signed.")
-    return kid
+    return str(kid)
 
 
 def _keep(kept: OrderedDict[str, Any], kid: str, value: object) -> None:

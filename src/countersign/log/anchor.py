@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Awaitable, Sequence
-from datetime import datetime
 from types import ModuleType
-from typing import Final, NamedTuple
+from typing import Final
 
 import httpx2
 import structlog
@@ -23,12 +22,12 @@ from countersign.errors import (
     EvidencePending,
     InvalidConfiguration,
 )
-from countersign.evidence.cosignature import cosigned_at
+from countersign.evidence.checkpoint import cosigned_at
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import open_note, parse_cosignature
 from countersign.evidence.policy import Witness
 from countersign.instant import from_ns
-from countersign.log import checkpoints_sql, tree_sql
+from countersign.log import logs_sql, tree_sql
 from countersign.log.model import TIMESTAMP, WITNESS, Anchor, Log, StoredCheckpoint
 from countersign.log.seal import SealLog
 from countersign.loops import forever
@@ -47,12 +46,6 @@ _RESPONSE_BYTES_MAX: Final = 256 * 1024
 _log: Final = structlog.get_logger("countersign.anchoring")
 
 
-class _Response(NamedTuple):
-    status: int
-    media_type: str
-    body: bytes
-
-
 class AnchorLog:
     """Has the newest live checkpoint cosigned and time-stamped at intervals."""
 
@@ -66,8 +59,7 @@ class AnchorLog:
     ) -> None:
         """Witnesses are asked for cosignatures, authorities (their URLs) for RFC 3161 time-stamps.
 
-        Raises:
-            InvalidConfiguration: there are authorities, but not the package that they need.
+        Raises InvalidConfiguration if there are authorities, but not the package that they need.
         """
         if authorities:
             _timestamps()
@@ -91,7 +83,7 @@ class AnchorLog:
             return
         try:
             log = (await self._seal.current())[Mode.LIVE]
-            checkpoint = await self._database.read(checkpoints_sql.latest, log.id)
+            checkpoint = await self._database.read(logs_sql.latest, log.id)
             if checkpoint is None or checkpoint.size == 0:
                 return
             await self._seal.release(log, checkpoint)
@@ -105,52 +97,37 @@ class AnchorLog:
             await self._try(authority, self.stamp(log, checkpoint, authority))
 
     async def cosign(self, log: Log, checkpoint: StoredCheckpoint, witness: Witness) -> None:
-        """Ask a witness to cosign a checkpoint (c2sp.org/tlog-witness), and keep the cosignature.
-
-        Raises:
-            AnchoringFailed: it did not, or gave a cosignature that does not verify.
-        """
+        """Have a witness cosign a checkpoint (c2sp.org/tlog-witness), and keep the cosignature."""
         name = witness.key_name
         old = self._cosigned.get((log.id, name), 0)
         if old >= checkpoint.size:
             return
-        url = f"{(witness.url or '').rstrip('/')}/add-checkpoint"
-        response = await _post(url, "text/plain", await self._submission(log, old, checkpoint))
-        if response.status == 409 and response.media_type == _SIZE:
-            old = _size(response.body)
+        status, media_type, body = await self._submit(witness, log, old, checkpoint)
+        if status == 409 and media_type == _SIZE:
+            old = _size(body)
             if old > checkpoint.size:
-                msg = (
+                raise AnchoringFailed(
                     f"The witness {name} has seen a larger tree ({old} entries) than this "
                     "database has."
                 )
-                raise AnchoringFailed(msg)
-            body = await self._submission(log, old, checkpoint)
-            response = await _post(url, "text/plain", body)
-        if response.status != 200:
-            msg = f"The witness {name} returned the status {response.status}."
-            raise AnchoringFailed(msg)
+            status, _, body = await self._submit(witness, log, old, checkpoint)
+        if status != 200:
+            raise AnchoringFailed(f"The witness {name} returned the status {status}.")
         try:
-            open_note(checkpoint.note + response.body, [witness.verifier])
+            _, (signed,) = open_note(checkpoint.note + body, [witness.verifier])
         except EvidenceError as error:
-            msg = f"The witness {name} returned no valid cosignature: {error}."
-            raise AnchoringFailed(msg) from error
-        line = next(
-            line
-            for line in response.body.splitlines(keepends=True)
-            if _is_by(checkpoint.note + line, witness)
-        )
-        if cosigned_at(parse_cosignature(line).time) is None:
-            msg = f"The witness {name} cosigned with an invalid time."
-            raise AnchoringFailed(msg)
+            raise AnchoringFailed(
+                f"The witness {name} returned no valid cosignature: {error}."
+            ) from error
+        if cosigned_at(signed.time) is None:
+            raise AnchoringFailed(f"The witness {name} cosigned with an invalid time.")
+        lines = body.splitlines(keepends=True)
+        line = next(line for line in lines if parse_cosignature(line) == signed)
         await self._keep(checkpoint, WITNESS, name, line)
         self._cosigned[log.id, name] = checkpoint.size
 
     async def stamp(self, log: Log, checkpoint: StoredCheckpoint, authority: str) -> None:
-        """Have an authority time-stamp a checkpoint (RFC 3161), at most every five minutes.
-
-        Raises:
-            AnchoringFailed: it did not.
-        """
+        """Have an authority time-stamp a checkpoint (RFC 3161), at most every five minutes."""
         now = self._clock.monotonic()
         if self._stamped.get((log.id, authority), 0) >= checkpoint.size:
             return
@@ -159,25 +136,25 @@ class AnchorLog:
         self._asked_at[authority] = now
         timestamps = _timestamps()
         request = timestamps.timestamp_request(checkpoint.note)
-        response = await _post(authority, _QUERY, request)
-        if response.status != 200 or response.media_type != _REPLY:
-            msg = f"{authority} returned the status {response.status} with {response.media_type}."
-            raise AnchoringFailed(msg)
+        status, media_type, body = await _post(authority, _QUERY, request)
+        if status != 200 or media_type != _REPLY:
+            raise AnchoringFailed(f"{authority} returned the status {status} with {media_type}.")
         try:
-            timestamps.check_timestamp(response.body, checkpoint.note)
+            timestamps.check_timestamp(body, checkpoint.note)
         except EvidenceError as error:
-            msg = f"{authority} returned no time-stamp of the checkpoint: {error}."
-            raise AnchoringFailed(msg) from error
-        await self._keep(checkpoint, TIMESTAMP, authority, response.body)
+            raise AnchoringFailed(
+                f"{authority} returned no time-stamp of the checkpoint: {error}."
+            ) from error
+        await self._keep(checkpoint, TIMESTAMP, authority, body)
         self._stamped[log.id, authority] = checkpoint.size
 
-    async def _submission(self, log: Log, old: int, checkpoint: StoredCheckpoint) -> bytes:
-        path = []
-        if 0 < old < checkpoint.size:
-            sizes = old, checkpoint.size
-            path = list(await self._database.scan(tree_sql.consistency, log.id, *sizes))
+    async def _submit(
+        self, witness: Witness, log: Log, old: int, checkpoint: StoredCheckpoint
+    ) -> tuple[int, str, bytes]:
+        path = await self._database.scan(tree_sql.consistency, log.id, old, checkpoint.size)
         lines = [f"old {old}", *(b64encode(hash_).decode("ascii") for hash_ in path), "", ""]
-        return "\n".join(lines).encode() + checkpoint.note
+        url = f"{(witness.url or '').rstrip('/')}/add-checkpoint"
+        return await _post(url, "text/plain", "\n".join(lines).encode() + checkpoint.note)
 
     async def _keep(self, checkpoint: StoredCheckpoint, kind: str, name: str, body: bytes) -> None:
         anchor = Anchor(
@@ -188,7 +165,7 @@ class AnchorLog:
             body=body,
             at=from_ns(self._clock.time_ns()),
         )
-        await self._database.write(checkpoints_sql.add_anchor, anchor)
+        await self._database.write(logs_sql.add_anchor, anchor)
 
     async def _try(self, url: str, work: Awaitable[None]) -> None:
         try:
@@ -197,46 +174,25 @@ class AnchorLog:
             _log.warning("anchoring_failed", url=url, reason=error.message)
 
 
-def _is_by(note: bytes, witness: Witness) -> bool:
-    try:
-        open_note(note, [witness.verifier])
-    except EvidenceError:
-        return False
-    return True
-
-
 def _size(body: bytes) -> int:
     text = body.removesuffix(b"\n")
     if not text.isdigit() or len(text) > 19:
-        msg = "The witness returned 409 without a size."
-        raise AnchoringFailed(msg)
+        raise AnchoringFailed("The witness returned 409 without a size.")
     return int(text)
-
-
-def stamped_at(token: bytes) -> datetime | None:
-    """The time that an RFC 3161 response states; None without the package that reads it."""
-    try:
-        from countersign.log.timestamps import stamped_at as read  # noqa: PLC0415 - optional extra
-    except ImportError:
-        return None
-    return read(token)
 
 
 def _timestamps() -> ModuleType:
     try:
         from countersign.log import timestamps  # noqa: PLC0415 - an optional extra
     except ImportError as error:
-        msg = "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not installed."
-        raise InvalidConfiguration(msg) from error
+        raise InvalidConfiguration(
+            "COUNTERSIGN_TIMESTAMP_URLS needs the package rfc3161-client, which is not installed."
+        ) from error
     return timestamps
 
 
-async def _post(url: str, media_type: str, body: bytes) -> _Response:
-    """Post to a witness or an authority: no redirects, limited in time and size.
-
-    Raises:
-        AnchoringFailed: there was no response, or it was too large.
-    """
+async def _post(url: str, media_type: str, body: bytes) -> tuple[int, str, bytes]:
+    """Post to a witness or an authority, with limits; gives status, media type and body."""
     headers = {"Content-Type": media_type}
     try:
         async with (
@@ -247,10 +203,8 @@ async def _post(url: str, media_type: str, body: bytes) -> _Response:
             async for chunk in response.aiter_bytes():
                 received += chunk
                 if len(received) > _RESPONSE_BYTES_MAX:
-                    msg = f"The response of {url} is too large."
-                    raise AnchoringFailed(msg)
+                    raise AnchoringFailed(f"The response of {url} is too large.")
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            return _Response(response.status_code, kind, bytes(received))
+            return response.status_code, kind, bytes(received)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        msg = f"{url} cannot be reached: {type(error).__name__}."
-        raise AnchoringFailed(msg) from error
+        raise AnchoringFailed(f"{url} cannot be reached: {type(error).__name__}.") from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from countersign.errors import HeadUnavailable, InternalError
 from countersign.evidence.checkpoint import parse_checkpoint
@@ -18,7 +18,7 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Verifier, open_note
 from countersign.evidence.tiles import GrowingTree
 from countersign.evidence.tree import leaf_hash
-from countersign.log import checkpoints_sql, epochs_sql, tree_sql
+from countersign.log import logs_sql, tree_sql
 from countersign.log.check_records import check_records
 from countersign.log.fork_guard import guard
 from countersign.log.head_files import checkpoint_of
@@ -29,15 +29,14 @@ from countersign.mode import Mode
 _PAGE: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(NamedTuple):
     """How many entries of a log were checked."""
 
     log: Log
     checked: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LogFinding:
     """Something that is wrong. `log` is an origin, or the mode if there is no log."""
 
@@ -47,36 +46,33 @@ class LogFinding:
 
 
 async def check_logs(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
-    """Go through every log: findings as they come up, and progress at intervals.
-
-    Raises:
-        StorageUnavailable: the database cannot be reached.
-    """
+    """Go through every log: findings as they come up, and progress at intervals."""
     at = "the database"
     try:
         async for step in _everything(room):
             at = step.log if isinstance(step, LogFinding) else step.log.origin
             yield step
     except InternalError:
-        message = (
+        yield LogFinding(
+            at,
+            None,
             "the database is damaged and cannot be read any further (see `database_error` "
-            "in the service's own log). The rest was not checked"
+            "in the service's own log). The rest was not checked",
         )
-        yield LogFinding(log=at, index=None, message=message)
 
 
 async def _everything(room: LogRoom) -> AsyncIterator[Progress | LogFinding]:
     newest: dict[Mode, str] = {}
-    for log in await room.database.read(epochs_sql.all_logs):
+    for log in await room.database.read(logs_sql.all_logs):
         newest[log.mode] = log.origin
         async for step in _check(room, log):
             yield step
     for mode in Mode:
         if mode not in newest:
             newest[mode] = mode.value
-            yield LogFinding(log=mode.value, index=None, message="the log is missing")
-    async for wrong in check_records(room):
-        yield LogFinding(log=newest[wrong.mode or Mode.LIVE], index=None, message=wrong.message)
+            yield LogFinding(mode.value, None, "the log is missing")
+    async for about, message in check_records(room):
+        yield LogFinding(newest[about or Mode.LIVE], None, message)
     for mode in Mode:
         finding = await _head(room, mode, newest[mode])
         if finding is not None:
@@ -107,7 +103,7 @@ async def _check(room: LogRoom, log: Log) -> AsyncIterator[Progress | LogFinding
 
 
 async def _keys(room: LogRoom, log: Log) -> AsyncIterator[Verifier | LogFinding]:
-    keys = await room.database.read(epochs_sql.keys_of, log.id)
+    keys = await room.database.read(logs_sql.keys_of, log.id)
     if not keys:
         yield _finding(log, "its keys are missing: nothing can be sealed or verified")
     for key in keys:
@@ -122,7 +118,7 @@ async def _keys(room: LogRoom, log: Log) -> AsyncIterator[Verifier | LogFinding]
 
 async def _checkpoints(room: LogRoom, log: Log) -> AsyncIterator[StoredCheckpoint]:
     after = -1
-    while page := await room.database.scan(checkpoints_sql.larger_than, log.id, after, _PAGE):
+    while page := await room.database.scan(logs_sql.larger_than, log.id, after, _PAGE):
         for checkpoint in page:
             yield checkpoint
         after = page[-1].size
@@ -140,9 +136,12 @@ async def _grow(
             return
         bodies = await scan(tree_sql.record_bodies, [record_id for record_id, _ in rows])
         for record_id, digest in rows:
-            wrong = _wrong_record(bodies.get(record_id), digest)
-            if wrong is not None:
-                yield _finding(log, f"the record {record_id} {wrong}", tree.size)
+            body = bodies.get(record_id)
+            if body is None:
+                yield _finding(log, f"the record {record_id} is missing", tree.size)
+            elif sha256(body).digest() != digest:
+                changed = f"the record {record_id} is not the one that was sealed"
+                yield _finding(log, changed, tree.size)
             tree.append(leaf_hash(log_entry(log.origin, digest)))
         for tile in tree.take_tiles():
             stored = await scan(tree_sql.stored_tile, log.id, tile.level, tile.index)
@@ -159,27 +158,19 @@ async def _head(room: LogRoom, mode: Mode, log: str) -> LogFinding | None:
     try:
         note = room.heads.read(mode)
     except HeadUnavailable as error:
-        return LogFinding(log=log, index=None, message=error.message)
+        return LogFinding(log, None, error.message)
     if note is None:
         return None  # `log status` says what that means
     guarded = await room.database.read(guard, mode, note)
+    wrong = guarded.refusal
     if guarded.log_id is None:
         origin = checkpoint_of(note).origin
-        message = f"a checkpoint of {origin} was published, but the database has no such log"
-        return LogFinding(log=log, index=None, message=message)
-    if guarded.refusal is None:
-        return None
-    return LogFinding(log=log, index=None, message=guarded.refusal)
+        wrong = f"a checkpoint of {origin} was published, but the database has no such log"
+    return None if wrong is None else LogFinding(log, None, wrong)
 
 
 def _finding(log: Log, message: str, index: int | None = None) -> LogFinding:
-    return LogFinding(log=log.origin, index=index, message=message)
-
-
-def _wrong_record(body: bytes | None, digest: bytes) -> str | None:
-    if body is None:
-        return "is missing"
-    return None if sha256(body).digest() == digest else "is not the one that was sealed"
+    return LogFinding(log.origin, index, message)
 
 
 def _checkpoint(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Row, bindparam, delete, select
 
+from countersign.db.bulk import DriverStatement
 from countersign.db.tables import checkpoints, deployment, log_heads, log_keys, logs
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Verifier, open_note
@@ -19,26 +20,36 @@ from countersign.mode import Mode
 
 SUSPENDED: Final = "sealing_suspended"
 """Name of the deployment's value that says why sealing waits for the operator."""
+_NOTED: Final = DriverStatement("SELECT value FROM deployment WHERE name = ?")
 _WAYS_OUT: Final = "`countersign log recover` explains how to continue."
+
+
+# Built once: the guard is asked for every checkpoint that is published.
+_NEWEST: Final = (
+    select(logs.c.id, logs.c.epoch, logs.c.origin, log_heads.c.size)
+    .join(log_heads, log_heads.c.log_id == logs.c.id)
+    .where(logs.c.mode == bindparam("mode"))
+    .order_by(logs.c.epoch.desc())
+    .limit(1)
+)
+_OF_ORIGIN: Final = select(logs.c.id, logs.c.epoch).where(
+    logs.c.mode == bindparam("mode"), logs.c.origin == bindparam("origin")
+)
+_ROOT: Final = select(checkpoints.c.root).where(
+    checkpoints.c.log_id == bindparam("log_id"), checkpoints.c.size == bindparam("size")
+)
+_KEYS: Final = select(log_keys.c.vkey).where(log_keys.c.log_id == bindparam("log_id"))
 
 
 def newest_log(connection: Connection, mode: Mode) -> Row[int, int, str, int] | None:
     """Id, epoch, origin and size of the newest log of a mode."""
-    return connection.execute(
-        select(logs.c.id, logs.c.epoch, logs.c.origin, log_heads.c.size)
-        .join(log_heads, log_heads.c.log_id == logs.c.id)
-        .where(logs.c.mode == mode)
-        .order_by(logs.c.epoch.desc())
-        .limit(1)
-    ).one_or_none()
+    return connection.execute(_NEWEST, {"mode": mode}).one_or_none()
 
 
 def suspended_by_operator(connection: Connection, mode: Mode) -> str | None:
     """Why sealing waits for the operator after a restore; None: it does not."""
-    name = f"{SUSPENDED}:{mode.value}"
-    query = select(deployment.c.value).where(deployment.c.name == name)
-    noted = connection.execute(query).scalar_one_or_none()
-    return None if noted is None else bytes(noted).decode()
+    noted = _NOTED(connection, f"{SUSPENDED}:{mode.value}").fetchone()
+    return None if noted is None else bytes(noted[0]).decode()
 
 
 def forget_suspension(connection: Connection, mode: Mode) -> None:
@@ -49,11 +60,8 @@ def forget_suspension(connection: Connection, mode: Mode) -> None:
 def guard(connection: Connection, mode: Mode, kept: bytes | None) -> Guarded:
     """Compare the newest log of a mode with the checkpoint that is kept outside the database."""
     newest = newest_log(connection, mode)
-    return Guarded(
-        log_id=None if newest is None else newest.id,
-        refusal=why_not(connection, mode, kept),
-        restored=suspended_by_operator(connection, mode) is not None,
-    )
+    restored = suspended_by_operator(connection, mode) is not None
+    return Guarded(newest and newest.id, why_not(connection, mode, kept), restored)
 
 
 def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | None:
@@ -69,11 +77,8 @@ def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | Non
     if note is None:
         return _missing(connection, newest)
     published = checkpoint_of(note)
-    log = connection.execute(
-        select(logs.c.id, logs.c.epoch).where(
-            logs.c.mode == mode, logs.c.origin == published.origin
-        )
-    ).one_or_none()
+    named = {"mode": mode, "origin": published.origin}
+    log = connection.execute(_OF_ORIGIN, named).one_or_none()
     lacking = (
         f"A checkpoint of size {published.size} of {published.origin} was published, but the "
         f"database does not contain it (its own head is {newest.origin}, size {newest.size}): "
@@ -91,11 +96,8 @@ def why_not(connection: Connection, mode: Mode, note: bytes | None) -> str | Non
         )
     if log.epoch < newest.epoch:
         return None  # the operator began a new epoch after that one
-    root = connection.execute(
-        select(checkpoints.c.root).where(
-            checkpoints.c.log_id == log.id, checkpoints.c.size == published.size
-        )
-    ).scalar_one_or_none()
+    place = {"log_id": log.id, "size": published.size}
+    root = connection.execute(_ROOT, place).scalar_one_or_none()
     return None if root is not None and bytes(root) == published.root else lacking
 
 
@@ -112,7 +114,7 @@ def _missing(connection: Connection, newest: Row[int, int, str, int]) -> str | N
 
 def _unsigned(connection: Connection, log_id: int, note: bytes) -> str | None:
     """What is wrong with the signatures, where the keys are known."""
-    rows = connection.execute(select(log_keys.c.vkey).where(log_keys.c.log_id == log_id))
+    rows = connection.execute(_KEYS, {"log_id": log_id})
     try:
         verifiers = [Verifier.parse(vkey) for vkey in rows.scalars()]
         if verifiers:

@@ -18,14 +18,11 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import parse_note
 from countersign.log.model import PublishedHead
 from countersign.mode import Mode
+from countersign.private_file import sync
 
 
 def checkpoint_of(note: bytes) -> Checkpoint:
-    """What a signed checkpoint says; the signatures are not looked at.
-
-    Raises:
-        EvidenceError: it is no checkpoint.
-    """
+    """What a signed checkpoint says; the signatures are not looked at."""
     return parse_checkpoint(parse_note(note).text)
 
 
@@ -40,11 +37,7 @@ class HeadFiles:
         return self._directory / f"{mode.value}.checkpoint"
 
     def read(self, mode: Mode) -> bytes | None:
-        """The signed note; None if none was published from here yet.
-
-        Raises:
-            HeadUnavailable: the file cannot be read, or holds something else.
-        """
+        """The signed note; None if none was published from here yet."""
         path = self.path(mode)
         try:
             note = path.read_bytes()
@@ -52,8 +45,9 @@ class HeadFiles:
         except FileNotFoundError:
             return None
         except (OSError, EvidenceError) as error:
-            msg = f"The file of the last published checkpoint, {path}, cannot be read: {error}."
-            raise HeadUnavailable(msg) from error
+            raise HeadUnavailable(
+                f"The file of the last published checkpoint, {path}, cannot be read: {error}."
+            ) from error
         return note
 
     def published(self, mode: Mode) -> PublishedHead | None:
@@ -68,10 +62,7 @@ class HeadFiles:
         """Keep this checkpoint in the place of `over`; False if another one is kept by now.
 
         The caller has compared `over` with the database. If another process has published since,
-        the comparison has to be repeated.
-
-        Raises:
-            HeadUnavailable: it cannot be written; the checkpoint must not leave then.
+        the comparison has to be repeated. HeadUnavailable: the checkpoint must not leave.
         """
         with self._locked():
             if self.read(mode) != over:
@@ -80,20 +71,12 @@ class HeadFiles:
             return True
 
     def replace(self, mode: Mode, note: bytes) -> None:
-        """Keep this checkpoint, whatever was kept before: the operator has decided.
-
-        Raises:
-            HeadUnavailable: it cannot be written.
-        """
+        """Keep this checkpoint, whatever was kept before: the operator has decided."""
         with self._locked():
             self._replace(mode, note)
 
     def check(self) -> None:
-        """Find out whether a checkpoint could be kept.
-
-        Raises:
-            HeadUnavailable: it could not.
-        """
+        """Find out whether a checkpoint could be kept; HeadUnavailable if it could not."""
         probe = self._directory / ".probe"
         try:
             with self._locked():
@@ -122,11 +105,7 @@ class HeadFiles:
         try:
             _write(draft, note)
             draft.replace(path)
-            directory = os.open(self._directory, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            sync(self._directory)
         except OSError as error:
             raise self._unavailable(error) from error
 

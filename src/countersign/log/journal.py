@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from sqlalchemy import Connection
 
 from countersign.db.bulk import BulkInsert
@@ -15,23 +16,33 @@ from countersign.db.tables import (
     records,
     shred_keys,
 )
+from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
+from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import to_ms
-from countersign.log.record import NewRecord
-from countersign.log.record_events import events_of
-from countersign.log.sequencer import Sequencer, Unsealed
+from countersign.log.record import NewRecord, RecordType
+from countersign.log.sequencer import Placed, Sequencer
+from countersign.mode import Mode
 
-_insert_records: Final = BulkInsert(
-    records, "id", "account_id", "mode", "type", "notice_id", "at", "digest", "body"
-)
-_insert_own_records: Final = BulkInsert(
-    deployment_records, "id", "mode", "type", "at", "digest", "body"
-)
+_COLUMNS: Final = ("id", "mode", "type", "at", "digest", "body")
+_insert_own_records: Final = BulkInsert(deployment_records, *_COLUMNS)
+_insert_records: Final = BulkInsert(records, *_COLUMNS, "account_id", "notice_id")
 _insert_disclosures: Final = BulkInsert(
     disclosures, "record_id", "account_id", "mode", "session_index", "cbid_index", "payload"
 )
 _insert_shred_keys: Final = BulkInsert(shred_keys, "record_id", "key")
 _insert_pending: Final = BulkInsert(log_pending, "record_id", "mode", "digest")
+
+
+class _Erased(msgspec.Struct):
+    erased: tuple[str, ...] = ()
+
+
+_read_erased: Final = msgspec.json.Decoder(_Erased).decode
+_CREATED: Final = {
+    RecordType.ACKNOWLEDGMENT: EventType.ACKNOWLEDGMENT_CREATED,
+    RecordType.CLEARANCE: EventType.CLEARANCE_CREATED,
+}
 
 
 class Journal:
@@ -45,47 +56,37 @@ class Journal:
     def __init__(self, sequencer: Sequencer | None) -> None:
         self._sequencer = sequencer
 
+    def place(self, connection: Connection, mode: Mode, new: Sequence[NewRecord]) -> Placed | None:
+        """Where the log of their mode holds these, whose entries the act writes; None: queue them.
+
+        See `Sequencer.place_inline`.
+        """
+        if self._sequencer is None:
+            return None
+        return self._sequencer.place_inline(connection, mode, new)
+
     def write(self, connection: Connection, new: Sequence[NewRecord]) -> None:
         """Insert these records and what belongs to them, and seal or queue their entries."""
         _insert(connection, new)
         # Before sealing, which writes events too.
-        write_events(connection, [event for record in new for event in events_of(record)])
-        waiting = [Unsealed(record.id, record.mode, record.digest) for record in new]
-        if self._sequencer is not None:
-            waiting = self._sequencer.seal_inline(connection, waiting)
-        if waiting:
-            _insert_pending(
-                connection, [(entry.record_id, entry.mode.value, entry.digest) for entry in waiting]
-            )
+        write_events(connection, [event for record in new for event in _events_of(record)])
+        left = self._sequencer.seal_inline(connection, new) if self._sequencer else new
+        if left:
+            _insert_pending(connection, [(r.id, r.mode.value, r.digest) for r in left])
+
+
+def _row(r: NewRecord) -> tuple[object, ...]:
+    return r.id, r.mode.value, r.type.value, to_ms(r.at), r.digest, r.body
 
 
 def _insert(connection: Connection, new: Sequence[NewRecord]) -> None:
-    own = [
-        (r.id, r.mode.value, r.type.value, to_ms(r.at), r.digest, r.body)
-        for r in new
-        if r.account_id is None
-    ]
+    own = [_row(r) for r in new if r.account_id is None]
     if own:
         _insert_own_records(connection, own)
     if len(own) == len(new):
         return
-    _insert_records(
-        connection,
-        [
-            (
-                r.id,
-                r.account_id,
-                r.mode.value,
-                r.type.value,
-                r.notice_id,
-                to_ms(r.at),
-                r.digest,
-                r.body,
-            )
-            for r in new
-            if r.account_id is not None
-        ],
-    )
+    of_accounts = [(*_row(r), r.account_id, r.notice_id) for r in new if r.account_id is not None]
+    _insert_records(connection, of_accounts)
     personal = [(r, r.disclosures) for r in new if r.disclosures is not None]
     if personal:
         _insert_disclosures(
@@ -96,3 +97,20 @@ def _insert(connection: Connection, new: Sequence[NewRecord]) -> None:
             ],
         )
         _insert_shred_keys(connection, [(r.id, d.shred_key) for r, d in personal])
+
+
+def _events_of(record: NewRecord) -> list[NewEvent]:
+    """The events that follow from the record alone; acts write the others themselves."""
+    if record.account_id is None:
+        return []
+    created = _CREATED.get(record.type)
+    if created is not None:
+        return [NewEvent(record.account_id, record.mode, created, record.id, record.at)]
+    if record.type is not RecordType.ERASURE:
+        return []
+    erased = EventType.ACKNOWLEDGMENT_ERASED
+    return [
+        NewEvent(record.account_id, record.mode, erased, id_, record.at)
+        for id_ in _read_erased(record.body).erased
+        if is_id(ACKNOWLEDGMENT, id_)
+    ]

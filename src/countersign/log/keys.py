@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from hashlib import sha256
 from typing import Final
 
@@ -14,7 +13,7 @@ from countersign.errors import CountersignError, DamagedValue
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Signer
 from countersign.instant import from_ns
-from countersign.log import epochs_sql
+from countersign.log import logs_sql
 from countersign.log.model import Log, LogKey
 from countersign.log.sequencer import Sequencer
 from countersign.mode import Mode
@@ -38,12 +37,7 @@ class LogKeys:
     """Makes and opens the signing keys of logs."""
 
     def __init__(
-        self,
-        database: Database,
-        sequencer: Sequencer,
-        vault: Vault,
-        clock: Clock,
-        entropy: Entropy,
+        self, database: Database, sequencer: Sequencer, vault: Vault, clock: Clock, entropy: Entropy
     ) -> None:
         self._database = database
         self._sequencer = sequencer
@@ -69,17 +63,17 @@ class LogKeys:
         A key that is damaged is left out: nothing but sealing needs it, and that waits if there is
         no other.
         """
-        keys = await self._database.read(epochs_sql.keys_of, log.id)
+        keys = await self._database.read(logs_sql.keys_of, log.id)
         opened = [(key, await self.opened(log, key)) for key in reversed(keys)]
         now = from_ns(self._clock.time_ns())
-        return [signer for key, signer in opened if signer is not None and _signs(key, now)]
+        return [
+            signer
+            for key, signer in opened
+            if signer is not None and (key.retires_at is None or now < key.retires_at)
+        ]
 
     async def opened(self, log: Log, key: LogKey) -> Signer | None:
-        """The signer of this key; None if the key is damaged, which is logged.
-
-        Raises:
-            WrongKeyEncryptionKey: the key-encryption key is not that of the deployment.
-        """
+        """The signer of this key; None if the key is damaged, which is logged."""
         try:
             seed = await self._seeds.open(key.seed, account=DEPLOYMENT, row_id=key.vkey)
             signer = Signer(log.origin, seed)
@@ -93,14 +87,13 @@ class LogKeys:
     async def load(self) -> None:
         """Give the sequencer the keys of the newest log of each mode.
 
-        Raises:
-            CountersignError: they cannot be read; where they have changed, sealing is suspended.
+        Where they have changed and cannot be read, sealing is suspended.
         """
         # Before reading: a later change is noticed again.
         changed = frozenset(self._sequencer.unknown_keys)
         self._sequencer.unknown_keys.clear()
         try:
-            logs = await self._database.read(epochs_sql.all_logs)
+            logs = await self._database.read(logs_sql.all_logs)
             newest = {log.mode: log for log in logs}
             for log in newest.values():
                 self._sequencer.learn(log.id, log.keys_revision, await self.signers(log))
@@ -110,7 +103,3 @@ class LogKeys:
                     mode, f"The keys of the log have changed and cannot be read: {error.message}"
                 )
             raise
-
-
-def _signs(key: LogKey, now: datetime) -> bool:
-    return key.retires_at is None or now < key.retires_at

@@ -67,8 +67,7 @@ class Anchor:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guarded:
+class Guarded(NamedTuple):
     """The fork guard's result for a mode.
 
     `log_id` is its newest log. `refusal` says why that log contradicts the checkpoint kept outside
@@ -80,18 +79,7 @@ class Guarded:
     restored: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
-    """What waits for sealing in one mode."""
-
-    mode: Mode
-    waiting: int
-    oldest: str | None
-    """The id of the oldest record that waits, which contains its time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogState:
+class LogState(NamedTuple):
     """The state of a log. `suspended` says why nothing is sealed; None: sealing goes on."""
 
     log: Log

@@ -19,7 +19,7 @@ from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import COSIGNATURE, ED25519, Verifier, parse_note
 from countersign.evidence.policy import NONE, Policy, Witness, parse_policy
 from countersign.instant import from_ns
-from countersign.log import checkpoints_sql, epochs_sql
+from countersign.log import logs_sql
 from countersign.log.model import Log, LogKey
 from countersign.mode import Mode
 
@@ -39,33 +39,27 @@ def read_witnesses(file: bytes) -> Witnesses:
     Comments and addresses stay with the operator: they are not handed out. A key of kind 0x01,
     as witnesses often publish theirs, is taken as one of kind 0x04, by which witnesses sign
     (Tessera converts such keys the same way).
-
-    Raises:
-        EvidenceError: it is malformed.
-        InvalidArgument: it names logs.
     """
     lines = [_line(line.replace(b"\t", b" ").split(b" ")) for line in file.split(b"\n")]
     policy = parse_policy(b"\n".join(b" ".join(items) for items in lines), any_kind=True)
     if policy.logs:
-        msg = "it has log lines; the logs of this deployment are added automatically"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(
+            "it has log lines; the logs of this deployment are added automatically"
+        )
     handed_out = [items[:3] if items[0] == b"witness" else items for items in lines if items]
     return Witnesses(b"".join(b" ".join(items) + b"\n" for items in handed_out), policy.witnesses)
 
 
 def witnesses_in(file: Path | None) -> Witnesses:
-    """What the operator's witness file contains; without a file, nothing.
-
-    Raises:
-        InvalidConfiguration: it cannot be read or used.
-    """
+    """What the operator's witness file contains; without a file, nothing."""
     if file is None:
         return Witnesses(_NO_WITNESSES, ())
     try:
         return read_witnesses(file.read_bytes())
     except (OSError, EvidenceError, InvalidArgument) as error:
-        msg = f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
-        raise InvalidConfiguration(msg) from error
+        raise InvalidConfiguration(
+            f"COUNTERSIGN_WITNESS_POLICY_FILE: {file} cannot be used: {error}."
+        ) from error
 
 
 def _line(items: Sequence[bytes]) -> list[bytes]:
@@ -104,7 +98,7 @@ class LogPolicy:
         """The keys of every log, the oldest first."""
         return [
             Verifier.parse(key.vkey)
-            for log in await self._database.read(epochs_sql.all_logs)
+            for log in await self._database.read(logs_sql.all_logs)
             for key in await self._keys_of(log)
         ]
 
@@ -115,7 +109,7 @@ class LogPolicy:
         it counts.
         """
         lines: list[str] = []
-        for log in await self._database.read(epochs_sql.all_logs):
+        for log in await self._database.read(logs_sql.all_logs):
             if log.mode is mode:
                 keys = await self._keys_of(log)
                 for key in keys:
@@ -129,9 +123,9 @@ class LogPolicy:
 
         So it stays the same when the log gets another key.
         """
-        signed = {(line.name, line.key_id) for line in parse_note(note).signatures}
+        signed = {line.by for line in parse_note(note).signatures}
         keys = [Verifier.parse(key.vkey) for key in await self._keys_of(log)]
-        lines = [f"log {key.vkey}\n" for key in keys if (key.name, key.key_id) in signed]
+        lines = [f"log {key.vkey}\n" for key in keys if key.signs_as in signed]
         return "".join(lines).encode() + self._of_witnesses(log.mode)
 
     async def without_quorum(self, mode: Mode) -> Policy:
@@ -143,7 +137,7 @@ class LogPolicy:
         return self._quorum if mode is Mode.LIVE else None
 
     async def _keys_of(self, log: Log) -> Sequence[LogKey]:
-        return await self._database.read(epochs_sql.keys_of, log.id)
+        return await self._database.read(logs_sql.keys_of, log.id)
 
     def _of_witnesses(self, mode: Mode) -> bytes:
         return self._witnesses if mode is Mode.LIVE else _NO_WITNESSES
@@ -158,6 +152,6 @@ class LogPolicy:
     async def _size_before(self, log_id: int, moment: datetime) -> int:
         known = self._sizes.get((log_id, moment))
         if known is None:
-            known = await self._database.scan(checkpoints_sql.size_before, log_id, moment)
+            known = await self._database.scan(logs_sql.size_before, log_id, moment)
             self._sizes[log_id, moment] = known
         return known

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 import msgspec
 
@@ -56,20 +55,3 @@ class Sealed:
 
     origin: str
     index: int
-
-
-class KeylessRecord(NamedTuple):
-    """A record whose disclosures are there and whose shred key is not."""
-
-    record_id: str
-    account_id: str
-    mode: Mode
-
-
-class DisclosuresRow(NamedTuple):
-    """The disclosures of one record as they are stored; unreadable without a shred key."""
-
-    record_id: str
-    account_id: str
-    payload: bytes
-    shred_key: bytes | None

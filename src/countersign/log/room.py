@@ -47,11 +47,7 @@ class LogRoom:
 
 
 async def open_log(vault: VaultRoom, settings: Settings) -> LogRoom:
-    """The room, with the signing keys read.
-
-    Raises:
-        InvalidConfiguration: the witness file or the time-stamp authorities cannot be used.
-    """
+    """The room, with the signing keys read."""
     access = vault.access
     database, clock = access.database, access.clock
     heads = HeadFiles(settings.log_head_dir)

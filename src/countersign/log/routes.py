@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from countersign.errors import InvalidRequest, NotFound, Overloaded, StorageUnavailable
-from countersign.evidence.entry import log_entry
+from countersign.evidence.entry import entries_of
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.tiles import HEIGHT, WIDTH, TileId, entry_bundle, parse_tile_path
 from countersign.http.reply import Call, Header, Reply, etag_of, tagged
@@ -75,7 +75,7 @@ async def _tile(room: LogRoom, log: Log, path: str) -> Reply:
     scan = room.database.scan
     if level == "entries":
         digests = await scan(tree_sql.digests, log.id, start, start + width)
-        body = entry_bundle([log_entry(log.origin, digest) for digest in digests])
+        body = entry_bundle(entries_of(log.origin, digests))
     else:
         body = await scan(tree_sql.tile_hashes, log.id, TileId(level, index, width))
     return Reply(body, (_BYTES, _IMMUTABLE, _OPEN))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Final, NamedTuple
 
 import structlog
@@ -16,10 +15,8 @@ from countersign.errors import EvidencePending, HeadUnavailable, NotFound, Stora
 from countersign.evidence.checkpoint import parse_checkpoint
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Verifier, open_note
-from countersign.evidence.trust import Policy
-from countersign.ids import made_at_ms
-from countersign.instant import from_ms
-from countersign.log import checkpoints_sql, epochs_sql, tree_sql
+from countersign.evidence.policy import Policy
+from countersign.log import logs_sql, tree_sql
 from countersign.log.fork_guard import guard
 from countersign.log.head_files import HeadFiles, checkpoint_of
 from countersign.log.keys import LogKeys
@@ -28,7 +25,7 @@ from countersign.log.record import Sealed
 from countersign.log.sequencer import Sequencer
 from countersign.loops import forever
 from countersign.mode import Mode
-from countersign.shared_question import SharedQuestion
+from countersign.snapshot import SharedQuestion
 
 PERIOD_SECONDS: Final = 0.25
 """How long a record waits for its entry at most, where it is not sealed in its own transaction."""
@@ -70,7 +67,8 @@ class SealLog:
         self._cosigned: dict[int, StoredCheckpoint | None] = {}
         self._publishing = asyncio.Lock()
         self._current: dict[Mode, Log] = {}
-        self._gauges: dict[Mode, tuple[int, int]] = {}
+        self.gauges: Mapping[Mode, tuple[int, int]] = {}
+        """Of each mode, as last seen: entries in the newest log, and records that wait."""
         self._sealed_soon = SharedQuestion(self._places, _POLL_SECONDS)
 
     @property
@@ -78,21 +76,17 @@ class SealLog:
         """Why the records of a mode are not sealed at the moment."""
         return self._sequencer.suspended
 
-    @property
-    def gauges(self) -> Mapping[Mode, tuple[int, int]]:
-        """Of each mode, as last seen: entries in the newest log, and records that wait."""
-        return self._gauges
-
     async def current(self, *, refresh: bool = False) -> dict[Mode, Log]:
         """The newest log of each mode; `size` and `root` may be from a while ago."""
         if refresh or not self._current:
-            self._current = {log.mode: log for log in await self._logs()}
+            logs = await self._database.read(logs_sql.all_logs)
+            self._current = {log.mode: log for log in logs}
         return self._current
 
     async def log(self, mode: Mode, epoch: int) -> Log | None:
         """One log, of whichever epoch."""
-        wanted = mode, epoch
-        return next((x for x in await self._logs() if (x.mode, x.epoch) == wanted), None)
+        logs, wanted = await self._database.read(logs_sql.all_logs), (mode, epoch)
+        return next((log for log in logs if (log.mode, log.epoch) == wanted), None)
 
     async def settle(self) -> int:
         """Seal all that is queued, as far as sealing is possible; gives how many records."""
@@ -113,23 +107,17 @@ class SealLog:
 
     async def states(self) -> Sequence[LogState]:
         """The state of the newest log of each mode."""
-        queues = {queue.mode: queue for queue in await self._database.read(epochs_sql.queues)}
+        queues = await self._database.read(logs_sql.queues)
         return [
-            LogState(
-                log=log,
-                suspended=self._sequencer.suspended.get(mode),
-                waiting=queues[mode].waiting if mode in queues else 0,
-                oldest_at=_made_at(queues[mode].oldest) if mode in queues else None,
-            )
+            LogState(log, self._sequencer.suspended.get(mode), *queues.get(mode, (0, None)))
             for mode, log in (await self.current(refresh=True)).items()
         ]
 
     async def release(self, log: Log, checkpoint: StoredCheckpoint) -> bytes:
         """The signed note, once it is certain that a restored database would be noticed.
 
-        Raises:
-            EvidencePending: the checkpoint cannot be kept outside the database, or the one that
-                is kept there says that sealing must not go on.
+        EvidencePending if the checkpoint cannot be kept outside the database, or the one that is
+        kept there says that sealing must not go on.
         """
         current = (await self.current()).get(log.mode)
         if current is None or log.epoch > current.epoch:
@@ -184,17 +172,13 @@ class SealLog:
     async def publish(self) -> None:
         """Release the newest checkpoint of each mode whose sealing is not suspended."""
         for mode, log in (await self.current()).items():
-            newest = await self._database.read(checkpoints_sql.latest, log.id)
+            newest = await self._database.read(logs_sql.latest, log.id)
             if newest is not None and mode not in self._sequencer.suspended:
                 with suppress(EvidencePending):  # which was logged; the other mode goes on
                     await self.release(log, newest)
 
     async def sealed(self, record_id: str, seconds: float) -> tuple[int, Sealed]:
-        """Where the log holds a record; waits for it up to so many seconds.
-
-        Raises:
-            EvidencePending: it has no entry yet.
-        """
+        """Where the log holds a record; waits up to so many seconds, then EvidencePending."""
         deadline = self._clock.monotonic() + seconds
         found = (await self._places([record_id])).get(record_id)
         while found is None:
@@ -208,36 +192,26 @@ class SealLog:
 
         The newest one that meets the quorum; where none is asked for, or none meets it yet, the
         newest one that was released.
-
-        Raises:
-            NotFound, StorageUnavailable: as for `released`.
         """
-        found: StoredCheckpoint | Released | None = None
-        if quorum is not None:
-            found = await self.cosigned(log.id, quorum)
-        if found is None:
-            found = await self.released(log)
-        anchors = await self._database.read(checkpoints_sql.anchors_of, log.id, found.size)
+        cosigned = None if quorum is None else await self.cosigned(log.id, quorum)
+        found = cosigned or await self.released(log)
+        anchors = await self._database.read(logs_sql.anchors_of, log.id, found.size)
         return with_cosignatures(found.note, anchors)
 
     async def cosigned(self, log_id: int, quorum: Policy) -> StoredCheckpoint | None:
         """The newest checkpoint of a log that meets the quorum; all are looked through once."""
-        known = log_id in self._cosigned
-        item = log_id, quorum, known
-        found = await self._database.scan_batched(checkpoints_sql.cosigned, item)
+        item = log_id, quorum, log_id in self._cosigned
+        found = await self._database.scan_batched(logs_sql.cosigned, item)
         self._cosigned[log_id] = found = found or self._cosigned.get(log_id)
         return found
 
     async def released(self, log: Log) -> Released:
         """The newest checkpoint of a log, or else the last one that has left.
 
-        Where the database has lost that one, it is what is kept outside.
-
-        Raises:
-            NotFound: it has none.
-            StorageUnavailable: none can be released, and which was the last cannot be read.
+        Where the database has lost that one, it is what is kept outside. StorageUnavailable if none
+        can be released, and which was the last cannot be read.
         """
-        newest = await self._database.read(checkpoints_sql.latest, log.id)
+        newest = await self._database.read(logs_sql.latest, log.id)
         if newest is None:
             raise NotFound
         try:
@@ -254,33 +228,31 @@ class SealLog:
         """The size of the tree whose tiles may leave: of what was released, as far as it is there.
 
         What is beyond it could still be lost with the database, and caches keep a tile for a year.
-
-        Raises:
-            NotFound: the log has no checkpoint.
-            StorageUnavailable: the database does not go with what was published.
         """
         released = await self.released(log)
         if released.size >= log.size:
             return log.size
-        held = await self._database.read(checkpoints_sql.of_size, log.id, released.size)
+        held = await self._database.read(logs_sql.of_size, log.id, released.size)
         if held is None or held.note != released.note:
-            msg = "The entries of the log do not match its last published checkpoint at the moment."
-            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS)
+            raise StorageUnavailable(
+                "The entries of the log do not match its last published checkpoint at the moment.",
+                retry_after=_RETRY_SECONDS,
+            )
         return released.size
 
     async def _kept(self, log: Log) -> Released:
         """The checkpoint that is kept outside as the last one, if it is signed by this log."""
-        stored = await self._database.read(epochs_sql.keys_of, log.id)
+        stored = await self._database.read(logs_sql.keys_of, log.id)
         keys = [Verifier.parse(key.vkey) for key in stored]
-        msg = "The last published checkpoint cannot be read at the moment."
-        try:
+        with suppress(HeadUnavailable, EvidenceError):
             note = await asyncio.to_thread(self._heads.read, log.mode) or b""
             checkpoint = parse_checkpoint(open_note(note, keys)[0])
-        except (HeadUnavailable, EvidenceError) as error:
-            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS) from error
-        if checkpoint.origin != log.origin:
-            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS)
-        return Released(log.id, checkpoint.size, note)
+            if checkpoint.origin == log.origin:
+                return Released(log.id, checkpoint.size, note)
+        raise StorageUnavailable(
+            "The last published checkpoint cannot be read at the moment.",
+            retry_after=_RETRY_SECONDS,
+        )
 
     async def run(self) -> None:
         """Seal and publish, until cancelled."""
@@ -291,13 +263,8 @@ class SealLog:
             await self._keys.load()
             self._keys_read_at = self._clock.monotonic()
         await self.settle()
-        self._gauges = {
-            state.log.mode: (state.log.size, state.waiting) for state in await self.states()
-        }
+        self.gauges = {s.log.mode: (s.log.size, s.waiting) for s in await self.states()}
         await self.publish()
-
-    async def _logs(self) -> Sequence[Log]:
-        return await self._database.read(epochs_sql.all_logs)
 
     async def _places(self, record_ids: Sequence[str]) -> Mapping[str, tuple[int, Sealed]]:
         return await self._database.read(tree_sql.sealed, record_ids)
@@ -314,7 +281,3 @@ def _covers(kept: bytes, log: Log, checkpoint: StoredCheckpoint) -> bool:
     if old.origin != log.origin or old.size < checkpoint.size:
         return False
     return old.size > checkpoint.size or old.root == checkpoint.root
-
-
-def _made_at(record_id: str | None) -> datetime | None:
-    return None if record_id is None else from_ms(made_at_ms(record_id))

@@ -12,23 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 import structlog
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from countersign.clock import Clock
 from countersign.db.bulk import BulkInsert, DriverStatement
-from countersign.db.tables import (
-    checkpoints,
-    log_entries,
-    log_tiles,
-)
+from countersign.db.tables import checkpoints, log_entries, log_tiles
 from countersign.errors import CountersignError, SealingSuspended
 from countersign.events.sql import write_sealed_events
 from countersign.evidence.checkpoint import Checkpoint
-from countersign.evidence.entry import log_entry
+from countersign.evidence.entry import entries_of
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.note import Signer, sign_checkpoint
 from countersign.evidence.tiles import HEIGHT, WIDTH, GrowingTree
@@ -36,6 +31,8 @@ from countersign.evidence.tree import leaf_hash
 from countersign.instant import from_ms, rfc3339_ms
 from countersign.log.fork_guard import suspended_by_operator, why_not
 from countersign.log.head_files import HeadFiles
+from countersign.log.record import NewRecord
+from countersign.log.tree_sql import tile_roots
 from countersign.mode import Mode
 
 BATCH_MAX: Final = 10_000
@@ -48,9 +45,16 @@ _HEAD: Final = DriverStatement(
     "SELECT l.id, l.origin, h.size, h.root, h.at, h.keys_revision FROM logs l"
     " JOIN log_heads h ON h.log_id = l.id WHERE l.mode = ? ORDER BY l.epoch DESC LIMIT 1"
 )
+_DIGESTS: Final = DriverStatement(
+    "SELECT digest FROM log_entries WHERE log_id = ? AND leaf_index >= ? AND leaf_index < ?"
+    " ORDER BY leaf_index"
+)
 _SWAP_HEAD: Final = DriverStatement(
     "UPDATE log_heads SET size = ?, root = ?, at = ? WHERE log_id = ? AND size = ? AND root = ?"
 )
+_SAVEPOINT: Final = DriverStatement("SAVEPOINT sealing")
+_ROLL_BACK: Final = DriverStatement("ROLLBACK TO sealing")
+_RELEASE: Final = DriverStatement("RELEASE sealing")
 _TRY_LOCK: Final = DriverStatement("SELECT pg_try_advisory_xact_lock(?)")
 _LOCK: Final = DriverStatement("SELECT pg_advisory_xact_lock(?)")
 _TAKE: Final = DriverStatement(
@@ -68,16 +72,25 @@ _log: Final = structlog.get_logger("countersign.sealing")
 class Unsealed(NamedTuple):
     """A record that has no entry yet."""
 
-    record_id: str
+    id: str
     mode: Mode
     digest: bytes
 
 
+_Waiting: TypeAlias = Sequence[NewRecord | Unsealed]
+_Take: TypeAlias = Callable[[], _Waiting]
+
+
+class Placed(NamedTuple):
+    """Where a log goes on: its id, the index of the first new entry, and Unix milliseconds."""
+
+    log_id: int
+    start: int
+    at_ms: int
+
+
 class _KeysChanged(CountersignError):
     """The log has other keys than this process has read; the next turn seals with them."""
-
-
-_Take: TypeAlias = Callable[[], Sequence[Unsealed]]
 
 
 class _Head(NamedTuple):
@@ -126,29 +139,36 @@ class Sequencer:
         self._suspend(mode, "sealing_suspended", reason)
 
     def wait_for_turn(self, connection: Connection, mode: Mode) -> None:
-        """Let no other process seal in this mode until the transaction ends.
-
-        On the embedded database the transaction itself sees to that.
-        """
+        """Let no other process seal in this mode until the transaction ends."""
+        # On the embedded database the transaction itself does that.
         if connection.dialect.name == "postgresql":
             _LOCK(connection, _ADVISORY_LOCK[mode])
 
-    def seal_inline(self, connection: Connection, waiting: list[Unsealed]) -> list[Unsealed]:
+    def seal_inline(self, connection: Connection, waiting: _Waiting) -> _Waiting:
         """Seal these in the transaction of their act; the result is those that could not be sealed.
 
         It never raises: trouble with sealing is no reason to refuse an act.
         """
-        left: list[Unsealed] = []
+        left: list[NewRecord | Unsealed] = []
         for mode in {entry.mode for entry in waiting}:
             own = [entry for entry in waiting if entry.mode is mode]
-            connection.exec_driver_sql("SAVEPOINT sealing")
-            if self._seal(connection, mode, partial(list, own)):
-                connection.exec_driver_sql("RELEASE sealing")
-            else:
-                connection.exec_driver_sql("ROLLBACK TO sealing")
-                connection.exec_driver_sql("RELEASE sealing")
+            if self.place_inline(connection, mode, own, entries=True) is None:
                 left += own
         return left
+
+    def place_inline(
+        self, connection: Connection, mode: Mode, own: _Waiting, *, entries: bool = False
+    ) -> Placed | None:
+        """Give these the next places in the log of their mode; None: they could not be sealed.
+
+        Unless `entries`, the caller writes their entries and the events of that.
+        """
+        _SAVEPOINT(connection)
+        placed = self._seal(connection, mode, lambda: own, entries=entries)
+        if placed is None:
+            _ROLL_BACK(connection)
+        _RELEASE(connection)
+        return placed
 
     def seal_queue(self, connection: Connection, mode: Mode) -> int:
         """Seal what is queued, at most BATCH_MAX; the number of records that got an entry.
@@ -156,11 +176,11 @@ class Sequencer:
         On PostgreSQL nothing is done while another process seals.
         """
         postgres = connection.dialect.name == "postgresql"
-        if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).scalar_one():
+        if postgres and not _TRY_LOCK(connection, _ADVISORY_LOCK[mode]).fetchone()[0]:
             return 0
         sealed = 0
 
-        def take() -> Sequence[Unsealed]:
+        def take() -> _Waiting:
             nonlocal sealed
             # What is sealed is exactly what this statement took from the queue.
             rows = sorted((row[0], bytes(row[1])) for row in _TAKE(connection, mode.value))
@@ -168,27 +188,29 @@ class Sequencer:
             return [Unsealed(record_id, mode, digest) for record_id, digest in rows]
 
         with connection.begin_nested() as savepoint:
-            if not self._seal(connection, mode, take):
+            if self._seal(connection, mode, take) is None:
                 savepoint.rollback()
                 return 0
         return sealed
 
-    def _seal(self, connection: Connection, mode: Mode, take: _Take) -> bool:
+    def _seal(
+        self, connection: Connection, mode: Mode, take: _Take, *, entries: bool = True
+    ) -> Placed | None:
         try:
-            self._append(connection, mode, take)
+            placed = self._append(connection, mode, take, entries=entries)
         except _KeysChanged:
             if mode not in self.unknown_keys:
                 _log.info("log_keys_changed", mode=mode.value)
             self.unknown_keys.add(mode)
-            return False
+            return None
         except SealingSuspended as reason:
             self.suspend(mode, reason.message)
-            return False
+            return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the act goes on
             self._suspend(mode, "sealing_failed", _unexpected(error), kind=type(error).__name__)
-            return False
+            return None
         self.suspended.pop(mode, None)
-        return True
+        return placed
 
     def _suspend(self, mode: Mode, event: str, reason: str, **more: str) -> None:
         self._edges.pop(mode, None)
@@ -196,71 +218,71 @@ class Sequencer:
             _log.error(event, mode=mode.value, reason=reason, **more)
         self.suspended[mode] = reason
 
-    def _append(self, connection: Connection, mode: Mode, take: _Take) -> None:
+    def _append(self, connection: Connection, mode: Mode, take: _Take, *, entries: bool) -> Placed:
         edge = self._edge(connection, mode)
         head, tree = edge.head, edge.tree
         now_ms = self._clock.time_ns() // 1_000_000
         if now_ms < head.at_ms - _CLOCK_TOLERANCE_MS:
-            msg = (
+            raise SealingSuspended(
                 "The clock is behind the last checkpoint, which was made at "
                 f"{rfc3339_ms(from_ms(head.at_ms))} by this service's clock. If the clock is "
                 "slow now, correct it: sealing then continues automatically. If the clock was "
                 "fast when the checkpoint was made, sealing continues at that time, or "
                 "immediately in a new epoch: `countersign log recover --new-epoch`."
             )
-            raise SealingSuspended(msg)
         waiting = take()
+        placed = Placed(head.log_id, head.size, max(now_ms, head.at_ms))
         if not waiting:
-            return
+            return placed
         # From here on the edge is ahead of the database, until both agree again at the end.
         self._edges.pop(mode, None)
-        for entry in waiting:
-            tree.append(leaf_hash(log_entry(head.origin, entry.digest)))
-        size, root, at_ms = tree.size, tree.root(), max(now_ms, head.at_ms)
+        for entry in entries_of(head.origin, [record.digest for record in waiting]):
+            tree.append(leaf_hash(entry))
+        size, root, (log_id, _, at_ms) = tree.size, tree.root(), placed
         note = sign_checkpoint(Checkpoint(head.origin, size, root), edge.signers)
-        log_id = head.log_id
         swapped = _SWAP_HEAD(connection, size, root, at_ms, log_id, head.size, head.root)
         if swapped.rowcount != 1:
-            msg = "Another process sealed at the same time."
-            raise SealingSuspended(msg)
-        _insert_entries(
-            connection,
-            [(log_id, i, e.record_id, e.digest) for i, e in enumerate(waiting, head.size)],
-        )
+            raise SealingSuspended("Another process sealed at the same time.")
+        if entries:
+            _insert_entries(
+                connection,
+                [(log_id, i, e.id, e.digest) for i, e in enumerate(waiting, head.size)],
+            )
+            write_sealed_events(connection, log_id, head.size, size, from_ms(at_ms))
         tiles = tree.take_tiles()
         if tiles:
             _insert_tiles(connection, [(log_id, t.level, t.index, t.hashes, t.root) for t in tiles])
         _insert_checkpoint(connection, [(log_id, size, root, note, at_ms)])
-        write_sealed_events(connection, log_id, head.size, size, from_ms(at_ms))
         edge.head = head._replace(size=size, root=root, at_ms=at_ms)
         self._edges[mode] = edge
+        return placed
 
     def _edge(self, connection: Connection, mode: Mode) -> _Edge:
-        """The edge that goes with the head in the database.
-
-        Raises:
-            SealingSuspended: the log must not go on from there.
-            _KeysChanged: its keys have to be read first.
-        """
-        row = _HEAD(connection, mode.value).one_or_none()
+        """The edge that goes with the head in the database, if the log may go on from there."""
+        row = _HEAD(connection, mode.value).fetchone()
         if row is None:
-            msg = f"The {mode.value} log does not exist yet: run `countersign init`."
-            raise SealingSuspended(msg)
+            raise SealingSuspended(
+                f"The {mode.value} log does not exist yet: run `countersign init`."
+            )
         head = _Head(row[0], row[1], row[2], bytes(row[3]), row[4], row[5])
         known = self._edges.get(mode)
         if known is not None and known.head == head:
             return known
         self._edges.pop(mode, None)
+        if known is not None and suspended_by_operator(connection, mode) is None:
+            grown = _grown(connection, known, head)
+            if grown is not None:
+                self._edges[mode] = grown
+                return grown
         signers = self._signers.get((head.log_id, head.keys_revision))
         if signers is None:
             raise _KeysChanged
         if not signers:
-            msg = (
+            raise SealingSuspended(
                 f"No key can sign {head.origin}: its keys are missing from the database, have "
                 "retired, or cannot be decrypted. `countersign log check` shows which. Restore "
                 "them, or begin a new epoch: `countersign log recover`."
             )
-            raise SealingSuspended(msg)
         self._refuse_fork(connection, mode)
         edge = _Edge(head, _tree(connection, head), signers)
         self._edges[mode] = edge
@@ -278,6 +300,29 @@ class Sequencer:
         reason = why_not(connection, mode, note)
         if reason is not None:
             raise SealingSuspended(reason)
+
+
+def _grown(connection: Connection, known: _Edge, head: _Head) -> _Edge | None:
+    """The edge after what another process has sealed; None if it does not lead to this head.
+
+    Only what is new is read, since workers of one server seal in turn.
+    """
+    same_log = known.head.log_id == head.log_id and known.head.keys_revision == head.keys_revision
+    if not same_log or not known.head.size < head.size <= known.head.size + WIDTH:
+        return None
+    for leaf in _leaves(connection, head, known.head.size):
+        known.tree.append(leaf)
+    known.tree.take_tiles()  # the other has stored them
+    if (known.tree.size, known.tree.root()) != (head.size, head.root):
+        return None
+    known.head = head
+    return known
+
+
+def _leaves(connection: Connection, head: _Head, start: int) -> list[bytes]:
+    """The hashes of the entries from an index on."""
+    rows = _DIGESTS(connection, head.log_id, start, head.size)
+    return [*map(leaf_hash, entries_of(head.origin, (bytes(row[0]) for row in rows)))]
 
 
 def _unexpected(error: Exception) -> str:
@@ -298,40 +343,18 @@ def _tree(connection: Connection, head: _Head) -> GrowingTree:
             return tree
     except EvidenceError:
         pass  # entries or tiles are missing
-    msg = (
+    raise SealingSuspended(
         f"The entries of {head.origin} do not match the root of its head: the database was "
         "changed or is damaged. `countersign log check` shows where. Recover the database, or "
         "begin a new epoch: `countersign log recover`."
     )
-    raise SealingSuspended(msg)
 
 
 def _edge_hashes(connection: Connection, head: _Head) -> list[list[bytes]]:
     """The hashes of the incomplete tile at each level of the tree (c2sp.org/tlog-tiles)."""
-    width = head.size % WIDTH
-    digests = connection.execute(
-        select(log_entries.c.digest)
-        .where(
-            log_entries.c.log_id == head.log_id,
-            log_entries.c.leaf_index >= head.size - width,
-            log_entries.c.leaf_index < head.size,
-        )
-        .order_by(log_entries.c.leaf_index)
-    ).scalars()
-    edge = [[leaf_hash(log_entry(head.origin, bytes(digest))) for digest in digests]]
+    edge = [_leaves(connection, head, head.size - head.size % WIDTH)]
     level, nodes = 0, head.size >> HEIGHT
     while nodes:
-        width = nodes % WIDTH
-        roots = connection.execute(
-            select(log_tiles.c.root)
-            .where(
-                log_tiles.c.log_id == head.log_id,
-                log_tiles.c.level == level,
-                log_tiles.c.tile_index >= nodes - width,
-                log_tiles.c.tile_index < nodes,
-            )
-            .order_by(log_tiles.c.tile_index)
-        ).scalars()
-        edge.append([bytes(root) for root in roots])
+        edge.append(tile_roots(connection, head.log_id, level, nodes - nodes % WIDTH, nodes))
         level, nodes = level + 1, nodes >> HEIGHT
     return edge

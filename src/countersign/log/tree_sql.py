@@ -9,7 +9,7 @@ from sqlalchemy import Connection, case, select, type_coerce
 from sqlalchemy.types import NullType
 
 from countersign.db.tables import deployment_records, log_entries, log_tiles, logs, records
-from countersign.evidence.entry import log_entry
+from countersign.evidence.entry import entries_of
 from countersign.evidence.tiles import HEIGHT, TileId, TileReader
 from countersign.evidence.tree import consistency_path, inclusion_path, leaf_hash
 from countersign.log.record import Sealed
@@ -38,31 +38,28 @@ def tile_hashes(connection: Connection, log_id: int, tile: TileId) -> bytes:
 
     A tile that is not complete up to that width is shorter.
     """
-    full = connection.execute(
-        select(log_tiles.c.hashes).where(
-            log_tiles.c.log_id == log_id,
-            log_tiles.c.level == tile.level,
-            log_tiles.c.tile_index == tile.index,
-        )
-    ).scalar_one_or_none()
+    full = stored_tile(connection, log_id, tile.level, tile.index)
     if full is not None:
-        return bytes(full)[: tile.width * 32]
+        return full[0][: tile.width * 32]
     start = tile.index << HEIGHT
     if tile.level == 0:
         origin = connection.execute(select(logs.c.origin).where(logs.c.id == log_id)).scalar_one()
         found = digests(connection, log_id, start, start + tile.width)
-        return b"".join(leaf_hash(log_entry(origin, digest)) for digest in found)
+        return b"".join(map(leaf_hash, entries_of(origin, found)))
+    return b"".join(tile_roots(connection, log_id, tile.level - 1, start, start + tile.width))
+
+
+def tile_roots(
+    connection: Connection, log_id: int, level: int, start: int, end: int
+) -> list[bytes]:
+    """The roots of the complete tiles of a level from `start` to before `end`."""
     roots = connection.execute(
-        select(log_tiles.c.root)
-        .where(
-            log_tiles.c.log_id == log_id,
-            log_tiles.c.level == tile.level - 1,
-            log_tiles.c.tile_index >= start,
-            log_tiles.c.tile_index < start + tile.width,
-        )
-        .order_by(log_tiles.c.tile_index)
-    ).scalars()
-    return b"".join(bytes(root) for root in roots)
+        select(_TILE.root)
+        .where(_TILE.log_id == log_id, _TILE.level == level)
+        .where(_TILE.tile_index >= start, _TILE.tile_index < end)
+        .order_by(_TILE.tile_index)
+    )
+    return [bytes(root) for root in roots.scalars()]
 
 
 def inclusion(connection: Connection, log_id: int, index: int, size: int) -> Sequence[bytes]:
@@ -85,11 +82,8 @@ def entries(
     """Record id and digest of each entry from `start` to before `end`."""
     rows = connection.execute(
         select(log_entries.c.record_id, log_entries.c.digest)
-        .where(
-            log_entries.c.log_id == log_id,
-            log_entries.c.leaf_index >= start,
-            log_entries.c.leaf_index < end,
-        )
+        .where(log_entries.c.log_id == log_id)
+        .where(log_entries.c.leaf_index >= start, log_entries.c.leaf_index < end)
         .order_by(log_entries.c.leaf_index)
     )
     return [(row[0], bytes(row[1])) for row in rows]
@@ -105,10 +99,8 @@ def stored_tile(
 ) -> tuple[bytes, bytes] | None:
     """A complete tile as it is stored: its hashes, and the root stored with them."""
     found = connection.execute(
-        select(log_tiles.c.hashes, log_tiles.c.root).where(
-            log_tiles.c.log_id == log_id,
-            log_tiles.c.level == level,
-            log_tiles.c.tile_index == index,
+        select(_TILE.hashes, _TILE.root).where(
+            _TILE.log_id == log_id, _TILE.level == level, _TILE.tile_index == index
         )
     ).one_or_none()
     return None if found is None else (bytes(found[0]), bytes(found[1]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from countersign.access.audit import AuditAction
 from countersign.cli.support import command, confirm, say, show, with_room
 from countersign.errors import InvalidNoticeFile, UnknownNotice
+from countersign.http.body import parse_body
 from countersign.instant import rfc3339
 from countersign.mode import Mode
 from countersign.notices import publish as publishing
@@ -29,15 +30,12 @@ from countersign.notices.model import (
     status_of,
 )
 from countersign.notices.notice_file import NOTICE_BYTES_MAX, parse_notice_file
+from countersign.notices.requirements import Requirements, requirements_of
 from countersign.notices.room import Notices
+from countersign.notices.rule import Cart
 from countersign.snapshot import STALENESS_SECONDS
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listed:
-    version: NoticeEdition
-    test: NoticeStatus
-    live: NoticeStatus
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -49,12 +47,11 @@ def notices() -> None:
 @command
 def list_(*, as_json: bool) -> None:
     """List every published version, and its status for test and live keys."""
-    found = _list()
+    views = [view for _, view in _list()]
     lines = [
-        f"{v.version.content.id}  {v.version.content.version}  test: {v.test}  live: {v.live}"
-        for v in found
+        f"{v['notice_id']}  {v['version']}  test: {v['test']}  live: {v['live']}" for v in views
     ]
-    show([_view(listed) for listed in found], "\n".join(lines), as_json=as_json)
+    show(views, "\n".join(lines), as_json=as_json)
 
 
 @notices.command("show")
@@ -63,26 +60,22 @@ def list_(*, as_json: bool) -> None:
 @command
 def show_(notice_id: str, version: str | None, *, as_json: bool) -> None:
     """Show the text, the digest and the history of a version."""
-    listed = _find(notice_id, version)
-    show(
-        _view(listed) | {"content": msgspec.to_builtins(listed.version.content)},
-        _as_text(listed.version.content) + "\n" + _history(listed),
-        as_json=as_json,
-    )
+    content, view = _find(notice_id, version)
+    lines = [_as_text(content), *(f"{name}: {view[name]}" for name in ("digest", *Mode))]
+    for event in view["events"]:
+        details = ", ".join(f"{name} {value}" for name, value in event["details"].items() if value)
+        lines.append(f"{event['at']} {event['type']} {details}".rstrip())
+    show(view | {"content": msgspec.to_builtins(content)}, "\n".join(lines), as_json=as_json)
 
 
 @notices.command("check")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=_FILE)
 @command
 def check(file: Path, *, as_json: bool) -> None:
     """Check a notice file without publishing it."""
     content = parse_notice_file(_read(file))
-    digest = notice_digest(published_bytes(content))
     say(f"{file} is a valid notice file: {content.id} version {content.version}.")
-    for gap in content.text_gaps:
-        say(f"  incomplete: {gap}")
-    view = {"notice_id": content.id, "version": content.version, "digest": digest}
-    show(view, digest, as_json=as_json)
+    _show_content(content, notice_digest(published_bytes(content)), as_json=as_json)
 
 
 @notices.command("diff")
@@ -92,53 +85,37 @@ def check(file: Path, *, as_json: bool) -> None:
 @command
 def diff(notice_id: str, old: str, new: str, *, as_json: bool) -> None:
     """Show what differs between two versions: OLD, and NEW or a notice file."""
-    before = _find(notice_id, old).version.content
-    after = (
-        parse_notice_file(_read(Path(new)))
-        if Path(new).is_file()
-        else _find(notice_id, new).version.content
-    )
-    lines = list(
-        difflib.unified_diff(
-            _as_text(before).splitlines(), _as_text(after).splitlines(), old, new, lineterm="", n=1
-        )
-    )
+    before, file = _find(notice_id, old)[0], Path(new)
+    after = parse_notice_file(_read(file)) if file.is_file() else _find(notice_id, new)[0]
+    was, is_ = _as_text(before).splitlines(), _as_text(after).splitlines()
+    lines = [*difflib.unified_diff(was, is_, old, new, lineterm="", n=1)]
     show({"different": bool(lines), "diff": lines}, "\n".join(lines), as_json=as_json)
 
 
 @notices.command("publish")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=_FILE)
 @command
 def publish(file: Path, *, as_json: bool) -> None:
     """Publish the version in FILE permanently. Live keys get it after its review."""
-    publication = _publish(_read(file), str(file.resolve()))
-    content = publication.content
+    made = _publish(_read(file), str(file.resolve()))
+    named = f"{made.content.id} version {made.content.version}"
     say(
-        f"{content.id} version {content.version} is published."
-        if publication.new
-        else f"{content.id} version {content.version} was already published, with the same text."
+        f"{named} is published."
+        if made.new
+        else f"{named} was already published, with the same text."
     )
-    for gap in content.text_gaps:
-        say(f"  incomplete: {gap}")
+    if made.content.applies_to and made.new_rule:
+        say(f"Its rule {made.content.applies_to.version} is published; no one has reviewed it.")
     say(
         "Live keys never get an incomplete text: complete the text and publish a new version."
-        if content.text_gaps
+        if made.content.text_gaps
         else (
-            f"Live keys get it after its review: countersign notices review {content.id} "
-            f"--version {content.version} --by WHO --against URL"
+            f"Live keys get it after its review: countersign notices review {made.content.id} "
+            f"--version {made.content.version} --by WHO --against URL"
         )
     )
-    _until_servers_know()
-    show(
-        {
-            "notice_id": content.id,
-            "version": content.version,
-            "digest": publication.digest,
-            "new": publication.new,
-        },
-        publication.digest,
-        as_json=as_json,
-    )
+    time.sleep(STALENESS_SECONDS)  # until every running server must have seen it
+    _show_content(made.content, made.digest, as_json=as_json, new=made.new)
 
 
 @notices.command("review")
@@ -146,15 +123,57 @@ def publish(file: Path, *, as_json: bool) -> None:
 @click.option("--version", required=True, help="The version that was compared.")
 @click.option("--by", required=True, help="Who compared the text, word for word.")
 @click.option("--against", required=True, help="URL of the official text.")
+@click.option("--rule", help="The version of `applies_to` that was compared with the law, too.")
 @command
-def review(notice_id: str, version: str, by: str, against: str, *, as_json: bool) -> None:
-    """Record that a person compared a version with the official text.
+def review(
+    notice_id: str, version: str, by: str, against: str, rule: str | None, *, as_json: bool
+) -> None:
+    """Record that a person compared a version with the official text, and its rule with the law.
 
-    A version with text_gaps is refused: publish the complete text first.
+    A version with text_gaps is refused: publish the complete text first. Without --rule, no rule is
+    reviewed: live keys never get "not required" from an unreviewed rule.
     """
-    event = _review(notice_id, version, by, against)
-    say(f"{notice_id} version {version} is reviewed.")
+    event = with_room(Notices)(publishing.review)(notice_id, version, by, against, rule=rule)
     _report(event, as_json=as_json)
+
+
+@notices.command("requirements")
+@click.option(
+    "--product-class", "classes", multiple=True, required=True, help="What is sold; repeatable."
+)
+@click.option("--state", required=True, help="Where it is delivered: a two-letter USPS code.")
+@click.option("--zip", "zip_", help="The ZIP code there.")
+@click.option("--residence", help="The state in which the buyer lives. Left out: not known.")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in Mode]),
+    default=Mode.LIVE.value,
+    show_default=True,
+    help="The kind of key that would ask.",
+)
+@command
+def requirements(
+    classes: tuple[str, ...],
+    state: str,
+    zip_: str | None,
+    residence: str | None,
+    mode: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Show what an order needs by the published rules, as POST /v1/requirements does."""
+    ship_to = {"state": state, "zip": zip_}
+    given = {"product_classes": classes, "ship_to": ship_to, "residence_state": residence}
+    found = _requirements(parse_body(json.dumps(given).encode(), Cart), Mode(mode))
+    lines = [f"decision: {found.decision}", f"identity: {found.identity.required}"]
+    for notice in found.notices:
+        named = f"{notice.notice_id} {notice.version or '(no version in force)'}"
+        rule = f"rule {notice.rule.version}" if notice.rule else "no rule"
+        draft = "" if notice.reviewed else ", not reviewed"
+        why = ", ".join(notice.reasons)
+        lines.append(f"{named}: {notice.required} ({why}; {rule}{draft})")
+    lines += [f"warning: {w.type} for {w.product_class} ({w.notice_id})" for w in found.warnings]
+    show(msgspec.to_builtins(found), "\n".join(lines), as_json=as_json)
 
 
 @notices.command("withdraw")
@@ -180,9 +199,8 @@ def withdraw(
         else f"Take {notice_id} version {version} out of force permanently?",
         yes=yes,
     )
-    event = _withdraw(notice_id, version, reason, enjoined=enjoined)
-    say(f"{notice_id} version {version} is {event.type}.")
-    _report(event, as_json=as_json)
+    withdrawn = with_room(Notices)(publishing.withdraw)
+    _report(withdrawn(notice_id, version, reason, enjoined=enjoined), as_json=as_json)
 
 
 @notices.command("reinstate")
@@ -197,28 +215,29 @@ def reinstate(notice_id: str, version: str, by: str, against: str, *, as_json: b
     The version can be the enjoined one or another one; it must be complete and not withdrawn. Other
     enjoined versions stay out of force.
     """
-    event = _reinstate(notice_id, version, by, against)
-    say(f"{notice_id} version {version} is reinstated.")
+    event = with_room(Notices)(publishing.reinstate)(notice_id, version, by, against)
     _report(event, as_json=as_json)
 
 
 @with_room(Notices)
-async def _list(room: Notices) -> Sequence[_Listed]:
-    all_versions, now = await room.registry.notices(fresh=True), room.registry.now()
+async def _list(room: Notices) -> Sequence[tuple[NoticeContent, dict[str, Any]]]:
+    """Every version, and what is known about it."""
+    known, now = await room.registry.notices(fresh=True), room.registry.now()
     return [
-        _Listed(
-            version=version,
-            test=status_of(version, versions, Mode.TEST, now),
-            live=status_of(version, versions, Mode.LIVE, now),
-        )
-        for _, versions in sorted(all_versions.items())
+        (version.content, _view(version, {m: status_of(version, versions, m, now) for m in Mode}))
+        for _, versions in sorted(known.versions.items())
         for version in versions
     ]
 
 
-def _find(notice_id: str, version: str | None) -> _Listed:
-    mine = [v for v in _list() if v.version.content.id == notice_id]
-    found = [v for v in mine if version in {None, v.version.content.version}]
+@with_room(Notices)
+async def _requirements(room: Notices, cart: Cart, mode: Mode) -> Requirements:
+    known = await room.registry.notices(fresh=True)
+    return requirements_of(known, cart, mode, room.registry.now())
+
+
+def _find(notice_id: str, version: str | None) -> tuple[NoticeContent, dict[str, Any]]:
+    found = [v for v in _list() if v[0].id == notice_id and version in {None, v[0].version}]
     if not found:
         what = notice_id if version is None else f"{notice_id} version {version}"
         raise UnknownNotice(
@@ -230,49 +249,46 @@ def _find(notice_id: str, version: str | None) -> _Listed:
 @with_room(Notices)
 async def _publish(room: Notices, data: bytes, source: str) -> publishing.Publication:
     made = await publishing.publish(room, data, source)
-    if made.new:
+    content, rule = made.content, made.content.applies_to
+    if made.new or made.new_rule:
+        details = {"rule": rule.version} if rule and made.new_rule else {}
         await room.log.access.audit.note(
-            AuditAction.NOTICE_PUBLISHED, made.content.id, version=made.content.version
+            AuditAction.NOTICE_PUBLISHED, content.id, version=content.version, **details
         )
     return made
 
 
-_review = with_room(Notices)(publishing.review)
-_withdraw = with_room(Notices)(publishing.withdraw)
-_reinstate = with_room(Notices)(publishing.reinstate)
-
-
 def _report(event: NoticeEvent, *, as_json: bool) -> None:
     """Say what is in force for whom after an event, once every running server has seen it."""
-    mine = [v for v in _list() if v.version.content.id == event.notice_id]
-    for mode, statuses in (
-        ("Test", {v.version.content.version: v.test for v in mine}),
-        ("Live", {v.version.content.version: v.live for v in mine}),
-    ):
-        current = [v for v, status in statuses.items() if status is NoticeStatus.IN_FORCE]
+    notice_id = event.notice_id
+    say(f"{notice_id} version {event.version} is {event.type}.")
+    mine = [view for _, view in _list() if view["notice_id"] == notice_id]
+    for mode in Mode:
+        current = [view["version"] for view in mine if view[mode] == NoticeStatus.IN_FORCE]
         say(
-            f"{mode} keys get {event.notice_id} version {current[0]}."
+            f"{mode.capitalize()} keys get {notice_id} version {current[0]}."
             if current
-            else f"{mode} keys are refused: no version of {event.notice_id} is in force."
+            else f"{mode.capitalize()} keys are refused: no version of {notice_id} is in force."
         )
-    _until_servers_know()
+    time.sleep(STALENESS_SECONDS)  # until every running server must have seen it
     show(_event(event), event.id, as_json=as_json)
 
 
-def _until_servers_know() -> None:
-    """Return only when every running server must have seen it."""
-    time.sleep(STALENESS_SECONDS)
+def _show_content(content: NoticeContent, digest: str, *, as_json: bool, **more: bool) -> None:
+    """What is known to be missing in a version, and its digest."""
+    for gap in content.text_gaps:
+        say(f"  incomplete: {gap}")
+    view = {"notice_id": content.id, "version": content.version, "digest": digest, **more}
+    show(view, digest, as_json=as_json)
 
 
 def _read(file: Path) -> bytes:
     try:
         if not file.is_file() or file.stat().st_size > NOTICE_BYTES_MAX:
-            msg = f"{file} is not a file of at most {NOTICE_BYTES_MAX} bytes."
-            raise InvalidNoticeFile(msg)
+            raise InvalidNoticeFile(f"{file} is not a file of at most {NOTICE_BYTES_MAX} bytes.")
         return file.read_bytes()
     except OSError as error:
-        msg = f"{file} cannot be read: {error.strerror}."
-        raise InvalidNoticeFile(msg) from error
+        raise InvalidNoticeFile(f"{file} cannot be read: {error.strerror}.") from error
 
 
 def _as_text(content: NoticeContent) -> str:
@@ -287,36 +303,21 @@ def _as_text(content: NoticeContent) -> str:
     return "\n".join([*lines, *(f"bullet {b['id']}: {b['text']}" for b in bullets)])
 
 
-def _history(listed: _Listed) -> str:
-    lines = [f"digest: {listed.version.digest}", f"test: {listed.test}", f"live: {listed.live}"]
-    for event in listed.version.events:
-        details = ", ".join(f"{name} {value}" for name, value in event.details.items() if value)
-        lines.append(f"{rfc3339(event.at)} {event.type} {details}".rstrip())
-    return "\n".join(lines)
-
-
-def _view(listed: _Listed) -> dict[str, Any]:
-    content = listed.version.content
+def _view(version: NoticeEdition, statuses: Mapping[Mode, NoticeStatus]) -> dict[str, Any]:
+    content = version.content
     return {
         "notice_id": content.id,
         "version": content.version,
         "title": content.title,
-        "digest": listed.version.digest,
+        "digest": version.digest,
         "lines": len(content.bullets),
         "effective_from": content.effective_from,
-        "test": listed.test.value,
-        "live": listed.live.value,
+        **{mode.value: status.value for mode, status in statuses.items()},
         "text_gaps": list(content.text_gaps),
-        "events": [_event(event) for event in listed.version.events],
+        "events": [_event(event) for event in version.events],
     }
 
 
 def _event(event: NoticeEvent) -> dict[str, Any]:
-    return {
-        "event_id": event.id,
-        "notice_id": event.notice_id,
-        "version": event.version,
-        "type": event.type.value,
-        "at": rfc3339(event.at),
-        "details": event.details,
-    }
+    own = asdict(event) | {"at": rfc3339(event.at)}
+    return {"event_id": own.pop("id"), **own}

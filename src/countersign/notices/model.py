@@ -5,7 +5,7 @@ never changes; what happens to it afterwards is a list of events.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -16,6 +16,8 @@ import msgspec
 from countersign.errors import NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
 from countersign.evidence.canonical import canonical_json
 from countersign.mode import Mode
+from countersign.notices.obligations import Following, following
+from countersign.notices.rule import AppliesTo
 
 
 class Bullet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,12 +52,16 @@ class NoticeContent(
     retention_years: int | None = None
     editorial: tuple[str, ...] = ()
     text_gaps: tuple[str, ...] = ()
+    applies_to: AppliesTo | None = None
+    """In a file only: which orders the notice is for. The published bytes never hold it."""
 
 
 class LifecycleEvent(StrEnum):
     """What can happen to a published version."""
 
     PUBLISHED = "published"
+    RULE_PUBLISHED = "rule_published"
+    """The version has a rule that says which orders the notice is for."""
     REVIEWED = "reviewed"
     ENJOINED = "enjoined"
     """A court stopped the notice: live keys are served no version of it."""
@@ -68,6 +74,12 @@ LIFTS: Final = "lifts"
 """The detail of a reinstatement that names the injunctions which it lifts: identifiers of events.
 
 They are named, not found by time, so that a lagging clock never lifts an injunction."""
+
+
+RULE: Final = "rule"
+"""The detail of a review that names the rule which was compared with the law, by its version."""
+APPLIES_TO: Final = "applies_to"
+"""The detail of a published rule: its canonical JSON."""
 
 
 class NoticeStatus(StrEnum):
@@ -111,10 +123,17 @@ class NoticeEdition:
     digest: str
     effective_at: datetime
     events: tuple[NoticeEvent, ...]
+    following: Following = field(init=False)
+    """What the version suffices for, and what has to follow its orders."""
+    rules: tuple[AppliesTo, ...] = field(init=False)
+    """Which orders the notice is for: every rule that was published for the version, in order."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "following", following(self.content.obligations))
+        object.__setattr__(self, "rules", tuple(rules_in(self.events)))
 
     @property
     def published_at(self) -> datetime:
-        """When the version was published."""
         return self.events[0].at
 
     @property
@@ -133,6 +152,17 @@ class NoticeEdition:
         withdrawn = self._latest(LifecycleEvent.WITHDRAWN)
         return withdrawn or next(reversed(open_injunctions((self,))), None)
 
+    def rule_for(self, mode: Mode) -> tuple[AppliesTo | None, bool]:
+        """The rule that keys of this mode go by, and whether it and the text are reviewed.
+
+        It is the one published last; for live keys the last reviewed one, if there is one.
+        """
+        named = {event.details.get(RULE) for event in self.events}
+        reviewed = [rule for rule in self.rules if self.review and rule.version in named]
+        latest = self.rules[-1] if self.rules else None
+        rule = reviewed[-1] if reviewed and mode is Mode.LIVE else latest
+        return rule, rule in reviewed
+
     def _latest(self, *types: LifecycleEvent) -> NoticeEvent | None:
         return next((e for e in reversed(self.events) if e.type in types), None)
 
@@ -144,9 +174,20 @@ def open_injunctions(versions: Iterable[NoticeEdition]) -> tuple[NoticeEvent, ..
     return tuple(e for e in events if e.type is LifecycleEvent.ENJOINED and e.id not in lifted)
 
 
+def rule_details(rule: AppliesTo | None) -> dict[str, str]:
+    """The details of the event that publishes a rule."""
+    return {APPLIES_TO: canonical_json(rule).decode()}
+
+
+def rules_in(events: Iterable[NoticeEvent]) -> list[AppliesTo]:
+    """The rules that these events published."""
+    decode, type_ = msgspec.json.decode, LifecycleEvent.RULE_PUBLISHED
+    return [decode(e.details[APPLIES_TO], type=AppliesTo) for e in events if e.type is type_]
+
+
 def published_bytes(content: NoticeContent) -> bytes:
     """The canonical JSON bytes that publishing stores permanently."""
-    return canonical_json(content)
+    return canonical_json(msgspec.structs.replace(content, applies_to=None))
 
 
 def notice_digest(body: bytes) -> str:

@@ -13,6 +13,7 @@ from countersign.errors import InvalidNoticeFile
 from countersign.evidence.canonical import checked_canonical_json
 from countersign.evidence.errors import EvidenceError
 from countersign.notices.model import Bullet, NoticeContent
+from countersign.notices.rule import STATES, AppliesTo, RequiredCheck
 from countersign.notices.visible_text import is_blank
 
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
@@ -21,16 +22,7 @@ NOTICE_BYTES_MAX: Final = 1024 * 1024
 BULLETS_MAX: Final = 200
 """Initials for more lines would not fit into a request."""
 _RETENTION_YEARS_MAX: Final = 100
-_WORDED: Final = (
-    "title",
-    "heading",
-    "attestation_text",
-    "source_law",
-    "source_bill",
-    "jurisdiction",
-    "language",
-    "source_url",
-)
+_FIELDS: Final = {field.name: field for field in msgspec.structs.fields(NoticeContent)}
 
 
 def parse_notice_file(data: bytes) -> NoticeContent:
@@ -42,16 +34,13 @@ def parse_notice_file(data: bytes) -> NoticeContent:
     try:
         table = tomllib.loads(data.decode())
     except UnicodeDecodeError as error:
-        msg = "The notice file is not UTF-8."
-        raise InvalidNoticeFile(msg) from error
+        raise InvalidNoticeFile("The notice file is not UTF-8.") from error
     except (ValueError, RecursionError) as error:
-        msg = f"The notice file is not valid TOML: {error}"
-        raise InvalidNoticeFile(msg) from error
+        raise InvalidNoticeFile(f"The notice file is not valid TOML: {error}") from error
     effective = table.get("effective_from")
     if isinstance(effective, date) and not isinstance(effective, datetime):
         table["effective_from"] = effective.isoformat()
-    mistakes = _missing_or_unknown(table)
-    values = _values(table, mistakes)
+    values, mistakes = _values(table)
     mistakes += _content_mistakes(values)
     if mistakes:
         raise InvalidNoticeFile("\n".join(mistakes))
@@ -65,31 +54,28 @@ def shipped_notice_files() -> dict[str, bytes]:
     return {f.name: f.read_bytes() for f in sorted(files, key=lambda f: f.name)}
 
 
-def _missing_or_unknown(table: dict[str, Any]) -> list[str]:
-    fields = msgspec.structs.fields(NoticeContent)
-    required = [f.name for f in fields if f.required]
-    names = {f.name for f in fields}
-    return [f"{name}: missing" for name in required if name not in table] + [
-        f"{name}: unknown" for name in table if name not in names
-    ]
-
-
-def _values(table: dict[str, Any], mistakes: list[str]) -> dict[str, Any]:
-    """The members of the right type by name; what is wrong with the others goes into `mistakes`."""
+def _values(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The members of the right type by name, and what is wrong with the others."""
     values: dict[str, Any] = {}
-    for field in msgspec.structs.fields(NoticeContent):
-        if field.name not in table:
+    mistakes = [
+        f"{name}: missing"
+        for name, field in _FIELDS.items()
+        if field.required and name not in table
+    ]
+    mistakes += [f"{name}: unknown" for name in table if name not in _FIELDS]
+    for name, field in _FIELDS.items():
+        if name not in table:
             continue
-        given = table[field.name]
+        given = table[name]
         try:
-            checked_canonical_json({field.name: given})
-            values[field.name] = msgspec.convert(given, field.type)
+            checked_canonical_json({name: given})
+            values[name] = msgspec.convert(given, field.type)
         except EvidenceError as error:
             mistakes.append(str(error).removeprefix("$."))
         except msgspec.ValidationError as error:
-            lines = given if field.name == "bullets" and isinstance(given, list) else ()
-            mistakes += _line_mistakes(lines) or [f"{field.name}: {error}"]
-    return values
+            lines = given if name == "bullets" and isinstance(given, list) else ()
+            mistakes += _line_mistakes(lines) or [f"{name}: {error}"]
+    return values, mistakes
 
 
 def _is_day(text: str) -> bool:
@@ -99,11 +85,11 @@ def _is_day(text: str) -> bool:
         return False
 
 
-_FORMS: Final[tuple[tuple[str, Callable[[str], object], str], ...]] = (
-    ("id", _ID.match, "lower-case letters, digits, - and _ only, at most 64"),
-    ("version", _VERSION.match, "letters, digits, '.', - and _ only, at most 64"),
-    ("effective_from", _is_day, "not a date such as 2026-01-01"),
-)
+_FORMS: Final[dict[str, tuple[Callable[[str], object], str]]] = {
+    "id": (_ID.match, "lower-case letters, digits, - and _ only, at most 64"),
+    "version": (_VERSION.match, "letters, digits, '.', - and _ only, at most 64"),
+    "effective_from": (_is_day, "not a date such as 2026-01-01"),
+}
 
 
 def _line_mistakes(lines: Iterable[object]) -> list[str]:
@@ -117,21 +103,30 @@ def _line_mistakes(lines: Iterable[object]) -> list[str]:
 
 
 def _content_mistakes(values: Mapping[str, Any]) -> list[str]:
-    mistakes = [f"{n}: empty" for n in _WORDED if n in values and is_blank(values[n])]
-    mistakes += [
-        f"{name}: {form}"
-        for name, is_right, form in _FORMS
-        if name in values and not is_right(values[name])
-    ]
+    mistakes = []
+    for name, value in values.items():
+        is_right, form = _FORMS.get(name, (lambda text: not is_blank(text), "empty"))
+        if _FIELDS[name].type is str and not is_right(value):
+            mistakes.append(f"{name}: {form}")
     if "bullets" in values:
         mistakes += _bullet_mistakes(values["bullets"])
     years = values.get("retention_years")
     if years is not None and not 1 <= years <= _RETENTION_YEARS_MAX:
         mistakes.append(f"retention_years: 1 to {_RETENTION_YEARS_MAX}")
-    names = {f.name for f in msgspec.structs.fields(NoticeContent)}
-    return mistakes + [
-        f"editorial: unknown field {n!r}" for n in values.get("editorial", ()) if n not in names
-    ]
+    if values.get("applies_to") is not None:
+        mistakes += _rule_mistakes(values["applies_to"])
+    unknown = [name for name in values.get("editorial", ()) if name not in _FIELDS]
+    return mistakes + [f"editorial: unknown field {name!r}" for name in unknown]
+
+
+def _rule_mistakes(rule: AppliesTo) -> list[str]:
+    states = sorted({*rule.delivered_to, *rule.residents_of} - STATES)
+    mistakes = [f"applies_to: not the code of a state: {state!r}" for state in states]
+    if (RequiredCheck.AGE in rule.identity_checks) is (rule.minimum_age is None):
+        mistakes.append("applies_to: minimum_age belongs to the identity check 'age'")
+    if is_blank(rule.source):
+        mistakes.append("applies_to: source is empty")
+    return mistakes
 
 
 def _bullet_mistakes(bullets: Sequence[Bullet]) -> list[str]:

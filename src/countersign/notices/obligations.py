@@ -20,17 +20,20 @@ are handed on as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from countersign.http.schemas import in_full
+
+ProductClass = Annotated[
+    str, Meta(pattern=in_full("^[a-z][a-z0-9_]*$"), max_length=64, examples=["accessory"])
+]
 ADULT_SIGNATURE: Final = "adult_signature"
 COMPARED_ZIP: Final[Mapping[str, Any]] = {"type": "compared", "what": "zip"}
 """Ship only to the ZIP code that was compared; no more than that was."""
 _CLASSES: Final = "product_classes"
-_SUFFICIENT_FOR: Final = "sufficient_for"
-_UNNAMED: Final = "other"
 _USUAL_CLASSES: Final = frozenset(
     {"accessory", "manufacturing_machine", "firearm_accessory", "firearm_manufacturing_machine"}
 )
@@ -58,20 +61,21 @@ NOTHING: Final = Following(_USUAL_CLASSES, ())
 
 def following(data: Any) -> Following:  # noqa: ANN401 - any canonical JSON
     """What follows from the `obligations` of a version; forms not known are handed on unread."""
-    tables = list(_tables(data))
-    named = [table for table in tables if table["type"] == _CLASSES]
-    given = [names for t in named if isinstance(names := t.get(_SUFFICIENT_FOR), list)]
+    given = data if isinstance(data, list | tuple) else () if data is None else (data,)
+    tables = [t if _has_type(t) else {"type": "other", "value": t} for t in given]
+    named = [table.get("sufficient_for") for table in tables if table["type"] == _CLASSES]
+    classes = frozenset(
+        name
+        for names in named
+        if isinstance(names, list)
+        for name in names
+        if isinstance(name, str)
+    )
     return Following(
-        frozenset(n for names in given for n in names if isinstance(n, str))
-        if named
-        else _USUAL_CLASSES,
+        classes if named else _USUAL_CLASSES,
         tuple(table for table in tables if table["type"] != _CLASSES),
     )
 
 
-def _tables(data: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 - any canonical JSON
-    for item in data if isinstance(data, list | tuple) else () if data is None else (data,):
-        if isinstance(item, dict) and isinstance(item.get("type"), str):
-            yield item
-        else:
-            yield {"type": _UNNAMED, "value": item}
+def _has_type(table: Any) -> bool:  # noqa: ANN401 - any canonical JSON
+    return isinstance(table, dict) and isinstance(table.get("type"), str)

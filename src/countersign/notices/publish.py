@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -23,20 +23,23 @@ from countersign.errors import (
 )
 from countersign.events.sql import write_notice_events
 from countersign.evidence.canonical import Json
-from countersign.ids import FACT, timed_id
+from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.log.record import RecordType
 from countersign.mode import Mode
-from countersign.notices import sql
 from countersign.notices.model import (
     LIFTS,
+    RULE,
     LifecycleEvent,
     NoticeContent,
     NoticeEdition,
     NoticeEvent,
+    PublishedVersion,
     notice_digest,
     open_injunctions,
     published_bytes,
+    rule_details,
+    rules_in,
     version_in_force,
 )
 from countersign.notices.notice_file import (
@@ -44,8 +47,15 @@ from countersign.notices.notice_file import (
     parse_notice_file,
     shipped_notice_files,
 )
-from countersign.notices.registry import all_versions
+from countersign.notices.registry import (
+    add_event,
+    add_version,
+    all_versions,
+    digest_of,
+    published_versions,
+)
 from countersign.notices.room import Notices
+from countersign.notices.rule import AppliesTo
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\.[^\s]+\Z")
 _SOURCE: Final = "file"
@@ -59,23 +69,17 @@ class Publication:
     content: NoticeContent
     digest: str
     new: bool
+    new_rule: bool = False
+    """Whether its rule was published now, with the text or for one that was published before."""
 
 
 async def publish(room: Notices, file: bytes, source: str) -> Publication:
     """Publish the version in a notice file; publishing the same words again is harmless.
 
-    Every account gets an event of it, in both modes.
-
-    Args:
-        room: of notices.
-        file: the content of the file.
-        source: where the file is, so that a later change to it can be noticed.
-
-    Raises:
-        InvalidNoticeFile: with every mistake in it.
-        NoticeVersionConflict: this version is published with other words.
+    Every account gets an event of it, in both modes. `source` is where the file is, so that a
+    later change to it can be noticed.
     """
-    return await room.database.write(_publish, room, parse_notice_file(file), source)
+    return await room.log.access.database.write(_publish, room, parse_notice_file(file), source)
 
 
 def _publish(
@@ -83,12 +87,10 @@ def _publish(
 ) -> Publication | CountersignError:
     body = published_bytes(content)
     digest = notice_digest(body)
-    known = sql.digest_of(connection, content.id, content.version)
+    known = digest_of(connection, content.id, content.version)
     if known is None:
-        event = _event(
-            room, content.id, content.version, LifecycleEvent.PUBLISHED, {_SOURCE: source}
-        )
-        sql.add_version(connection, body, digest, event)
+        event = _event(room, content, LifecycleEvent.PUBLISHED, {_SOURCE: source})
+        add_version(connection, body, digest, event)
         _record(connection, room, event, digest)
         write_notice_events(connection, content.id, content.version, [*Mode], event.at)
     elif known != digest:
@@ -96,43 +98,50 @@ def _publish(
             f"{content.id} version {content.version} is already published with a different text. "
             "A published version cannot change: give the new text a new version."
         )
-    return Publication(content=content, digest=digest, new=known is None)
+    rule_is_new = content.applies_to is not None and _is_new_rule(connection, content)
+    if rule_is_new:
+        details = rule_details(content.applies_to)
+        add_event(connection, _event(room, content, LifecycleEvent.RULE_PUBLISHED, details))
+    return Publication(content=content, digest=digest, new=known is None, new_rule=rule_is_new)
+
+
+def _is_new_rule(connection: Connection, content: NoticeContent) -> bool:
+    """Whether this version does not have the rule yet.
+
+    Raises NoticeVersionConflict if a version of the notice has another rule of that name.
+    """
+    published = [v.events for v in published_versions(connection)]
+    of_notice = [events for events in published if events[0].notice_id == content.id]
+    for rule in (rule for events in of_notice for rule in rules_in(events)):
+        if _differs(rule, content.applies_to):
+            raise NoticeVersionConflict(
+                f"Another rule is already published as version {rule.version} of `applies_to` of "
+                f"{content.id}. A published rule cannot change: give the new one a new version."
+            )
+    own = next(e for e in of_notice if e[0].version == content.version)
+    return content.applies_to not in rules_in(own)
+
+
+def _differs(rule: AppliesTo, other: AppliesTo | None) -> bool:
+    return other is not None and rule.version == other.version and rule != other
 
 
 async def publish_shipped(room: Notices) -> list[Publication]:
-    """Publish the notice files of this release.
-
-    Raises:
-        NoticeVersionConflict: one was changed.
-    """
+    """Publish the notice files of this release."""
     files = shipped_notice_files()
     return [await publish(room, data, _SHIPPED + name) for name, data in files.items()]
 
 
-async def review(room: Notices, notice_id: str, version: str, by: str, against: str) -> NoticeEvent:
-    """Record that someone compared the text with the official one.
-
-    Args:
-        room: of notices.
-        notice_id: the notice.
-        version: the version that was compared.
-        by: who compared it.
-        against: the address of the official text.
-
-    Raises:
-        UnknownNotice: there is no such version.
-        NoticeIncomplete: the version says what its text lacks.
-        InvalidArgument: `by` or `against` is empty, or `against` is no http(s) address.
-    """
-    details = _compared(by, against)
-    return await room.database.write(_review, room, notice_id, version, details)
-
-
-def _review(
-    connection: Connection, room: Notices, notice_id: str, version: str, details: dict[str, str]
+async def review(
+    room: Notices, notice_id: str, version: str, by: str, against: str, *, rule: str | None = None
 ) -> NoticeEvent:
-    reviewed = _complete(_find(connection, room, notice_id, version))
-    return _append(connection, room, reviewed, LifecycleEvent.REVIEWED, details)
+    """Record that someone compared a version's text with the official one.
+
+    `by` says who did, `against` is the address of the official text; `rule` is the version of the
+    rule that was compared with the law, too.
+    """
+    details = _compared(by, against) | ({} if rule is None else {RULE: rule})
+    return await _happen(room, notice_id, version, LifecycleEvent.REVIEWED, details)
 
 
 async def withdraw(
@@ -142,17 +151,9 @@ async def withdraw(
 
     An injunction is about what the law asks, so no earlier version returns for live keys until
     an operator reinstates one.
-
-    Raises:
-        UnknownNotice: there is no such version.
     """
     kind = LifecycleEvent.ENJOINED if enjoined else LifecycleEvent.WITHDRAWN
-
-    def act(connection: Connection) -> NoticeEvent:
-        removed = _find(connection, room, notice_id, version)
-        return _append(connection, room, removed, kind, {"reason": reason})
-
-    return await room.database.write(act)
+    return await _happen(room, notice_id, version, kind, {"reason": reason})
 
 
 async def reinstate(
@@ -160,48 +161,64 @@ async def reinstate(
 ) -> NoticeEvent:
     """Lift the injunctions against a notice and bring it back for live keys with this version.
 
-    It is a review of the version, too: the arguments are those of `review`.
-
-    Raises:
-        UnknownNotice: there is no such version.
-        NoticeIncomplete: the version says what its text lacks.
-        InvalidArgument: `by` or `against` is not valid, nothing is enjoined, or another version
-            or none would be in force then.
+    It is a review of the version, too, with the same arguments.
     """
     details = _compared(by, against)
-    return await room.database.write(_reinstate, room, notice_id, version, details)
+    return await _happen(room, notice_id, version, LifecycleEvent.REINSTATED, details)
 
 
-def _reinstate(
-    connection: Connection, room: Notices, notice_id: str, version: str, details: dict[str, str]
+async def _happen(
+    room: Notices, notice_id: str, version: str, kind: LifecycleEvent, details: dict[str, str]
 ) -> NoticeEvent:
-    wanted = _complete(_find(connection, room, notice_id, version))
-    versions = all_versions(connection, room.zone)[notice_id]
-    open_ = {e.id for e in (*open_injunctions(versions), *open_injunctions((wanted,)))}
-    if not open_:
-        msg = f"{notice_id} version {version} is not stopped by an injunction."
-        raise InvalidArgument(msg)
-    details = details | {LIFTS: " ".join(sorted(open_))}
-    event = _event(room, notice_id, version, LifecycleEvent.REINSTATED, details)
-    after = [
-        replace(v, events=(*v.events, event)) if v.content == wanted.content else v
-        for v in versions
-    ]
+    """Write an event of a version, its records and its entry in the audit log."""
+
+    def act(connection: Connection) -> NoticeEvent:
+        found, versions = _find(connection, room, notice_id, version)
+        noted = dict(details)
+        if kind in {LifecycleEvent.REVIEWED, LifecycleEvent.REINSTATED}:
+            _refuse_incomplete(found.content)
+        if RULE in noted and noted[RULE] not in {rule.version for rule in found.rules}:
+            raise InvalidArgument(
+                f"{notice_id} version {version} has no rule {noted[RULE]!r}; "
+                "`countersign notices show` shows its rules."
+            )
+        if kind is LifecycleEvent.REINSTATED:
+            open_ = {e.id for e in (*open_injunctions(versions), *open_injunctions((found,)))}
+            noted[LIFTS] = " ".join(sorted(open_))
+        event = _event(room, found.content, kind, noted | {"digest": found.digest})
+        if kind is LifecycleEvent.REINSTATED:
+            _refuse_vain(found, versions, event)
+        add_event(connection, event)
+        _record(connection, room, event, found.digest)
+        audit = room.log.access.audit.entry(
+            AuditAction(f"notice_{kind}"), notice_id, version=version
+        )
+        write_audit(connection, audit)
+        return event
+
+    return await room.log.access.database.write(act)
+
+
+def _refuse_vain(
+    wanted: NoticeEdition, versions: Sequence[NoticeEdition], event: NoticeEvent
+) -> None:
+    """Refuse a reinstatement that lifts nothing, or after which another version is in force."""
+    notice_id, version = event.notice_id, event.version
+    if not event.details[LIFTS]:
+        raise InvalidArgument(f"{notice_id} version {version} is not stopped by an injunction.")
+    after = [replace(v, events=(*v.events, event)) if v is wanted else v for v in versions]
     try:
-        now = from_ns(room.clock.time_ns())
-        current = version_in_force(after, Mode.LIVE, now).content.version
+        current = version_in_force(after, Mode.LIVE, event.at).content.version
     except Refusal:
         current = None
     if current != version:
         then = f"version {current} would be" if current else "no version would be"
-        msg = (
+        raise InvalidArgument(
             f"Version {version} cannot be reinstated: after that {then} in force for live "
             "keys. The version must not be withdrawn, and it must be the latest one in "
             f"effect. `countersign notices show {notice_id} --version {version}` shows its "
             "history."
         )
-        raise InvalidArgument(msg)
-    return _append(connection, room, wanted, LifecycleEvent.REINSTATED, details)
 
 
 async def refuse_changed(room: Notices) -> None:
@@ -213,29 +230,34 @@ async def refuse_changed(room: Notices) -> None:
     Raises:
         NoticeFileChanged: with every such file.
     """
-    published = await room.database.read(sql.versions)
-    sources = [version.events[0].details.get(_SOURCE, "") for version in published]
+    published = await room.log.access.database.read(published_versions)
+    sources = {version.events[0].details.get(_SOURCE, "") for version in published}
     files = {_SHIPPED + name: data for name, data in shipped_notice_files().items()}
     files |= {s: _read_if_there(s) for s in sources if s and not s.startswith(_SHIPPED)}
-    digests = {(v.events[0].notice_id, v.events[0].version): v.digest for v in published}
-    changed = [line for place, data in files.items() if (line := _change(place, data, digests))]
+    versions = {(v.events[0].notice_id, v.events[0].version): v for v in published}
+    changed = [line for place, data in files.items() if (line := _change(place, data, versions))]
     if changed:
         advice = "Restore the file, or publish the new text as a new version."
         raise NoticeFileChanged("\n".join([*changed, advice]))
 
 
-def _change(place: str, data: bytes, digests: Mapping[tuple[str, str], str]) -> str | None:
-    """What is wrong with a file whose version is published with this digest."""
+def _change(
+    place: str, data: bytes, versions: Mapping[tuple[str, str], PublishedVersion]
+) -> str | None:
+    """What is wrong with a file whose version is published."""
     try:
         content = parse_notice_file(data)
     except InvalidNoticeFile:
         return f"{place} is no longer a valid notice file." if data else None
-    published = digests.get((content.id, content.version))
-    if published in {None, notice_digest(published_bytes(content))}:
+    named = f"{content.id} version {content.version}"
+    published = versions.get((content.id, content.version))
+    if published is None:
         return None
-    return (
-        f"{place} no longer contains the text published as {content.id} version {content.version}."
-    )
+    if published.digest != notice_digest(published_bytes(content)):
+        return f"{place} no longer contains the text published as {named}."
+    if any(_differs(rule, content.applies_to) for rule in rules_in(published.events)):
+        return f"{place} has another `applies_to` than {named}, with the same version."
+    return None
 
 
 def _read_if_there(place: str) -> bytes:
@@ -248,48 +270,28 @@ def _read_if_there(place: str) -> bytes:
         return b""
 
 
-def _find(connection: Connection, room: Notices, notice_id: str, version: str) -> NoticeEdition:
-    for found in all_versions(connection, room.zone).get(notice_id, ()):
+def _find(
+    connection: Connection, room: Notices, notice_id: str, version: str
+) -> tuple[NoticeEdition, Sequence[NoticeEdition]]:
+    """The version, and all versions of its notice."""
+    versions = all_versions(connection, room.registry.zone).get(notice_id, ())
+    for found in versions:
         if found.content.version == version:
-            return found
-    msg = (
+            return found, versions
+    raise UnknownNotice(
         f"The notice {notice_id!r} has no version {version!r}; "
         "`countersign notices list` shows all published versions."
     )
-    raise UnknownNotice(msg)
 
 
-def _complete(found: NoticeEdition) -> NoticeEdition:
-    """The version, if nothing is known to be missing in its text."""
-    content = found.content
+def _refuse_incomplete(content: NoticeContent) -> None:
     if content.text_gaps:
         gaps = "\n".join(f"  incomplete: {gap}" for gap in content.text_gaps)
-        msg = (
+        raise NoticeIncomplete(
             f"The text of {content.id} version {content.version} is incomplete, so live keys are "
             f"not served it.\n{gaps}\nComplete the text in a new file without text_gaps, and "
             "publish it as a new version: countersign notices publish FILE"
         )
-        raise NoticeIncomplete(msg)
-    return found
-
-
-def _append(
-    connection: Connection,
-    room: Notices,
-    version: NoticeEdition,
-    kind: LifecycleEvent,
-    details: dict[str, str],
-) -> NoticeEvent:
-    """Write an event of a version, its records and its entry in the audit log."""
-    content, digest = version.content, version.digest
-    event = _event(room, content.id, content.version, kind, details | {"digest": digest})
-    sql.add_event(connection, event)
-    _record(connection, room, event, digest)
-    audit = room.log.access.audit.entry(
-        AuditAction(f"notice_{kind}"), content.id, version=content.version
-    )
-    write_audit(connection, audit)
-    return event
 
 
 def _record(connection: Connection, room: Notices, event: NoticeEvent, digest: str) -> None:
@@ -301,18 +303,19 @@ def _record(connection: Connection, room: Notices, event: NoticeEvent, digest: s
         "notice_digest": digest,
     }
     make = room.log.recorder.of_deployment
-    records = [make(RecordType.NOTICE_EVENT, FACT, mode, members) for mode in Mode]
+    records = [make(RecordType.NOTICE_EVENT, mode, members) for mode in Mode]
     room.log.journal.write(connection, records)
 
 
 def _event(
-    room: Notices, notice_id: str, version: str, kind: LifecycleEvent, details: dict[str, str]
+    room: Notices, content: NoticeContent, kind: LifecycleEvent, details: dict[str, str]
 ) -> NoticeEvent:
-    time_ns = room.clock.time_ns()
+    access = room.log.access
+    time_ns = access.clock.time_ns()
     return NoticeEvent(
-        id=timed_id("nev", time_ns, room.entropy(8)),
-        notice_id=notice_id,
-        version=version,
+        id=timed_id("nev", time_ns, access.entropy(8)),
+        notice_id=content.id,
+        version=content.version,
         type=kind,
         at=from_ns(time_ns),
         details=details,
@@ -320,15 +323,9 @@ def _event(
 
 
 def _compared(by: str, against: str) -> dict[str, str]:
-    """Who compared a text with the official one, as details of an event.
-
-    Raises:
-        InvalidArgument: `by` or `against` is empty, or `against` is no http(s) address.
-    """
+    """Who compared a text with the official one, as details of an event."""
     if not by.strip() or not by.isprintable():
-        msg = "Name the reviewer of the text, on one line: --by WHO."
-        raise InvalidArgument(msg)
+        raise InvalidArgument("Name the reviewer of the text, on one line: --by WHO.")
     if not _ADDRESS.match(against):
-        msg = "Give the URL of the official text: --against https://…"
-        raise InvalidArgument(msg)
+        raise InvalidArgument("Give the URL of the official text: --against https://…")
     return {"by": by.strip(), "against": against}

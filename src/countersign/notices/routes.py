@@ -6,16 +6,18 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from countersign.access.idempotency import keep_answers
 from countersign.access.key import Scope
 from countersign.errors import InvalidRequest, NoticeNotFound, NoticeNotInForce, NoticeNotReviewed
+from countersign.http.body import parse_body
 from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
 from countersign.http.reply import JSON, Call, Header, Reply, encode, etag_of, tagged
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import STORABLE, Request
-from countersign.instant import to_the_second
-from countersign.notices import schemas
-from countersign.notices.model import NoticeEdition, NoticeStatus, status_of
+from countersign.notices import requirements, schemas
+from countersign.notices.model import NoticeEdition, status_of
 from countersign.notices.room import Notices
+from countersign.notices.rule import Cart
 
 _FRESH: Final[Header] = (b"cache-control", b"private, no-cache")
 _IMMUTABLE: Final[Header] = (b"cache-control", b"private, max-age=31536000, immutable")
@@ -26,8 +28,6 @@ _rendered: dict[str, tuple[bytes, bytes]] = {}
 
 
 class NoticeQuery(Request, frozen=True, kw_only=True):
-    """Which version of a notice to get."""
-
     version: (
         Annotated[
             str,
@@ -42,15 +42,11 @@ class NoticeQuery(Request, frozen=True, kw_only=True):
 
 
 class NoticesQuery(Request, frozen=True, kw_only=True):
-    """Which page of the notices to list."""
-
     limit: Limit = LIMIT_DEFAULT
     after: Annotated[str, cursor("the id of that page's last notice", "ab1263")] | None = None
 
 
 class VersionsQuery(Request, frozen=True, kw_only=True):
-    """Which page of a notice's versions to list."""
-
     limit: Limit = LIMIT_DEFAULT
     after: Annotated[str, cursor("that page's last version", "2026-01-01-incomplete")] | None = None
 
@@ -73,85 +69,58 @@ async def list_notices(room: Notices, call: Call) -> Reply:
     """The notices of the registry, by id."""
     query: NoticesQuery = call.query
     registry, mode = room.registry, call.principal.mode
-    ids = await registry.notice_ids()
+    known = await registry.notices(fresh=True)
     clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
-    rows = []
-    for notice_id in ids:
-        versions = await registry.versions(notice_id)
-        current = await registry.current(notice_id, mode, clock)
-        words = (current or versions[-1]).content
-        rows.append(
-            schemas.NoticeSummary(
-                notice_id=notice_id,
-                title=words.title,
-                jurisdiction=words.jurisdiction,
-                language=words.language,
-                version=current.content.version if current else None,
-                versions=len(versions),
-            )
-        )
-    left = [row for row in rows if query.after is None or row.notice_id > query.after]
-    return Reply(encode(page_of(left, query.limit, lambda row: row.notice_id)))
+    at, real = clock.at(registry.now()), not clock.ahead
+    rows = [
+        schemas.summary_of(versions, known.current(id_, mode, at, remember=real))
+        for id_, versions in sorted(known.versions.items())
+        if query.after is None or id_ > query.after
+    ]
+    return Reply(encode(page_of(rows, query.limit, lambda row: row.notice_id)))
 
 
 async def list_versions(room: Notices, call: Call) -> Reply:
     """The published versions of a notice, newest first."""
     query: VersionsQuery = call.query
     registry, mode = room.registry, call.principal.mode
-    versions = list(await registry.versions(call.parameter))
+    known = versions = await registry.versions(call.parameter)
     clock = await room.log.access.test_clocks.of(call.principal.account_id, mode)
     now = clock.at(registry.now())
-    rows = [
-        _version(version, status_of(version, versions, mode, now)) for version in reversed(versions)
-    ]
     if query.after is not None:
-        places = [place for place, row in enumerate(rows) if row.version == query.after]
-        if not places:
-            msg = "`after` must be a next_cursor returned by this list."
-            raise InvalidRequest(msg)
-        rows = rows[places[0] + 1 :]
+        earlier = [place for place, v in enumerate(versions) if v.content.version == query.after]
+        if not earlier:
+            raise InvalidRequest("`after` must be a next_cursor returned by this list.")
+        versions = versions[: earlier[0]]
+    rows = [schemas.version_of(v, status_of(v, known, mode, now)) for v in reversed(versions)]
     return Reply(encode(page_of(rows, query.limit, lambda row: row.version)))
+
+
+async def get_requirements(room: Notices, call: Call) -> Reply:
+    """What an order needs, by the rules of the notices: ask before you show the checkout.
+
+    Nothing is stored. A repeated request is decided again, also with the same `Idempotency-Key`.
+    """
+    cart = parse_body(call.body, Cart)
+    registry, mode = room.registry, call.principal.mode
+    access, known = room.log.access, await registry.notices()
+    clock = await access.test_clocks.of(call.principal.account_id, mode)
+    at, real = clock.at(registry.now()), not clock.ahead
+    body = encode(requirements.requirements_of(known, cart, mode, at, remember=real))
+    if call.entry is not None:
+        await access.database.write(keep_answers, [call.entry(body)])
+    return Reply(body)
 
 
 def _render(notice: NoticeEdition) -> tuple[bytes, bytes]:
     known = _rendered.get(notice.digest)
     if known is None:
-        content = notice.content
-        body = encode(
-            schemas.Notice(
-                notice_id=content.id,
-                version=content.version,
-                title=content.title,
-                heading=content.heading,
-                bullets=[bullet.text for bullet in content.bullets],
-                attestation_text=content.attestation_text,
-                source_law=content.source_law,
-                source_bill=content.source_bill,
-            )
-        )
+        body = encode(schemas.notice_of(notice.content))
         known = body, etag_of(body)
         if len(_rendered) >= _KEPT_MAX:
             _rendered.clear()
         _rendered[notice.digest] = known
     return known
-
-
-def _version(version: NoticeEdition, status: NoticeStatus) -> schemas.NoticeVersion:
-    content, review = version.content, version.review
-    return schemas.NoticeVersion(
-        notice_id=content.id,
-        version=content.version,
-        status=status,
-        digest=version.digest,
-        lines=len(content.bullets),
-        effective_from=content.effective_from,
-        published_at=version.published_at.replace(microsecond=0),
-        reviewed_at=to_the_second(review.at) if review else None,
-        reviewed_against=review.details.get("against") if review else None,
-        source_url=content.source_url,
-        editorial=list(content.editorial),
-        text_gaps=list(content.text_gaps),
-    )
 
 
 ROUTES: Final = grouped(
@@ -194,5 +163,20 @@ ROUTES: Final = grouped(
         response=Page[schemas.NoticeVersion],
         refusals=(NoticeNotFound,),
         response_examples={"one version": schemas.VERSIONS},
+    ),
+    Route(
+        address="POST /v1/requirements",
+        handler=get_requirements,
+        operation="getRequirements",
+        decide_again=lambda _: True,
+        summary="Find out what an order needs",
+        scope=Scope.NOTICES_READ,
+        request=Cart,
+        response=requirements.Requirements,
+        request_examples={"an order": requirements.CART, "shortest": requirements.CART_MIN},
+        response_examples={
+            "required": requirements.REQUIRED,
+            "residence not known": requirements.NOT_KNOWN,
+        },
     ),
 )

@@ -1,11 +1,24 @@
 """Bodies of notices, with examples."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
+from countersign.http.paging import page_of
 from countersign.http.schemas import Timestamp
-from countersign.notices.model import NoticeStatus, notice_digest, published_bytes
+from countersign.instant import parse_rfc3339, to_the_second
+from countersign.notices.model import (
+    LifecycleEvent,
+    NoticeContent,
+    NoticeEdition,
+    NoticeEvent,
+    NoticeStatus,
+    notice_digest,
+    published_bytes,
+    rule_details,
+)
 from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
 
 
@@ -61,48 +74,70 @@ class NoticeVersion(Struct, frozen=True, kw_only=True):
     text_gaps: Annotated[list[str], Meta(description="Known gaps in the text.")]
 
 
+def notice_of(content: NoticeContent) -> Notice:
+    return Notice(
+        notice_id=content.id,
+        version=content.version,
+        title=content.title,
+        heading=content.heading,
+        bullets=[bullet.text for bullet in content.bullets],
+        attestation_text=content.attestation_text,
+        source_law=content.source_law,
+        source_bill=content.source_bill,
+    )
+
+
+def summary_of(versions: Sequence[NoticeEdition], current: NoticeEdition | None) -> NoticeSummary:
+    """A notice by the words in force, or else by the latest."""
+    words = (current or versions[-1]).content
+    return NoticeSummary(
+        notice_id=words.id,
+        title=words.title,
+        jurisdiction=words.jurisdiction,
+        language=words.language,
+        version=current.content.version if current else None,
+        versions=len(versions),
+    )
+
+
+def version_of(version: NoticeEdition, status: NoticeStatus) -> NoticeVersion:
+    content, review = version.content, version.review
+    return NoticeVersion(
+        notice_id=content.id,
+        version=content.version,
+        status=status,
+        digest=version.digest,
+        lines=len(content.bullets),
+        effective_from=content.effective_from,
+        published_at=version.published_at.replace(microsecond=0),
+        reviewed_at=to_the_second(review.at) if review else None,
+        reviewed_against=review.details.get("against") if review else None,
+        source_url=content.source_url,
+        editorial=list(content.editorial),
+        text_gaps=list(content.text_gaps),
+    )
+
+
 CONTENT: Final = parse_notice_file(next(iter(shipped_notice_files().values())))
 DIGEST: Final = notice_digest(published_bytes(CONTENT))
-
-NOTICE: Final[dict[str, Any]] = {
-    "notice_id": CONTENT.id,
-    "version": CONTENT.version,
-    "title": CONTENT.title,
-    "heading": CONTENT.heading,
-    "bullets": [bullet.text for bullet in CONTENT.bullets],
-    "attestation_text": CONTENT.attestation_text,
-    "source_law": CONTENT.source_law,
-    "source_bill": CONTENT.source_bill,
-}
-NOTICES: Final[dict[str, Any]] = {
-    "data": [
-        {
-            "notice_id": CONTENT.id,
-            "title": CONTENT.title,
-            "jurisdiction": CONTENT.jurisdiction,
-            "language": CONTENT.language,
-            "version": CONTENT.version,
-            "versions": 1,
-        }
-    ],
-    "next_cursor": None,
-}
-VERSIONS: Final[dict[str, Any]] = {
-    "data": [
-        {
-            "notice_id": CONTENT.id,
-            "version": CONTENT.version,
-            "status": "in_force",
-            "digest": DIGEST,
-            "lines": len(CONTENT.bullets),
-            "effective_from": CONTENT.effective_from,
-            "published_at": "2026-11-20T21:30:00Z",
-            "reviewed_at": None,
-            "reviewed_against": None,
-            "source_url": CONTENT.source_url,
-            "editorial": list(CONTENT.editorial),
-            "text_gaps": list(CONTENT.text_gaps),
-        }
-    ],
-    "next_cursor": None,
-}
+_PUBLISHED: Final = NoticeEvent(
+    id="",
+    notice_id=CONTENT.id,
+    version=CONTENT.version,
+    type=LifecycleEvent.PUBLISHED,
+    at=parse_rfc3339("2026-11-20T21:30:00Z"),
+    details={},
+)
+_RULE: Final = replace(
+    _PUBLISHED, type=LifecycleEvent.RULE_PUBLISHED, details=rule_details(CONTENT.applies_to)
+)
+EXAMPLE: Final = NoticeEdition(
+    content=CONTENT,
+    body=b"",
+    digest=DIGEST,
+    effective_at=_PUBLISHED.at,
+    events=(_PUBLISHED, _RULE),
+)
+NOTICE: Final[Any] = to_builtins(notice_of(CONTENT))
+NOTICES: Final[Any] = to_builtins(page_of([summary_of([EXAMPLE], EXAMPLE)], 1, str))
+VERSIONS: Final[Any] = to_builtins(page_of([version_of(EXAMPLE, NoticeStatus.IN_FORCE)], 1, str))

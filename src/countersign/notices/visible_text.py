@@ -51,7 +51,6 @@ def is_blank(text: str) -> bool:
 
 
 def _stands_alone(character: str) -> bool:
-    """Whether the character shows something by itself."""
     if character.isspace() or character in _SHOW_NOTHING:
         return False
     category = unicodedata.category(character)

@@ -1078,7 +1078,70 @@ def check_disclosures(disclosures: Sequence[str], record: Mapping[str, Any]) -> 
         shown[found[1]] = found[2]
     if not are_texts(shown.get(INITIALS, [])):
         raise Bad("the initials are not a list of texts")
+    if PROCESS in shown and not is_process(shown[PROCESS]):
+        raise Bad("the process is malformed")
     return shown
+
+
+Check = Callable[[Any], bool]
+
+
+def is_text(value: object) -> bool:
+    """A string."""
+    return isinstance(value, str)
+
+
+def is_time(value: object) -> bool:
+    """A time in the form of `accepted_at`."""
+    return isinstance(value, str) and INSTANT.fullmatch(value) is not None
+
+
+def is_count(value: object) -> bool:
+    """An integer from 0; not `true`, which Python counts as 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def or_null(check: Check) -> Check:
+    """Null, or what this check accepts."""
+    return lambda value: value is None or check(value)
+
+
+def each(check: Check) -> Check:
+    """An array, of elements that this check accepts."""
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def having(**checks: Check) -> Check:
+    """An object with these members; others are ignored."""
+    return lambda value: (
+        isinstance(value, dict)
+        and all(name in value and check(value[name]) for name, check in checks.items())
+    )
+
+
+# How a hosted acknowledgment was made.
+PROCESS = "process"
+is_process = having(
+    checkout_session=is_text,
+    surface=is_text,
+    origin=or_null(is_text),
+    rendered_digest=or_null(is_text),
+    locale=is_text,
+    opened_at=is_time,
+    lines=each(
+        having(
+            shown_at=is_time, initialed_at=is_time, changed_at=or_null(is_time), changes=is_count
+        )
+    ),
+    reviewed_at=or_null(is_time),
+    agreement=is_text,
+    consent=is_text,
+    script=or_null(lambda value: isinstance(value, bool)),
+    viewport=or_null(having(width=is_count, height=is_count)),
+    binding=is_text,
+    verification=or_null(is_text),
+    claimed=each(having(line=or_null(is_count), event=is_text, at=is_time)),
+)
 
 
 def check_notice(
@@ -1086,7 +1149,7 @@ def check_notice(
 ) -> dict[str, Any]:
     """The notice, which has to be the one that the record names, line for line.
 
-    If the initials are shown, there is one entry for each line.
+    If the initials or the process are shown, they have one entry for each line.
     """
     if sha256(data).hex() != record.get("notice_digest"):
         raise Bad("the notice is not the one that was acknowledged")
@@ -1109,6 +1172,8 @@ def check_notice(
         raise Bad("the notice has another id or version than the record says")
     if len(shown.get(INITIALS, lines)) != len(lines):
         raise Bad(f"there are {len(shown[INITIALS])} entries of initials for {len(lines)} lines")
+    if PROCESS in shown and len(shown[PROCESS]["lines"]) != len(lines):
+        raise Bad("the process does not have one entry for each line")
     return notice
 
 
@@ -1170,6 +1235,9 @@ def explain(report: Report) -> Iterator[str]:
         yield "It does not show who typed the initials, or that the service's clock was right."
         if report.record.get("capture") == "vendor_api":
             yield "The vendor asserts that the buyer was shown the notice."
+        else:
+            yield "It shows what a browser sent, and not who used the browser, or read the notice."
+            yield "The vendor had the means to open the page, too."
         if report.facts["cosigned"]:
             yield "The times of the witnesses are by their own clocks."
         if report.facts.get("timestamps"):
@@ -1205,12 +1273,54 @@ def explain_contents(report: Report) -> Iterator[str]:
     for gap in notice.get("text_gaps", []):
         yield f"Known to be missing in this text: {gap}"
     for name, value in report.shown.items():
-        if name != INITIALS:
+        if name not in {INITIALS, PROCESS}:  # both are shown in words
             yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+    if PROCESS in report.shown:
+        yield from explain_process(report.shown[PROCESS], [bullet["id"] for bullet in bullets])
 
 
+def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[str]:
+    """How the initials were made: what the service observed, and what the browser claims."""
+    page = process["surface"] == "page"
+    yield "How the initials were made, as the service observed it:"
+    yield f"  hosted session: {process['checkout_session']}"
+    where = "a page of the service" if page else f"a {process['surface']} in the vendor's page"
+    yield f"  shown by {where}{'' if page else ' at ' + (process['origin'] or 'an unknown origin')}"
+    reported = "" if page else " (as the browser reported it)"
+    yield f"  SHA-256 of what was shown: {process['rendered_digest'] or 'not known'}{reported}"
+    yield f"  interface in the language {process['locale']}"
+    yield f"  notice first served at {process['opened_at']}"
+    for id_, line in zip(ids, process["lines"], strict=True):
+        changed = f", changed {line['changes']} time(s), last at {line['changed_at']}"
+        yield (
+            f"  ({id_}) served at {line['shown_at']}, initials received at {line['initialed_at']}"
+            f"{changed if line['changes'] else ', never changed'}"
+        )
+    reviewed = process["reviewed_at"]
+    yield f"  review step {f'served at {reviewed}' if reviewed else 'not served by the service'}"
+    yield f"  agreed to: {process['agreement']}"
+    yield f"  consented to: {process['consent']}"
+    yield f"  tied to the session by: {BINDINGS.get(process['binding'], process['binding'])}"
+    yield f"  identity check: {process['verification'] or 'none'}"
+    yield "The browser claims, and the service did not observe:"
+    ran, size = process["script"], process["viewport"]
+    yield f"  JavaScript ran: {'not known' if ran is None else 'yes' if ran else 'no'}"
+    window = f"{size['width']} x {size['height']} CSS pixels" if size else "not known"
+    yield f"  window: {window}"
+    for claim in process["claimed"]:
+        line = "" if claim["line"] is None else f" line {claim['line']}"
+        yield f"  {claim['event']}{line}; received at {claim['at']}"
+
+
+BINDINGS = {
+    "none": "nothing",
+    "link": "the link of the session, which the vendor had, too",
+    "cookie": "a cookie: it was the browser that opened the link of the session",
+    "passkey": "a passkey",
+    "identity_session": "an identity check in the same session",
+}
 VERSION_SOURCES = {
-    "asserted": "asserted: the vendor named the version that was shown",
+    "asserted": "asserted: the request named the version that was shown",
     "assumed": "assumed: the vendor named none, so the version in force was used",
 }
 

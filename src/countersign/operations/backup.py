@@ -7,7 +7,6 @@ no longer than erased data may still exist. On PostgreSQL its own tools do this:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,12 +16,13 @@ from typing import Any, Final
 
 from sqlalchemy import URL
 
-from countersign.buyers.erased import ERASED_BUYER
+from countersign.buyers.sql import ERASED_BUYER
 from countersign.db.engine import is_embedded, sqlite_module
 from countersign.errors import BackupFailed, NotInitialised
 from countersign.log.fork_guard import SUSPENDED
 from countersign.mode import Mode
-from countersign.privacy.restore import ERASURE_DUE, KEYS_MISSING
+from countersign.privacy.erase import ERASURE_DUE, KEYS_MISSING
+from countersign.private_file import sync
 
 DATABASE: Final = "countersign.db"
 SHRED_KEYS: Final = "shred-keys.db"
@@ -57,23 +57,19 @@ class Restored:
 def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> None:
     """Write a backup of a database into a new directory, while servers run.
 
-    Args:
-        url: the database.
-        target: the directory.
-        shred_keys: the file of shred keys, replaced whole; None: a new one in the directory.
-        made_ns: the time, by which a file of shred keys is compared with a backup.
+    The file `shred_keys` is replaced whole; None: a new one in the directory. By the time `made_ns`
+    a file of shred keys is compared with a backup.
 
     Raises:
         BackupFailed: the database is not the embedded one, the directory is not empty, or it
             cannot be written. What was there before is there still, and nothing else.
     """
     if not is_embedded(url):
-        msg = (
+        raise BackupFailed(
             "`countersign backup` copies the embedded database. Back up PostgreSQL with its own "
             "tools, and the table shred_keys separately; a running server explains how under "
             "/docs/operate#backup-and-restore."
         )
-        raise BackupFailed(msg)
     if not Path(url.database or "").is_file():
         raise NotInitialised
     driver: Any = sqlite_module()
@@ -81,8 +77,7 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
     try:
         target.mkdir(parents=True, exist_ok=True, mode=0o700)
         if any(target.iterdir()):
-            msg = f"{target} is not empty."
-            raise BackupFailed(msg)
+            raise BackupFailed(f"{target} is not empty.")
         keys.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft, keys_draft = target / "draft.db", keys.with_name(f"{keys.name}.new")
         with _draft(draft), _draft(keys_draft):
@@ -94,51 +89,44 @@ def back_up(url: URL, target: Path, shred_keys: Path | None, made_ns: int) -> No
                 # Only now: what is erased while copying is in neither.
                 _take_keys_out(copy, keys_draft, made_ns)
             # The keys first: without them, no one can read the copy.
-            _sync(keys_draft)
+            sync(keys_draft)
             keys_draft.replace(keys)
-            _sync(keys.parent)
-            _sync(draft)
+            sync(keys.parent)
+            sync(draft)
             draft.rename(target / DATABASE)
-            _sync(target)
+            sync(target)
     except (OSError, driver.Error) as error:
-        msg = f"The backup into {target} failed: {error}."
-        raise BackupFailed(msg) from error
+        raise BackupFailed(f"The backup into {target} failed: {error}.") from error
 
 
 def restore(source: Path, url: URL, shred_keys: Path | None) -> Restored:
     """Make a database from a backup; sealing is suspended until the operator has decided.
 
-    Args:
-        source: the directory of the backup.
-        url: the database to make; no file of another one may exist there.
-        shred_keys: the newest file of shred keys; None: that of the backup, if it has one.
-            Without shred keys nothing personal can be read.
+    `shred_keys` is the newest file of shred keys; None: that of the backup, if it has one. Without
+    shred keys nothing personal can be read.
 
     Raises:
         BackupFailed: the database is not the embedded one, a file is missing or broken, or there
             is a database already.
     """
     if not is_embedded(url):
-        msg = (
+        raise BackupFailed(
             "`countersign restore` restores the embedded database. Restore PostgreSQL with its "
             "own tools; a running server explains how under /docs/operate#backup-and-restore."
         )
-        raise BackupFailed(msg)
     database = Path(url.database or "")
     if shred_keys is None and (source / SHRED_KEYS).is_file():
         shred_keys = source / SHRED_KEYS
     backup = source / DATABASE
     if not backup.is_file():
-        msg = f"{source} is not a backup: it has no {DATABASE}."
-        raise BackupFailed(msg)
-    there = [file for file in (database, *_beside(database)) if file.exists()]
+        raise BackupFailed(f"{source} is not a backup: it has no {DATABASE}.")
+    there = [file for file in (database, *_journals(database)) if file.exists()]
     if there:
         names = ", ".join(str(file) for file in there)
-        msg = (
+        raise BackupFailed(
             f"Files of another database exist: {names}. Move all of them away before restoring; "
             "otherwise they would be used as parts of the restored database."
         )
-        raise BackupFailed(msg)
     driver: Any = sqlite_module()
     draft = database.with_suffix(".restoring")
     try:
@@ -151,20 +139,18 @@ def restore(source: Path, url: URL, shred_keys: Path | None) -> Restored:
                 old.backup(new)
                 (verdict,) = new.execute("PRAGMA integrity_check").fetchone()
                 if verdict != "ok":
-                    msg = f"The backup in {source} is damaged: {verdict}."
-                    raise BackupFailed(msg)
+                    raise BackupFailed(f"The backup in {source} is damaged: {verdict}.")
                 restored = _put_back(new, shred_keys)
                 if restored.age is KeysAge.NEWER and restored.unreadable:
                     _note(new, KEYS_MISSING, b"1")
                 for mode in Mode:
                     _note(new, f"{SUSPENDED}:{mode.value}", _RESTORED.encode())
                 new.commit()
-            _sync(draft)
+            sync(draft)
             draft.rename(database)
-            _sync(database.parent)
+            sync(database.parent)
     except (OSError, driver.Error) as error:
-        msg = f"Restoring {source} failed: {error}."
-        raise BackupFailed(msg) from error
+        raise BackupFailed(f"Restoring {source} failed: {error}.") from error
     return restored
 
 
@@ -198,15 +184,16 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
     number, age = 0, KeysAge.NONE
     if shred_keys is not None:
         if not shred_keys.is_file():
-            msg = f"The shred key file {shred_keys} does not exist."
-            raise BackupFailed(msg)
+            raise BackupFailed(f"The shred key file {shred_keys} does not exist.")
         connection.execute("ATTACH DATABASE ? AS keys", (str(shred_keys),))
         tables = {row[0] for row in connection.execute("SELECT name FROM keys.sqlite_master")}
         if not tables >= {"made", "shred_keys", "erased_buyers"}:
-            msg = f"{shred_keys} is not a shred key file."
-            raise BackupFailed(msg)
+            raise BackupFailed(f"{shred_keys} is not a shred key file.")
         (made,) = connection.execute("SELECT max(at_ns) FROM keys.made").fetchone()
-        age = _age(made or 0, backup_made)
+        made = made or 0
+        age = KeysAge.SAME
+        if made != backup_made:
+            age = KeysAge.NEWER if made > backup_made else KeysAge.OLDER
         # Only of what the backup knows, and of nothing that was erased by then.
         done = connection.execute(
             "INSERT OR IGNORE INTO main.shred_keys SELECT record_id, key FROM keys.shred_keys"
@@ -231,26 +218,20 @@ def _put_back(connection: Any, shred_keys: Path | None) -> Restored:  # noqa: AN
     return Restored(shred_keys=number, unreadable=unreadable, age=age)
 
 
-def _age(keys_made: int, backup_made: int) -> KeysAge:
-    if keys_made == backup_made:
-        return KeysAge.SAME
-    return KeysAge.NEWER if keys_made > backup_made else KeysAge.OLDER
-
-
 def _note(connection: Any, name: str, value: bytes) -> None:  # noqa: ANN401 - as above
     connection.execute(
         "INSERT OR REPLACE INTO deployment (name, value) VALUES (?, ?)", (name, value)
     )
 
 
-def _beside(database: Path) -> list[Path]:
+def _journals(database: Path) -> list[Path]:
     return [database.with_name(database.name + suffix) for suffix in _BESIDE]
 
 
 @contextmanager
 def _draft(path: Path) -> Iterator[None]:
     """While a file is written under this name; nothing of it is left that was not renamed."""
-    files = [path, *_beside(path)]
+    files = [path, *_journals(path)]
     for file in files:
         file.unlink(missing_ok=True)  # of an attempt that was killed
     try:
@@ -258,11 +239,3 @@ def _draft(path: Path) -> Iterator[None]:
     finally:
         for file in files:
             file.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -118,11 +118,8 @@ def grants(role: str, *, as_json: bool) -> None:
 
 
 def _about(restored: Restored) -> str:
-    if restored.age is KeysAge.NEWER:
-        number = restored.unreadable
-        return (
-            f"Data that was erased after the backup stays erased: {number} records."
-            if number
-            else ""
-        )
-    return f"Warning: {_WARNINGS[restored.age]}"
+    if restored.age is not KeysAge.NEWER:
+        return f"Warning: {_WARNINGS[restored.age]}"
+    if not restored.unreadable:
+        return ""
+    return f"Data that was erased after the backup stays erased: {restored.unreadable} records."

@@ -1,15 +1,78 @@
-"""The room of operations: what its acts work with."""
+"""The room of operations, and whether this server can do its work: it tries a little of it."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, delete, insert
 
 from countersign.clock import Clock
 from countersign.config import Settings
 from countersign.db.database import Database
+from countersign.db.tables import log_pending
+from countersign.errors import CountersignError, HeadUnavailable, Overloaded, StorageUnavailable
 from countersign.log.head_files import HeadFiles
+from countersign.mode import Mode
 from countersign.notices.room import Notices
-from countersign.operations.readiness import WriteCheck
+
+_FRESH_SECONDS: Final = 1.0
+"""Nothing is written more often than this, whatever the number of requests."""
+_PATIENCE_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 2
+
+
+class WriteCheck:
+    """Tries to write: to the database, and where the last published checkpoints are kept."""
+
+    def __init__(self, database: Database, heads: HeadFiles, clock: Clock) -> None:
+        self._database = database
+        self._heads = heads
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._looked_at = float("-inf")
+        self._writes = True
+        self._keeps_heads = True
+
+    async def __call__(self) -> bool:
+        """Return if writing works, or did a second ago, and say whether checkpoints can be kept.
+
+        Raises StorageUnavailable if the database cannot be written.
+        """
+        async with self._one_at_a_time:
+            if self._clock.monotonic() - self._looked_at >= _FRESH_SECONDS:
+                self._writes = await self._can_write()
+                self._keeps_heads = await self._can_keep_heads()
+                self._looked_at = self._clock.monotonic()
+        if not self._writes:
+            raise StorageUnavailable("The database cannot be written.", retry_after=_RETRY_SECONDS)
+        return self._keeps_heads
+
+    async def _can_write(self) -> bool:
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._database.write(_try_writing)
+        except (Overloaded, TimeoutError):
+            pass  # much to do, or a command holds the lock: that passes by itself
+        except CountersignError:
+            return False
+        return True
+
+    async def _can_keep_heads(self) -> bool:
+        try:
+            await asyncio.to_thread(self._heads.check)
+        except HeadUnavailable:
+            return False
+        return True
+
+
+def _try_writing(connection: Connection) -> None:
+    """Write, and leave everything as it was."""
+    # The table is nearly always empty, and servers may insert and delete here.
+    row = {"record_id": "readiness", "mode": Mode.TEST, "digest": b""}
+    connection.execute(insert(log_pending), row)
+    connection.execute(delete(log_pending).where(log_pending.c.record_id == row["record_id"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,59 +11,28 @@ from countersign.db.engine import Purpose
 from countersign.db.schema import connected
 from countersign.errors import DatabasePermissionDenied
 
-_READ: Final = "SELECT"
-_ADD: Final = "SELECT, INSERT"
-_QUEUE: Final = "SELECT, INSERT, DELETE"
-_CHANGE: Final = "SELECT, INSERT, UPDATE"
-_ALL: Final = "SELECT, INSERT, UPDATE, DELETE"
-
-RIGHTS: Final[Mapping[str, str]] = {
-    "alembic_version": _READ,
-    "deployment": _READ,
+_GRANTED: Final = {
+    "SELECT": "alembic_version deployment notice_versions notice_events erasures legal_holds logs "
+    "log_keys verification_settings clearance_keys clearance_settings account_origins "
+    "account_brands",
     # Of a column that it never changes: that is what locking a row takes.
-    "accounts": "SELECT, UPDATE (name)",
-    "api_keys": "SELECT, UPDATE (last_used_at)",
-    "notice_versions": _READ,
-    "notice_events": _READ,
-    "records": _ADD,
-    "disclosures": _ADD,
-    "buyers": _CHANGE,
-    "verifications": _CHANGE,
-    "zip_attempts": _QUEUE,
-    "idempotency_keys": _QUEUE,
-    "deployment_records": _ADD,
-    "data_keys": _ADD,
-    # Deletes those of pending sessions; a trigger keeps those of records.
-    "shred_keys": _QUEUE,
-    "erasures": _READ,
-    "legal_holds": _READ,
-    "logs": _READ,
-    "log_keys": _READ,
-    "log_heads": "SELECT, UPDATE",
-    "log_entries": _ADD,
-    "log_tiles": _ADD,
-    "checkpoints": _ADD,
-    "anchors": _ADD,
-    "log_pending": _QUEUE,
-    "buyer_documents": _CHANGE,
-    "provider_sessions": _CHANGE,
-    "pending_sessions": _ALL,
-    "provider_messages": _QUEUE,
-    "verification_evidence": "INSERT",
-    "verification_settings": _READ,
-    "audit_log": "",
-    "events": _QUEUE,
-    "webhook_endpoints": _ALL,
-    "webhook_secrets": _ALL,
-    "webhook_deliveries": _ALL,
-    "webhook_attempts": _ALL,
-    "clearances": _ADD,
-    "acknowledgment_uses": _CHANGE,
-    "fulfilments": _ADD,
-    "clearance_keys": _READ,
-    "clearance_settings": _READ,
-    "test_clocks": _ALL,
-    "test_faults": _ALL,
+    "SELECT, UPDATE (name)": "accounts",
+    "SELECT, UPDATE (last_used_at)": "api_keys",
+    "SELECT, UPDATE": "log_heads",
+    "SELECT, INSERT": "records disclosures deployment_records data_keys log_entries log_tiles "
+    "checkpoints anchors clearances fulfilments",
+    # Of the shred keys it deletes those of pending sessions; a trigger keeps those of records.
+    "SELECT, INSERT, DELETE": "zip_attempts idempotency_keys shred_keys log_pending "
+    "provider_messages events",
+    "SELECT, INSERT, UPDATE": "buyers verifications buyer_documents provider_sessions "
+    "acknowledgment_uses",
+    "SELECT, INSERT, UPDATE, DELETE": "pending_sessions webhook_endpoints webhook_secrets "
+    "webhook_deliveries webhook_attempts checkout_sessions test_clocks test_faults",
+    "INSERT": "verification_evidence",
+    "": "audit_log",
+}
+RIGHTS: Final[Mapping[str, str]] = {
+    table: rights for rights, tables in _GRANTED.items() for table in tables.split()
 }
 """Of every table; a column in brackets narrows the right before it."""
 
@@ -117,9 +86,8 @@ def check_rights(url: URL) -> None:
         values = {"tables": tables, "rights": rights, "columns": columns}
         missing = list(connection.execute(_MISSING, values).scalars())
     if missing:
-        msg = (
+        raise DatabasePermissionDenied(
             f"The database role {role} lacks these rights: {', '.join(missing)}. As the owner "
             "of the tables, run the statements that `countersign database grants --role "
             f"{role}` prints."
         )
-        raise DatabasePermissionDenied(msg)

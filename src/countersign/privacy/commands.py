@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import asdict
 from typing import Any
 
 import click
 
-from countersign.cli.support import command, confirm, say, show, with_room
+from countersign.cli.support import command, confirm, say, show, show_all, with_room
 from countersign.config import load_settings
 from countersign.errors import OnHold
-from countersign.instant import from_ns, rfc3339
+from countersign.instant import rfc3339
 from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
 from countersign.privacy.holds import list_holds, place_hold, release_hold
 from countersign.privacy.model import Due, ErasureReason, Hold, Plan
 from countersign.privacy.retention import list_due
 from countersign.privacy.room import Privacy
 
-_REASONS = [reason.value for reason in ErasureReason]
 _PROGRESS_EVERY = 100
 
 
@@ -26,7 +25,7 @@ _PROGRESS_EVERY = 100
 @click.argument("subject", metavar="ID")
 @click.option(
     "--reason",
-    type=click.Choice(_REASONS),
+    type=click.Choice([reason.value for reason in ErasureReason]),
     default=ErasureReason.REQUEST.value,
     show_default=True,
     help="Why, for the record of the erasure.",
@@ -52,31 +51,28 @@ def erase(
 
     The record, its log entry and every proof stay valid. The erasure itself is recorded.
     """
-    plan, now = _plan(subject, with_acknowledgments=with_acknowledgments)
-    number = len(plan.records)
-    what = f"{subject}: the disclosures of {number} record{'' if number == 1 else 's'}"
+    plan = with_room(Privacy)(plan_erasure)(subject, with_acknowledgments=with_acknowledgments)
+    ids = [record.record_id for record in plan.records]
+    what = f"{subject}: the disclosures of {len(ids)} record{'' if len(ids) == 1 else 's'}"
     if plan.buyer:
         what += ", and the buyer itself"
-    result: dict[str, Any] = {
-        "id": subject,
-        "records": [record.record_id for record in plan.records],
-    }
-    if not plan.records and not plan.buyer:
+    result: dict[str, Any] = {"id": subject, "records": ids}
+    if not ids and not plan.buyer:
         say(f"{subject} was already erased.")
         show(result | {"erased": True}, "", as_json=as_json)
         return
-    if plan.kept_until is not None and plan.kept_until > now:
+    if plan.kept_until is not None:
         say(f"warning: the retention period ends at {rfc3339(plan.kept_until)}.")
     if dry_run:
         say(f"Would be erased: {what}.")
-        show(result | {"erased": False}, "\n".join(result["records"]), as_json=as_json)
+        show(result | {"erased": False}, "\n".join(ids), as_json=as_json)
         return
     confirm(f"Erase {what}? This cannot be undone.", yes=yes)
     remain = not _erase(plan, ErasureReason(reason))
     say(f"Erased: {what}.")
     _say_what_can_bring_it_back(remain=remain)
     result |= {"erased": True, "copies_remain": remain}
-    show(result, "\n".join(result["records"]), as_json=as_json)
+    show(result, "\n".join(ids), as_json=as_json)
 
 
 def _say_what_can_bring_it_back(*, remain: bool) -> None:
@@ -129,16 +125,14 @@ def release(hold_id: str, *, as_json: bool) -> None:
 @command
 def list_(*, as_json: bool) -> None:
     """List all holds, oldest first, including ended ones."""
-    found = _holds()
+    found = with_room(Privacy)(lambda room: room.access.database.read(list_holds))()
     lines = [
         f"{h.id}  {rfc3339(h.placed_at)}  {'ended' if h.released_at else 'holds'}  {h.subject}  "
         f"{h.reason}"
         for h in found
     ]
-    if found or as_json:
-        show([_view(hold) for hold in found], "\n".join(lines), as_json=as_json)
-    else:
-        say("No holds.")
+    none = "No holds."
+    show_all([_view(hold) for hold in found], lines, none, as_json=as_json)
 
 
 @click.group()
@@ -176,26 +170,11 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
                 f"{len(erased)} were erased; {len(free) - len(erased)} were put on hold in the "
                 "meantime."
             )
-    result = {
-        "due": [
-            {
-                "id": due.record_id,
-                "retention_ended_at": rfc3339(due.retention_ended_at),
-                "hold_id": due.hold,
-            }
-            for due in found
-        ],
-        "erased": erased,
-    }
-    show(result, "\n".join(lines), as_json=as_json)
-
-
-@with_room(Privacy)
-async def _plan(
-    privacy: Privacy, subject: str, *, with_acknowledgments: bool
-) -> tuple[Plan, datetime]:
-    plan = await plan_erasure(privacy, subject, with_acknowledgments=with_acknowledgments)
-    return plan, from_ns(privacy.access.clock.time_ns())
+    views = [
+        {"id": d.record_id, "retention_ended_at": rfc3339(d.retention_ended_at), "hold_id": d.hold}
+        for d in found
+    ]
+    show({"due": views, "erased": erased}, "\n".join(lines), as_json=as_json)
 
 
 @with_room(Privacy)
@@ -225,16 +204,7 @@ async def _erase_due(privacy: Privacy, found: Sequence[Due]) -> tuple[list[str],
     return erased, await destroy_copies(privacy.access.database)
 
 
-@with_room(Privacy)
-async def _holds(privacy: Privacy) -> Sequence[Hold]:
-    return await privacy.access.database.read(list_holds)
-
-
 def _view(hold: Hold) -> dict[str, Any]:
-    return {
-        "hold_id": hold.id,
-        "subject": hold.subject,
-        "reason": hold.reason,
-        "placed_at": rfc3339(hold.placed_at),
-        "released_at": None if hold.released_at is None else rfc3339(hold.released_at),
-    }
+    released = None if hold.released_at is None else rfc3339(hold.released_at)
+    own = asdict(hold) | {"placed_at": rfc3339(hold.placed_at), "released_at": released}
+    return {"hold_id": own.pop("id"), **own}

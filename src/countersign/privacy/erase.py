@@ -1,15 +1,19 @@
-"""Destroy what is personal, and keep the proof."""
+"""Destroy what is personal, and keep the proof; after a restore, destroy it again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from contextlib import suppress
+from typing import Final
 
-from sqlalchemy import Connection
+import structlog
+from sqlalchemy import Connection, Row, delete, select, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.secrets import DeploymentSecret
+from countersign.buyers.sql import ERASED_BUYER, erased_name
 from countersign.db.database import Database
+from countersign.db.tables import buyers, deployment, disclosures, records, shred_keys
 from countersign.errors import OnHold, UnknownSubject
 from countersign.ids import (
     ACKNOWLEDGMENT,
@@ -20,61 +24,62 @@ from countersign.ids import (
     is_id,
     timed_id,
 )
+from countersign.instant import from_ns
 from countersign.log.journal import Journal
 from countersign.log.record import RecordType
 from countersign.mode import Mode
 from countersign.privacy import erase_sql as sql
 from countersign.privacy.holds import active_holds, find_holding, take_turn
-from countersign.privacy.model import Erasable, ErasureReason, Plan, RecordErasure, years_after
+from countersign.privacy.model import Erasable, ErasureReason, Plan, RecordErasure
 from countersign.privacy.room import Privacy
 from countersign.vault.data_keys_sql import noted_copies
+
+KEYS_MISSING: Final = "restored_keys_missing"
+"""Name of the deployment's value that says: what has no shred key here was erased."""
+ERASURE_DUE: Final = b"due"
+"""Value of a remembered erasure after a restore, until the buyer is erased again."""
+_DONE: Final = b"done"
+_DUE: Final = deployment.c.name.startswith(ERASED_BUYER) & (deployment.c.value == ERASURE_DUE)
+_PAGE: Final = 500
+
+_log: Final = structlog.get_logger("countersign.restore")
 
 
 async def plan_erasure(
     privacy: Privacy, subject: str, *, with_acknowledgments: bool = False
 ) -> Plan:
-    """What would be destroyed.
+    """What erasing an acknowledgment, a verification or a buyer would destroy.
 
-    Args:
-        privacy: the room.
-        subject: an acknowledgment, a verification or a buyer.
-        with_acknowledgments: of a buyer, also the acknowledgments that name the buyer, in all
-            accounts.
+    `with_acknowledgments`: of a buyer, also those that name the buyer, in all accounts.
 
-    Raises:
-        UnknownSubject: there is none.
+    Raises UnknownSubject if there is none.
     """
-    access = privacy.access
-    return await access.database.scan(
-        _plan, access.secret, subject, with_acknowledgments=with_acknowledgments
-    )
+    return await privacy.access.database.scan(_plan, privacy, subject, naming=with_acknowledgments)
 
 
 def _plan(
-    connection: Connection, secret: DeploymentSecret, subject: str, *, with_acknowledgments: bool
+    connection: Connection, privacy: Privacy, subject: str, *, naming: bool
 ) -> Plan | UnknownSubject:
-    owner: tuple[str, Mode] | None = None
-    records: list[Erasable] = []
+    buyer, found = None, list[Erasable]()
     if is_id(ACKNOWLEDGMENT, subject) or is_id(VERIFICATION, subject):
-        records += sql.find_records(connection, [subject])
-        if records:
-            records += sql.find_order_records(connection, [subject])
+        found += sql.find_records(connection, records.c.id == subject)
+        found += sql.find_order_records(connection, [subject] if found else [])
     elif is_id(BUYER, subject) or is_id(SANDBOX_BUYER, subject):
         buyer = sql.find_buyer(connection, subject)
-        if buyer is not None:
-            owner = (buyer.account_id, buyer.mode)
-            records += buyer.verifications
-            if with_acknowledgments:
-                records += _naming(connection, secret, buyer.cbids)
-    if not records and owner is None:
+        found += buyer.verifications if buyer else ()
+        if buyer and naming:
+            found += _naming(connection, privacy.access.secret, buyer.cbids)
+    if not found and buyer is None:
         return UnknownSubject(
             f"The acknowledgment, verification or buyer {subject!r} does not exist, or was erased."
         )
+    years, now = sql.find_retention_years(connection), from_ns(privacy.access.clock.time_ns())
+    ends = [end for record in found if (end := sql.kept_until(record, years)) and end > now]
     return Plan(
         subject=subject,
-        buyer=owner,
-        records=tuple(record for record in records if record.erased_at is None),
-        kept_until=_kept_until(connection, records),
+        buyer=(buyer.account_id, buyer.mode) if buyer else None,
+        records=tuple(record for record in found if record.erased_at is None),
+        kept_until=max(ends, default=None),
     )
 
 
@@ -88,16 +93,6 @@ def _naming(
     return [*{record.record_id: record for record in (*named, *orders)}.values()]
 
 
-def _kept_until(connection: Connection, records: Sequence[Erasable]) -> datetime | None:
-    years = sql.find_retention_years(connection)
-    ends = [
-        years_after(record.at, years[notice])
-        for record in records
-        if is_id(ACKNOWLEDGMENT, record.record_id) and (notice := sql.notice_of(record)) in years
-    ]
-    return max(ends, default=None)
-
-
 async def erase_planned(privacy: Privacy, plan: Plan, reason: ErasureReason) -> None:
     """Destroy it permanently, and write that down.
 
@@ -105,8 +100,7 @@ async def erase_planned(privacy: Privacy, plan: Plan, reason: ErasureReason) -> 
     record of its own, and they are in random order: one that listed all records of a buyer would
     show permanently that they were of one buyer.
 
-    Raises:
-        OnHold: a legal hold keeps part of it; nothing was destroyed.
+    Raises OnHold if a legal hold keeps part of it; nothing was destroyed.
     """
     access = privacy.access
     parts = [
@@ -116,13 +110,9 @@ async def erase_planned(privacy: Privacy, plan: Plan, reason: ErasureReason) -> 
     if plan.buyer and plan.buyer not in {(r.account_id, r.mode) for r in plan.records}:
         parts.append(await make_erasure(privacy, *plan.buyer, [], reason))
     if parts:
-        audit = access.audit.entry(
-            AuditAction.ERASED, plan.subject, reason=reason.value, records=len(plan.records)
-        )
-        cbid = plan.subject if plan.buyer else None
-        await access.database.write(
-            carry_out, access.secret, privacy.log.journal, parts, cbid=cbid, audit=audit
-        )
+        subject, number = plan.subject, len(plan.records)
+        audit = access.audit.entry(AuditAction.ERASED, subject, reason=reason.value, records=number)
+        await _write_erasure(privacy, parts, subject if plan.buyer else None, audit)
 
 
 async def make_erasure(
@@ -138,6 +128,16 @@ async def make_erasure(
         members={"erased": [*ids], "reason": reason.value},
     )
     return RecordErasure(ids, erasure)
+
+
+async def _write_erasure(
+    privacy: Privacy,
+    parts: Sequence[RecordErasure],
+    cbid: str | None = None,
+    audit: AuditEntry | None = None,
+) -> None:
+    access, journal = privacy.access, privacy.log.journal
+    await access.database.write(carry_out, access.secret, journal, parts, cbid=cbid, audit=audit)
 
 
 def carry_out(
@@ -156,11 +156,13 @@ def carry_out(
         return refusal
     for part in parts:
         sql.destroy_disclosures(connection, part)
+        sql.forget_sessions(connection, secret, part.record_ids, [])
     sql.note_copies(connection, parts[0].erasure.id)
     if cbid is not None:
         cbids = sql.identifiers_of(connection, cbid)
         sql.remember_erased(connection, secret, cbids, parts[0].erasure.at)
         sql.forget_buyer(connection, cbids)
+        sql.forget_sessions(connection, secret, [], cbids)
     journal.write(connection, [part.erasure for part in parts])
     write_audit(connection, audit)
     return None
@@ -174,12 +176,10 @@ def _refusal(
 ) -> OnHold | None:
     """The refusal, if a hold keeps any part of this: what is erased together is held together."""
     active = active_holds(connection)
-    subjects: list[str] = []
-    if cbid is not None:
-        subjects += [cbid, *sql.find_accounts_of(connection, cbid)]
+    subjects = [] if cbid is None else [cbid, *sql.find_accounts_of(connection, cbid)]
     found = [(active[subject], subject) for subject in subjects if subject in active]
-    for part in parts:
-        found += find_holding(connection, secret, active, part.record_ids).values()
+    ids = [id_ for part in parts for id_ in part.record_ids]
+    found += find_holding(connection, secret, active, ids).values()
     if not found:
         return None
     hold, subject = found[0]
@@ -203,3 +203,85 @@ async def destroy_copies(database: Database) -> bool:
     # Only what was noted before: something may have been erased since.
     await database.write(sql.delete_noted_copies, noted)
     return True
+
+
+async def finish_restore(privacy: Privacy) -> int:
+    """After a restore, erase again what was erased since the backup, and write that down.
+
+    Gives of how many records; harmless when it is done already. Such disclosures are those whose
+    keys are missing. Buyers have no keys: their erasure is remembered by keyed hashes, which go
+    along with the shred keys when the database is backed up.
+    """
+    database, reason = privacy.access.database, ErasureReason.OTHER
+    total, after = 0, ""
+    while page := await database.scan(_find_keyless, after):
+        for after, account_id, mode in page:
+            part = await make_erasure(privacy, account_id, Mode(mode), [after], reason)
+            # Ciphertext that a hold keeps stays, although nothing can decrypt it.
+            with suppress(OnHold):
+                await _write_erasure(privacy, [part])
+                total += 1
+    held = await _erase_buyers(privacy)
+    await database.write(_finish_restore, buyers_too=not held)
+    return total
+
+
+async def _erase_buyers(privacy: Privacy) -> int:
+    """Erase the buyers again that were erased since the backup; gives how many a hold keeps."""
+    database, held = privacy.access.database, 0
+    for cbid in await database.scan(_find_erased_buyers, privacy.access.secret):
+        buyer = await database.scan(sql.find_buyer, cbid)
+        if buyer is None:
+            continue  # erased with another identifier of the same buyer
+        left = [[v.record_id] for v in buyer.verifications if v.erased_at is None]
+        parts = [
+            await make_erasure(privacy, buyer.account_id, buyer.mode, ids, ErasureReason.OTHER)
+            for ids in left or [[]]
+        ]
+        try:
+            await _write_erasure(privacy, parts, cbid)
+        except OnHold as error:
+            # The hold was released before the erasure, and the backup is older than both.
+            held += 1
+            _log.error("erased_buyer_on_hold", reason=error.message)
+    return held
+
+
+def _find_keyless(connection: Connection, after_id: str) -> Sequence[Row[str, str, str]]:
+    """Id, account and mode of the next records whose shred keys went since the backup, in order.
+
+    None in a database that was not restored, or whose erasures are written down.
+    """
+    noted = select(deployment.c.name).where(deployment.c.name == KEYS_MISSING)
+    if connection.execute(noted).first() is None:
+        return ()
+    return connection.execute(
+        select(disclosures.c.record_id, disclosures.c.account_id, disclosures.c.mode)
+        .outerjoin(shred_keys, shred_keys.c.record_id == disclosures.c.record_id)
+        .where(disclosures.c.record_id > after_id, shred_keys.c.record_id.is_(None))
+        .order_by(disclosures.c.record_id)
+        .limit(_PAGE)
+    ).all()
+
+
+def _find_erased_buyers(connection: Connection, secret: DeploymentSecret) -> Sequence[str]:
+    """Buyers that are there although they were erased since the backup.
+
+    None in a database that was not restored, or where they were erased again.
+    """
+    erased = set(connection.execute(select(deployment.c.name).where(_DUE)).scalars())
+    if not erased:
+        return ()
+    there = connection.execute(select(buyers.c.cbid).order_by(buyers.c.cbid)).scalars()
+    return [cbid for cbid in there if erased_name(secret, cbid) in erased]
+
+
+def _finish_restore(connection: Connection, *, buyers_too: bool) -> None:
+    """Note that every such record has its erasure and, if so, that every buyer was erased."""
+    waits = select(deployment.c.name).where((deployment.c.name == KEYS_MISSING) | _DUE)
+    if connection.execute(waits).first() is None:
+        return  # the role of a server, which may not write here, then has nothing to write
+    connection.execute(delete(deployment).where(deployment.c.name == KEYS_MISSING))
+    if buyers_too:
+        # The others are of buyers that the backup does not contain.
+        connection.execute(update(deployment).where(_DUE).values(value=_DONE))

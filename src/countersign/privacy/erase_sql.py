@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import (
-    Connection,
-    Row,
-    Select,
-    bindparam,
-    delete,
-    insert,
-    select,
-    union,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, union, update
 
 from countersign.access.secrets import DeploymentSecret
-from countersign.buyers.erased import erased_name
 from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sql import erased_name
+from countersign.checkout.store import erase_contents
 from countersign.db.tables import (
     accounts,
     acknowledgment_uses,
     buyer_documents,
     buyers,
+    checkout_sessions,
     clearances,
     deployment,
     disclosures,
@@ -43,24 +35,22 @@ from countersign.db.tables import (
     zip_attempts,
 )
 from countersign.evidence.record import CBID_FIELD
+from countersign.ids import ACKNOWLEDGMENT, is_id
 from countersign.instant import to_ms
 from countersign.log.record import RecordType
 from countersign.mode import Mode
-from countersign.privacy.model import Erasable, ErasableBuyer, RecordErasure
+from countersign.privacy.model import Erasable, ErasableBuyer, RecordErasure, years_after
 from countersign.vault.data_keys_sql import COPIES_REMAIN
 
 _CHUNK: Final = 500
-_NAMING: Final = (RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE)
 SELECT_ERASABLE: Final = select(
-    records.c.id,
+    records.c.id.label("record_id"),
     records.c.account_id,
     records.c.mode,
     records.c.at,
     records.c.body,
     erasures.c.at.label("erased_at"),
 ).outerjoin(erasures, erasures.c.record_id == records.c.id)
-_SELECT_ALIASES: Final = select(buyers.c.cbid).where(buyers.c.same_as == bindparam("cbid"))
-_SELECT_CURRENT: Final = select(buyers.c.same_as).where(buyers.c.cbid == bindparam("cbid"))
 
 
 class _Notice(msgspec.Struct):
@@ -82,14 +72,17 @@ def find_retention_years(connection: Connection) -> dict[str, int]:
     return {digest: years for digest, years in found.items() if years is not None}
 
 
-def notice_of(acknowledgment: Erasable) -> str:
-    """The digest of the notice that was acknowledged."""
-    return _read_acknowledgment(acknowledgment.body).notice_digest
+def kept_until(record: Erasable, years: Mapping[str, int]) -> datetime | None:
+    """When the retention period of an acknowledgment ends; None: it has none, or is none."""
+    if not is_id(ACKNOWLEDGMENT, record.record_id):
+        return None
+    kept = years.get(_read_acknowledgment(record.body).notice_digest)
+    return None if kept is None else years_after(record.at, kept)
 
 
-def find_records(connection: Connection, ids: Sequence[str]) -> list[Erasable]:
-    """Those of these records that there are, of any account and mode."""
-    return _found(connection, SELECT_ERASABLE.where(records.c.id.in_(ids)))
+def find_records(connection: Connection, *conditions: ColumnElement[bool]) -> list[Erasable]:
+    """The records for which this holds, of any account and mode."""
+    return [*map(to_erasable, connection.execute(SELECT_ERASABLE.where(*conditions)))]
 
 
 def find_buyer(connection: Connection, cbid: str) -> ErasableBuyer | None:
@@ -105,7 +98,7 @@ def find_buyer(connection: Connection, cbid: str) -> ErasableBuyer | None:
         cbids=tuple(cbids),
         account_id=known.account_id,
         mode=Mode(known.mode),
-        verifications=_found(connection, SELECT_ERASABLE.where(records.c.id.in_(own))),
+        verifications=find_records(connection, records.c.id.in_(own)),
     )
 
 
@@ -113,26 +106,22 @@ def find_naming(
     connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
 ) -> list[Erasable]:
     """The acknowledgments and clearances that name a buyer, in every account."""
-    indexes = [
-        secret.blind_index(account_id, CBID_FIELD, cbid)
-        for account_id in connection.execute(select(accounts.c.id)).scalars()
-        for cbid in cbids
-    ]
+    indexes = cbid_indexes(connection, secret, cbids)
     own = select(disclosures.c.record_id).where(disclosures.c.cbid_index.in_(indexes))
-    return _found(
-        connection,
-        SELECT_ERASABLE.where(records.c.id.in_(own), records.c.type.in_(_NAMING)),
-    )
+    named = records.c.type.in_((RecordType.ACKNOWLEDGMENT, RecordType.CLEARANCE))
+    return find_records(connection, records.c.id.in_(own), named)
 
 
 def find_order_records(connection: Connection, ack_ids: Sequence[str]) -> list[Erasable]:
     """The clearances requested with these acknowledgments, and the fulfilments reported of them."""
-    found: list[Erasable] = []
-    for chunk in chunks(ack_ids):
-        for table in (clearances, fulfilments):
-            own = select(table.c.id).where(table.c.ack_id.in_(chunk))
-            found += _found(connection, SELECT_ERASABLE.where(records.c.id.in_(own)))
-    return found
+    return [
+        record
+        for chunk in chunks(ack_ids)
+        for table in (clearances, fulfilments)
+        for record in find_records(
+            connection, records.c.id.in_(select(table.c.id).where(table.c.ack_id.in_(chunk)))
+        )
+    ]
 
 
 def find_accounts_of(connection: Connection, cbid: str) -> list[str]:
@@ -147,8 +136,10 @@ def find_accounts_of(connection: Connection, cbid: str) -> list[str]:
 
 def identifiers_of(connection: Connection, cbid: str) -> list[str]:
     """All identifiers of the person with this one, the current one first."""
-    current = connection.execute(_SELECT_CURRENT, {"cbid": cbid}).scalar() or cbid
-    return [current, *connection.execute(_SELECT_ALIASES, {"cbid": current}).scalars()]
+    current = select(buyers.c.same_as).where(buyers.c.cbid == cbid)
+    first = connection.execute(current).scalar() or cbid
+    aliases = select(buyers.c.cbid).where(buyers.c.same_as == first)
+    return [first, *connection.execute(aliases).scalars()]
 
 
 def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
@@ -156,11 +147,8 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
     for chunk in chunks(part.record_ids):
         for table in (disclosures, verification_evidence):
             connection.execute(delete(table).where(table.c.record_id.in_(chunk)))
-        erased = set(
-            connection.execute(
-                select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
-            ).scalars()
-        )
+        written = select(erasures.c.record_id).where(erasures.c.record_id.in_(chunk))
+        erased = set(connection.execute(written).scalars())
         new = [
             {"record_id": id_, "at": part.erasure.at, "erasure_id": part.erasure.id}
             for id_ in chunk
@@ -172,6 +160,30 @@ def destroy_disclosures(connection: Connection, part: RecordErasure) -> None:
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(chunk)))
 
 
+def forget_sessions(
+    connection: Connection, secret: DeploymentSecret, ack_ids: Sequence[str], cbids: Sequence[str]
+) -> None:
+    """Destroy what checkout sessions hold of these acknowledgments, or of this buyer anywhere."""
+    indexes = cbid_indexes(connection, secret, cbids)
+    ids = select(checkout_sessions.c.id).where(checkout_sessions.c.content.is_not(None))
+    for named in (
+        *(checkout_sessions.c.ack_id.in_(chunk) for chunk in chunks(ack_ids)),
+        *([checkout_sessions.c.cbid_index.in_(indexes)] if indexes else []),
+    ):
+        erase_contents(connection, connection.execute(ids.where(named)).scalars().all())
+
+
+def cbid_indexes(
+    connection: Connection, secret: DeploymentSecret, cbids: Sequence[str]
+) -> list[bytes]:
+    """The blind indexes of a buyer in every account."""
+    return [
+        secret.blind_index(account_id, CBID_FIELD, cbid)
+        for account_id in connection.execute(select(accounts.c.id)).scalars()
+        for cbid in cbids
+    ]
+
+
 def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     """Destroy what is known of a buyer that is not a record, under all its identifiers.
 
@@ -180,10 +192,11 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
     """
     status = select(buyers.c.status).where(buyers.c.cbid == cbids[0])
     revoked = connection.execute(status).scalar() == BuyerStatus.REVOKED
-    own = select(verifications.c.id).where(verifications.c.cbid.in_(cbids))
-    guesses = select(verifications.c.subject_index).where(verifications.c.cbid.in_(cbids))
+    verified = verifications.c.cbid.in_(cbids)
+    own = select(verifications.c.id).where(verified)
+    guesses = select(verifications.c.subject_index).where(verified)
     pending = select(pending_sessions.c.id).where(pending_sessions.c.cbid.in_(cbids))
-    askers = select(verifications.c.account_id).where(verifications.c.cbid.in_(cbids))
+    askers = select(verifications.c.account_id).where(verified)
     for statement in (
         # The events stay as long as others do, without the reasons.
         update(events)
@@ -194,25 +207,18 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
         delete(shred_keys).where(shred_keys.c.record_id.in_(pending)),
         delete(pending_sessions).where(pending_sessions.c.cbid.in_(cbids)),
         delete(zip_attempts).where(zip_attempts.c.subject_index.in_(guesses)),
-        delete(verifications).where(verifications.c.cbid.in_(cbids)),
+        delete(verifications).where(verified),
+        # What an acknowledgment was used for stays: it must not be used again.
+        update(acknowledgment_uses).where(acknowledgment_uses.c.cbid.in_(cbids)).values(cbid=None),
     ):
         connection.execute(statement)
     if revoked:
-        bare = {
-            "reasons": "[]",
-            "attempted_by": None,
-            "proofs": "[]",
-            "verified_at": None,
-            "expires_at": None,
-        }
+        bare: dict[str, str | None] = {"reasons": "[]", "proofs": "[]"}
+        bare |= dict.fromkeys(("attempted_by", "verified_at", "expires_at"))
         connection.execute(update(buyers).where(buyers.c.cbid.in_(cbids)).values(bare))
-    else:
-        for table in (buyer_documents, provider_sessions, buyers):
-            connection.execute(delete(table).where(table.c.cbid.in_(cbids)))
-    # What an acknowledgment was used for stays: it must not be used again.
-    connection.execute(
-        update(acknowledgment_uses).where(acknowledgment_uses.c.cbid.in_(cbids)).values(cbid=None)
-    )
+        return
+    for table in (buyer_documents, provider_sessions, buyers):
+        connection.execute(delete(table).where(table.c.cbid.in_(cbids)))
 
 
 def remember_erased(
@@ -224,16 +230,18 @@ def remember_erased(
     value is the time.
     """
     for name in {erased_name(secret, cbid) for cbid in cbids}:
-        connection.execute(delete(deployment).where(deployment.c.name == name))
-        connection.execute(insert(deployment), {"name": name, "value": str(to_ms(at)).encode()})
+        _note(connection, name, str(to_ms(at)))
 
 
 def note_copies(connection: Connection, erasure_id: str) -> None:
     """Note that the write-ahead log of the embedded database may hold copies of what was erased."""
     if connection.dialect.name == "sqlite":
-        connection.execute(delete(deployment).where(deployment.c.name == COPIES_REMAIN))
-        row = {"name": COPIES_REMAIN, "value": erasure_id.encode()}
-        connection.execute(insert(deployment), row)
+        _note(connection, COPIES_REMAIN, erasure_id)
+
+
+def _note(connection: Connection, name: str, value: str) -> None:
+    connection.execute(delete(deployment).where(deployment.c.name == name))
+    connection.execute(insert(deployment), {"name": name, "value": value.encode()})
 
 
 def delete_noted_copies(connection: Connection, noted: bytes) -> None:
@@ -250,15 +258,4 @@ def chunks(ids: Sequence[str]) -> list[Sequence[str]]:
 
 def to_erasable(row: Row[*tuple[Any, ...]]) -> Erasable:
     """From a row of SELECT_ERASABLE."""
-    return Erasable(
-        record_id=row.id,
-        account_id=row.account_id,
-        mode=Mode(row.mode),
-        at=row.at,
-        body=row.body,
-        erased_at=row.erased_at,
-    )
-
-
-def _found(connection: Connection, query: Select[Any]) -> list[Erasable]:
-    return [to_erasable(row) for row in connection.execute(query)]
+    return msgspec.convert(row, Erasable, from_attributes=True)

@@ -11,14 +11,7 @@ from sqlalchemy import Connection, insert, select, text, update
 
 from countersign.access.audit import AuditAction, AuditEntry, write_audit
 from countersign.access.secrets import DeploymentSecret
-from countersign.db.tables import (
-    accounts,
-    buyers,
-    disclosures,
-    legal_holds,
-    records,
-    verifications,
-)
+from countersign.db.tables import accounts, buyers, disclosures, legal_holds, records, verifications
 from countersign.errors import InvalidArgument, UnknownSubject
 from countersign.evidence.record import CBID_FIELD
 from countersign.ids import BUYER, timed_id
@@ -27,7 +20,6 @@ from countersign.privacy.erase_sql import chunks, identifiers_of
 from countersign.privacy.model import Hold
 from countersign.privacy.room import Privacy
 
-_HOLD: Final = "hold"
 _HOLDS_LOCK: Final = 0x636F756E68
 
 
@@ -40,21 +32,19 @@ async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
         UnknownSubject: there is nothing with this identifier.
         InvalidArgument: no reason is given.
     """
-    if not reason.strip():
-        msg = "Give a reason: --reason TEXT."
-        raise InvalidArgument(msg)
+    reason = reason.strip()
+    if not reason:
+        raise InvalidArgument("Give a reason: --reason TEXT.")
     access = privacy.access
     time_ns = access.clock.time_ns()
     hold = Hold(
-        id=timed_id(_HOLD, time_ns, access.entropy(8)),
+        id=timed_id("hold", time_ns, access.entropy(8)),
         subject=subject,
-        reason=reason.strip(),
+        reason=reason,
         placed_at=from_ns(time_ns),
         released_at=None,
     )
-    audit = access.audit.entry(
-        AuditAction.HOLD_PLACED, subject, hold_id=hold.id, reason=hold.reason
-    )
+    audit = access.audit.entry(AuditAction.HOLD_PLACED, subject, hold_id=hold.id, reason=reason)
     await access.database.write(place, hold, audit)
     return hold
 
@@ -62,12 +52,15 @@ async def place_hold(privacy: Privacy, subject: str, reason: str) -> Hold:
 def place(connection: Connection, hold: Hold, audit: AuditEntry) -> UnknownSubject | None:
     """Place a hold in this transaction."""
     take_turn(connection)
-    if not exists(connection, hold.subject):
+    if not any(
+        connection.execute(select(column).where(column == hold.subject)).first()
+        for column in (records.c.id, buyers.c.cbid, accounts.c.id)
+    ):
         return UnknownSubject(
             f"The acknowledgment, buyer or account {hold.subject!r} does not exist: give its "
             "identifier."
         )
-    insert_hold(connection, hold)
+    connection.execute(insert(legal_holds), asdict(hold))
     write_audit(connection, audit)
     return None
 
@@ -75,8 +68,7 @@ def place(connection: Connection, hold: Hold, audit: AuditEntry) -> UnknownSubje
 async def release_hold(privacy: Privacy, hold_id: str) -> None:
     """End a hold; an earlier end is kept.
 
-    Raises:
-        UnknownSubject: there is no such hold.
+    Raises UnknownSubject if there is no such hold.
     """
     await privacy.access.database.write(_release, privacy, hold_id)
 
@@ -100,19 +92,6 @@ def take_turn(connection: Connection) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _HOLDS_LOCK})
-
-
-def exists(connection: Connection, subject: str) -> bool:
-    """Whether there is a record, a buyer or an account with this identifier."""
-    return any(
-        connection.execute(select(column).where(column == subject)).first() is not None
-        for column in (records.c.id, buyers.c.cbid, accounts.c.id)
-    )
-
-
-def insert_hold(connection: Connection, hold: Hold) -> None:
-    """Insert a hold."""
-    connection.execute(insert(legal_holds), asdict(hold))
 
 
 def end_hold(connection: Connection, hold_id: str, at: datetime) -> bool:
@@ -167,15 +146,13 @@ def find_holding(
             .outerjoin(verifications, verifications.c.id == records.c.id)
             .where(records.c.id.in_(chunk))
         )
-        for row in rows:
-            if row.account_id not in indexes:
-                indexes[row.account_id] = {
-                    secret.blind_index(row.account_id, CBID_FIELD, cbid): cbid
-                    for cbid in held_buyers
+        for id_, account_id, index, cbid in rows:
+            if account_id not in indexes:
+                indexes[account_id] = {
+                    secret.blind_index(account_id, CBID_FIELD, held): held for held in held_buyers
                 }
-            named = row.cbid_index and indexes[row.account_id].get(bytes(row.cbid_index))
-            subjects = (row.id, row.account_id, row.cbid, named)
-            subject = next((s for s in subjects if s in active), None)
+            named = index and indexes[account_id].get(bytes(index))
+            subject = next((s for s in (id_, account_id, cbid, named) if s in active), None)
             if subject is not None:
-                found[row.id] = (active[subject], subject)
+                found[id_] = (active[subject], subject)
     return found

@@ -50,7 +50,7 @@ class Plan:
     """The account and mode of the buyer, if the subject is one."""
     records: tuple[Erasable, ...]
     kept_until: datetime | None
-    """When the longest retention period of the acknowledgments among the records ends."""
+    """The end of the longest retention period that the records have, if it is yet to come."""
 
 
 class RecordErasure(NamedTuple):

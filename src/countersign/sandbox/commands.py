@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import click
+from msgspec import Struct, to_builtins
 
 from countersign.access.account import find_account
-from countersign.buyers import sandbox_faults
-from countersign.buyers.model import BuyerStatus, BuyerStatusView
-from countersign.buyers.sandbox_faults import CALLS_MAX, DELAY_MAX, Fault, FaultPlan
+from countersign.buyers import sandbox as faults
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sandbox import CALLS_MAX, DELAY_SECONDS_MAX, Fault, PlannedFault
 from countersign.cli.support import Duration, command, field_lines, say, show, with_room
 from countersign.errors import InvalidArgument
-from countersign.events.model import EventType, EventView
+from countersign.events.model import EventType
 from countersign.instant import parse_rfc3339, rfc3339
 from countersign.reason import Reason
-from countersign.sandbox import clock as clocks
-from countersign.sandbox import helpers
-from countersign.sandbox.clock import ClockView
-from countersign.sandbox.room import SandboxRoom
+from countersign.sandbox.helpers import (
+    SandboxRoom,
+    advance_clock,
+    move_buyer,
+    reset_clock,
+    show_clock,
+    trigger_event,
+)
 
-_SECOND: Final = timedelta(seconds=1)
+T = TypeVar("T")
+
 _STATUSES: Final = click.Choice([status.value for status in BuyerStatus])
 _REASONS: Final = click.Choice([reason.value for reason in Reason])
 _TYPES: Final = click.Choice([type_.value for type_ in EventType])
@@ -43,7 +50,7 @@ def clock() -> None:
 @command
 def show_(account: str, *, as_json: bool) -> None:
     """Show the test clock of ACCOUNT (id or name)."""
-    _show_clock(_read(account), as_json=as_json)
+    _show(_do(account, show_clock), as_json=as_json)
 
 
 @clock.command("advance")
@@ -53,9 +60,10 @@ def show_(account: str, *, as_json: bool) -> None:
 @command
 def advance(account: str, *, by: timedelta | None, to_text: str | None, as_json: bool) -> None:
     """Advance the test clock of ACCOUNT; every running server uses it afterwards."""
-    view = _advance(account, by, _time(to_text))
+    to = _time(to_text)
+    view = _do(account, lambda room, account_id: advance_clock(room, account_id, by=by, to=to))
     say("Events were written for sandbox buyers that have expired.")
-    _show_clock(view, as_json=as_json)
+    _show(view, as_json=as_json)
 
 
 @clock.command("reset")
@@ -66,7 +74,7 @@ def reset(account: str, *, as_json: bool) -> None:
 
     Existing objects keep their times, even times in the future.
     """
-    _show_clock(_reset(account), as_json=as_json)
+    _show(_do(account, reset_clock), as_json=as_json)
 
 
 @test_helpers.group()
@@ -90,7 +98,8 @@ def set_buyer(
     account: str, cbid: str, status: str, *, reasons: tuple[str, ...], as_json: bool
 ) -> None:
     """Give the sandbox buyer CBID of ACCOUNT a status, and write the event of that status."""
-    moved = _move(account, cbid, BuyerStatus(status), tuple(Reason(reason) for reason in reasons))
+    new, why = BuyerStatus(status), tuple(Reason(reason) for reason in reasons)
+    moved = _do(account, lambda room, account_id: move_buyer(room, account_id, cbid, new, why))
     view = {
         "cbid": cbid,
         "livemode": False,
@@ -114,7 +123,8 @@ def trigger(account: str, type_: str, *, object_id: str | None, as_json: bool) -
 
     The event is listed and sent to webhook endpoints like any other, with `"triggered": true`.
     """
-    view = _trigger(account, EventType(type_), object_id)
+    kind = EventType(type_)
+    view = _do(account, lambda room, account_id: trigger_event(room, account_id, kind, object_id))
     show(view.message, view.id, as_json=as_json)
 
 
@@ -128,7 +138,8 @@ def fault() -> None:
 @command
 def show_fault(account: str, *, as_json: bool) -> None:
     """Show the planned fault of ACCOUNT, and for how many calls."""
-    _show_fault(_planned(account), as_json=as_json)
+    planned = _do(account, lambda room, account_id: faults.planned_fault(room.buyers, account_id))
+    _show(planned, as_json=as_json)
 
 
 @fault.command("set")
@@ -147,13 +158,12 @@ def set_fault(
     account: str, kind: str, *, calls: int | None, delay: timedelta | None, as_json: bool
 ) -> None:
     """Let verifications in the sandbox of ACCOUNT fail with FAULT; replaces a planned fault."""
-    delay = delay or timedelta(0)
-    if delay > DELAY_MAX:
-        msg = f"--delay can be at most {DELAY_MAX // _SECOND} seconds."
-        raise InvalidArgument(msg)
-    plan = FaultPlan(fault=Fault(kind), calls=calls, delay=delay)
-    _plan(account, plan)
-    _show_fault(plan, as_json=as_json)
+    seconds = int(delay.total_seconds()) if delay else 0
+    if seconds > DELAY_SECONDS_MAX:
+        raise InvalidArgument(f"--delay can be at most {DELAY_SECONDS_MAX} seconds.")
+    plan = PlannedFault(fault=Fault(kind), calls=calls, delay_seconds=seconds)
+    _do(account, lambda room, account_id: faults.plan_fault(room.buyers, account_id, plan))
+    _show(plan, as_json=as_json)
 
 
 @fault.command("clear")
@@ -161,87 +171,25 @@ def set_fault(
 @command
 def clear_fault(account: str, *, as_json: bool) -> None:
     """Remove the planned fault of ACCOUNT."""
-    _clear(account)
-    _show_fault(None, as_json=as_json)
+    cleared = _do(account, lambda room, account_id: faults.clear_fault(room.buyers, account_id))
+    _show(cleared, as_json=as_json)
 
 
 @with_room(SandboxRoom)
-async def _read(room: SandboxRoom, account: str) -> ClockView:
-    return await clocks.show(room, await _id(room, account))
-
-
-@with_room(SandboxRoom)
-async def _advance(
-    room: SandboxRoom, account: str, by: timedelta | None, to: datetime | None
-) -> ClockView:
-    return await clocks.advance(room, await _id(room, account), by=by, to=to)
-
-
-@with_room(SandboxRoom)
-async def _reset(room: SandboxRoom, account: str) -> ClockView:
-    return await clocks.reset(room, await _id(room, account))
-
-
-@with_room(SandboxRoom)
-async def _move(
-    room: SandboxRoom,
-    account: str,
-    cbid: str,
-    status: BuyerStatus,
-    reasons: tuple[Reason, ...],
-) -> BuyerStatusView:
-    return await helpers.move_buyer(room, await _id(room, account), cbid, status, reasons)
-
-
-@with_room(SandboxRoom)
-async def _trigger(
-    room: SandboxRoom, account: str, type_: EventType, object_id: str | None
-) -> EventView:
-    return await helpers.trigger_event(room, await _id(room, account), type_, object_id)
-
-
-@with_room(SandboxRoom)
-async def _planned(room: SandboxRoom, account: str) -> FaultPlan | None:
-    account_id = await _id(room, account)
-    return await room.buyers.database.read(sandbox_faults.planned_fault, account_id)
-
-
-@with_room(SandboxRoom)
-async def _plan(room: SandboxRoom, account: str, plan: FaultPlan) -> None:
-    await sandbox_faults.plan_fault(room.buyers, await _id(room, account), plan)
-
-
-@with_room(SandboxRoom)
-async def _clear(room: SandboxRoom, account: str) -> None:
-    account_id = await _id(room, account)
-    await room.buyers.database.write(sandbox_faults.clear_fault, account_id)
-
-
-async def _id(room: SandboxRoom, account: str) -> str:
-    return (await find_account(room.buyers.access, account)).id
+async def _do(
+    room: SandboxRoom, account: str, act: Callable[[SandboxRoom, str], Awaitable[T]]
+) -> T:
+    """Do this in the sandbox of the account of this id or name."""
+    return await act(room, (await find_account(room.buyers.access, account)).id)
 
 
 def _time(text: str | None) -> datetime | None:
     try:
         return None if text is None else parse_rfc3339(text)
     except ValueError as error:
-        msg = f"--to: {error}."
-        raise InvalidArgument(msg) from None
+        raise InvalidArgument(f"--to: {error}.") from None
 
 
-def _show_clock(view: ClockView, *, as_json: bool) -> None:
-    shown = {
-        "now": rfc3339(view.now),
-        "real_time": rfc3339(view.real_time),
-        "ahead_seconds": view.ahead // _SECOND,
-    }
-    show(shown, field_lines(shown), as_json=as_json)
-
-
-def _show_fault(plan: FaultPlan | None, *, as_json: bool) -> None:
-    view = {
-        "fault": plan and plan.fault.value,
-        "calls": plan and plan.calls,
-        "delay_seconds": plan and plan.delay // _SECOND,
-    }
+def _show(shown: Struct, *, as_json: bool) -> None:
+    view = to_builtins(shown)
     show(view, field_lines(view), as_json=as_json)

@@ -1,4 +1,4 @@
-"""What test keys do to their own sandbox by hand: put buyers in a state, and trigger events.
+"""What test keys do to their own sandbox by hand: its clock, its buyers, its events.
 
 Each act is for an account and never for its live mode: the HTTP operations, the commands and
 whatever else provokes a vendor's integration call these.
@@ -6,46 +6,56 @@ whatever else provokes a vendor's integration call these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from msgspec.structs import replace
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, insert, select, update
 
-from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.access.idempotency import Remember, keep_answer
+from countersign.access.test_clocks import REAL_TIME, AccountClock, sandbox_state
+from countersign.buyers.expiry import write_expired
 from countersign.buyers.model import (
-    VALIDITY,
-    Buyer,
     BuyerStatus,
     BuyerStatusView,
-    VerificationAttempt,
-    after_revocation,
     simulated_status_view,
-    status_at,
 )
 from countersign.buyers.room import Buyers
-from countersign.buyers.sandbox import PROVIDER, SimulatedAct, sandbox_act, simulated_record
-from countersign.buyers.sql import (
-    buyers_by_cbid,
-    write_buyer,
-    write_status_event,
-    write_verification,
-)
-from countersign.db.tables import verifications
+from countersign.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
+from countersign.buyers.sql import buyers_by_cbid
+from countersign.db.tables import test_clocks, verifications
 from countersign.errors import InvalidRequest, NotFound
 from countersign.events.model import EventType, EventView, NewEvent, RecordedEvent
+from countersign.events.room import Events
 from countersign.events.sql import write_one_event
-from countersign.ids import ACKNOWLEDGMENT, CLEARANCE, SANDBOX_BUYER, base32, is_id, timed_id
+from countersign.ids import (
+    ACKNOWLEDGMENT,
+    CHECKOUT_SESSION,
+    CLEARANCE,
+    SANDBOX_BUYER,
+    base32,
+    is_id,
+    timed_id,
+)
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.reason import Reason
-from countersign.sandbox.room import SandboxRoom
+from countersign.sandbox.schemas import TestClock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxRoom:
+    """What test keys may do by hand."""
+
+    buyers: Buyers
+    events: Events
+
 
 _PREFIXES: Final = {
     "buyer": SANDBOX_BUYER,
     "acknowledgment": ACKNOWLEDGMENT,
     "clearance": CLEARANCE,
+    "checkout_session": CHECKOUT_SESSION,
 }
 """Of the identifiers of objects, by the first word of an event's type."""
 _NOTICE_ID_MAX: Final = 64
@@ -55,7 +65,6 @@ _DEFAULT_REASONS: Final = {
     BuyerStatus.FAILED: (Reason.IDENTITY_FAILED,),
     BuyerStatus.REQUIRES_INPUT: (Reason.IDENTITY_REQUIRES_INPUT,),
 }
-_BEFORE: Final = timedelta(days=1)
 
 
 async def move_buyer(  # noqa: PLR0917 - as the API names them
@@ -64,13 +73,12 @@ async def move_buyer(  # noqa: PLR0917 - as the API names them
     cbid: str,
     status: BuyerStatus,
     reasons: tuple[Reason, ...] = (),
-    remember: Callable[[BuyerStatusView], IdempotencyEntry] | None = None,
+    remember: Remember[BuyerStatusView] = None,
 ) -> BuyerStatusView:
     """Put a sandbox buyer in any state; the event of that state is written with it.
 
-    Raises:
-        NotFound: the account has no such sandbox buyer.
-        InvalidRequest: there are reasons, and none belong to this state.
+    Raises NotFound if the account has no such sandbox buyer, and InvalidRequest if there are
+    reasons, and none belong to this state.
     """
     usual = _DEFAULT_REASONS.get(status)
     if usual is None and reasons:
@@ -79,25 +87,22 @@ async def move_buyer(  # noqa: PLR0917 - as the API names them
     if not is_id(SANDBOX_BUYER, cbid):
         raise NotFound(_NO_BUYER)
     act = await sandbox_act(room.buyers, account_id, cbid)
-    attempt = VerificationAttempt(status=status, at=act.now, reasons=reasons or usual or ())
-    return await room.buyers.database.write(_move_buyer, room.buyers, act, attempt, remember)
+    result = (status, reasons or usual or ())
+    return await room.buyers.access.database.write(_move_buyer, room.buyers, act, result, remember)
 
 
 def _move_buyer(
     connection: Connection,
     room: Buyers,
     act: SimulatedAct,
-    attempt: VerificationAttempt,
-    remember: Callable[[BuyerStatusView], IdempotencyEntry] | None,
+    result: tuple[BuyerStatus, tuple[Reason, ...]],
+    remember: Remember[BuyerStatusView],
 ) -> BuyerStatusView | NotFound:
     before = buyers_by_cbid(connection, [act.cbid], to_change=True).get(act.cbid)
     if before is None or (before.account_id, before.mode) != (act.account_id, Mode.TEST):
         return NotFound(_NO_BUYER)
-    after = _moved(before, attempt.status, attempt.reasons, act.now)
+    after = in_state(before, *result, act.now)
     if after != before:
-        write_buyer(connection, before, after)
-        record = simulated_record(room, act, None, attempt, test_helper=True)
-        stored = VerificationAttempt(status=after.status, at=act.now, reasons=after.reasons)
         # The session whose guesses of ZIP codes are counted.
         subject = (
             select(verifications.c.subject_index)
@@ -105,49 +110,18 @@ def _move_buyer(
             .order_by(verifications.c.id)
             .limit(1)
         )
-        write_verification(
+        write_simulated(
             connection,
-            record,
-            stored,
-            cbid=act.cbid,
-            provider=PROVIDER,
+            room,
+            act,
+            (before, after),
+            result,
             subject_index=connection.execute(subject).scalar(),
+            test_helper=True,
         )
-        write_status_event(connection, after, from_ns(act.time_ns), shown=act.now)
-        room.journal.write(connection, [record])
     view = simulated_status_view(after, act.now)
-    if remember is not None:
-        keep_answers(connection, [remember(view)])
+    keep_answer(connection, remember, view)
     return view
-
-
-def _moved(buyer: Buyer, status: BuyerStatus, reasons: tuple[Reason, ...], now: datetime) -> Buyer:
-    """A sandbox buyer in another state, whatever the way there would be; `now` by the test clock.
-
-    Unchanged where it is in that state already, so that asking twice does no more than once; but
-    `verified` begins again, as with a new verification.
-    """
-    match status:
-        case BuyerStatus.VERIFIED:
-            return replace(
-                buyer, status=status, reasons=(), verified_at=now, expires_at=now + VALIDITY
-            )
-        case BuyerStatus.EXPIRED:
-            if status_at(buyer, now) is status:
-                return buyer
-            began = now - VALIDITY - _BEFORE
-            verified_at = began if buyer.verified_at is None else min(buyer.verified_at, now)
-            return replace(
-                buyer,
-                status=BuyerStatus.VERIFIED,
-                reasons=(),
-                verified_at=verified_at,
-                expires_at=now,
-            )
-        case BuyerStatus.REVOKED:
-            return after_revocation(buyer)
-        case _:
-            return replace(buyer, status=status, reasons=reasons, verified_at=None, expires_at=None)
 
 
 async def trigger_event(
@@ -155,33 +129,31 @@ async def trigger_event(
     account_id: str,
     type_: EventType,
     object_id: str | None = None,
-    remember: Callable[[EventView], IdempotencyEntry] | None = None,
+    remember: Remember[EventView] = None,
 ) -> EventView:
     """Write an event without a cause; it is listed and delivered like any other.
 
     Without `object_id` it is about an object that does not exist.
 
-    Raises:
-        InvalidRequest: `object_id` cannot be one of an object that such an event is about.
+    Raises InvalidRequest if `object_id` cannot be one of an object that such an event is about.
     """
     new = _event(room.buyers, account_id, type_, object_id)
-    return await room.buyers.database.write(_trigger, room, new, remember)
+    return await room.buyers.access.database.write(_trigger, room, new, remember)
 
 
 def _trigger(
     connection: Connection,
     room: SandboxRoom,
     new: NewEvent,
-    remember: Callable[[EventView], IdempotencyEntry] | None,
+    remember: Remember[EventView],
 ) -> EventView:
     view = room.events.ids.view(write_one_event(connection, new))
-    if remember is not None:
-        keep_answers(connection, [remember(view)])
+    keep_answer(connection, remember, view)
     return view
 
 
 def _event(room: Buyers, account_id: str, type_: EventType, object_id: str | None) -> NewEvent:
-    time_ns = room.clock.time_ns()
+    time_ns = room.access.clock.time_ns()
     now = from_ns(time_ns)
     example = RecordedEvent.example(account_id, Mode.TEST, type_, now)
     prefix = _PREFIXES.get(type_.partition(".")[0])
@@ -190,9 +162,101 @@ def _event(room: Buyers, account_id: str, type_: EventType, object_id: str | Non
             raise InvalidRequest(_NO_OBJECT.format("the id of a notice"))
         object_id = object_id or example.object_id
     elif object_id is None:
-        object_id = f"{prefix}_{base32(int.from_bytes(room.entropy(16), 'big'))}"
+        object_id = f"{prefix}_{base32(int.from_bytes(room.access.entropy(16), 'big'))}"
         if prefix != SANDBOX_BUYER:  # that one is random
-            object_id = timed_id(prefix, time_ns, room.entropy(8))
+            object_id = timed_id(prefix, time_ns, room.access.entropy(8))
     elif not is_id(prefix, object_id):
         raise InvalidRequest(_NO_OBJECT.format(f"an identifier that begins with {prefix}_"))
     return NewEvent(account_id, Mode.TEST, type_, object_id, now, example.version, triggered=True)
+
+
+_EXPIRED_MAX: Final = 1000
+"""Buyers whose expiry is written in the transaction of an advance; the sweep writes the others."""
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+async def show_clock(room: SandboxRoom, account_id: str) -> TestClock:
+    """The clock as it is now, on whichever server it was changed."""
+    state = await room.buyers.access.database.read_batched(sandbox_state, None)
+    return _clock_view(state.clock(account_id), _now(room))
+
+
+async def advance_clock(
+    room: SandboxRoom,
+    account_id: str,
+    *,
+    by: timedelta | None = None,
+    to: datetime | None = None,
+    remember: Remember[TestClock] = None,
+) -> TestClock:
+    """Move the clock ahead, `by` so much or `to` that time; when this returns, on every server.
+
+    The events of buyers that expire by it are written in the same transaction.
+
+    Raises InvalidRequest if neither or both are given, it would go back, or too far ahead.
+    """
+    if (by is None) == (to is None):
+        raise InvalidRequest("Give either the time to advance by, or the time to advance to.")
+    database = room.buyers.access.database
+    view = await database.write(_advance_clock, account_id, by, to, _now(room), remember)
+    await room.buyers.access.test_clocks.renew()
+    return view
+
+
+async def reset_clock(room: SandboxRoom, account_id: str) -> TestClock:
+    """Back to real time; what was written by the clock stays as it is."""
+    await room.buyers.access.database.write(_reset_clock, account_id)
+    await room.buyers.access.test_clocks.renew()
+    return _clock_view(REAL_TIME, _now(room))
+
+
+def _advance_clock(  # noqa: PLR0917 - see `Database.write`
+    connection: Connection,
+    account_id: str,
+    by: timedelta | None,
+    to: datetime | None,
+    now: datetime,
+    remember: Remember[TestClock],
+) -> TestClock:
+    of_account = test_clocks.c.account_id == account_id
+    ahead = connection.execute(
+        select(test_clocks.c.ahead_ms).where(of_account).with_for_update()
+    ).scalar_one_or_none()
+    clock = REAL_TIME if ahead is None else AccountClock(ahead=ahead * _MILLISECOND)
+    if by is not None:
+        clock = clock.advanced(by)
+    if to is not None:
+        clock = clock.advanced_to(to, now)
+    values = {"ahead_ms": clock.ahead // _MILLISECOND, "changed_at": now}
+    if ahead is None:
+        # Where another process advances it at this moment too, its row makes this transaction
+        # fail, and the call is done again by itself: then that row is seen.
+        connection.execute(insert(test_clocks), {"account_id": account_id} | values)
+    else:
+        connection.execute(update(test_clocks).where(of_account).values(values))
+    write_expired(
+        connection,
+        expired_by=clock.at(now),
+        at=now,
+        limit=_EXPIRED_MAX,
+        sandbox_of=account_id,
+    )
+    view = _clock_view(clock, now)
+    keep_answer(connection, remember, view)
+    return view
+
+
+def _reset_clock(connection: Connection, account_id: str) -> None:
+    connection.execute(delete(test_clocks).where(test_clocks.c.account_id == account_id))
+
+
+def _now(room: SandboxRoom) -> datetime:
+    return from_ns(room.buyers.access.clock.time_ns())
+
+
+def _clock_view(clock: AccountClock, now: datetime) -> TestClock:
+    return TestClock(
+        now=clock.at(now).replace(microsecond=0),
+        real_time=now.replace(microsecond=0),
+        ahead_seconds=clock.ahead // timedelta(seconds=1),
+    )

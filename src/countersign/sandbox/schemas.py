@@ -4,40 +4,61 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from countersign.access.test_clock import AHEAD_MAX
+from countersign.access.test_clocks import AHEAD_MAX
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sandbox_faults import CALLS_MAX, DELAY_MAX, Fault
+from countersign.buyers.sandbox import CALLS_MAX, DELAY_SECONDS_MAX, Fault
 from countersign.events.model import EventType
 from countersign.http.examples import CBID, EVENT_ID
 from countersign.http.schemas import Opaque, Reference, Request, Timestamp
 from countersign.reason import Reason
 
-_AHEAD_SECONDS_MAX: Final = int(AHEAD_MAX.total_seconds())
+_Seconds = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=int(AHEAD_MAX.total_seconds()),
+        description="The number of seconds to advance by. The clock cannot go back.",
+    ),
+]
+_Time = Annotated[
+    Timestamp,
+    Meta(description="The time to advance to; must be later than the clock's present time."),
+]
+_Reasons = Annotated[
+    list[Reason],
+    Meta(
+        description="Reasons for `failed` or `requires_input`. Left out: the usual one.",
+        min_length=1,
+        max_length=len(Reason),
+    ),
+]
+_Object = Annotated[
+    Opaque,
+    Meta(
+        description="The object of the event: a `cbid`, `ack_id`, `clearance_id` or "
+        "`notice_id`. Left out: a made-up id.",
+        min_length=1,
+    ),
+]
+_Calls = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=CALLS_MAX,
+        description="The number of calls. Left out: all calls, until cleared.",
+    ),
+]
+_Delay = Annotated[
+    int,
+    Meta(ge=0, le=DELAY_SECONDS_MAX, description="The response time of each call. Left out: 0."),
+]
 
 
 class ClockAdvance(Request, frozen=True, kw_only=True):
     """How to advance a test clock: one of the two."""
 
-    seconds: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                le=_AHEAD_SECONDS_MAX,
-                description="The number of seconds to advance by. The clock cannot go back.",
-            ),
-        ]
-        | None
-    ) = None
-    to: (
-        Annotated[
-            Timestamp,
-            Meta(
-                description="The time to advance to; must be later than the clock's present time."
-            ),
-        ]
-        | None
-    ) = None
+    seconds: _Seconds | None = None
+    to: _Time | None = None
 
 
 class BuyerMove(Request, frozen=True, kw_only=True):
@@ -45,62 +66,22 @@ class BuyerMove(Request, frozen=True, kw_only=True):
 
     cbid: Annotated[Reference, Meta(description="A buyer in this account's sandbox.")]
     status: BuyerStatus
-    reasons: (
-        Annotated[
-            list[Reason],
-            Meta(
-                description="Reasons for `failed` or `requires_input`. Left out: the usual one.",
-                min_length=1,
-                max_length=len(Reason),
-            ),
-        ]
-        | None
-    ) = None
+    reasons: _Reasons | None = None
 
 
 class EventTrigger(Request, frozen=True, kw_only=True):
     """The event to write."""
 
     type: EventType
-    object_id: (
-        Annotated[
-            Opaque,
-            Meta(
-                description="The object of the event: a `cbid`, `ack_id`, `clearance_id` or "
-                "`notice_id`. Left out: a made-up id.",
-                min_length=1,
-            ),
-        ]
-        | None
-    ) = None
+    object_id: _Object | None = None
 
 
 class FaultRequest(Request, frozen=True, kw_only=True):
     """The fault that the next verifications get."""
 
     fault: Fault
-    calls: (
-        Annotated[
-            int,
-            Meta(
-                ge=1,
-                le=CALLS_MAX,
-                description="The number of calls. Left out: all calls, until cleared.",
-            ),
-        ]
-        | None
-    ) = None
-    delay_seconds: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                le=int(DELAY_MAX.total_seconds()),
-                description="The response time of each call. Left out: 0.",
-            ),
-        ]
-        | None
-    ) = None
+    calls: _Calls | None = None
+    delay_seconds: _Delay | None = None
 
 
 class TestClock(Struct, frozen=True, kw_only=True):
@@ -113,14 +94,6 @@ class TestClock(Struct, frozen=True, kw_only=True):
     ahead_seconds: Annotated[
         int, Meta(description="How far the clock is ahead; 0: the sandbox uses real time.")
     ]
-
-
-class PlannedFault(Struct, frozen=True, kw_only=True):
-    """The fault that verifications in the sandbox get; all null: no fault."""
-
-    fault: Fault | None
-    calls: Annotated[int | None, Meta(description="The number of remaining calls. null: no limit.")]
-    delay_seconds: int | None
 
 
 TEST_CLOCK: Final[dict[str, Any]] = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import shlex
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 
 import click
 
 from countersign.access.account import create_account, find_account
 from countersign.access.key import KeyKind
-from countersign.access.keys import create_key
-from countersign.access.keys_sql import keys_of
+from countersign.access.keys import create_key, keys_of
 from countersign.bootstrap import (
     Deployment,
     initialise,
@@ -30,6 +31,7 @@ from countersign.mode import Mode
 from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
 from countersign.operations import serving_role
 from countersign.private_file import loose_mode
+from countersign.server.listen import refuse_taken
 from countersign.vault.key_file import key_file
 
 _DEMO_ACCOUNT = "demo"
@@ -77,8 +79,6 @@ def serve(*, as_json: bool) -> None:  # noqa: ARG001 - a server prints no result
 @command
 def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
     """Try it out: run init, create a demo account with a test key, print a curl line, and serve."""
-    from countersign.server.server import refuse_taken  # noqa: PLC0415 - see _serve
-
     settings = load_settings()
     _refuse_production(settings.public_url.partition("://")[2])
     refuse_taken(settings.host, settings.port)
@@ -89,12 +89,11 @@ def dev(*, as_json: bool) -> None:  # noqa: ARG001 - as above
 def _refuse_production(name: str) -> None:
     """Keep the demo account out of a deployment that others use; `name` is the name of its log."""
     if not is_loopback(entry_host(name)):
-        msg = (
+        raise InvalidConfiguration(
             f"This deployment has the public name {entry_host(name)}, and `countersign dev` "
             "(`make run`) would add a demo account to it. Start it with `countersign serve`. To "
             "try things out, unset COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_DATA_DIR."
         )
-        raise InvalidConfiguration(msg)
 
 
 def _warn_of_loose_keys(settings: Settings) -> None:
@@ -108,6 +107,7 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     import uvloop  # noqa: PLC0415
 
     from countersign.server.server import serve as serve_http  # noqa: PLC0415
+    from countersign.server.workers import Worker, fork_workers  # noqa: PLC0415
 
     for name in unknown_variables():
         say(f"warning: {name} is not a setting of this release and has no effect.")
@@ -119,17 +119,30 @@ def _serve(settings: Settings, *, demo: bool) -> None:
     elif not settings.data_dir.is_dir():
         raise NotInitialised
     lock = only_server(settings.data_dir) if embedded else nullcontext()
-
     address = f"Countersign serves {settings.public_url} on {settings.host} port {settings.port}"
+    say_address = partial(say, address)
 
     async def run() -> None:
         async with open_deployment(settings) as deployment:
             if demo:
                 await _greet(deployment)
-            await serve_http(deployment, lambda: say(address))
+            await serve_http(deployment, say_address)
+
+    async def run_as(worker: Worker) -> None:
+        # What is allowed to a server is divided among its processes.
+        share = max(1, settings.provider_concurrency // settings.workers)
+        own = replace(settings, provider_concurrency=share)
+        async with open_deployment(own, turn=worker.turn) as deployment:
+            if demo and worker.begins_server:
+                await _greet(deployment)
+            await serve_http(deployment, worker.say_ready, worker)
 
     with lock:
-        uvloop.run(run())
+        if settings.workers == 1:
+            uvloop.run(run())
+        else:
+            worker = fork_workers(settings.workers, settings.host, settings.port, say_address)
+            uvloop.run(run_as(worker))
 
 
 async def _greet(deployment: Deployment) -> None:

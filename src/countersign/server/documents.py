@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from typing import Any, Final
@@ -15,10 +14,8 @@ from markupsafe import Markup
 
 from countersign import __version__
 from countersign.errors import REFUSALS, NotFound
-from countersign.http.openapi import openapi_document
-from countersign.http.openapi_components import with_references
-from countersign.http.reply import JSON, Call, Header, Reply
-from countersign.http.route import Route
+from countersign.http.reply import JSON, Header, Reply
+from countersign.server.guides import images, packaged, read_guides, search_index
 
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
 _TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
@@ -39,21 +36,63 @@ _templates: Final = Environment(
 )
 
 
-def document_routes(routes: Sequence[Route[Any]]) -> tuple[Route[object], ...]:
-    """Routes for the OpenAPI document and its pages, rendered once."""
-    document = openapi_document(routes)
-    published = json.dumps(with_references(document), ensure_ascii=False).encode()
-    return (
-        _page("/openapi.json", JSON, published),
-        _html("/", "home.html"),
-        _html("/docs/reference", "reference.html", document=document, operations=_by_tag(document)),
-        _page("/docs/search.js", _SCRIPT, _templates.get_template("search.js").render().encode()),
-        Route(address="GET /docs", handler=_guide),
-        Route(address="GET /docs/{path*}", handler=_guide),
-        _page("/robots.txt", _TEXT, b"User-agent: *\nDisallow: /\n"),
-        _page("/favicon.ico", _ICON, _FAVICON.encode()),
-        _html("/docs/errors", "errors.html", errors=_errors()),
-    )
+def document(path: str) -> Reply:
+    """What is served at this path; rendered when it is first asked for.
+
+    Raises:
+        NotFound: there is no such page.
+    """
+    if path in _PAGES:
+        return _page(path)
+    found = _site().get(path)
+    if found is None:
+        raise NotFound
+    return found
+
+
+@cache
+def _page(path: str) -> Reply:
+    return _PAGES[path]()
+
+
+@cache
+def _site() -> dict[str, Reply]:
+    """The guides, the pictures in them, and the index of their search."""
+    guides = read_guides()
+    site = {
+        guide.path: _html("guide.html", guide=guide, index=guide is guides[0]) for guide in guides
+    }
+    found = json.dumps(search_index(guides), ensure_ascii=False).encode()
+    site["/docs/search.json"] = _plain(JSON, found)
+    return site | {
+        path: _plain((b"content-type", b"image/png"), picture) for path, picture in images().items()
+    }
+
+
+def _openapi() -> dict[str, Any]:
+    """The document as it is committed; a test makes it from the routes and compares."""
+    found: dict[str, Any] = json.loads(packaged("spec/openapi.json").read_bytes())
+    return found
+
+
+def _reference() -> Reply:
+    """The document as a page; what its operations share is shown with each of them."""
+    document = _openapi()
+    components = document["components"]
+
+    def resolved(section: str, value: dict[str, Any]) -> dict[str, Any]:
+        shared = value.get("$ref")
+        return components[section][shared.rpartition("/")[2]] if shared else value
+
+    groups: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            operation["parameters"] = [resolved("parameters", p) for p in operation["parameters"]]
+            operation["responses"] = {
+                status: resolved("responses", r) for status, r in operation["responses"].items()
+            }
+            groups.setdefault(operation["tags"][0], []).append((method.upper(), path, operation))
+    return _html("reference.html", document=document, operations=groups)
 
 
 def _errors() -> list[dict[str, Any]]:
@@ -68,52 +107,14 @@ def _errors() -> list[dict[str, Any]]:
     ]
 
 
-def _by_tag(document: dict[str, Any]) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
-    """Method, path and operation, in the groups of the document."""
-    groups: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
-            groups.setdefault(operation["tags"][0], []).append((method.upper(), path, operation))
-    return groups
-
-
-async def _guide(_: object, call: Call) -> Reply:
-    """A guide, a picture in one, or the index of the search; rendered when first asked for."""
-    found = (await asyncio.to_thread(_site)).get(call.path)
-    if found is None:
-        raise NotFound
-    return found
-
-
-@cache
-def _site() -> dict[str, Reply]:
-    # The parser is loaded when it is needed: it would make every start slower.
-    from countersign.server.guides import images, read_guides, search_index  # noqa: PLC0415
-
-    guides = read_guides()
-    site = {
-        guide.path: _rendered("guide.html", guide=guide, index=guide is guides[0])
-        for guide in guides
-    }
-    found = json.dumps(search_index(guides), ensure_ascii=False).encode()
-    site["/docs/search.json"] = Reply(found, (JSON, _CACHING))
-    return site | {
-        path: Reply(picture, ((b"content-type", b"image/png"), _CACHING))
-        for path, picture in images().items()
-    }
-
-
-def _html(path: str, template: str, **context: object) -> Route[object]:
-    return _fixed(path, _rendered(template, **context))
-
-
-def _rendered(template: str, **context: object) -> Reply:
+def _html(template: str, **context: object) -> Reply:
     style = Markup(_templates.get_template("style.css").render())  # noqa: S704 - our own file
     page = _templates.get_template(template).render(
         style=style, version=__version__, code=_code, **context
     )
+    style_digest = b64encode(sha256(style.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; style-src 'sha256-{_base64_sha256(str(style))}'; script-src 'self'; "
+        f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src 'self'; "
         "connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     )
@@ -126,15 +127,8 @@ def _rendered(template: str, **context: object) -> Reply:
     return Reply(page.encode(), headers)
 
 
-def _page(path: str, content_type: Header, body: bytes) -> Route[object]:
-    return _fixed(path, Reply(body, (content_type, _CACHING)))
-
-
-def _fixed(path: str, reply: Reply) -> Route[object]:
-    async def serve(_: object, _call: Call) -> Reply:
-        return reply
-
-    return Route(address=f"GET {path}", handler=serve)
+def _plain(content_type: Header, body: bytes) -> Reply:
+    return Reply(body, (content_type, _CACHING))
 
 
 def _code(text: str) -> Markup:
@@ -144,5 +138,14 @@ def _code(text: str) -> Markup:
     return Markup("<p>" + marked.replace("\n\n", "</p><p>") + "</p>")  # noqa: S704 - escaped above
 
 
-def _base64_sha256(text: str) -> str:
-    return b64encode(sha256(text.encode()).digest()).decode("ascii")
+_PAGES: Final[dict[str, Callable[[], Reply]]] = {
+    "/": lambda: _html("home.html"),
+    "/openapi.json": lambda: _plain(JSON, json.dumps(_openapi(), ensure_ascii=False).encode()),
+    "/docs/reference": _reference,
+    "/docs/errors": lambda: _html("errors.html", errors=_errors()),
+    "/docs/search.js": lambda: _plain(
+        _SCRIPT, _templates.get_template("search.js").render().encode()
+    ),
+    "/robots.txt": lambda: _plain(_TEXT, b"User-agent: *\nDisallow: /\n"),
+    "/favicon.ico": lambda: _plain(_ICON, _FAVICON.encode()),
+}

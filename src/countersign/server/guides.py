@@ -24,7 +24,7 @@ _INDEX: Final = "docs/README.md"
 _GUIDE: Final = re.compile(r"(docs|spec)/[a-z-]+\.md\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Section:
     """A heading of a guide with the text below it, as plain text."""
 
@@ -53,8 +53,8 @@ def read_guides() -> tuple[Guide, ...]:
 
 def images() -> dict[str, bytes]:
     """The PNG pictures of the guides, by the path where each is served."""
-    folder = _file("docs/images")
-    return {f"/docs/images/{image.name}": image.read_bytes() for image in folder.glob("*.png")}
+    folder = packaged("docs/images")
+    return {f"/docs/images/{image.name}": image.read_bytes() for image in folder.rglob("*.png")}
 
 
 def search_index(guides: Sequence[Guide]) -> list[dict[str, str]]:
@@ -71,7 +71,8 @@ def search_index(guides: Sequence[Guide]) -> list[dict[str, str]]:
     ]
 
 
-def _file(source: str) -> Path:
+def packaged(source: str) -> Path:
+    """A file of docs/ or spec/ that the service serves."""
     return (_PACKAGED if _PACKAGED.is_dir() else _CHECKOUT) / source
 
 
@@ -80,8 +81,9 @@ def _served_at(source: str) -> str:
 
 
 def _linked(source: str) -> list[str]:
-    tokens = _parse(_file(source).read_text(encoding="utf-8"))
-    hrefs = (str(child.attrs["href"]) for child in _children(tokens) if child.type == "link_open")
+    tokens = _MARKDOWN.parse(packaged(source).read_text(encoding="utf-8"))
+    children = (child for token in tokens for child in token.children or ())
+    hrefs = (str(child.attrs["href"]) for child in children if child.type == "link_open")
     linked = dict.fromkeys(_resolve(source, href) for href in hrefs)
     return [path for path in linked if _GUIDE.match(path)]
 
@@ -94,13 +96,13 @@ def _resolve(source: str, href: str) -> str:
 
 
 def _render(source: str, served: dict[str, str]) -> Guide:
-    tokens = _parse(_file(source).read_text(encoding="utf-8"))
+    tokens = _MARKDOWN.parse(packaged(source).read_text(encoding="utf-8"))
     for token in tokens:
         for child in token.children or ():
             _point(child, source, served)
         _drop_dead_links(token)
     sections = tuple(_sections(tokens))
-    html = _markdown().renderer.render(tokens, _markdown().options, {})
+    html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     return Guide(
         path=served[source],
         title=sections[0].title,
@@ -146,7 +148,7 @@ def _sections(tokens: Sequence[Token]) -> Iterator[Section]:
     for token in tokens:
         if token.type == "heading_open":
             if heading is not None:
-                yield _section(heading, anchor, title, text)
+                yield Section(anchor, title, int(heading.tag[1:]), " ".join(text))
             heading, title, text = token, "", []
         elif token.type == "inline" and heading is not None and not title:
             title = _plain(token)
@@ -159,26 +161,13 @@ def _sections(tokens: Sequence[Token]) -> Iterator[Section]:
         elif token.type in {"fence", "code_block"}:
             text.append(token.content)
     if heading is not None:
-        yield _section(heading, anchor, title, text)
-
-
-def _section(heading: Token, anchor: str, title: str, text: list[str]) -> Section:
-    return Section(anchor=anchor, title=title, level=int(heading.tag[1:]), text=" ".join(text))
+        yield Section(anchor, title, int(heading.tag[1:]), " ".join(text))
 
 
 def _plain(token: Token) -> str:
     return "".join(
         " " if child.type == "softbreak" else child.content for child in token.children or ()
     )
-
-
-def _children(tokens: Sequence[Token]) -> Iterator[Token]:
-    for token in tokens:
-        yield from token.children or ()
-
-
-def _parse(text: str) -> list[Token]:
-    return _markdown().parse(text)
 
 
 def _markdown() -> MarkdownIt:
@@ -192,3 +181,6 @@ def _markdown() -> MarkdownIt:
 
 def _fence(_self: Any, tokens: Sequence[Token], index: int, *_: object) -> str:  # noqa: ANN401
     return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[index].content))
+
+
+_MARKDOWN: Final = _markdown()

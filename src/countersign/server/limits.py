@@ -1,4 +1,4 @@
-"""Limits in this process's memory: requests by key, bytes by account."""
+"""Limits: requests by key, bytes by account."""
 
 from __future__ import annotations
 
@@ -16,6 +16,22 @@ from countersign.http.reply import Header
 _KEYS_MAX: Final = 10_000
 
 
+class Arrivals:
+    """When the bucket of each key is empty again, if nothing more comes."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, float] = {}
+
+    def add(self, key_id: str, now: float, interval: float, most: float) -> float:
+        """When it is after one request more, which counts if that is at most `most` from now."""
+        arrival = max(self._times.get(key_id, now), now) + interval
+        if arrival - now <= most:
+            if len(self._times) >= _KEYS_MAX:
+                self._times = {k: a for k, a in self._times.items() if a > now}
+            self._times[key_id] = arrival
+        return arrival
+
+
 class RateLimiter:
     """A generic cell rate algorithm for each key.
 
@@ -24,11 +40,12 @@ class RateLimiter:
     Headers: draft-ietf-httpapi-ratelimit-headers, with `Retry-After` (RFC 6585) at 429.
     """
 
-    def __init__(self, rate: Rate, clock: Clock) -> None:
+    def __init__(self, rate: Rate, clock: Clock, arrivals: Arrivals | None = None) -> None:
+        """`arrivals` are shared with the other workers of a server, if there are any."""
         self._clock = clock
         self._interval = rate.seconds / rate.requests
         self._window = float(rate.seconds)
-        self._arrivals: dict[str, float] = {}
+        self._arrivals = arrivals or Arrivals()
         self._policy: Header = (
             b"ratelimit-policy",
             f'"default";q={rate.requests};w={rate.seconds}'.encode(),
@@ -40,13 +57,11 @@ class RateLimiter:
         Gives the seconds to wait (0: it is let through) and the headers that state what is left.
         """
         now = self._clock.monotonic()
-        arrival = max(self._arrivals.get(key_id, now), now) + self._interval
-        if arrival - now > self._window + self._interval / 1e6:
+        most = self._window + self._interval / 1e6
+        arrival = self._arrivals.add(key_id, now, self._interval, most)
+        if arrival - now > most:
             wait = max(1, math.ceil(arrival - now - self._window))
             return wait, (self._policy, self._state(0, wait))
-        if len(self._arrivals) >= _KEYS_MAX:
-            self._arrivals = {k: a for k, a in self._arrivals.items() if a > now}
-        self._arrivals[key_id] = arrival
         left = int((self._window - (arrival - now)) / self._interval)
         return 0, (self._policy, self._state(left, math.ceil(arrival - now)))
 

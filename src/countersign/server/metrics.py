@@ -17,7 +17,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from countersign.buyers.watch_verifications import WatchVerifications
+from countersign.buyers.providers import WatchVerifications
 from countersign.clock import Clock
 from countersign.instant import from_ns
 from countersign.log.seal import SealLog

@@ -1,14 +1,17 @@
-"""Every route but those of the pages made from them; `make openapi` runs this module."""
+"""Every route that is served: the operations of the API, and the pages about them."""
 
-import sys
+import asyncio
 from typing import Any, Final
 
 from countersign.acknowledgments import evidence_routes as evidence
 from countersign.acknowledgments import routes as acknowledgments
 from countersign.buyers import routes as buyers
+from countersign.checkout import current_routes as current_checkout
+from countersign.checkout import page
+from countersign.checkout import routes as checkout
 from countersign.clearances import routes as clearances
 from countersign.events import routes as events
-from countersign.http.openapi import openapi_text
+from countersign.http.reply import Call, Reply
 from countersign.http.route import Route
 from countersign.log import routes as log
 from countersign.notices import routes as notices
@@ -25,9 +28,32 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *events.ROUTES,
     *webhooks.ROUTES,
     *clearances.ROUTES,
+    *checkout.ROUTES,
+    *current_checkout.ROUTES,
+    *page.ROUTES,
     *test_helpers.ROUTES,
     *operations.ROUTES,
 )
 
-if __name__ == "__main__":
-    sys.stdout.buffer.write(openapi_text(ROUTES).encode())
+
+async def _document(_: object, call: Call) -> Reply:
+    # Loaded, and rendered, when it is first asked for: it would make every start slower.
+    from countersign.server.documents import document  # noqa: PLC0415
+
+    return await asyncio.to_thread(document, call.path)
+
+
+PAGES: Final[tuple[Route[object], ...]] = tuple(
+    Route(address=f"GET {path}", handler=_document)
+    for path in (
+        "/",
+        "/openapi.json",
+        "/docs",
+        "/docs/reference",
+        "/docs/errors",
+        "/docs/search.js",
+        "/docs/{path*}",
+        "/robots.txt",
+        "/favicon.ico",
+    )
+)

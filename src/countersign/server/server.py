@@ -1,11 +1,9 @@
-"""Serving the application: one process, one event loop, until a signal says stop."""
+"""Serving the application on the event loop of this process, until a signal says stop."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
-import os
 import resource
 import signal
 import socket
@@ -13,68 +11,85 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from granian._granian import ListenerSpec
+from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
+from prometheus_client.registry import Collector
 
 from countersign.bootstrap import Deployment
 from countersign.buyers import expiry, poll_sessions
-from countersign.errors import AddressInUse, CountersignError
-from countersign.loops import restarted
+from countersign.checkout import expiry as checkout_expiry
+from countersign.errors import CountersignError
+from countersign.loops import forever, restarted
 from countersign.notices.publish import refuse_changed
 from countersign.operations.housekeeping import keep_house
 from countersign.server.app import App
-from countersign.server.extension import installed_extension
+from countersign.server.extension import Extension, installed_extension
+from countersign.server.listen import BACKLOG, listen, refuse_taken
 from countersign.server.metrics import serve_metrics
+from countersign.server.workers import Worker
 from countersign.webhooks.deliver import DeliverWebhooks
 
-_BACKLOG: Final = 1024
 _CONNECTIONS_MAX: Final = 10_000
 """Beyond them, connections wait to be accepted. Idle ones are closed when no header comes."""
 _HEADER_MILLISECONDS_MAX: Final = 10_000
 _HEADER_BYTES_MAX: Final = 128 * 1024
-_UNREAD_MILLISECONDS_MAX: Final = 30_000
-"""How long a client may leave what was sent to it unread or unacknowledged."""
 _GRACE_SECONDS: Final = 10.0
 """How long active requests may take after a stop was requested."""
+_METRICS_SECONDS: Final = 0.25
+"""How old what the other workers have counted is at most in the metrics."""
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 50)
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 
+_Loop: TypeAlias = Callable[[], Awaitable[object]]
 
-async def serve(deployment: Deployment, ready: Callable[[], None] | None = None) -> None:
+
+async def serve(
+    deployment: Deployment,
+    ready: Callable[[], None] | None = None,
+    worker: Worker | None = None,
+) -> None:
     """Serve until SIGINT or SIGTERM; requests under way have ten seconds to finish.
 
     Args:
         deployment: what to serve.
         ready: called once, when the server is about to accept connections.
+        worker: which of several processes this is; None: it is the only one.
 
     Raises:
         AddressInUse: the host and port are taken, or those of the metrics.
         NoticeFileChanged: the file of a published notice version holds other words now.
     """
     settings = deployment.settings
-    await refuse_changed(deployment.notices)
-    refuse_taken(settings.host, settings.port)
+    if worker is None:
+        refuse_taken(settings.host, settings.port)
+    if worker is None or worker.begins_server:
+        await refuse_changed(deployment.notices)
     # The storage threads hold the interpreter for microseconds at a time; with the default of
     # 5 ms the event loop would wait for them far longer than their work takes.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     extension = installed_extension(deployment)
-    app = App(deployment, None if extension is None else extension.around)
+    app = App(
+        deployment,
+        None if extension is None else extension.around,
+        None if worker is None else worker.shared.arrivals,
+    )
     _calm_the_collector()
+    loops = _loops(deployment, extension, worker)
     if settings.metrics_port is not None:
-        refuse_taken(settings.metrics_host, settings.metrics_port)
-        await serve_metrics(app.metrics, settings.metrics_host, settings.metrics_port)
+        loops |= await _serve_metrics(app, settings.metrics_host, settings.metrics_port, worker)
     server = _Server(
         app,
+        listen(settings.host, settings.port) if worker is None else worker.listening,
         address=settings.host,
         port=settings.port,
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
         websockets=False,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         backpressure=_CONNECTIONS_MAX,
         http1_settings=HTTP1Settings(
             header_read_timeout=_HEADER_MILLISECONDS_MAX, max_buffer_size=_HEADER_BYTES_MAX
@@ -96,16 +111,6 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    loops: dict[str, Callable[[], Awaitable[object]]] = {
-        "housekeeping": partial(keep_house, deployment.operations),
-        "sealing": deployment.log.seal.run,
-        "settling": partial(poll_sessions.run, deployment.buyers),
-        "anchoring": deployment.log.anchor.run,
-        "expiry": partial(expiry.run, deployment.buyers),
-        "webhooks": DeliverWebhooks(deployment.webhooks).run,
-    }
-    if extension is not None:
-        loops[extension.name] = extension.run
     background = [
         asyncio.create_task(restarted(name, run, app.metrics.loops_ended))
         for name, run in loops.items()
@@ -124,25 +129,68 @@ async def serve(deployment: Deployment, ready: Callable[[], None] | None = None)
             await deployment.log.seal.settle()
 
 
+def _loops(
+    deployment: Deployment, extension: Extension | None, worker: Worker | None
+) -> dict[str, _Loop]:
+    """The work in the background of this process, by name."""
+    # A server has to know the state of the logs, and any process may seal what waits.
+    everywhere: dict[str, _Loop] = {"sealing": deployment.log.seal.run}
+    if worker is not None and not worker.in_background:
+        return everywhere
+    added = {} if extension is None else {extension.name: extension.run}
+    return (
+        everywhere
+        | added
+        | {
+            "housekeeping": partial(keep_house, deployment.operations),
+            "settling": partial(poll_sessions.run, deployment.buyers),
+            "anchoring": deployment.log.anchor.run,
+            "expiry": partial(expiry.run, deployment.buyers),
+            "checkout_expiry": partial(checkout_expiry.run, deployment.checkout),
+            "webhooks": DeliverWebhooks(deployment.webhooks).run,
+        }
+    )
+
+
+async def _serve_metrics(app: App, host: str, port: int, worker: Worker | None) -> dict[str, _Loop]:
+    """Serve what this process has counted, or all workers; what to do for that in the background.
+
+    Raises:
+        AddressInUse: the host and port are taken.
+    """
+    metrics: Collector = app.metrics
+    loops: dict[str, _Loop] = {}
+    if worker is not None:
+        if worker.forks > 1:
+            app.metrics.loops_ended["worker"] += 1
+        metrics = summed = worker.summed(app.metrics)
+        loops["metrics"] = partial(forever, "metrics", summed.publish, _METRICS_SECONDS)
+    if worker is None or worker.in_background:
+        refuse_taken(host, port)
+        await serve_metrics(metrics, host, port)
+    return loops
+
+
 class _Server(Server):
     """Granian, whose own options leave a client that never reads connected indefinitely."""
 
     _shd: Any
     _sfd: Any
 
-    def _init_shared_socket(self) -> None:
-        """Open the listening socket; accepted connections inherit its TCP_USER_TIMEOUT (tcp(7)).
+    def __init__(
+        self,
+        app: App,
+        listening: socket.socket,
+        **options: Any,  # noqa: ANN401 - those of Granian
+    ) -> None:
+        super().__init__(app, **options)
+        self._listening = listening
 
-        Linux then ends a connection whose window stays closed, or whose data stays unacknowledged,
-        for that long.
-        """
-        self._shd = ListenerSpec(self.bind_addr, self.bind_port, self.backlog).build()
+    def _init_shared_socket(self) -> None:
+        """Take the listening socket."""
+        fileno = self._listening.detach()
+        self._shd = SocketHolder(fileno, uds=False, backlog=BACKLOG)  # type: ignore[call-arg]
         self._sfd = self._shd.get_fd()
-        if hasattr(socket, "TCP_USER_TIMEOUT"):
-            with socket.socket(fileno=os.dup(self._sfd)) as listening:
-                listening.setsockopt(
-                    socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS_MAX
-                )
 
 
 def _allow_many_connections() -> None:
@@ -161,27 +209,3 @@ def _calm_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
-
-
-def refuse_taken(host: str, port: int) -> None:
-    """Find out beforehand: the server itself would share the port with another one in silence.
-
-    Raises:
-        AddressInUse: something listens there already.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            why = (
-                "is already in use"
-                if error.errno == errno.EADDRINUSE
-                else f"cannot be used: {error}"
-            )
-            msg = (
-                f"{host} port {port} {why}. Set COUNTERSIGN_PORT (or the metrics port) to "
-                "another number."
-            )
-            raise AddressInUse(msg) from error

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import click
 
 from countersign.access.audit import AuditAction
-from countersign.cli.support import command, confirm, say, show, with_room
+from countersign.cli.support import asking, command, say, show, with_room
 from countersign.vault.data_keys_sql import counts, noted_copies
+from countersign.vault.key_file import rewrap, rotate_key_encryption
 from countersign.vault.room import VaultRoom
-from countersign.vault.rotate_key import Rotated, rewrap, rotate_key_encryption
 
 _VAULT = "vault"
 
@@ -22,13 +20,17 @@ def vault() -> None:
 
 @vault.command("status")
 @command
-def status(*, as_json: bool) -> None:
+@with_room(VaultRoom)
+async def status(room: VaultRoom, *, as_json: bool) -> None:
     """Show the ids of the key-encryption keys, and how many data keys each one wraps.
 
     It also shows whether the write-ahead log of the embedded database contains copies of erased
     data.
     """
-    current, data_keys, remain = _status()
+    database, ring = room.access.database, room.encryption
+    wrapped = dict.fromkeys(ring.ids, 0) | dict(await database.scan(counts))
+    remain = await database.read(noted_copies) is not None
+    current, data_keys = ring.current_id.hex(), {id_.hex(): n for id_, n in wrapped.items()}
     lines = [
         f"{id_}  {number} data keys{'  (current)' if id_ == current else ''}"
         for id_, number in data_keys.items()
@@ -41,17 +43,23 @@ def status(*, as_json: bool) -> None:
 
 @vault.command("rewrap")
 @command
-def rewrap_command(*, as_json: bool) -> None:
+@with_room(VaultRoom)
+async def rewrap_command(room: VaultRoom, *, as_json: bool) -> None:
     """Wrap every data key with the first key-encryption key. Then older keys can be removed."""
-    number = _rewrap()
+    await room.access.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
+    number = await rewrap(room, _progress)
     say(f"{number} data keys were wrapped with the first key.")
     show({"rewrapped": number}, str(number), as_json=as_json)
 
 
 @vault.command("rotate")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@asking(
+    "Replace the key-encryption key? The key file then no longer contains the old key, and "
+    "older backups open only with that key: keep a copy of the key file with them."
+)
 @command
-def rotate(*, yes: bool, as_json: bool) -> None:
+@with_room(VaultRoom)
+async def rotate(room: VaultRoom, *, as_json: bool) -> None:
     """Create a new key-encryption key, wrap every data key with it, and delete the old key.
 
     Only for keys in a file. The file contains every required key at all times, so the command can
@@ -59,37 +67,13 @@ def rotate(*, yes: bool, as_json: bool) -> None:
     copy of the file need both keys in the copy while this runs: use `countersign vault rewrap` for
     them. Older backups need the old key: keep the key with them.
     """
-    confirm(
-        "Replace the key-encryption key? The key file then no longer contains the old key, and "
-        "older backups open only with that key: keep a copy of the key file with them.",
-        yes=yes,
-    )
-    done = _rotate()
-    current = done.current.hex()
-    say(f"{done.rewrapped} data keys are wrapped with the new key. Copy the key file to the place")
-    say("where you keep its copy. Older backups still need the old key.")
-    show({"rewrapped": done.rewrapped, "current": current}, current, as_json=as_json)
-
-
-@with_room(VaultRoom)
-async def _status(room: VaultRoom) -> tuple[str, Mapping[str, int], bool]:
-    database, ring = room.access.database, room.encryption
-    wrapped = dict.fromkeys(ring.ids, 0) | dict(await database.scan(counts))
-    remain = await database.read(noted_copies) is not None
-    return ring.current_id.hex(), {id_.hex(): number for id_, number in wrapped.items()}, remain
-
-
-@with_room(VaultRoom)
-async def _rewrap(room: VaultRoom) -> int:
-    await room.access.audit.note(AuditAction.VAULT_REWRAPPED, _VAULT)
-    return await rewrap(room, _progress)
-
-
-@with_room(VaultRoom)
-async def _rotate(room: VaultRoom) -> Rotated:
     # Before: a rotation that stops halfway has changed the file, too.
     await room.access.audit.note(AuditAction.VAULT_ROTATED, _VAULT)
-    return await rotate_key_encryption(room, _progress)
+    id_, number = await rotate_key_encryption(room, _progress)
+    current = id_.hex()
+    say(f"{number} data keys are wrapped with the new key. Copy the key file to the place")
+    say("where you keep its copy. Older backups still need the old key.")
+    show({"rewrapped": number, "current": current}, current, as_json=as_json)
 
 
 def _progress(total: int) -> None:

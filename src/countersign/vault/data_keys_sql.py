@@ -30,13 +30,11 @@ class WrappedKey:
 
 
 def for_month(connection: Connection, scope: str, month: int) -> WrappedKey | None:
-    """The key of a scope for a month."""
     query = select(data_keys).where(data_keys.c.scope == scope, data_keys.c.month == month)
     return _one(connection, query)
 
 
 def with_id(connection: Connection, key_id: str) -> WrappedKey | None:
-    """The key with this id."""
     return _one(connection, select(data_keys).where(data_keys.c.id == key_id))
 
 

@@ -42,11 +42,7 @@ class KeyRing:
     """The keys of one source."""
 
     def __init__(self, source: Callable[[], str], entropy: Entropy) -> None:
-        """Read the keys; they are read again when one is met that is not among them.
-
-        Raises:
-            InvalidConfiguration: the source cannot be read, or holds something else.
-        """
+        """Read the keys; they are read again when one is met that is not among them."""
         self._source = source
         self._entropy = entropy
         self._keys: dict[bytes, bytes] = {}
@@ -66,25 +62,19 @@ class KeyRing:
         return next(iter(self._keys))
 
     def read_again(self) -> None:
-        """Read the keys again.
-
-        Raises:
-            StorageUnavailable: the source cannot be read at the moment; the log says why.
-        """
+        """Read the keys again; StorageUnavailable if they cannot be, and the log says why."""
         try:
             self._read()
         except OperatorError as error:
             _log.error("key_encryption_unavailable", reason=error.message)
-            msg = "The key-encryption key is not available at the moment."
-            raise StorageUnavailable(msg, retry_after=_RETRY_SECONDS) from error
+            raise StorageUnavailable(
+                "The key-encryption key is not available at the moment.", retry_after=_RETRY_SECONDS
+            ) from error
 
     def wrap(self, key: bytes, context: bytes) -> bytes:
         """0x01 ‖ id ‖ nonce ‖ AES-256-GCM of the key, bound to the context.
 
         The source is read again: a key that has been rotated away must not wrap anything more.
-
-        Raises:
-            StorageUnavailable: the source cannot be read at the moment.
         """
         self.read_again()
         id_, own = next(iter(self._keys.items()))
@@ -92,30 +82,25 @@ class KeyRing:
         return _FORMAT + id_ + nonce + AESGCM(own).encrypt(nonce, key, context)
 
     def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
-        """Decrypt what `wrap` gave.
-
-        Raises:
-            WrongKeyEncryptionKey: none of the keys opens it.
-            StorageUnavailable: the source has to be read again, and cannot be at the moment.
-        """
+        """Decrypt what `wrap` gave; WrongKeyEncryptionKey if none of the keys opens it."""
         id_ = wrapped[1 : 1 + ID_BYTES]
         if id_ not in self._keys:
             self.read_again()
         key = self._keys.get(id_)
         if wrapped[:1] != _FORMAT or key is None:
-            msg = (
+            raise WrongKeyEncryptionKey(
                 f"The key-encryption key {id_.hex()} is missing; the available keys are: "
                 f"{', '.join(i.hex() for i in self._keys)}. Restore it as an additional line "
                 "in the source that COUNTERSIGN_KEY_ENCRYPTION_KEY names."
             )
-            raise WrongKeyEncryptionKey(msg)
-        nonce_end = 1 + ID_BYTES + _NONCE_BYTES
-        nonce, sealed = wrapped[1 + ID_BYTES : nonce_end], wrapped[nonce_end:]
+        rest = wrapped[1 + ID_BYTES :]
+        nonce, sealed = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
         try:
             return AESGCM(key).decrypt(nonce, sealed, context)
         except (InvalidTag, ValueError) as error:
-            msg = "A data key cannot be decrypted: it was changed, or belongs to another place."
-            raise WrongKeyEncryptionKey(msg) from error
+            raise WrongKeyEncryptionKey(
+                "A data key cannot be decrypted: it was changed, or belongs to another place."
+            ) from error
 
     def _read(self) -> None:
         # In one go: several threads may be at it.
@@ -128,11 +113,7 @@ def key_id(key: bytes) -> bytes:
 
 
 def parse_keys(text: str) -> list[bytes]:
-    """The keys of a source, one a line.
-
-    Raises:
-        InvalidConfiguration: a line is not the base64 of 32 bytes, or there is none.
-    """
+    """The keys of a source: at least one, each a line."""
     keys = []
     for number, line in enumerate(text.split(), 1):
         try:
@@ -140,12 +121,14 @@ def parse_keys(text: str) -> list[bytes]:
         except (Base64Error, ValueError):
             key = b""
         if len(key) != KEY_BYTES:
-            msg = f"Line {number} of the key-encryption keys must be 32 bytes in base64."
-            raise InvalidConfiguration(msg)
+            raise InvalidConfiguration(
+                f"Line {number} of the key-encryption keys must be 32 bytes in base64."
+            )
         keys.append(key)
     if not keys:
-        msg = "The source that COUNTERSIGN_KEY_ENCRYPTION_KEY names contains no key-encryption key."
-        raise InvalidConfiguration(msg)
+        raise InvalidConfiguration(
+            "The source that COUNTERSIGN_KEY_ENCRYPTION_KEY names contains no key-encryption key."
+        )
     return keys
 
 
@@ -168,15 +151,15 @@ def _from_file(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii")
     except FileNotFoundError:
-        msg = (
+        raise WrongKeyEncryptionKey(
             f"The key-encryption key file {path} is missing. Restore it, or set "
             "COUNTERSIGN_KEY_ENCRYPTION_KEY to its place: without it no personal data can be "
             "read."
-        )
-        raise WrongKeyEncryptionKey(msg) from None
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"The key-encryption key file {path} cannot be read: {error}."
-        raise InvalidConfiguration(msg) from error
+        raise InvalidConfiguration(
+            f"The key-encryption key file {path} cannot be read: {error}."
+        ) from error
 
 
 def _from_command(command: Sequence[str]) -> str:
@@ -191,8 +174,7 @@ def _from_command(command: Sequence[str]) -> str:
         )
         return done.stdout.decode("ascii")
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
-        msg = (
+        raise InvalidConfiguration(
             f"The command for the key-encryption key, {command[:1]}, failed: "
             f"{type(error).__name__}."
-        )
-        raise InvalidConfiguration(msg) from None
+        ) from None

@@ -1,11 +1,15 @@
-"""The files of keys: made once, replaced whole, and changed by one process at a time."""
+"""The files of keys: made once, replaced whole, and changed by one process at a time.
+
+Rotating changes the key-encryption key while servers run, without losing the key of any data key:
+at each moment the file contains every key that wraps something, so that a rotation can be
+interrupted anywhere and run again.
+"""
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +17,10 @@ from sqlalchemy import URL
 
 from countersign.clock import Entropy
 from countersign.db import schema
-from countersign.errors import KeyRotationFailed
+from countersign.errors import InvalidArgument, KeyRotationFailed
+from countersign.lock import locked
 from countersign.private_file import draft, sync, write_key_file
+from countersign.vault import data_keys_sql
 from countersign.vault.key_encryption import (
     KEY_BYTES,
     KeyRing,
@@ -23,8 +29,12 @@ from countersign.vault.key_encryption import (
     key_text,
     parse_keys,
 )
+from countersign.vault.room import VaultRoom
 
 _VALUE: Final = "vault"
+_CHUNK: Final = 200
+_SETTLE_SECONDS: Final = 2.0
+"""A server that read the file just before it changed has stored what it wrapped by then."""
 
 
 class KeyFile:
@@ -35,43 +45,25 @@ class KeyFile:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """For the length of the block, no other process changes the file in this way.
-
-        Raises:
-            KeyRotationFailed: another one does, or the directory cannot be written.
-        """
-        # The key file itself is replaced, so the lock is a file next to it. It dies with its
-        # process.
-        lock = self._path.with_name(f"{self._path.name}.lock")
-        try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise self._unwritable(error) from error
-        try:
+        """For the length of the block, no other process changes the file in this way."""
+        # The key file itself is replaced, so the lock is a file next to it.
+        with ExitStack() as stack:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stack.enter_context(locked(self._path.with_name(f"{self._path.name}.lock")))
             except BlockingIOError:
-                msg = f"Another command is replacing the key in {self._path}. Wait until it ends."
-                raise KeyRotationFailed(msg) from None
+                raise KeyRotationFailed(
+                    f"Another command is replacing the key in {self._path}. Wait until it ends."
+                ) from None
+            except OSError as error:
+                raise self._unwritable(error) from error
             yield
-        finally:
-            os.close(descriptor)
 
     def read(self) -> Mapping[bytes, bytes]:
-        """The keys by their ids, in order.
-
-        Raises:
-            InvalidConfiguration: the file cannot be read, or holds something else.
-            WrongKeyEncryptionKey: it is missing.
-        """
+        """The keys by their ids, in order."""
         return {key_id(key): key for key in parse_keys(key_source(f"file:{self._path}")())}
 
     def replace(self, keys: Sequence[bytes]) -> None:
-        """Replace the content: at each moment the old one is there, or the new one, whole.
-
-        Raises:
-            KeyRotationFailed: it cannot be written.
-        """
+        """Replace the content: at each moment the old one is there, or the new one, whole."""
         try:
             with draft(self._path, "".join(map(key_text, keys))) as new:
                 new.replace(self._path)
@@ -92,11 +84,68 @@ def key_file(uri: str) -> Path | None:
 def make_first_key(source: str, url: URL, entropy: Entropy) -> None:
     """Make the key file of a new deployment; the database notes which key was the first.
 
-    Raises:
-        InvalidConfiguration: the source cannot be read, or the file cannot be written.
-        WrongKeyEncryptionKey: the file is missing, and the database is not new.
+    WrongKeyEncryptionKey if the file is missing, and the database is not new.
     """
     path = key_file(source)
     if path is not None and not path.exists() and not schema.has_value(url, _VALUE):
         write_key_file(path, key_text(entropy(KEY_BYTES)))
     schema.stored_value(url, _VALUE, KeyRing(key_source(source), entropy).current_id)
+
+
+async def rewrap(room: VaultRoom, progress: Callable[[int], None]) -> int:
+    """Wrap every data key with the first key-encryption key; the number of those that were not.
+
+    `progress` gets the number so far.
+    """
+    total = 0
+    while number := await room.vault.rewrap(_CHUNK):
+        total += number
+        progress(total)
+    return total
+
+
+async def rotate_key_encryption(
+    room: VaultRoom, progress: Callable[[int], None]
+) -> tuple[bytes, int]:
+    """Make a new key, wrap every data key with it, and remove the keys that wrap nothing.
+
+    The id of the new key, and the number of data keys. KeyRotationFailed if another process rotates
+    too, or still wraps with an older key: nothing is lost, the file contains the older key too.
+    """
+    if room.key_file is None:
+        raise InvalidArgument(
+            "The key-encryption key is not in a file. Put the new key first in the source "
+            "of COUNTERSIGN_KEY_ENCRYPTION_KEY, and run `countersign vault rewrap`."
+        )
+    file = KeyFile(room.key_file)
+    with file.alone():
+        new, old = room.access.entropy(KEY_BYTES), file.read()
+        file.replace([new, *old.values()])
+        written = file.read()
+        room.encryption.read_again()
+        rewrapped = await rewrap(room, progress)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        rewrapped += await rewrap(room, progress)
+        used = await room.access.database.scan(data_keys_sql.counts)
+        _remove_unused(file, written, used)
+    return next(iter(written)), rewrapped
+
+
+def _remove_unused(
+    file: KeyFile, written: Mapping[bytes, bytes], used: Mapping[bytes, int]
+) -> None:
+    """Remove the keys from the file that wrap nothing, whatever else has changed it since.
+
+    If it was changed by hand, for example, a key that is needed is added again.
+    """
+    now = file.read()
+    current, first = next(iter(written)), next(iter(now))
+    known = {**now, **written}
+    kept = [id_ for id_ in known if id_ == first or used.get(id_)]
+    file.replace([known[id_] for id_ in kept])
+    if kept != [current]:
+        raise KeyRotationFailed(
+            f"The file holds the keys {', '.join(id_.hex() for id_ in kept)}: another "
+            "process changed the file, or one of the old keys still wraps data keys. "
+            "Nothing is lost; run `countersign vault rotate` again."
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from countersign.clock import Entropy
-from countersign.vault.vault import NONCE_BYTES, Vault
+from countersign.vault.vault import NONCE_BYTES, Place, Vault
 
 
 class SealedColumn:
@@ -18,42 +18,23 @@ class SealedColumn:
         self._column = column
 
     async def seal(self, secret: bytes, *, account: str, row_id: str, time_ns: int) -> bytes:
-        """Encrypt the secret of a row with the data key of this time.
+        """Encrypt the secret of a row with the data key of this time, Unix nanoseconds.
 
-        Args:
-            secret: the value.
-            account: whose it is, or `vault.DEPLOYMENT`.
-            row_id: what identifies the row in its table.
-            time_ns: the time, Unix nanoseconds.
-
-        Raises:
-            WrongKeyEncryptionKey, StorageUnavailable: see `Vault.data_key`.
+        `account` is whose it is, or `vault.DEPLOYMENT`; `row_id` names the row in its table.
         """
         data_key = await self._vault.data_key(account, time_ns)
+        nonce, place = self._entropy(NONCE_BYTES), self._place(account, row_id)
         return data_key.seal(
-            shred_key=self._row_key(row_id),
-            nonce=self._entropy(NONCE_BYTES),
-            table=self._table,
-            column=self._column,
-            account=account,
-            row_id=row_id,
-            plaintext=secret,
+            shred_key=self._row_key(row_id), nonce=nonce, plaintext=secret, **place
         )
 
     async def open(self, sealed: bytes, *, account: str, row_id: str) -> bytes:
-        """Decrypt what `seal` returned for this row.
+        """Decrypt what `seal` returned for this row."""
+        place = self._place(account, row_id)
+        return await self._vault.open(sealed, shred_key=self._row_key(row_id), **place)
 
-        Raises:
-            DamagedValue, WrongKeyEncryptionKey: see `Vault.open`.
-        """
-        return await self._vault.open(
-            sealed,
-            shred_key=self._row_key(row_id),
-            table=self._table,
-            column=self._column,
-            account=account,
-            row_id=row_id,
-        )
+    def _place(self, account: str, row_id: str) -> Place:
+        return Place(table=self._table, column=self._column, account=account, row_id=row_id)
 
     def _row_key(self, row_id: str) -> bytes:
         """What stands in for a shred key: no secret, and different for each row."""

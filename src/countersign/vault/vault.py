@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import replace
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypedDict, Unpack
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -33,7 +34,18 @@ _KEY_BYTES: Final = 32
 _ID_BYTES: Final = 16
 _FORMAT: Final = b"\x01"
 _HEADER: Final = len(_FORMAT) + _ID_BYTES
+_NONCE_END: Final = _HEADER + NONCE_BYTES
 _CACHED_MAX: Final = 4096
+_NS_PER_DAY: Final = 86_400 * 10**9
+
+
+class Place(TypedDict):
+    """Where a sealed value stands."""
+
+    table: str
+    column: str
+    account: str
+    row_id: str
 
 
 class DataKey:
@@ -48,55 +60,23 @@ class DataKey:
         return f"DataKey({self._name})"
 
     def seal(
-        self,
-        *,
-        shred_key: bytes,
-        nonce: bytes,
-        table: str,
-        column: str,
-        account: str,
-        row_id: str,
-        plaintext: bytes,
+        self, *, shred_key: bytes, nonce: bytes, plaintext: bytes, **place: Unpack[Place]
     ) -> bytes:
         """Encrypt the value of one row: 0x01 ‖ id of the data key ‖ nonce ‖ ciphertext and tag.
 
-        Args:
-            shred_key: the row's own 32 random bytes.
-            nonce: 12 random bytes.
-            table: with the other names, where the value stands; it opens nowhere else.
-            column: as above.
-            account: as above.
-            row_id: as above.
-            plaintext: the value.
+        `shred_key` is the row's own 32 random bytes, `nonce` 12; it opens at its place alone.
         """
-        context = self._context(table, column, account, row_id)
-        sealed = self._row_key(shred_key).encrypt(nonce, plaintext, context)
+        sealed = self._row_key(shred_key).encrypt(nonce, plaintext, self._context(**place))
         return _FORMAT + self.id + nonce + sealed
 
-    def open(
-        self,
-        ciphertext: bytes,
-        *,
-        shred_key: bytes,
-        table: str,
-        column: str,
-        account: str,
-        row_id: str,
-    ) -> bytes:
-        """Decrypt what `seal` gave.
-
-        Raises:
-            DamagedValue: it was not encrypted with this key for this place.
-        """
-        start = _HEADER + NONCE_BYTES
-        context = self._context(table, column, account, row_id)
+    def open(self, ciphertext: bytes, *, shred_key: bytes, **place: Unpack[Place]) -> bytes:
+        """Decrypt what `seal` gave; DamagedValue if not with this key for this place."""
+        nonce, sealed = ciphertext[_HEADER:_NONCE_END], ciphertext[_NONCE_END:]
         try:
-            return self._row_key(shred_key).decrypt(
-                ciphertext[_HEADER:start], ciphertext[start:], context
-            )
+            return self._row_key(shred_key).decrypt(nonce, sealed, self._context(**place))
         except (InvalidTag, ValueError) as error:
-            msg = f"A value of {table}.{column} cannot be decrypted with its key."
-            raise DamagedValue(msg) from error
+            column = f"{place['table']}.{place['column']}"
+            raise DamagedValue(f"A value of {column} cannot be decrypted with its key.") from error
 
     def _row_key(self, shred_key: bytes) -> AESGCM:
         # HKDF-Expand, one block (RFC 5869 §2.3). The data key is uniformly random, so extracting
@@ -121,25 +101,17 @@ class Vault:
         self._by_id: OrderedDict[bytes, DataKey] = OrderedDict()
         self._under_way: dict[tuple[str, int], asyncio.Task[DataKey]] = {}
 
-    def cached(self, scope: str, time_ns: int) -> DataKey | None:
-        """The data key for this scope and time, if it is cached."""
-        known = self._current.get(scope)
-        return known[1] if known is not None and known[0] == _month(time_ns) else None
-
     async def data_key(self, scope: str, time_ns: int) -> DataKey:
         """The data key of a scope (an account, or DEPLOYMENT) for the month of this time.
 
-        It is stored before it is given out for the first time.
-
-        Raises:
-            WrongKeyEncryptionKey: the stored key does not open with the key-encryption key.
-            StorageUnavailable: the key-encryption key cannot be had at the moment.
+        It is stored before it is given out for the first time. WrongKeyEncryptionKey if it does not
+        open, StorageUnavailable if the key-encryption key cannot be had at the moment.
         """
-        known = self.cached(scope, time_ns)
-        if known is not None:
-            return known
+        month, known = _month(time_ns // _NS_PER_DAY), self._current.get(scope)
+        if known is not None and known[0] == month:
+            return known[1]
         # Once for all that ask for it now; and for the others, if one of them is cancelled.
-        place = scope, _month(time_ns)
+        place = scope, month
         task = self._under_way.get(place)
         if task is None:
             task = self._under_way[place] = asyncio.create_task(self._fetched(*place, time_ns))
@@ -154,10 +126,8 @@ class Vault:
             made = WrappedKey(
                 id=_id_text(id_), scope=scope, month=month, wrapped=b"", created_at=from_ns(time_ns)
             )
-            context = _wrap_context(made)
-            key = await asyncio.to_thread(self._encryption.wrap, entropy[8:], context)
+            made = replace(made, wrapped=await self._wrap(made, entropy[8:]))
             # Another process may have been first: then its key is the one.
-            made = replace(made, wrapped=key)
             wrapped = await self._database.write(data_keys_sql.add, made)
         data_key = await self._unwrap(wrapped)
         if len(self._current) >= _CACHED_MAX:
@@ -165,21 +135,10 @@ class Vault:
         self._current[scope] = (month, data_key)
         return data_key
 
-    async def open(
-        self,
-        ciphertext: bytes,
-        *,
-        shred_key: bytes,
-        table: str,
-        column: str,
-        account: str,
-        row_id: str,
-    ) -> bytes:
+    async def open(self, ciphertext: bytes, *, shred_key: bytes, **place: Unpack[Place]) -> bytes:
         """Decrypt a value wherever its data key has to be found.
 
-        Raises:
-            DamagedValue: there is no such key, or it does not open the value.
-            WrongKeyEncryptionKey: the data key does not open with the key-encryption key.
+        DamagedValue if there is no such key, or it does not open the value.
         """
         id_ = ciphertext[len(_FORMAT) : _HEADER]
         data_key = self._by_id.get(id_)
@@ -188,49 +147,43 @@ class Vault:
             if ciphertext[:1] == _FORMAT and len(id_) == _ID_BYTES:
                 wrapped = await self._database.read(data_keys_sql.with_id, _id_text(id_))
             if wrapped is None:
-                msg = f"A value of {table}.{column} refers to an unknown data key."
-                raise DamagedValue(msg)
+                column = f"{place['table']}.{place['column']}"
+                raise DamagedValue(f"A value of {column} refers to an unknown data key.")
             data_key = await self._unwrap(wrapped)
-        return data_key.open(
-            ciphertext,
-            shred_key=shred_key,
-            table=table,
-            column=column,
-            account=account,
-            row_id=row_id,
-        )
+        return data_key.open(ciphertext, shred_key=shred_key, **place)
 
     async def rewrap(self, limit: int) -> int:
-        """Wrap data keys with the current key-encryption key; the number of them, at most `limit`.
-
-        Raises:
-            WrongKeyEncryptionKey: a key opens with none of the key-encryption keys.
-        """
+        """Wrap at most `limit` data keys with the current key-encryption key; their number."""
         current = self._encryption.current_id
         outdated = await self._database.scan(data_keys_sql.not_wrapped_with, current, limit)
         for wrapped in outdated:
-            context = _wrap_context(wrapped)
-            key = await asyncio.to_thread(self._encryption.unwrap, wrapped.wrapped, context)
-            rewrapped = await asyncio.to_thread(self._encryption.wrap, key, context)
-            await self._database.write(data_keys_sql.replace, wrapped, rewrapped)
+            await self._database.write(
+                data_keys_sql.replace, wrapped, await self._wrap(wrapped, await self._key(wrapped))
+            )
         return len(outdated)
+
+    # In threads: the key-encryption key may have to come from a slow command.
+
+    async def _wrap(self, of: WrappedKey, key: bytes) -> bytes:
+        return await asyncio.to_thread(self._encryption.wrap, key, _wrap_context(of))
+
+    async def _key(self, of: WrappedKey) -> bytes:
+        return await asyncio.to_thread(self._encryption.unwrap, of.wrapped, _wrap_context(of))
 
     async def _unwrap(self, wrapped: WrappedKey) -> DataKey:
         id_ = _id_bytes(wrapped.id)
         known = self._by_id.get(id_)
         if known is None:
-            # In a thread: the key-encryption key may have to come from a slow command.
-            context = _wrap_context(wrapped)
-            key = await asyncio.to_thread(self._encryption.unwrap, wrapped.wrapped, context)
-            known = self._by_id[id_] = DataKey(id_, key)
+            known = self._by_id[id_] = DataKey(id_, await self._key(wrapped))
             if len(self._by_id) > _CACHED_MAX:
                 self._by_id.popitem(last=False)
         return known
 
 
-def _month(time_ns: int) -> int:
-    """`202611`: the month in UTC."""
-    at = from_ns(time_ns)
+@lru_cache(maxsize=2)
+def _month(day: int) -> int:
+    """`202611`: the month of a day since 1970, in UTC."""
+    at = from_ns(day * _NS_PER_DAY)
     return at.year * 100 + at.month
 
 

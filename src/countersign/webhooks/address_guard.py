@@ -15,9 +15,11 @@ import socket
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from threading import Thread
 from typing import Final, TypeAlias
+
+from countersign.host import ip_or_none
 
 LOOKUPS_MAX: Final = 8
 """Look-ups of one account at a time."""
@@ -101,11 +103,11 @@ class AddressGuard:
         """
         found = await self._look_up(host, port, account_id)
         if not found:
-            msg = "the name has no address"
-            raise OSError(msg)
+            raise OSError("the name has no address")
         if not self._private:
             for text in found:
-                if not is_public(_parsed(text)):
+                address = ip_or_none(text)
+                if address is None or not is_public(address):
                     raise AddressRefused(host)
         return found
 
@@ -131,17 +133,7 @@ class AddressGuard:
         lookup.get_loop().call_later(self._remembered_seconds, self._lookups.pop, key)
 
 
-def _parsed(text: str) -> IPv4Address | IPv6Address:
-    try:
-        # A zone (`fe80::1%eth0`) marks an address that is never public; it is kept, and checked.
-        return ip_address(text)
-    except ValueError as error:
-        raise AddressRefused(text) from error
-
-
 async def _resolve(host: str, port: int) -> Sequence[str]:
-    if _is_address(host):
-        return [host]
     looked_up: Future[Sequence[str]] = Future()
     name = "countersign-lookup"
     # A daemon: a look-up that hangs does not hold up the end of the process.
@@ -158,11 +150,3 @@ def _look_up(host: str, port: int, looked_up: Future[Sequence[str]]) -> None:
         looked_up.set_exception(error)
     else:
         looked_up.set_result(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True

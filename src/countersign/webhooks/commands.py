@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import wraps
+from typing import Any, Final
 
 import click
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from countersign.access.account import find_account
 from countersign.access.audit import AuditAction
-from countersign.cli.support import Duration, command, confirm, say, show, with_room
+from countersign.cli.support import Duration, asking, command, field_lines, say, show, with_room
 from countersign.errors import InvalidArgument
 from countersign.events.model import EventType
 from countersign.instant import parse_rfc3339
 from countersign.mode import Mode
+from countersign.webhooks import deliveries as sent
 from countersign.webhooks import endpoints as acts
-from countersign.webhooks.attempt import send_example as send
-from countersign.webhooks.command_views import (
-    attempt_json,
-    in_words,
-    show_changed,
-    show_deliveries,
-    show_endpoint,
-    show_endpoints,
-    show_secret,
-)
+from countersign.webhooks.deliver import send_example as send
 from countersign.webhooks.listen import listen
-from countersign.webhooks.model import DeliveryStatus, EndpointChanges, Outcome
+from countersign.webhooks.model import DeliveryStatus, Endpoint, Outcome
 from countersign.webhooks.room import Webhooks
+from countersign.webhooks.schemas import (
+    DeliveriesQuery,
+    WebhookAttempt,
+    WebhookEndpointChange,
+    WebhookEndpointRequest,
+    endpoint_body,
+)
 
-_MODES = click.Choice([mode.value for mode in Mode])
-_TYPES = click.Choice([type_.value for type_ in EventType])
-_STATUSES = click.Choice([status.value for status in DeliveryStatus])
+_MODES: Final = click.Choice([mode.value for mode in Mode])
+_TYPES: Final = click.Choice([type_.value for type_ in EventType])
+_STATUSES: Final = click.Choice([status.value for status in DeliveryStatus])
+_types: Final = click.option(
+    "--type",
+    "types",
+    type=_TYPES,
+    multiple=True,
+    help="Send only events of this type; may be repeated.",
+)
+
+
+def _of_endpoint(work: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Makes a command about the endpoint that its first argument names."""
+
+    @click.argument("endpoint_id")
+    @command
+    @with_room(Webhooks)
+    @wraps(work)
+    async def run(room: Webhooks, /, endpoint_id: str, **options: Any) -> None:  # noqa: ANN401
+        await work(room, await acts.get_endpoint(room, endpoint_id), **options)
+
+    return run
 
 
 @click.group()
@@ -48,29 +72,23 @@ async def list_(room: Webhooks, account: str, *, mode: str | None, as_json: bool
     """List the endpoints of an account, oldest first."""
     owner = await find_account(room.access, account)
     found = await acts.list_endpoints(room, owner.id, None if mode is None else Mode(mode))
-    show_endpoints(found, as_json=as_json)
+    lines = [f"{e.id}  {e.mode}  {_state(e)}  {e.url}" for e in found]
+    show([_view(endpoint) for endpoint in found], "\n".join(lines), as_json=as_json)
 
 
 @webhooks.command("show")
-@click.argument("endpoint_id")
-@command
-@with_room(Webhooks)
-async def show_one(room: Webhooks, endpoint_id: str, *, as_json: bool) -> None:
+@_of_endpoint
+async def show_one(_: Webhooks, endpoint: Endpoint, *, as_json: bool) -> None:
     """Show an endpoint, except its secret."""
-    show_endpoint(await acts.get_any_endpoint(room, endpoint_id), as_json=as_json)
+    view = _view(endpoint)
+    show(view, field_lines(view), as_json=as_json)
 
 
 @webhooks.command("add")
 @click.option("--account", required=True, help="Id or name of the account.")
 @click.option("--mode", required=True, type=_MODES, help="test or live.")
 @click.option("--url", required=True, help="The https URL that gets the events.")
-@click.option(
-    "--type",
-    "types",
-    type=_TYPES,
-    multiple=True,
-    help="Send only events of this type; may be repeated. Left out: all types.",
-)
+@_types
 @click.option("--description", default="", help="A note for your own use.")
 @command
 @with_room(Webhooks)
@@ -84,33 +102,28 @@ async def add(
     description: str,
     as_json: bool,
 ) -> None:
-    """Add an endpoint, and print its id and its secret. The secret is shown only once."""
-    changes = EndpointChanges(url=url, description=description, event_types=_wanted(types))
+    """Add an endpoint, and print its id and its secret. The secret is shown only once.
+
+    Without --type, all events are sent.
+    """
     owner = await find_account(room.access, account)
-    view = await acts.create_endpoint(room, owner.id, Mode(mode), changes)
+    wanted = WebhookEndpointRequest(url=url, description=description, event_types=_wanted(types))
+    made = await acts.create_endpoint(room, owner.id, Mode(mode), wanted)
     await room.access.audit.note(
-        AuditAction.WEBHOOK_ENDPOINT_CREATED, view.endpoint.id, account_id=owner.id, mode=mode
+        AuditAction.WEBHOOK_ENDPOINT_CREATED, made.id, account_id=owner.id, mode=mode
     )
-    show_secret(view, as_json=as_json)
+    _show_secret(made, as_json=as_json)
 
 
 @webhooks.command("change")
-@click.argument("endpoint_id")
 @click.option("--url", help="The new URL.")
-@click.option(
-    "--type",
-    "types",
-    type=_TYPES,
-    multiple=True,
-    help="Send only events of this type; may be repeated.",
-)
+@_types
 @click.option("--every-type", is_flag=True, help="Send all types again.")
 @click.option("--description", help="For people.")
-@command
-@with_room(Webhooks)
+@_of_endpoint
 async def change(
     room: Webhooks,
-    endpoint_id: str,
+    endpoint: Endpoint,
     *,
     url: str | None,
     types: tuple[str, ...],
@@ -120,45 +133,43 @@ async def change(
 ) -> None:
     """Change an endpoint. An option that is left out changes nothing."""
     if types and every_type:
-        msg = "Give either --type or --every-type, not both."
-        raise InvalidArgument(msg)
-    changes = EndpointChanges(
-        url=url, description=description, event_types=_wanted(types), every_event_type=every_type
+        raise InvalidArgument("Give either --type or --every-type, not both.")
+    changes = WebhookEndpointChange(
+        url=url,
+        description=description,
+        event_types=_wanted(types),
+        every_event_type=every_type or None,
     )
-    await _change(room, endpoint_id, changes, as_json=as_json)
+    await _change(room, endpoint, changes, as_json=as_json)
 
 
 @webhooks.command("disable")
-@click.argument("endpoint_id")
-@command
-@with_room(Webhooks)
-async def disable(room: Webhooks, endpoint_id: str, *, as_json: bool) -> None:
+@_of_endpoint
+async def disable(room: Webhooks, endpoint: Endpoint, *, as_json: bool) -> None:
     """Stop sending events to an endpoint, including waiting ones."""
-    await _change(room, endpoint_id, EndpointChanges(disabled=True), as_json=as_json)
+    await _change(room, endpoint, WebhookEndpointChange(disabled=True), as_json=as_json)
 
 
 @webhooks.command("enable")
-@click.argument("endpoint_id")
-@command
-@with_room(Webhooks)
-async def enable(room: Webhooks, endpoint_id: str, *, as_json: bool) -> None:
+@_of_endpoint
+async def enable(room: Webhooks, endpoint: Endpoint, *, as_json: bool) -> None:
     """Send new events to an endpoint again. `recover` sends the events that it missed."""
-    await _change(room, endpoint_id, EndpointChanges(disabled=False), as_json=as_json)
+    await _change(room, endpoint, WebhookEndpointChange(disabled=False), as_json=as_json)
 
 
 @webhooks.command("delete")
-@click.argument("endpoint_id")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@command
-def delete(endpoint_id: str, *, yes: bool, as_json: bool) -> None:
+@asking("Delete the endpoint {endpoint_id}? This cannot be undone.")
+@_of_endpoint
+async def delete(room: Webhooks, endpoint: Endpoint, *, as_json: bool) -> None:
     """Delete an endpoint and its secrets."""
-    confirm(f"Delete the endpoint {endpoint_id}? This cannot be undone.", yes=yes)
-    _delete(endpoint_id)
-    show({"endpoint_id": endpoint_id, "deleted": True}, endpoint_id, as_json=as_json)
+    await acts.delete_endpoint(room, endpoint)
+    await room.access.audit.note(
+        AuditAction.WEBHOOK_ENDPOINT_DELETED, endpoint.id, account_id=endpoint.account_id
+    )
+    show({"endpoint_id": endpoint.id, "deleted": True}, endpoint.id, as_json=as_json)
 
 
 @webhooks.command("rotate-secret")
-@click.argument("endpoint_id")
 @click.option(
     "--overlap",
     type=Duration(),
@@ -166,23 +177,20 @@ def delete(endpoint_id: str, *, yes: bool, as_json: bool) -> None:
     show_default=True,
     help="How long the old secret signs together with the new one.",
 )
-@command
-@with_room(Webhooks)
+@_of_endpoint
 async def rotate_secret(
-    room: Webhooks, endpoint_id: str, *, overlap: timedelta, as_json: bool
+    room: Webhooks, endpoint: Endpoint, *, overlap: timedelta, as_json: bool
 ) -> None:
     """Give an endpoint a new secret, and print it.
 
     Messages have both signatures until the overlap ends.
     """
-    endpoint = await acts.get_any_endpoint(room, endpoint_id)
-    view = await acts.rotate_secret(room, endpoint, overlap)
-    await room.access.audit.note(AuditAction.WEBHOOK_SECRET_ROTATED, endpoint_id)
-    show_secret(view, as_json=as_json)
+    rotated = await acts.rotate_secret(room, endpoint, overlap)
+    await room.access.audit.note(AuditAction.WEBHOOK_SECRET_ROTATED, endpoint.id)
+    _show_secret(rotated, as_json=as_json)
 
 
 @webhooks.command("deliveries")
-@click.argument("endpoint_id")
 @click.option("--status", type=_STATUSES, help="Only deliveries with this status.")
 @click.option(
     "--limit",
@@ -191,48 +199,47 @@ async def rotate_secret(
     show_default=True,
     help="The maximum number of deliveries.",
 )
-@command
-@with_room(Webhooks)
+@_of_endpoint
 async def deliveries(
-    room: Webhooks, endpoint_id: str, *, status: str | None, limit: int, as_json: bool
+    room: Webhooks, endpoint: Endpoint, *, status: str | None, limit: int, as_json: bool
 ) -> None:
     """Show the deliveries to an endpoint, newest events first."""
-    endpoint = await acts.get_any_endpoint(room, endpoint_id)
     only = None if status is None else DeliveryStatus(status)
-    found, _ = await acts.list_deliveries(room, endpoint, status=only, limit=limit)
-    show_deliveries(found, as_json=as_json)
+    page = await sent.list_deliveries(room, endpoint, DeliveriesQuery(status=only, limit=limit))
+    lines = [
+        f"{d.event.id}  {d.event.type}  {d.status}  {', '.join(map(_in_words, d.attempts))}"
+        for d in page.data
+    ]
+    view = [
+        {"event_id": d.event.id, "type": d.event.type} | _json_of(d, without=("event",))
+        for d in page.data
+    ]
+    show(view, "\n".join(lines), as_json=as_json)
 
 
 @webhooks.command("resend")
-@click.argument("endpoint_id")
+@_of_endpoint
 @click.argument("event_id")
-@command
-@with_room(Webhooks)
-async def resend(room: Webhooks, endpoint_id: str, event_id: str, *, as_json: bool) -> None:
+async def resend(room: Webhooks, endpoint: Endpoint, event_id: str, *, as_json: bool) -> None:
     """Deliver an event again with the same webhook-id. A running server sends it."""
-    endpoint = await acts.get_any_endpoint(room, endpoint_id)
-    view = await acts.resend(room, endpoint, event_id)
-    show({"event_id": view.id, "endpoint_id": endpoint_id}, view.id, as_json=as_json)
+    view = await sent.resend(room, endpoint, event_id)
+    show({"event_id": view.id, "endpoint_id": endpoint.id}, view.id, as_json=as_json)
 
 
 @webhooks.command("recover")
-@click.argument("endpoint_id")
 @click.option("--since", required=True, help="A time, such as 2026-11-20T00:00:00Z.")
-@command
-@with_room(Webhooks)
-async def recover(room: Webhooks, endpoint_id: str, *, since: str, as_json: bool) -> None:
+@_of_endpoint
+async def recover(room: Webhooks, endpoint: Endpoint, *, since: str, as_json: bool) -> None:
     """Deliver all events since a time that were not delivered."""
     try:
         start = parse_rfc3339(since)
     except ValueError as error:
-        msg = f"--since: {error}."
-        raise InvalidArgument(msg) from None
-    endpoint = await acts.get_any_endpoint(room, endpoint_id)
-    show_changed(await acts.recover(room, endpoint, start), as_json=as_json)
+        raise InvalidArgument(f"--since: {error}.") from None
+    await sent.recover(room, endpoint, start)
+    _show_changed(endpoint, as_json=as_json)
 
 
 @webhooks.command("send-example")
-@click.argument("endpoint_id")
 @click.option(
     "--type",
     "type_",
@@ -241,11 +248,9 @@ async def recover(room: Webhooks, endpoint_id: str, *, since: str, as_json: bool
     show_default=True,
     help="The type of the example.",
 )
-@command
-@with_room(Webhooks)
-async def send_example(room: Webhooks, endpoint_id: str, *, type_: str, as_json: bool) -> None:
+@_of_endpoint
+async def send_example(room: Webhooks, endpoint: Endpoint, *, type_: str, as_json: bool) -> None:
     """Send a signed example from this machine immediately, and print the result."""
-    endpoint = await acts.get_any_endpoint(room, endpoint_id)
     try:
         attempt = await send(room, endpoint, EventType(type_))
     finally:
@@ -255,30 +260,57 @@ async def send_example(room: Webhooks, endpoint_id: str, *, type_: str, as_json:
             "The settings of this command do not allow that address, but the server's settings "
             "may. To allow it, set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for this command too."
         )
-    show(attempt_json(attempt), in_words(attempt), as_json=as_json)
+    show(_json_of(attempt), _in_words(attempt), as_json=as_json)
 
 
 webhooks.add_command(listen)
 
 
-def _wanted(types: tuple[str, ...]) -> frozenset[EventType] | None:
-    return frozenset(EventType(type_) for type_ in types) or None
-
-
-@with_room(Webhooks)
-async def _delete(room: Webhooks, endpoint_id: str) -> None:
-    endpoint = await acts.get_any_endpoint(room, endpoint_id)
-    await acts.delete_endpoint(room, endpoint)
-    await room.access.audit.note(
-        AuditAction.WEBHOOK_ENDPOINT_DELETED, endpoint_id, account_id=endpoint.account_id
-    )
+def _wanted(types: tuple[str, ...]) -> list[EventType] | None:
+    return [EventType(type_) for type_ in types] or None
 
 
 async def _change(
-    room: Webhooks, endpoint_id: str, changes: EndpointChanges, *, as_json: bool
+    room: Webhooks, endpoint: Endpoint, changes: WebhookEndpointChange, *, as_json: bool
 ) -> None:
-    view = await acts.change_endpoint(room, await acts.get_any_endpoint(room, endpoint_id), changes)
+    changed = await acts.change_endpoint(room, endpoint, changes)
     # Which members, and not the URL itself: it may contain a secret of the vendor.
-    given = [one.name for one in fields(changes) if getattr(changes, one.name) != one.default]
-    await room.access.audit.note(AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint_id, changed=given)
-    show_changed(view, as_json=as_json)
+    given = [name for name, value in asdict(changes).items() if value is not None]
+    await room.access.audit.note(AuditAction.WEBHOOK_ENDPOINT_CHANGED, endpoint.id, changed=given)
+    _show_changed(changed, as_json=as_json)
+
+
+def _show_changed(endpoint: Endpoint, *, as_json: bool) -> None:
+    say("Running servers apply the change within seconds.")
+    show(_view(endpoint), endpoint.id, as_json=as_json)
+
+
+def _show_secret(endpoint: Endpoint, *, as_json: bool) -> None:
+    secret = endpoint.new_secret
+    assert secret is not None  # noqa: S101 - it has just been made
+    say(f"Endpoint {endpoint.id}. Its secret for v1 signatures is shown only once;")
+    say(f"the public key for v1a signatures is {endpoint.secrets[0].public_key}")
+    plain = f"{endpoint.id}\n{secret.text}"
+    show(_view(endpoint) | {"secret": secret.text}, plain, as_json=as_json)
+
+
+def _view(endpoint: Endpoint) -> dict[str, Any]:
+    """As the API shows it, with the account; when a secret was made is left out."""
+    body = endpoint_body(endpoint)
+    owner = {"account_id": endpoint.account_id, "mode": endpoint.mode}
+    secrets = [_json_of(secret, without=("created_at",)) for secret in body.secrets]
+    return owner | _json_of(body, without=("livemode",)) | {"secrets": secrets}
+
+
+def _json_of(body: Struct, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    members: dict[str, Any] = msgspec.to_builtins(body)
+    return {name: value for name, value in members.items() if name not in without}
+
+
+def _state(endpoint: Endpoint) -> str:
+    return "enabled" if endpoint.disabled_reason is None else f"disabled:{endpoint.disabled_reason}"
+
+
+def _in_words(attempt: WebhookAttempt) -> str:
+    status = "" if attempt.http_status is None else f" {attempt.http_status}"
+    return f"{attempt.outcome}{status} in {attempt.duration_ms} ms"

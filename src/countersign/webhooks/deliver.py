@@ -7,34 +7,41 @@ Nothing here is in the transaction of another act, so that a slow receiver delay
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
 import structlog
+from msgspec.structs import replace
 
-from countersign.errors import CountersignError
+from countersign.access.idempotency import Remember, keep_answer
+from countersign.errors import CountersignError, RateLimited
+from countersign.events.model import EventType, EventView, RecordedEvent
 from countersign.events.read_events import repair_order
+from countersign.http.reply import encode
+from countersign.instant import from_ns
 from countersign.loops import forever, log_failure
-from countersign.webhooks import deliveries_sql as sql
-from countersign.webhooks.attempt import attempt_delivery, target_of
-from countersign.webhooks.endpoints_sql import disable_endpoint
+from countersign.webhooks import deliveries
+from countersign.webhooks.endpoints import disable_endpoint
 from countersign.webhooks.model import (
     ClaimedDelivery,
-    DeliveryAttempt,
     DeliveryStatus,
     Disabled,
     Endpoint,
-    FinishedDelivery,
     Outcome,
+    SendResult,
     TargetAddress,
+    parse_target,
     wait_before,
     wants_pause,
 )
 from countersign.webhooks.room import Webhooks
-from countersign.webhooks.signature import SigningKey
+from countersign.webhooks.schemas import WebhookAttempt
+from countersign.webhooks.signature import SigningKey, sign
 
 CONCURRENT: Final = 12
 CONCURRENT_MAX: Final = 64
@@ -58,10 +65,72 @@ _STOP_SECONDS_MAX: Final = 5.0
 _PAUSE_SECONDS: Final = 1.0
 _PAUSE_SECONDS_MAX: Final = 60.0
 _RETRY_AFTER_SECONDS_MAX: Final = 3600.0
-_GONE: Final = 410
 _ENTROPY_BYTES: Final = 4
 
+EXAMPLES_PER_ENDPOINT: Final = 1
+EXAMPLES_PER_ACCOUNT: Final = 4
+"""Examples being sent at a time in one process."""
+
 _log: Final = structlog.get_logger("countersign.webhooks")
+
+
+def target_of(webhooks: Webhooks, endpoint: Endpoint) -> TargetAddress | None:
+    """Where to send to; None if the URL is from when private addresses were allowed."""
+    try:
+        return parse_target(endpoint.url, private=webhooks.private)
+    except ValueError:
+        return None
+
+
+async def attempt_delivery(
+    webhooks: Webhooks,
+    target: TargetAddress | None,
+    keys: Sequence[SigningKey],
+    view: EventView,
+) -> tuple[WebhookAttempt, SendResult]:
+    """Sign and send the message of an event; the time of the attempt is to the millisecond."""
+    clock = webhooks.access.clock
+    time_ns, started = clock.time_ns(), clock.monotonic()
+    body = encode(view.message)
+    headers = {"Content-Type": "application/json"}
+    headers |= sign(keys, view.id, time_ns // 1_000_000_000, body)
+    sent = SendResult(Outcome.ADDRESS_REFUSED)
+    if target is not None:
+        sent = await webhooks.sender.post(target, headers, body, view.event.account_id)
+    took_ms = round((clock.monotonic() - started) * 1000)
+    attempt = WebhookAttempt(
+        attempted_at=from_ns(time_ns),
+        duration_ms=took_ms,
+        outcome=sent.outcome,
+        http_status=sent.status,
+    )
+    return attempt, sent
+
+
+async def send_example(
+    webhooks: Webhooks, endpoint: Endpoint, type_: EventType, entry: Remember[bytes] = None
+) -> WebhookAttempt:
+    """Send a signed example immediately; it is neither stored nor repeated."""
+    examples, names = webhooks.activity.examples, (endpoint.id, endpoint.account_id)
+    limits = (EXAMPLES_PER_ENDPOINT, EXAMPLES_PER_ACCOUNT)
+    if any(examples[name] >= limit for name, limit in zip(names, limits, strict=True)):
+        raise RateLimited(
+            "Other examples are still being sent; wait for their results.",
+            retry_after=math.ceil(webhooks.timeout_seconds),
+        )
+    examples.update(names)
+    try:
+        now = webhooks.now
+        event = RecordedEvent.example(endpoint.account_id, endpoint.mode, type_, now)
+        keys = await webhooks.secrets.signing_keys(endpoint, now)
+        view = webhooks.events.ids.view(event)
+        attempt, _ = await attempt_delivery(webhooks, target_of(webhooks, endpoint), keys, view)
+    finally:
+        examples -= Counter(names)  # in place; what comes to nothing is left out
+    shown = replace(attempt, attempted_at=attempt.attempted_at.replace(microsecond=0))
+    if entry is not None:
+        await webhooks.access.database.write(keep_answer, entry, encode(shown))
+    return shown
 
 
 class Backoff:
@@ -78,7 +147,6 @@ class Backoff:
 
     @property
     def ready(self) -> bool:
-        """Whether there is no pause now."""
         return self._monotonic() >= self._until
 
     @property
@@ -103,8 +171,6 @@ class Backoff:
 
 @dataclass(slots=True)
 class _Batch:
-    """Claimed deliveries of one endpoint, worked through by several tasks."""
-
     target: TargetAddress | None
     keys: Sequence[SigningKey]
     backoff: Backoff
@@ -142,7 +208,7 @@ class DeliverWebhooks:
                 await asyncio.wait(self._turns.values(), timeout=_STOP_SECONDS_MAX)
             for turn in self._turns.values():
                 turn.cancel()
-            await self.close()
+            await self._webhooks.sender.close()
 
     async def _look(self) -> None:
         if not self._repaired:
@@ -150,17 +216,9 @@ class DeliverWebhooks:
             self._repaired = True
         await self.start_turns()
 
-    async def close(self) -> None:
-        """Close the connections to receivers."""
-        await self._webhooks.sender.close()
-
     async def start_turns(self) -> None:
-        """Begin a turn for each endpoint with work, unless one is running in this process.
-
-        Raises:
-            CountersignError: the database could not be read.
-        """
-        found = await self._database.scan(sql.find_work, self._webhooks.now)
+        """Begin a turn for each endpoint with work, unless one is running in this process."""
+        found = await self._database.scan(deliveries.find_work, self._webhooks.now)
         self._webhooks.activity.endpoints_waiting = len(found)
         for endpoint, behind, due in found:
             backoff = self._backoffs.setdefault(endpoint.id, Backoff(self._clock.monotonic))
@@ -199,12 +257,12 @@ class DeliverWebhooks:
         size, concurrent = FIRST_CLAIM, CONCURRENT
         while self._clock.monotonic() < end and not self._stopping:
             now = self._webhooks.now
-            processed = await self._database.write(sql.fan_out, endpoint.id, now, FAN_OUT)
+            processed = await self._database.write(deliveries.fan_out, endpoint.id, now, FAN_OUT)
             claimed: Sequence[ClaimedDelivery] = ()
             if backoff.ready:
                 number = 1 if backoff.suspect else size
                 claimed = await self._database.write(
-                    sql.claim, endpoint.id, now, now + self._lease, number
+                    deliveries.claim, endpoint.id, now, now + self._lease, number
                 )
             if claimed:
                 size = min(2 * size, CLAIM_MAX)
@@ -254,40 +312,33 @@ class DeliverWebhooks:
             late = self._clock.monotonic() > batch.last_start
             try:
                 if batch.gone or late or self._stopping or not batch.backoff.ready:
-                    await self._finish(delivery, None, DeliveryStatus.PENDING, self._webhooks.now)
+                    now = self._webhooks.now
+                    finished = deliveries.FinishedDelivery(
+                        delivery, None, DeliveryStatus.PENDING, now
+                    )
                 else:
-                    await self._attempt(batch, delivery)
+                    finished = await self._attempt(batch, delivery)
+                await self._database.write_batched(deliveries.finish, finished)
             except CountersignError as error:
                 # What others send now is still written, if that becomes possible again.
                 batch.failure = error
 
-    async def _attempt(self, batch: _Batch, delivery: ClaimedDelivery) -> None:
+    async def _attempt(
+        self, batch: _Batch, delivery: ClaimedDelivery
+    ) -> deliveries.FinishedDelivery:
         webhooks = self._webhooks
         view = webhooks.events.ids.view(delivery.event)
-        attempt, sent = await attempt_delivery(
-            webhooks, batch.target, batch.keys, view, delivery.number
-        )
+        attempt, sent = await attempt_delivery(webhooks, batch.target, batch.keys, view)
         batch.took_ms.append(attempt.duration_ms)
+        batch.gone = batch.gone or sent.status == 410
         webhooks.activity.attempts[sent.outcome] += 1
         batch.backoff.record(pause=wants_pause(sent), retry_after=sent.retry_after)
         if sent.outcome is Outcome.DELIVERED:
-            await self._finish(delivery, attempt, DeliveryStatus.SUCCEEDED, None)
-            return
-        entropy = webhooks.access.entropy
-        chance = int.from_bytes(entropy(_ENTROPY_BYTES), "big") / (1 << 8 * _ENTROPY_BYTES)
+            return deliveries.FinishedDelivery(delivery, attempt, DeliveryStatus.SUCCEEDED, None)
+        drawn = webhooks.access.entropy(_ENTROPY_BYTES)
+        chance = int.from_bytes(drawn, "big") / (1 << 8 * _ENTROPY_BYTES)
         wait = wait_before(delivery.step, sent, chance)
         if wait is None:
-            await self._finish(delivery, attempt, DeliveryStatus.FAILED, None)
-        else:
-            await self._finish(delivery, attempt, DeliveryStatus.PENDING, webhooks.now + wait)
-        batch.gone = batch.gone or sent.status == _GONE
-
-    async def _finish(
-        self,
-        claimed: ClaimedDelivery,
-        attempt: DeliveryAttempt | None,
-        status: DeliveryStatus,
-        due_at: datetime | None,
-    ) -> None:
-        finished = FinishedDelivery(claimed, attempt, status, due_at)
-        await self._database.write_batched(sql.finish, finished)
+            return deliveries.FinishedDelivery(delivery, attempt, DeliveryStatus.FAILED, None)
+        due_at = webhooks.now + wait
+        return deliveries.FinishedDelivery(delivery, attempt, DeliveryStatus.PENDING, due_at)

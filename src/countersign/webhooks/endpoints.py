@@ -1,314 +1,296 @@
-"""Webhook endpoints, as a vendor or an operator manages them."""
+"""Webhook endpoints and their secrets, as a vendor or an operator manages them."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Any, Final
 
-from sqlalchemy import Connection
+import msgspec
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
-from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.access.idempotency import Remember, keep_answer
+from countersign.db.tables import accounts, webhook_deliveries, webhook_endpoints, webhook_secrets
 from countersign.errors import (
-    CountersignError,
     InvalidRequest,
     NotFound,
     TooManyWebhookEndpoints,
+    WebhookEndpointDisabled,
 )
-from countersign.events.model import EventView
-from countersign.events.read_events import get_event
-from countersign.events.routes import event_body
-from countersign.http.reply import encode
+from countersign.events.sql import end_of_events
 from countersign.ids import WEBHOOK_ENDPOINT, is_id, timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.webhooks import deliveries_sql
-from countersign.webhooks import endpoints_sql as sql
 from countersign.webhooks.model import (
     DESCRIPTION_LENGTH_MAX,
     ENDPOINTS_MAX,
-    LOG_KEPT,
     OVERLAP_MAX,
-    Delivery,
+    SECRETS_MAX,
     DeliveryStatus,
+    Disabled,
     Endpoint,
-    EndpointChanges,
     EndpointSecret,
-    EndpointView,
     parse_target,
 )
 from countersign.webhooks.room import Webhooks
-from countersign.webhooks.schemas import render_endpoint
+from countersign.webhooks.schemas import (
+    WebhookEndpointChange,
+    WebhookEndpointRequest,
+    chosen,
+    render_endpoint,
+)
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-
-Entry: TypeAlias = Callable[[bytes], IdempotencyEntry] | None
-"""Makes what is kept of a response under its Idempotency-Key, if there is one."""
+_e: Final = webhook_endpoints.c
+_s: Final = webhook_secrets.c
 
 
 async def create_endpoint(
-    webhooks: Webhooks, account_id: str, mode: Mode, changes: EndpointChanges, entry: Entry = None
-) -> EndpointView:
-    """A new endpoint; it gets the events from now on.
-
-    Raises:
-        InvalidRequest: the URL or the description is not valid.
-        TooManyWebhookEndpoints: the account has the maximum number.
-    """
-    _check(webhooks, replace(changes, url=changes.url or ""))
+    webhooks: Webhooks,
+    account_id: str,
+    mode: Mode,
+    wanted: WebhookEndpointRequest,
+    entry: Remember[bytes] = None,
+) -> Endpoint:
+    """A new endpoint with its secret; it gets the events from now on."""
+    _check(webhooks, wanted.url, wanted.description)
     time_ns = webhooks.access.clock.time_ns()
     secret, shared = await webhooks.secrets.make(account_id)
-    bare = Endpoint(
+    endpoint = Endpoint(
         id=timed_id(WEBHOOK_ENDPOINT, time_ns, webhooks.access.entropy(8)),
         account_id=account_id,
         mode=mode,
-        url="",
-        description="",
-        event_types=None,
+        url=wanted.url,
+        description=wanted.description or "",
+        event_types=chosen(wanted.event_types),
         created_at=from_ns(time_ns),
         disabled_at=None,
         disabled_reason=None,
         secrets=(secret,),
+        new_secret=shared,
     )
-    view = EndpointView(endpoint=changes.apply(bare, from_ns(time_ns)), secret=shared)
-    await webhooks.access.database.write(_create, view, entry)
-    return view
 
+    def create(connection: Connection) -> TooManyWebhookEndpoints | None:
+        # Until the commit no other transaction adds one.
+        owner = select(accounts.c.id).where(accounts.c.id == account_id)
+        connection.execute(owner.with_for_update())
+        own = and_(_e.account_id == account_id, _e.mode == mode, _e.deleted_at.is_(None))
+        if connection.execute(select(func.count(_e.id)).where(own)).scalar_one() >= ENDPOINTS_MAX:
+            return TooManyWebhookEndpoints()
+        row = {name: getattr(endpoint, name) for name in ("id", "account_id", "mode", "created_at")}
+        row |= _changeable(endpoint) | _from_now_on(connection)
+        connection.execute(insert(webhook_endpoints), row)
+        _insert_secret(connection, endpoint.id, secret)
+        keep_answer(connection, entry, render_endpoint(endpoint))
+        return None
 
-def _create(
-    connection: Connection, view: EndpointView, entry: Entry
-) -> TooManyWebhookEndpoints | None:
-    endpoint = view.endpoint
-    if sql.count_endpoints(connection, endpoint.account_id, endpoint.mode) >= ENDPOINTS_MAX:
-        return TooManyWebhookEndpoints()
-    sql.insert_endpoint(connection, endpoint)
-    keep_response(connection, entry, render_endpoint(view))
-    return None
+    await webhooks.access.database.write(create)
+    return endpoint
 
 
 async def get_endpoint(
-    webhooks: Webhooks, account_id: str, mode: Mode, endpoint_id: str
+    webhooks: Webhooks, endpoint_id: str, *owner: ColumnElement[bool]
 ) -> Endpoint:
-    """One endpoint of an account.
-
-    Raises:
-        NotFound: there is none with this id in this account and mode.
-    """
-    endpoint = None
+    """One endpoint of this owner (see `owned`), or for operators of any account."""
     if is_id(WEBHOOK_ENDPOINT, endpoint_id):
-        endpoint = await webhooks.access.database.read(
-            sql.find_endpoint, account_id, mode, endpoint_id
-        )
-    if endpoint is None:
-        raise NotFound
-    return endpoint
+        named = _e.id == endpoint_id
+        for found in await webhooks.access.database.read(find_endpoints, named, *owner):
+            return found
+    raise NotFound("There is no webhook endpoint with this id.")
 
 
-async def get_any_endpoint(webhooks: Webhooks, endpoint_id: str) -> Endpoint:
-    """One endpoint of any account: for operators.
-
-    Raises:
-        NotFound: there is none with this id.
-    """
-    endpoint = await webhooks.access.database.read(sql.find_any_endpoint, endpoint_id)
-    if endpoint is None:
-        raise NotFound(f"The webhook endpoint {endpoint_id!r} was not found.")
-    return endpoint
+def owned(account_id: str, mode: Mode | None = None) -> list[ColumnElement[bool]]:
+    """The condition that an endpoint is of this account, and of this mode if there is one."""
+    of_mode = [] if mode is None else [_e.mode == mode]
+    return [_e.account_id == account_id, *of_mode]
 
 
 async def list_endpoints(
     webhooks: Webhooks, account_id: str, mode: Mode | None
 ) -> Sequence[Endpoint]:
     """The endpoints of an account, oldest first."""
-    return await webhooks.access.database.scan(sql.list_endpoints, account_id, mode)
+    return await webhooks.access.database.scan(find_endpoints, *owned(account_id, mode))
 
 
 async def change_endpoint(
-    webhooks: Webhooks, endpoint: Endpoint, changes: EndpointChanges, entry: Entry = None
-) -> EndpointView:
+    webhooks: Webhooks,
+    endpoint: Endpoint,
+    changes: WebhookEndpointChange,
+    entry: Remember[bytes] = None,
+) -> Endpoint:
     """Change an endpoint as it is now; running servers apply the change within seconds.
 
     Only what is given changes, whatever else has changed since `endpoint` was read. Disabling
     stops the deliveries. An enabled endpoint gets the events from now on; `recover` sends those
     that it missed.
-
-    Raises:
-        InvalidRequest: the URL or the description is not valid.
-        NotFound: it was deleted.
     """
-    _check(webhooks, changes)
-    return await webhooks.access.database.write(_change, endpoint, changes, webhooks.now, entry)
+    _check(webhooks, changes.url, changes.description)
+    now = webhooks.now
 
+    def change(connection: Connection) -> Endpoint:
+        lock_endpoint(connection, endpoint)
+        (before,) = find_endpoints(connection, _e.id == endpoint.id)
+        changed = changes.apply(before, now)
+        values = _changeable(changed)
+        if before.disabled_at is not None and changed.disabled_at is None:
+            # Events from the time while it was disabled are sent only by `recover`.
+            values |= _from_now_on(connection)
+        set_columns(connection, changed.id, values)
+        if changed.disabled_at is not None:
+            _stop_deliveries(connection, changed.id)
+        keep_answer(connection, entry, render_endpoint(changed))
+        return changed
 
-def _change(
-    connection: Connection,
-    endpoint: Endpoint,
-    changes: EndpointChanges,
-    now: datetime,
-    entry: Entry,
-) -> EndpointView | NotFound:
-    if sql.lock_endpoint(connection, endpoint) is None:
-        return NotFound()
-    before = sql.find_any_endpoint(connection, endpoint.id) or endpoint
-    view = EndpointView(endpoint=changes.apply(before, now))
-    sql.update_endpoint(connection, before, view.endpoint)
-    keep_response(connection, entry, render_endpoint(view))
-    return view
+    return await webhooks.access.database.write(change)
 
 
 async def delete_endpoint(webhooks: Webhooks, endpoint: Endpoint) -> None:
-    """Delete an endpoint with its secrets; its deliveries stop.
+    """Mark an endpoint as deleted, delete its secrets, and stop its deliveries."""
 
-    Raises:
-        NotFound: it was deleted already.
-    """
-    await webhooks.access.database.write(_delete, endpoint, webhooks.now)
+    def delete_it(connection: Connection) -> None:
+        lock_endpoint(connection, endpoint)
+        set_columns(connection, endpoint.id, {"deleted_at": webhooks.now})
+        connection.execute(delete(webhook_secrets).where(_s.endpoint_id == endpoint.id))
+        _stop_deliveries(connection, endpoint.id)
 
-
-def _delete(connection: Connection, endpoint: Endpoint, now: datetime) -> NotFound | None:
-    if sql.lock_endpoint(connection, endpoint) is None:
-        return NotFound()
-    sql.delete_endpoint(connection, endpoint.id, now)
-    return None
+    await webhooks.access.database.write(delete_it)
 
 
 async def rotate_secret(
-    webhooks: Webhooks, endpoint: Endpoint, overlap: timedelta, entry: Entry = None
-) -> EndpointView:
-    """Give it a new secret; the old ones sign, too, until the overlap ends.
-
-    Raises:
-        InvalidRequest: the overlap is longer than a week.
-        NotFound: it was deleted.
-    """
+    webhooks: Webhooks, endpoint: Endpoint, overlap: timedelta, entry: Remember[bytes] = None
+) -> Endpoint:
+    """Give it a new secret; the old ones sign, too, until the overlap ends."""
     if not timedelta(0) <= overlap <= OVERLAP_MAX:
         raise InvalidRequest(f"An overlap can be at most {OVERLAP_MAX.days} days.")
     secret, shared = await webhooks.secrets.make(endpoint.account_id)
     end = webhooks.now + overlap
-    old = tuple(
-        replace(s, expires_at=end) if s.expires_at is None or s.expires_at > end else s
-        for s in endpoint.secrets
-    )
-    view = EndpointView(endpoint=replace(endpoint, secrets=(secret, *old)), secret=shared)
-    await webhooks.access.database.write(_rotate, view, secret, end, entry)
-    return view
+    own = _s.endpoint_id == endpoint.id
+
+    def rotate(connection: Connection) -> Endpoint:
+        lock_endpoint(connection, endpoint)
+        longer = or_(_s.expires_at.is_(None), _s.expires_at > end)
+        connection.execute(update(webhook_secrets).where(own, longer).values(expires_at=end))
+        _insert_secret(connection, endpoint.id, secret)
+        newest = select(_s.id).where(own).order_by(_s.id.desc()).limit(SECRETS_MAX)
+        kept_ids = connection.execute(newest).scalars().all()
+        connection.execute(delete(webhook_secrets).where(own, _s.id.not_in(kept_ids)))
+        (now,) = find_endpoints(connection, _e.id == endpoint.id)
+        rotated = replace(now, new_secret=shared)
+        keep_answer(connection, entry, render_endpoint(rotated))
+        return rotated
+
+    return await webhooks.access.database.write(rotate)
 
 
-def _rotate(
-    connection: Connection,
-    view: EndpointView,
-    secret: EndpointSecret,
-    old_expires_at: datetime,
-    entry: Entry,
-) -> NotFound | None:
-    if sql.lock_endpoint(connection, view.endpoint) is None:
-        return NotFound()
-    sql.rotate_secret(connection, view.endpoint.id, secret, old_expires_at)
-    keep_response(connection, entry, render_endpoint(view))
-    return None
-
-
-async def recover(
-    webhooks: Webhooks, endpoint: Endpoint, since: datetime, entry: Entry = None
-) -> EndpointView:
-    """Deliver the events since this time again that were not delivered.
-
-    Raises:
-        InvalidRequest: `since` is in the future, or longer ago than deliveries are kept.
-        WebhookEndpointDisabled: it has to be enabled first.
-        RateLimited: the last recovery has not ended, or began less than a minute ago.
-        NotFound: it was deleted.
-    """
-    now = webhooks.now
-    if not now - LOG_KEPT <= since <= now:
-        raise InvalidRequest(f"Expected a time within the last {LOG_KEPT.days} days.")
-    view = EndpointView(endpoint=endpoint)
-    await webhooks.access.database.write(_recover, view, since, now, entry)
-    return view
-
-
-def _recover(
-    connection: Connection, view: EndpointView, since: datetime, now: datetime, entry: Entry
-) -> CountersignError | None:
-    row = sql.lock_enabled_endpoint(connection, view.endpoint)
-    if isinstance(row, CountersignError):
-        return row
-    refusal = sql.start_recovery(connection, row, since, now)
-    if refusal is None:
-        keep_response(connection, entry, render_endpoint(view))
-    return refusal
-
-
-async def resend(
-    webhooks: Webhooks, endpoint: Endpoint, event_id: str, entry: Entry = None
-) -> EventView:
-    """Deliver an event again, whatever the result was, with the same webhook-id.
-
-    Raises:
-        NotFound: there is no such event in the endpoint's account and mode.
-        WebhookEndpointDisabled: it has to be enabled first.
-    """
-    found = await get_event(webhooks.events, endpoint.account_id, endpoint.mode, event_id)
-    await webhooks.access.database.write(_resend, endpoint, found, webhooks.now, entry)
+def find_endpoints(connection: Connection, *conditions: ColumnElement[bool]) -> list[Endpoint]:
+    """The endpoints that meet all conditions and are not deleted, oldest first."""
+    query = select(webhook_endpoints).where(_e.deleted_at.is_(None), *conditions).order_by(_e.id)
+    rows = connection.execute(query).all()
+    secrets: dict[str, list[EndpointSecret]] = {row.id: [] for row in rows}
+    if secrets:
+        query = select(webhook_secrets).where(_s.endpoint_id.in_(secrets)).order_by(_s.id.desc())
+        for row in connection.execute(query):
+            secret = msgspec.convert(row, EndpointSecret, from_attributes=True)
+            secrets[row.endpoint_id].append(secret)
+    found = []
+    for row in rows:
+        values = {str(name): value for name, value in row._asdict().items()}
+        values["event_types"] = msgspec.json.decode(row.event_types or "null")
+        values["secrets"] = secrets[row.id]
+        found.append(msgspec.convert(values, Endpoint))
     return found
 
 
-def _resend(
-    connection: Connection, endpoint: Endpoint, view: EventView, now: datetime, entry: Entry
-) -> CountersignError | None:
-    row = sql.lock_enabled_endpoint(connection, endpoint)
-    if isinstance(row, CountersignError):
-        return row
-    deliveries_sql.restart_delivery(connection, endpoint.id, view.event.position.seq, now)
-    keep_response(connection, entry, encode(event_body(view)))
-    return None
-
-
-async def list_deliveries(
-    webhooks: Webhooks,
-    endpoint: Endpoint,
-    *,
-    status: DeliveryStatus | None = None,
-    before: str | None = None,
-    limit: int,
-) -> tuple[Sequence[tuple[EventView, Delivery]], str | None]:
-    """A page of the deliveries, the newest events first, and the next cursor.
+def lock_endpoint(
+    connection: Connection, endpoint: Endpoint, *, to_send: bool = False
+) -> Row[*tuple[Any, ...]]:
+    """The endpoint's row, locked until the transaction ends.
 
     Raises:
-        InvalidRequest: `before` is not the id of an event of this account and mode.
+        NotFound: it was deleted.
+        WebhookEndpointDisabled: it is disabled, and there is something to send.
     """
-    before_seq = None
-    if before is not None:
-        try:
-            last = await get_event(webhooks.events, endpoint.account_id, endpoint.mode, before)
-        except NotFound:
-            msg = "The query parameter after must be a next_cursor returned by this list."
-            raise InvalidRequest(msg) from None
-        before_seq = last.event.position.seq
-    deliveries = await webhooks.access.database.scan(
-        deliveries_sql.list_deliveries, endpoint.id, status, before_seq, limit + 1
+    owner = owned(endpoint.account_id, endpoint.mode)
+    known = select(webhook_endpoints).where(_e.id == endpoint.id, *owner, _e.deleted_at.is_(None))
+    row = connection.execute(known.with_for_update()).one_or_none()
+    if row is None:
+        raise NotFound
+    if to_send and row.disabled_at is not None:
+        raise WebhookEndpointDisabled
+    return row
+
+
+def disable_endpoint(
+    connection: Connection, endpoint: Endpoint, reason: Disabled, now: datetime
+) -> None:
+    """Disable an endpoint; an earlier reason is kept.
+
+    If its URL has changed since it was read, the reason does not apply to the new URL.
+    """
+    changed = connection.execute(
+        update(webhook_endpoints)
+        .where(_e.id == endpoint.id, _e.url == endpoint.url, _e.disabled_at.is_(None))
+        .values(disabled_at=now, disabled_reason=reason)
     )
-    found = [(webhooks.events.ids.view(d.event), d) for d in deliveries]
-    return found[:limit], found[limit - 1][0].id if len(found) > limit else None
+    if changed.rowcount:
+        _stop_deliveries(connection, endpoint.id)
 
 
-def keep_response(connection: Connection, entry: Entry, body: bytes) -> None:
-    """Keep the body of the response, if the request has an Idempotency-Key."""
-    if entry is not None:
-        keep_answers(connection, [entry(body)])
+def set_columns(connection: Connection, endpoint_id: str, values: dict[str, object]) -> None:
+    connection.execute(update(webhook_endpoints).where(_e.id == endpoint_id).values(values))
 
 
-def _check(webhooks: Webhooks, changes: EndpointChanges) -> None:
-    if changes.url is not None:
+def _stop_deliveries(connection: Connection, endpoint_id: str) -> None:
+    table = webhook_deliveries.c
+    waiting = and_(table.endpoint_id == endpoint_id, table.due_at.is_not(None))
+    stopped = {"status": DeliveryStatus.STOPPED, "due_at": None}
+    connection.execute(update(webhook_deliveries).where(waiting).values(stopped))
+
+
+def _insert_secret(connection: Connection, endpoint_id: str, secret: EndpointSecret) -> None:
+    connection.execute(insert(webhook_secrets), asdict(secret) | {"endpoint_id": endpoint_id})
+
+
+def _from_now_on(connection: Connection) -> dict[str, object]:
+    end = end_of_events(connection)
+    return {"cursor_tx": end.tx, "cursor_seq": end.seq}
+
+
+def _changeable(endpoint: Endpoint) -> dict[str, object]:
+    types = endpoint.event_types
+    return {
+        "url": endpoint.url,
+        "description": endpoint.description,
+        "event_types": None if types is None else msgspec.json.encode(sorted(types)).decode(),
+        "disabled_at": endpoint.disabled_at,
+        "disabled_reason": endpoint.disabled_reason,
+    }
+
+
+def _check(webhooks: Webhooks, url: str | None, description: str | None) -> None:
+    if url is not None:
         try:
-            parse_target(changes.url, private=webhooks.private)
+            parse_target(url, private=webhooks.private)
         except ValueError as error:
             raise InvalidRequest(f"Expected {error} - at `$.url`.") from None
-    if changes.description is not None and len(changes.description) > DESCRIPTION_LENGTH_MAX:
-        msg = f"A description must have at most {DESCRIPTION_LENGTH_MAX} characters."
-        raise InvalidRequest(msg)
-    if any(unicodedata.category(char) in _UNSEEN for char in changes.description or ""):
-        msg = "A description must not contain control or invisible characters - at `$.description`."
-        raise InvalidRequest(msg)
+    if description is not None and len(description) > DESCRIPTION_LENGTH_MAX:
+        raise InvalidRequest(
+            f"A description must have at most {DESCRIPTION_LENGTH_MAX} characters."
+        )
+    if any(unicodedata.category(char) in _UNSEEN for char in description or ""):
+        raise InvalidRequest(
+            "A description must not contain control or invisible characters - at `$.description`."
+        )

@@ -22,13 +22,7 @@ from countersign.errors import InvalidArgument
 from countersign.events.model import EventType
 from countersign.instant import rfc3339
 from countersign.webhooks.model import parse_target
-from countersign.webhooks.signature import (
-    SECRET_BYTES,
-    PrivateKey,
-    SharedSecret,
-    SigningKey,
-    sign,
-)
+from countersign.webhooks.signature import SECRET_BYTES, PrivateKey, SharedSecret, SigningKey, sign
 
 _POLL_SECONDS: Final = 1.0
 _FORWARD_SECONDS_MAX: Final = 30.0
@@ -81,8 +75,7 @@ def listen(
             parse_target(address, private=True)
         except ValueError as error:
             hint = "" if "://" in address else f" Did you mean http://{address}?"
-            msg = f"{option} must be {error}, not {address!r}.{hint}"
-            raise InvalidArgument(msg) from error
+            raise InvalidArgument(f"{option} must be {error}, not {address!r}.{hint}") from error
     headers = {"Authorization": f"Bearer {key}"}
     say(f"Listening to {base}, forwarding to {forward_to}. Verify with:")
     say(f"  v1   {shared.text}")

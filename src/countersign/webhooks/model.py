@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from ipaddress import ip_address
+from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
 from countersign.events.model import EventType, RecordedEvent
+from countersign.host import ip_or_none
 from countersign.mode import Mode
 from countersign.webhooks.signature import SharedSecret
 
@@ -105,7 +106,6 @@ class EndpointSecret:
     expires_at: datetime | None
 
     def signs_at(self, now: datetime) -> bool:
-        """Whether it signs at this time."""
         return self.expires_at is None or now < self.expires_at
 
 
@@ -125,53 +125,11 @@ class Endpoint:
     disabled_reason: Disabled | None
     secrets: tuple[EndpointSecret, ...]
     """The newest first."""
+    new_secret: SharedSecret | None = None
+    """The shared secret that has just been made; it is shown now and never again."""
 
     def wants(self, type_: EventType) -> bool:
-        """Whether events of this type are sent to it."""
         return self.event_types is None or type_ in self.event_types
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointChanges:
-    """What to change of an endpoint; None leaves it as it is."""
-
-    url: str | None = None
-    description: str | None = None
-    event_types: frozenset[EventType] | None = None
-    every_event_type: bool = False
-    disabled: bool | None = None
-
-    def apply(self, endpoint: Endpoint, now: datetime) -> Endpoint:
-        """The endpoint after the changes, made at this time."""
-        if self.url is not None:
-            endpoint = replace(endpoint, url=self.url)
-        if self.description is not None:
-            endpoint = replace(endpoint, description=self.description)
-        if self.every_event_type or self.event_types is not None:
-            endpoint = replace(endpoint, event_types=self.event_types)
-        if self.disabled is True and endpoint.disabled_at is None:
-            return replace(endpoint, disabled_at=now, disabled_reason=Disabled.REQUESTED)
-        if self.disabled is False:
-            return replace(endpoint, disabled_at=None, disabled_reason=None)
-        return endpoint
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointView:
-    """An endpoint, and its shared secret if it has just been made."""
-
-    endpoint: Endpoint
-    secret: SharedSecret | None = None
-
-
-class DeliveryAttempt(NamedTuple):
-    """The result of one attempt; `status` is that of the response, if there was one."""
-
-    number: int
-    at: datetime
-    duration_ms: int
-    outcome: Outcome
-    status: int | None
 
 
 class SendResult(NamedTuple):
@@ -180,18 +138,6 @@ class SendResult(NamedTuple):
     outcome: Outcome
     status: int | None = None
     retry_after: timedelta | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """An event on its way to an endpoint, as the log of deliveries shows it."""
-
-    endpoint_id: str
-    event: RecordedEvent
-    status: DeliveryStatus
-    created_at: datetime
-    next_attempt_at: datetime | None
-    attempts: tuple[DeliveryAttempt, ...]
 
 
 class ClaimedDelivery(NamedTuple):
@@ -203,18 +149,6 @@ class ClaimedDelivery(NamedTuple):
     """Of the attempt, from 1, resends counted."""
     step: int
     """Which attempt of the schedule it is, from 1."""
-
-
-class FinishedDelivery(NamedTuple):
-    """A claimed delivery after its attempt.
-
-    Without an attempt it is released as if it had not been claimed.
-    """
-
-    claimed: ClaimedDelivery
-    attempt: DeliveryAttempt | None
-    status: DeliveryStatus
-    due_at: datetime | None
 
 
 def wait_before(step: int, sent: SendResult, chance: float) -> timedelta | None:
@@ -252,38 +186,28 @@ class TargetAddress(NamedTuple):
 
 
 def parse_target(url: str, *, private: bool) -> TargetAddress:
-    """The parts of an endpoint's address.
-
-    Args:
-        url: as the vendor gave it.
-        private: whether plain HTTP is allowed, too.
+    """The parts of an endpoint's address; `private`: plain HTTP is allowed, too.
 
     Raises:
         ValueError: its text is what is expected instead.
     """
     if len(url) > URL_LENGTH_MAX:
-        msg = f"a URL of at most {URL_LENGTH_MAX} characters"
-        raise ValueError(msg)
+        raise ValueError(f"a URL of at most {URL_LENGTH_MAX} characters")
     found = _URL.match(url)
-    if found is None or "#" in url or "\\" in url or not _is_six(found["six"]):
+    if found is None or "#" in url or "\\" in url or _bad_six(found["six"]):
         raise ValueError(_FORM)
     scheme, host, path = found["scheme"].lower(), found["six"] or found["host"], found["path"] or ""
     port = int(found["port"] or (443 if scheme == "https" else 80))
     if scheme != "https" and not private:
-        msg = (
+        raise ValueError(
             "a URL that begins with https:// (for development, use `countersign webhooks "
             "listen`, or set COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE=true for the server and for its "
             "commands)"
         )
-        raise ValueError(msg)
     if port > _PORT_MAX:
-        msg = "a URL with a port up to 65535"
-        raise ValueError(msg)
+        raise ValueError("a URL with a port up to 65535")
     return TargetAddress(scheme, host.lower(), port, path if path.startswith("/") else "/" + path)
 
 
-def _is_six(text: str | None) -> bool:
-    try:
-        return text is None or ip_address(text).version == 6
-    except ValueError:
-        return False
+def _bad_six(text: str | None) -> bool:
+    return text is not None and not isinstance(ip_or_none(text), IPv6Address)

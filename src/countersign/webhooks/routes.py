@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Final
-
-from msgspec import Meta
 
 from countersign.access.key import Scope
 from countersign.errors import (
@@ -21,24 +20,16 @@ from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
 from countersign.http.reply import Call, Reply, encode
 from countersign.http.route import Route, grouped
 from countersign.http.schemas import Request
-from countersign.ids import EVENT as EVENT_PREFIX
 from countersign.ids import WEBHOOK_ENDPOINT
 from countersign.instant import parse_rfc3339
-from countersign.webhooks import endpoints, schemas
-from countersign.webhooks.attempt import send_example as send
-from countersign.webhooks.model import OVERLAP, DeliveryStatus, Endpoint, EndpointChanges
+from countersign.webhooks import deliveries, endpoints, schemas
+from countersign.webhooks.deliver import send_example as send
+from countersign.webhooks.model import OVERLAP, Endpoint
 from countersign.webhooks.room import Webhooks
-from countersign.webhooks.schemas import (
-    delivery_body,
-    endpoint_body,
-    render_attempt,
-    render_endpoint,
-)
+from countersign.webhooks.schemas import endpoint_body, render_endpoint
 
 
 class EndpointsQuery(Request, frozen=True, kw_only=True):
-    """Which page of the webhook endpoints to list."""
-
     limit: Limit = LIMIT_DEFAULT
     after: (
         Annotated[
@@ -49,29 +40,14 @@ class EndpointsQuery(Request, frozen=True, kw_only=True):
     ) = None
 
 
-class DeliveriesQuery(Request, frozen=True, kw_only=True):
-    """Which deliveries to list."""
-
-    status: Annotated[
-        DeliveryStatus | None,
-        Meta(description="Only deliveries with this status.", examples=[DeliveryStatus.PENDING]),
-    ] = None
-    limit: Limit = LIMIT_DEFAULT
-    after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
-
-
 async def create(room: Webhooks, call: Call) -> Reply:
     """Create an endpoint that gets events from now on. Its secret is returned only once."""
     body = parse_body(call.body, schemas.WebhookEndpointRequest)
-    types = None if body.event_types is None else frozenset(body.event_types)
-    view = await endpoints.create_endpoint(
-        room,
-        call.principal.account_id,
-        call.principal.mode,
-        EndpointChanges(url=body.url, description=body.description, event_types=types),
-        call.entry,
+    principal = call.principal
+    made = await endpoints.create_endpoint(
+        room, principal.account_id, principal.mode, body, call.entry
     )
-    return Reply(render_endpoint(view))
+    return Reply(render_endpoint(made))
 
 
 async def list_endpoints(room: Webhooks, call: Call) -> Reply:
@@ -96,21 +72,11 @@ async def change(room: Webhooks, call: Call) -> Reply:
     """
     body = parse_body(call.body, schemas.WebhookEndpointChange)
     if body.event_types is not None and body.every_event_type:
-        msg = "Send either event_types or every_event_type, not both - at `$.every_event_type`."
-        raise InvalidRequest(msg)
-    view = await endpoints.change_endpoint(
-        room,
-        await _named(room, call),
-        EndpointChanges(
-            url=body.url,
-            description=body.description,
-            event_types=None if body.event_types is None else frozenset(body.event_types),
-            every_event_type=bool(body.every_event_type),
-            disabled=body.disabled,
-        ),
-        call.entry,
-    )
-    return Reply(render_endpoint(view))
+        raise InvalidRequest(
+            "Send either event_types or every_event_type, not both - at `$.every_event_type`."
+        )
+    changed = await endpoints.change_endpoint(room, await _named(room, call), body, call.entry)
+    return Reply(render_endpoint(changed))
 
 
 async def delete(room: Webhooks, call: Call) -> Reply:
@@ -124,13 +90,9 @@ async def rotate_secret(room: Webhooks, call: Call) -> Reply:
     """Create a new secret, returned only once. Both secrets sign until the overlap ends."""
     body = parse_body(call.body, schemas.SecretRotation)
     seconds = body.overlap_seconds
-    view = await endpoints.rotate_secret(
-        room,
-        await _named(room, call),
-        OVERLAP if seconds is None else timedelta(seconds=seconds),
-        call.entry,
-    )
-    return Reply(render_endpoint(view))
+    overlap = OVERLAP if seconds is None else timedelta(seconds=seconds)
+    rotated = await endpoints.rotate_secret(room, await _named(room, call), overlap, call.entry)
+    return Reply(render_endpoint(rotated))
 
 
 async def recover(room: Webhooks, call: Call) -> Reply:
@@ -139,55 +101,49 @@ async def recover(room: Webhooks, call: Call) -> Reply:
     try:
         since = parse_rfc3339(body.since)
     except ValueError:
-        msg = "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
-        raise InvalidRequest(msg) from None
-    view = await endpoints.recover(room, await _named(room, call), since, call.entry)
-    return Reply(render_endpoint(view))
+        raise InvalidRequest(
+            "Expected a time such as 2026-11-20T21:31:00Z - at `$.since`."
+        ) from None
+    endpoint = await _named(room, call)
+    await deliveries.recover(room, endpoint, since, call.entry)
+    return Reply(render_endpoint(endpoint))
 
 
 async def resend(room: Webhooks, call: Call) -> Reply:
     """Deliver an event again with the same webhook-id, whatever the result of earlier attempts."""
     body = parse_body(call.body, schemas.Resending)
-    endpoint = await _named(room, call)
-    view = await endpoints.resend(room, endpoint, body.event_id, call.entry)
+    view = await deliveries.resend(room, await _named(room, call), body.event_id, call.entry)
     return Reply(encode(event_body(view)))
 
 
 async def send_example(room: Webhooks, call: Call) -> Reply:
     """Send a signed example immediately, and return the result. The example is sent only once."""
     body = parse_body(call.body, schemas.ExampleRequest)
-    endpoint = await _named(room, call)
-    attempt = await send(room, endpoint, body.type, call.entry)
-    return Reply(render_attempt(attempt))
+    return Reply(encode(await send(room, await _named(room, call), body.type, call.entry)))
 
 
 async def list_deliveries(room: Webhooks, call: Call) -> Reply:
     """The deliveries to a webhook endpoint, newest events first."""
-    query: DeliveriesQuery = call.query
-    found, cursor = await endpoints.list_deliveries(
-        room,
-        await _named(room, call),
-        status=query.status,
-        before=query.after,
-        limit=query.limit,
-    )
-    return Reply(encode(Page(data=[delivery_body(*item) for item in found], next_cursor=cursor)))
+    page = await deliveries.list_deliveries(room, await _named(room, call), call.query)
+    return Reply(encode(page))
 
 
 async def _named(room: Webhooks, call: Call) -> Endpoint:
     principal = call.principal
-    return await endpoints.get_endpoint(room, principal.account_id, principal.mode, call.parameter)
+    owner = endpoints.owned(principal.account_id, principal.mode)
+    return await endpoints.get_endpoint(room, call.parameter, *owner)
 
+
+_route: Final = partial(Route, scope=Scope.WEBHOOKS_MANAGE)
 
 ROUTES: Final = grouped(
     "Webhooks",
     Webhooks,
-    Route(
+    _route(
         address="POST /v1/webhook_endpoints",
         handler=create,
         operation="createWebhookEndpoint",
         summary="Create a webhook endpoint",
-        scope=Scope.WEBHOOKS_MANAGE,
         request=schemas.WebhookEndpointRequest,
         response=schemas.NewWebhookEndpoint,
         refusals=(TooManyWebhookEndpoints,),
@@ -195,103 +151,94 @@ ROUTES: Final = grouped(
         response_examples={"made": schemas.ENDPOINT_MADE},
         links={"getWebhookEndpoint": {"endpoint_id": "/endpoint_id"}},
     ),
-    Route(
+    _route(
         address="GET /v1/webhook_endpoints",
         handler=list_endpoints,
         operation="listWebhookEndpoints",
         summary="List the webhook endpoints, oldest first",
-        scope=Scope.WEBHOOKS_MANAGE,
         query=EndpointsQuery,
         response=Page[schemas.WebhookEndpoint],
         response_examples={"one": schemas.ENDPOINTS},
     ),
-    Route(
+    _route(
         address="GET /v1/webhook_endpoints/{endpoint_id}",
         handler=get_endpoint,
         operation="getWebhookEndpoint",
         summary="Get one webhook endpoint",
-        scope=Scope.WEBHOOKS_MANAGE,
         response=schemas.WebhookEndpoint,
         refusals=(NotFound,),
         response_examples={"stored": schemas.ENDPOINT},
     ),
-    Route(
+    _route(
         address="PATCH /v1/webhook_endpoints/{endpoint_id}",
         handler=change,
         operation="changeWebhookEndpoint",
         summary="Change, disable or enable a webhook endpoint",
-        scope=Scope.WEBHOOKS_MANAGE,
         request=schemas.WebhookEndpointChange,
         response=schemas.WebhookEndpoint,
         refusals=(NotFound,),
         request_examples={"disable": {"disabled": True}},
         response_examples={"changed": schemas.ENDPOINT},
     ),
-    Route(
+    _route(
         address="DELETE /v1/webhook_endpoints/{endpoint_id}",
         handler=delete,
         operation="deleteWebhookEndpoint",
         summary="Delete a webhook endpoint",
-        scope=Scope.WEBHOOKS_MANAGE,
         response=schemas.DeletedWebhookEndpoint,
         refusals=(NotFound,),
         response_examples={
             "deleted": {"endpoint_id": ENDPOINT_ID, "deleted": True},
         },
     ),
-    Route(
+    _route(
         address="POST /v1/webhook_endpoints/{endpoint_id}/rotate_secret",
         handler=rotate_secret,
         operation="rotateWebhookSecret",
         summary="Give a webhook endpoint a new secret",
-        scope=Scope.WEBHOOKS_MANAGE,
         request=schemas.SecretRotation,
         response=schemas.NewWebhookEndpoint,
         refusals=(NotFound,),
         request_examples={"a day of overlap": {"overlap_seconds": 86400}},
         response_examples={"rotated": schemas.ENDPOINT_MADE},
     ),
-    Route(
+    _route(
         address="GET /v1/webhook_endpoints/{endpoint_id}/deliveries",
         handler=list_deliveries,
         operation="listWebhookDeliveries",
         summary="List deliveries and their attempts, newest first",
-        scope=Scope.WEBHOOKS_MANAGE,
-        query=DeliveriesQuery,
+        query=schemas.DeliveriesQuery,
         response=Page[schemas.WebhookDelivery],
         refusals=(NotFound,),
         response_examples={"delivered": schemas.DELIVERIES},
     ),
-    Route(
+    _route(
         address="POST /v1/webhook_endpoints/{endpoint_id}/resend",
         handler=resend,
         operation="resendEvent",
         summary="Deliver an event again",
-        scope=Scope.WEBHOOKS_MANAGE,
         request=schemas.Resending,
         response=Event,
         refusals=(NotFound, WebhookEndpointDisabled),
         request_examples={"an event": {"event_id": EVENT_ID}},
         response_examples={"on its way": EVENT},
     ),
-    Route(
+    _route(
         address="POST /v1/webhook_endpoints/{endpoint_id}/recover",
         handler=recover,
         operation="recoverWebhooks",
         summary="Deliver missed events since a time again",
-        scope=Scope.WEBHOOKS_MANAGE,
         request=schemas.Recovery,
         response=schemas.WebhookEndpoint,
         refusals=(NotFound, WebhookEndpointDisabled),
         request_examples={"since yesterday": {"since": "2026-11-19T21:31:00Z"}},
         response_examples={"on their way": schemas.ENDPOINT},
     ),
-    Route(
+    _route(
         address="POST /v1/webhook_endpoints/{endpoint_id}/send_example",
         handler=send_example,
         operation="sendWebhookExample",
         summary="Send a signed example immediately",
-        scope=Scope.WEBHOOKS_MANAGE,
         request=schemas.ExampleRequest,
         response=schemas.WebhookAttempt,
         refusals=(NotFound,),

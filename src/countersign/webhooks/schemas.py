@@ -1,15 +1,19 @@
 """Bodies of webhook endpoints and deliveries, with examples, and how responses are made."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from countersign.events.model import EventType, EventView
-from countersign.events.routes import EVENT, Event, event_body
-from countersign.http.examples import ENDPOINT_ID
+from countersign.events.model import EventType
+from countersign.events.routes import EVENT, Event
+from countersign.http.examples import ENDPOINT_ID, EVENT_ID
+from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
 from countersign.http.reply import encode
 from countersign.http.schemas import STORABLE, Opaque, Request, Timestamp
+from countersign.ids import EVENT as EVENT_PREFIX
 from countersign.instant import to_the_second
 from countersign.mode import Mode
 from countersign.webhooks.model import (
@@ -17,12 +21,9 @@ from countersign.webhooks.model import (
     OVERLAP,
     OVERLAP_MAX,
     URL_LENGTH_MAX,
-    Delivery,
-    DeliveryAttempt,
     DeliveryStatus,
     Disabled,
     Endpoint,
-    EndpointView,
     Outcome,
 )
 from countersign.webhooks.signature import SharedSecret
@@ -55,6 +56,11 @@ EventTypes = Annotated[
 ]
 
 
+def chosen(types: list[EventType] | None) -> frozenset[EventType] | None:
+    """The types to send; None: all."""
+    return None if types is None else frozenset(types)
+
+
 class WebhookEndpointRequest(Request, frozen=True, kw_only=True):
     """A new webhook endpoint."""
 
@@ -73,6 +79,20 @@ class WebhookEndpointChange(Request, frozen=True, kw_only=True):
         bool | None, Meta(description="True: send all types again, instead of `event_types`.")
     ] = None
     disabled: bool | None = None
+
+    def apply(self, endpoint: Endpoint, now: datetime) -> Endpoint:
+        """The endpoint after the changes, made at this time."""
+        if self.url is not None:
+            endpoint = replace(endpoint, url=self.url)
+        if self.description is not None:
+            endpoint = replace(endpoint, description=self.description)
+        if self.every_event_type or self.event_types is not None:
+            endpoint = replace(endpoint, event_types=chosen(self.event_types))
+        if self.disabled and endpoint.disabled_at is None:
+            return replace(endpoint, disabled_at=now, disabled_reason=Disabled.REQUESTED)
+        if self.disabled is False:
+            return replace(endpoint, disabled_at=None, disabled_reason=None)
+        return endpoint
 
 
 class SecretRotation(Request, frozen=True, kw_only=True):
@@ -115,6 +135,15 @@ class ExampleRequest(Request, frozen=True, kw_only=True):
     """Which example to send."""
 
     type: EventType
+
+
+class DeliveriesQuery(Request, frozen=True, kw_only=True):
+    status: Annotated[
+        DeliveryStatus | None,
+        Meta(description="Only deliveries with this status.", examples=[DeliveryStatus.PENDING]),
+    ] = None
+    limit: Limit = LIMIT_DEFAULT
+    after: Annotated[str, cursor("the id of its last event", EVENT_ID, EVENT_PREFIX)] | None = None
 
 
 class Secret(Struct, frozen=True, kw_only=True):
@@ -182,12 +211,12 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True):
     attempts: list[WebhookAttempt]
 
 
-def render_endpoint(view: EndpointView) -> bytes:
+def render_endpoint(endpoint: Endpoint) -> bytes:
     """An endpoint, with its secret if that has just been made."""
-    plain = endpoint_body(view.endpoint)
-    if view.secret is None:
+    plain = endpoint_body(endpoint)
+    if endpoint.new_secret is None:
         return encode(plain)
-    return encode(NewWebhookEndpoint(**asdict(plain), secret=view.secret.text))
+    return encode(NewWebhookEndpoint(**asdict(plain), secret=endpoint.new_secret.text))
 
 
 def endpoint_body(endpoint: Endpoint) -> WebhookEndpoint:
@@ -211,31 +240,6 @@ def endpoint_body(endpoint: Endpoint) -> WebhookEndpoint:
             for secret in endpoint.secrets
         ],
     )
-
-
-def delivery_body(view: EventView, delivery: Delivery) -> WebhookDelivery:
-    """The delivery of an event as the API shows it."""
-    return WebhookDelivery(
-        event=event_body(view),
-        status=delivery.status,
-        next_attempt_at=to_the_second(delivery.next_attempt_at),
-        attempts=[attempt_body(attempt) for attempt in delivery.attempts],
-    )
-
-
-def attempt_body(attempt: DeliveryAttempt) -> WebhookAttempt:
-    """One attempt as the API shows it."""
-    return WebhookAttempt(
-        attempted_at=attempt.at.replace(microsecond=0),
-        duration_ms=attempt.duration_ms,
-        outcome=attempt.outcome,
-        http_status=attempt.status,
-    )
-
-
-def render_attempt(attempt: DeliveryAttempt) -> bytes:
-    """One attempt as the body of a response."""
-    return encode(attempt_body(attempt))
 
 
 NEW_ENDPOINT: Final[dict[str, Any]] = {

@@ -67,7 +67,6 @@ class WebhookSender:
             return SendResult(Outcome.UNREACHABLE)
 
     async def close(self) -> None:
-        """Close the connections."""
         kept = [connection for idle in self._idle.values() for connection in idle]
         self._idle.clear()
         for connection in kept:
@@ -177,11 +176,9 @@ class _Connection:
         return not (self._writer.is_closing() or self._reader.at_eof())
 
     def close(self) -> None:
-        """Begin to close, without waiting for the other side."""
         self._writer.close()
 
     async def closed(self) -> None:
-        """Wait until the connection is gone."""
         with suppress(OSError):
             await self._writer.wait_closed()
 
@@ -204,11 +201,8 @@ class _Connection:
     async def _response(self) -> h11.Response:
         """The response, when its body has ended or is longer than needed.
 
-        All bytes that arrive are counted, whatever they are part of.
-
-        Raises:
-            EOFError: the other side closed the connection.
-            ValueError: there is no response in as much as is read.
+        All bytes that arrive are counted, whatever they are part of. EOFError: the other side
+        closed the connection; ValueError: there is no response in as much as is read.
         """
         protocol = self._protocol
         response: h11.Response | None = None
@@ -234,8 +228,7 @@ class _Connection:
             if received > HEADER_BYTES_MAX + RESPONSE_BYTES_MAX or interim > _INTERIM_MAX:
                 break
         if response is None:
-            msg = "no response within the limits"
-            raise ValueError(msg)
+            raise ValueError("no response within the limits")
         return response
 
 

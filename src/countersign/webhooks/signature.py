@@ -37,8 +37,7 @@ class SharedSecret:
     def __init__(self, secret: bytes) -> None:
         """`secret` is 24 to 64 random bytes; ValueError otherwise."""
         if len(secret) not in _SECRET_BYTES_RANGE:
-            msg = "a webhook secret has 24 to 64 bytes"
-            raise ValueError(msg)
+            raise ValueError("a webhook secret has 24 to 64 bytes")
         self._secret = secret
 
     def __repr__(self) -> str:
@@ -48,8 +47,7 @@ class SharedSecret:
     def from_text(cls, text: str) -> SharedSecret:
         """Read `whsec_…`; ValueError where it is something else."""
         if not text.startswith(_SECRET):
-            msg = f"expected a text that begins with {_SECRET}"
-            raise ValueError(msg)
+            raise ValueError(f"expected a text that begins with {_SECRET}")
         return cls(b64decode(text.removeprefix(_SECRET), validate=True))
 
     @property
@@ -58,7 +56,6 @@ class SharedSecret:
         return _SECRET + b64encode(self._secret).decode("ascii")
 
     def signature(self, message: bytes) -> bytes:
-        """The 32 bytes for these signed bytes."""
         return hmac.digest(self._secret, message, sha256)
 
 
@@ -80,7 +77,6 @@ class PrivateKey:
         return _PUBLIC + b64encode(self._key.public_key().public_bytes_raw()).decode("ascii")
 
     def signature(self, message: bytes) -> bytes:
-        """The 64 bytes for these signed bytes."""
         return self._key.sign(message)
 
 
@@ -97,8 +93,7 @@ def sign(
     """
     timestamp = str(unix_seconds)
     if _ID.match(message_id) is None or _TIMESTAMP.match(timestamp) is None:
-        msg = "not an id and a time that can be signed"
-        raise ValueError(msg)
+        raise ValueError("not an id and a time that can be signed")
     message = b".".join((message_id.encode(), timestamp.encode(), body))
     signatures = (f"{k.version},{b64encode(k.signature(message)).decode()}" for k in keys)
     return {

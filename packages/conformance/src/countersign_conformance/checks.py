@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
-from countersign.clearances.model import ClearanceReason
+from countersign.clearances.schemas import ClearanceReason
 from countersign.errors import EmptyInitials, IdempotencyKeyReused, InitialsCountMismatch
 from countersign_conformance.history import (
     History,

@@ -15,7 +15,7 @@ import msgspec
 
 from countersign.bootstrap import Deployment
 from countersign.buyers.model import BuyerStatus
-from countersign.buyers.verify import buyer_status
+from countersign.buyers.routes import buyer_status
 from countersign.clearances.routes import clear
 from countersign.errors import (
     NotFound,

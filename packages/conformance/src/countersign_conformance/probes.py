@@ -13,7 +13,7 @@ import msgspec
 from countersign.events.model import EventType, EventView, RecordedEvent
 from countersign.instant import from_ns
 from countersign.mode import Mode
-from countersign.webhooks.attempt import target_of
+from countersign.webhooks.deliver import target_of
 from countersign.webhooks.endpoints import list_endpoints
 from countersign.webhooks.model import Endpoint, Outcome, SendResult
 from countersign.webhooks.room import Webhooks

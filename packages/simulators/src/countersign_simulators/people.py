@@ -33,7 +33,7 @@ class Person:
     phone: str = ""
     id_number: str = ""
     mail_domain: str = "buyer.example"
-    """One that nobody can have (RFC 2606)."""
+    """One that no one can have (RFC 2606)."""
 
     @property
     def email(self) -> str:

@@ -79,7 +79,7 @@ async def _converse(
                 return
             connection.start_next_cycle()
     except (h11.RemoteProtocolError, ConnectionError):
-        # Whoever calls does not speak HTTP, or has gone: nothing to tell them.
+        # The caller does not speak HTTP, or has gone: there is no one to answer.
         return
     finally:
         writer.close()

@@ -51,6 +51,38 @@ CREATE TABLE buyer_documents (
 
 CREATE INDEX ix_buyer_documents_cbid ON buyer_documents (cbid);
 
+CREATE TABLE checkout_sessions (
+  id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_checkout_sessions_mode CHECK (mode IN ('test', 'live')),
+  revision INTEGER NOT NULL,
+  token_digest BLOB NOT NULL,
+  session_index BLOB NOT NULL,
+  cbid_index BLOB,
+  status VARCHAR(10) NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  ended_at BIGINT,
+  expiry_due_at BIGINT,
+  ack_id VARCHAR(40),
+  clearance_id VARCHAR(40),
+  content BLOB,
+  CONSTRAINT pk_checkout_sessions PRIMARY KEY (id),
+  CONSTRAINT uq_checkout_sessions_token_digest UNIQUE (token_digest)
+);
+
+CREATE INDEX ix_checkout_sessions_account_id_mode_id ON checkout_sessions (account_id, mode, id);
+
+CREATE INDEX ix_checkout_sessions_ack_id ON checkout_sessions (ack_id);
+
+CREATE INDEX ix_checkout_sessions_cbid_index ON checkout_sessions (cbid_index);
+
+CREATE INDEX ix_checkout_sessions_ended_at ON checkout_sessions (ended_at);
+
+CREATE INDEX ix_checkout_sessions_expiry_due_at ON checkout_sessions (expiry_due_at);
+
+CREATE INDEX ix_checkout_sessions_session_index ON checkout_sessions (session_index);
+
 CREATE TABLE checkpoints (
   log_id INTEGER NOT NULL,
   size BIGINT NOT NULL,
@@ -111,6 +143,20 @@ CREATE TABLE deployment_records (
   CONSTRAINT pk_deployment_records PRIMARY KEY (id)
 );
 
+CREATE TABLE disclosures (
+  record_id VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_disclosures_mode CHECK (mode IN ('test', 'live')),
+  session_index BLOB,
+  cbid_index BLOB,
+  payload BLOB NOT NULL,
+  CONSTRAINT pk_disclosures PRIMARY KEY (record_id)
+);
+
+CREATE INDEX ix_disclosures_cbid_index ON disclosures (cbid_index);
+
+CREATE INDEX ix_disclosures_session_index ON disclosures (session_index);
+
 CREATE TABLE erasures (
   record_id VARCHAR(40) NOT NULL,
   at BIGINT NOT NULL,
@@ -149,6 +195,19 @@ CREATE TABLE fulfilments (
 );
 
 CREATE INDEX ix_fulfilments_ack_id ON fulfilments (ack_id);
+
+CREATE TABLE idempotency_keys (
+  slot BLOB NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_idempotency_keys_mode CHECK (mode IN ('test', 'live')),
+  fingerprint BLOB NOT NULL,
+  response BLOB NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  CONSTRAINT pk_idempotency_keys PRIMARY KEY (slot)
+);
+
+CREATE INDEX ix_idempotency_keys_expires_at ON idempotency_keys (expires_at);
 
 CREATE TABLE legal_holds (
   id VARCHAR(40) NOT NULL,
@@ -251,6 +310,24 @@ CREATE TABLE webhook_deliveries (
 
 CREATE INDEX ix_webhook_deliveries_endpoint_id_due_at ON webhook_deliveries (endpoint_id, due_at);
 
+CREATE TABLE account_brands (
+  account_id VARCHAR(40) NOT NULL,
+  name VARCHAR(100),
+  color VARCHAR(7),
+  logo BLOB,
+  logo_digest VARCHAR(64),
+  CONSTRAINT pk_account_brands PRIMARY KEY (account_id),
+  CONSTRAINT fk_account_brands_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE TABLE account_origins (
+  account_id VARCHAR(40) NOT NULL,
+  origin VARCHAR(300) NOT NULL,
+  added_at BIGINT NOT NULL,
+  CONSTRAINT pk_account_origins PRIMARY KEY (account_id, origin),
+  CONSTRAINT fk_account_origins_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
 CREATE TABLE api_keys (
   id VARCHAR(40) NOT NULL,
   account_id VARCHAR(40) NOT NULL,
@@ -305,20 +382,6 @@ CREATE TABLE clearance_settings (
   CONSTRAINT pk_clearance_settings PRIMARY KEY (account_id),
   CONSTRAINT fk_clearance_settings_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
-
-CREATE TABLE idempotency_keys (
-  slot BLOB NOT NULL,
-  account_id VARCHAR(40) NOT NULL,
-  mode VARCHAR(4) NOT NULL CONSTRAINT ck_idempotency_keys_mode CHECK (mode IN ('test', 'live')),
-  fingerprint BLOB NOT NULL,
-  response BLOB NOT NULL,
-  created_at BIGINT NOT NULL,
-  expires_at BIGINT NOT NULL,
-  CONSTRAINT pk_idempotency_keys PRIMARY KEY (slot),
-  CONSTRAINT fk_idempotency_keys_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
-);
-
-CREATE INDEX ix_idempotency_keys_expires_at ON idempotency_keys (expires_at);
 
 CREATE TABLE log_heads (
   log_id INTEGER NOT NULL,
@@ -461,21 +524,6 @@ CREATE TABLE zip_attempts (
 );
 
 CREATE INDEX ix_zip_attempts_at ON zip_attempts (at);
-
-CREATE TABLE disclosures (
-  record_id VARCHAR(40) NOT NULL,
-  account_id VARCHAR(40) NOT NULL,
-  mode VARCHAR(4) NOT NULL CONSTRAINT ck_disclosures_mode CHECK (mode IN ('test', 'live')),
-  session_index BLOB,
-  cbid_index BLOB,
-  payload BLOB NOT NULL,
-  CONSTRAINT pk_disclosures PRIMARY KEY (record_id),
-  CONSTRAINT fk_disclosures_record_id FOREIGN KEY(record_id) REFERENCES records (id)
-);
-
-CREATE INDEX ix_disclosures_cbid_index ON disclosures (cbid_index);
-
-CREATE INDEX ix_disclosures_session_index ON disclosures (session_index);
 
 CREATE TABLE verification_evidence (
   record_id VARCHAR(40) NOT NULL,

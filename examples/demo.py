@@ -1,0 +1,130 @@
+"""Start Countersign and the shop of this folder: `make demo`. Ctrl-C ends both.
+
+The database is in ./var/demo. Each start makes a new test key, which works for a day.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+ACCOUNT = "Ridgeline Workshop"
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 20
+COMMAND = [sys.executable, "-m", "countersign"]
+
+
+class DemoError(Exception):
+    """The demonstration cannot go on; the message says why."""
+
+
+def main() -> int:
+    """Run until Ctrl-C or until one of the two ends; gives the exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    port = os.environ.get("COUNTERSIGN_PORT") or "8080"
+    shop_port = os.environ.get("SHOP_PORT") or "8000"
+    running: list[subprocess.Popen[bytes]] = []
+    # Settings of another deployment must not lead the demonstration there.
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("COUNTERSIGN_")}
+    service = clean | {
+        "COUNTERSIGN_DATA_DIR": str(Path("var", "demo").resolve()),
+        "COUNTERSIGN_PORT": port,
+        # The shop's webhooks are on this machine, without https.
+        "COUNTERSIGN_WEBHOOK_ALLOW_PRIVATE": "true",
+    }
+    try:
+        _countersign(service, "init")
+        key = _key(service)
+        base_url = f"http://127.0.0.1:{port}"
+        running.append(_start([*COMMAND, "serve"], service))
+        _await(running[0], f"{base_url}/readyz")
+        shop = clean | {
+            "COUNTERSIGN_BASE_URL": base_url,
+            "COUNTERSIGN_API_KEY": key,
+            "SHOP_WEBHOOK_SECRET": _webhooks(
+                f"{base_url}/v1/webhook_endpoints", key, f"http://localhost:{shop_port}/webhooks"
+            ),
+            "SHOP_PORT": shop_port,
+        }
+        running.append(_start([sys.executable, str(_SHOP)], shop))
+        while all(process.poll() is None for process in running):
+            time.sleep(0.2)
+    except DemoError as error:
+        print(error, file=sys.stderr)
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        # The shop first: it asks the service.
+        for process in reversed(running):
+            process.terminate()
+            process.wait(STOP_SECONDS_MAX)
+    return 1
+
+
+_SHOP = Path(__file__).parent / "storefront" / "shop.py"
+
+
+def _key(service: dict[str, str]) -> str:
+    """A test key for the account of the shop, which the first start makes."""
+    create = ("keys", "create", "--account", ACCOUNT, "--mode", "test", "--expires-in", "24h")
+    try:
+        return _countersign(service, *create)
+    except DemoError:
+        _countersign(service, "accounts", "create", ACCOUNT)
+        _countersign(service, "accounts", "brand", ACCOUNT, "--color", "#2f5d46")
+        return _countersign(service, *create)
+
+
+def _webhooks(endpoints: str, key: str, url: str) -> str:
+    """Have the ends of checkout sessions reported to the shop; gives the secret."""
+    for endpoint in _ask("GET", endpoints, key)["data"]:
+        _ask("DELETE", f"{endpoints}/{endpoint['endpoint_id']}", key)
+    types = [f"checkout_session.{end}" for end in ("completed", "declined", "expired")]
+    return str(_ask("POST", endpoints, key, {"url": url, "event_types": types})["secret"])
+
+
+def _ask(method: str, url: str, key: str, body: object = None) -> Any:  # noqa: ANN401 - any JSON
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with urlopen(Request(url, data, headers, method=method), timeout=10) as answer:  # noqa: S310 - the loopback
+            return json.load(answer)
+    except HTTPError as refusal:
+        raise DemoError(f"{method} {url}: {refusal.read().decode()}") from None
+
+
+def _countersign(service: dict[str, str], *words: str) -> str:
+    done = subprocess.run(  # noqa: S603 - our own command
+        [*COMMAND, *words], env=service, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise DemoError(f"countersign {' '.join(words)}: {done.stderr}")
+    return done.stdout.strip()
+
+
+def _start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    # In a session of its own: Ctrl-C ends this program, which then ends the two in their order.
+    return subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603
+
+
+def _await(process: subprocess.Popen[bytes], url: str) -> None:
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urlopen(url, timeout=5):  # noqa: S310 - the loopback
+                return
+        except (URLError, OSError):
+            time.sleep(0.1)
+    raise DemoError("Countersign did not start.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

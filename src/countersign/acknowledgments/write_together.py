@@ -1,0 +1,197 @@
+"""Many acknowledgments in one statement, with all that is written with each.
+
+`Journal.write` and `keep_answers` do the same for any record, statement by statement: what is
+changed there is changed here. One statement for a batch spares PostgreSQL's round trips; on the
+embedded database the commit's thread does it without the interpreter, which goes on with requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, Table
+
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.acknowledgments.model import Receipt
+from countersign.db.bulk import DriverStatement, Late, late_statements
+from countersign.db.tables import (
+    disclosures,
+    events,
+    idempotency_keys,
+    log_entries,
+    log_pending,
+    records,
+    shred_keys,
+)
+from countersign.events.model import EventType
+from countersign.events.sql import TX
+from countersign.instant import to_ms
+from countersign.log.journal import Journal
+from countersign.log.record import NewRecord, SealedDisclosures
+
+_NOT_KEPT: Final = (None,) * 7
+_NOT_PLACED: Final = (None,) * 3
+
+
+class Made(NamedTuple):
+    """An acknowledgment that is ready to be written, and its response."""
+
+    journal: Journal
+    record: NewRecord
+    disclosures: SealedDisclosures
+    receipt: Receipt
+    kept: IdempotencyEntry | None
+
+
+_TYPES: Final = {
+    **dict.fromkeys(("id", "account_id", "mode", "notice_id"), "text"),
+    "at": "bigint",
+    **dict.fromkeys(("digest", "body", "payload", "session_index", "cbid_index"), "bytea"),
+    **dict.fromkeys(("shred_key", "slot", "fingerprint", "response"), "bytea"),
+    **dict.fromkeys(("kept_at", "expires_at", "log_id", "leaf_index", "sealed_at"), "bigint"),
+}
+"""The columns of what is written together, with their types on PostgreSQL."""
+
+
+def _insert(table: Table, same: str, where: str = "", **others: str) -> str:
+    """An INSERT of what is `new`; `same` are the columns that have the same name there."""
+    values = {column: f"new.{column}" for column in same.split()} | others
+    unknown = values.keys() - table.c.keys()
+    if unknown:
+        raise ValueError(f"{table.name} has no columns {sorted(unknown)}")
+    condition = f" WHERE new.{where}" if where else ""
+    return (
+        f"INSERT INTO {table.name} ({', '.join(values)})"
+        f" SELECT {', '.join(values.values())}{{source}}{condition}"
+    )
+
+
+_WRITTEN: Final = (
+    _insert(records, "id account_id mode notice_id at digest body", type="'acknowledgment'"),
+    _insert(disclosures, "account_id mode session_index cbid_index payload", record_id="new.id"),
+    _insert(shred_keys, "", record_id="new.id", key="new.shred_key"),
+    _insert(
+        events,
+        "account_id mode at",
+        tx="{tx}",
+        type=f"'{EventType.ACKNOWLEDGMENT_CREATED}'",
+        object_id="new.id",
+    ),
+    _insert(log_pending, "mode digest", "log_id IS NULL", record_id="new.id"),
+    _insert(
+        idempotency_keys,
+        "slot account_id mode fingerprint response expires_at",
+        "slot IS NOT NULL",
+        created_at="new.kept_at",
+    ),
+)
+_SEALED: Final = (
+    _insert(log_entries, "log_id leaf_index digest", "log_id IS NOT NULL", record_id="new.id"),
+    _insert(
+        events,
+        "account_id mode",
+        "log_id IS NOT NULL",
+        tx="{tx}",
+        type=f"'{EventType.ACKNOWLEDGMENT_SEALED}'",
+        object_id="new.id",
+        at="new.sealed_at",
+    ),
+)
+"""Only where the log is written in the same transaction: on the embedded database."""
+
+
+_FORGET: Final = "DELETE FROM idempotency_keys WHERE slot {slot} AND expires_at <= {now}"
+
+# SQLite has no statement for many tables; a trigger on a view of the connection's own is one.
+_VIEW: Final = DriverStatement(
+    "CREATE TEMP VIEW IF NOT EXISTS new_acknowledgments AS SELECT "
+    + ", ".join(f"NULL AS {column}" for column in _TYPES)
+)
+_TRIGGER: Final = DriverStatement(  # the names in it are our own
+    "CREATE TEMP TRIGGER IF NOT EXISTS write_acknowledgment INSTEAD OF INSERT ON"
+    " new_acknowledgments WHEN new.id IS NOT NULL BEGIN"
+    f" {_FORGET.format(slot='= new.slot', now='new.kept_at')}; "
+    + "; ".join(_WRITTEN + _SEALED).format(source="", tx=TX["sqlite"])
+    + "; END"
+)
+_STEP: Final = 8
+"""Rows are filled up to a multiple of this with empty ones: so few statements are prepared."""
+_ROW: Final = f"({', '.join('?' * len(_TYPES))})"
+_NO_ROW: Final = (None,) * len(_TYPES)
+
+_FIRST, *_OTHERS = (text.format(source=" FROM new", tx=TX["postgresql"]) for text in _WRITTEN)
+_ARRAYS: Final = ", ".join(f"%b::{type_}[]" for type_ in _TYPES.values())
+_NEW: Final = f"SELECT * FROM unnest({_ARRAYS}) AS new({', '.join(_TYPES)})"  # noqa: S608 - our own names
+_POSTGRESQL: Final = ", ".join(
+    [
+        f"WITH new AS ({_NEW})",
+        *(f"other_{number} AS ({text})" for number, text in enumerate(_OTHERS)),
+    ]
+) + (" " + _FIRST)
+
+
+def write_together(connection: Connection, new: Sequence[Made]) -> Sequence[Receipt]:
+    """Write acknowledgments that share a transaction, all of them on the database of one room."""
+    journal, late = new[0].journal, late_statements(connection)
+    if late is None:
+        journal.write(connection, [made.record for made in new])
+        keep_answers(connection, [made.kept for made in new if made.kept is not None])
+    else:
+        _leave(connection, late, journal, new)
+    return [made.receipt for made in new]
+
+
+def _leave(connection: Connection, late: Late, journal: Journal, new: Sequence[Made]) -> None:
+    """Leave them to be written with the commit, and give them their places in the log."""
+    rows: list[tuple[object, ...]] = []
+    for mode in {made.record.mode for made in new}:
+        own = [made for made in new if made.record.mode is mode]
+        placed = journal.place(connection, mode, [made.record for made in own])
+        (log_id, index, sealed_at), mode_text = placed or _NOT_PLACED, mode.value
+        for _, record, hidden, _, kept in own:
+            slot, _, _, fingerprint, response, kept_at, expires_at = kept or _NOT_KEPT
+            row = (
+                record.id,
+                record.account_id,
+                mode_text,
+                record.notice_id,
+                to_ms(record.at),
+                record.digest,
+                record.body,
+                hidden.payload,
+                hidden.session_index,
+                hidden.cbid_index,
+                hidden.shred_key,
+                slot,
+                fingerprint,
+                response,
+                kept_at,
+                expires_at,
+                log_id,
+                index,
+                sealed_at,
+            )
+            rows.append(row)
+            if index is not None:
+                index += 1
+    if connection.dialect.name == "sqlite":
+        if not late.is_prepared:
+            _VIEW(connection)
+            _TRIGGER(connection)
+            # If this transaction is undone, so is the connection.
+            late.is_prepared = True
+        rows += [_NO_ROW] * (-len(rows) % _STEP)
+        text = f"INSERT INTO new_acknowledgments VALUES {', '.join([_ROW] * len(rows))}"  # noqa: S608 - marks
+        late.statements.append((text, [*chain.from_iterable(rows)]))
+        return
+    slots = [made.kept.slot for made in new if made.kept is not None]
+    if slots:
+        late.statements.append(
+            (
+                _FORGET.format(slot="= ANY(%s)", now="%s"),
+                (slots, min(made.kept.created_at for made in new if made.kept)),
+            )
+        )
+    late.statements.append((_POSTGRESQL, [*map(list, zip(*rows, strict=True))]))

@@ -1,0 +1,114 @@
+"""How an account is shown to buyers: its name, colour and logo."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, insert, select, update
+
+from countersign.access.account import checked_account_name, find_account
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.room import Access
+from countersign.db.tables import account_brands, accounts
+from countersign.errors import InvalidArgument
+
+LOGO_BYTES_MAX: Final = 64 * 1024
+_COLOR: Final = re.compile(r"#[0-9a-f]{6}")
+_KINDS: Final = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), b"image/png"),
+    (re.compile(rb"\xff\xd8\xff"), b"image/jpeg"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), b"image/webp"),
+)
+"""By the first bytes of a file. An SVG could contain scripts."""
+_SELECT: Final = select(
+    accounts.c.name.label("account"),
+    account_brands.c.name,
+    account_brands.c.color,
+    account_brands.c.logo_digest,
+).select_from(accounts.outerjoin(account_brands, account_brands.c.account_id == accounts.c.id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brand:
+    """What buyers see of an account; `logo` is the SHA-256 of the picture, hexadecimal."""
+
+    name: str
+    color: str | None
+    logo: str | None
+
+
+def brand_of(connection: Connection, account_id: str) -> Brand:
+    """How an account is shown; without a name for buyers, by the account's own."""
+    row = connection.execute(_SELECT.where(accounts.c.id == account_id)).one()
+    return Brand(name=row.name or row.account, color=row.color, logo=row.logo_digest)
+
+
+def read_logo(connection: Connection, digest: str) -> bytes | None:
+    """The picture with this digest, if an account has it."""
+    own = account_brands.c.logo_digest == digest
+    return connection.execute(select(account_brands.c.logo).where(own).limit(1)).scalar()
+
+
+def kind_of_logo(picture: bytes) -> bytes | None:
+    """The media type of a PNG, JPEG or WebP file; None if it is none of them."""
+    return next((kind for form, kind in _KINDS if form.match(picture)), None)
+
+
+async def change_brand(
+    access: Access, id_or_name: str, *, name: str | None, color: str | None, logo: str | None
+) -> Brand:
+    """Change how an account is shown; None leaves a part as it is, and "" removes it.
+
+    `logo` is the path of a file.
+
+    Raises:
+        InvalidArgument: a part is not usable.
+        UnknownAccount: there is no such account.
+    """
+    account = await find_account(access, id_or_name)
+    changes: dict[str, str | bytes | None] = {}
+    if name is not None:
+        changes["name"] = checked_account_name(name) if name else None
+    if color is not None:
+        changes["color"] = color.lower() or None
+        if color and _COLOR.fullmatch(color.lower()) is None:
+            raise InvalidArgument(f"{color!r} is not a colour of the form #rrggbb.")
+    if logo is not None:
+        picture = _picture(logo) if logo else None
+        digest = None if picture is None else sha256(picture).hexdigest()
+        changes |= {"logo": picture, "logo_digest": digest}
+    if not changes:
+        return await access.database.read(brand_of, account.id)
+    changed = [part for part in ("name", "color", "logo") if part in changes]
+    audit = access.audit.entry(AuditAction.BRAND_CHANGED, account.id, changed=changed)
+    return await access.database.write(_change, account.id, changes, audit)
+
+
+def _change(
+    connection: Connection,
+    account_id: str,
+    changes: dict[str, str | bytes | None],
+    audit: AuditEntry,
+) -> Brand:
+    own = account_brands.c.account_id == account_id
+    if not connection.execute(update(account_brands).where(own).values(changes)).rowcount:
+        connection.execute(insert(account_brands), {"account_id": account_id, **changes})
+    write_audit(connection, audit)
+    return brand_of(connection, account_id)
+
+
+def _picture(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            picture = file.read(LOGO_BYTES_MAX + 1)
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be read: {error.strerror}.") from error
+    if len(picture) > LOGO_BYTES_MAX:
+        raise InvalidArgument(f"{path} has more than {LOGO_BYTES_MAX // 1024} KiB.")
+    if kind_of_logo(picture) is None:
+        raise InvalidArgument(f"{path} is not a PNG, JPEG or WebP picture.")
+    return picture

@@ -1,0 +1,264 @@
+"""What a buyer does in a checkout session, on the hosted page or in the component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from sqlalchemy import select
+
+from countersign.acknowledgments.acknowledge import check_initials, prepare_hosted, write_hosted
+from countersign.acknowledgments.find import find_one
+from countersign.acknowledgments.model import Submission
+from countersign.acknowledgments.origin import Origin
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sandbox import simulate
+from countersign.checkout import model, store
+from countersign.checkout.brand import Brand, brand_of
+from countersign.checkout.model import (
+    ClaimedEvent,
+    Collected,
+    IdentityCheck,
+    Reading,
+    Session,
+    Status,
+    require_open,
+)
+from countersign.checkout.room import Checkout
+from countersign.checkout.sessions import cleared, principal_of
+from countersign.checkout.words import WORDS
+from countersign.db.tables import verifications
+from countersign.errors import (
+    CheckoutSessionClosed,
+    NoticeVersionMismatch,
+    VerificationNotConfigured,
+)
+from countersign.evidence.process import Binding, Claim, Line, Process, Surface, Viewport
+from countersign.instant import rfc3339_ms
+from countersign.mode import Mode
+from countersign.notices.model import NoticeEdition
+
+_TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
+
+
+async def brand(room: Checkout, session: Session) -> Brand:
+    """How the account is shown to buyers."""
+    return await room.access.database.read(brand_of, session.account_id)
+
+
+async def notice_of(room: Checkout, session: Session) -> NoticeEdition:
+    """The version in force of the notice that this session collects initials for.
+
+    Raises:
+        NoticeNotReviewed, NoticeNotInForce: it was taken out of force since.
+    """
+    clock = await room.access.test_clocks.of(session.account_id, session.mode)
+    notice_id = session.asked.notice_id or ""
+    return await room.clearances.registry.in_force(notice_id, session.mode, clock)
+
+
+async def show(  # noqa: PLR0917 - what is kept of it
+    room: Checkout,
+    session: Session,
+    notice: NoticeEdition,
+    surface: Surface,
+    rendered_digest: str | None,
+    locale: str,
+) -> Session:
+    """Note that this text was served."""
+    text = (notice.content.version, notice.digest, len(notice.content.bullets))
+    served = partial(
+        model.shown,
+        notice=text,
+        surface=surface,
+        rendered_digest=rendered_digest,
+        locale=locale,
+    )
+    return await store.change(room, session, served)
+
+
+async def claim(
+    room: Checkout,
+    session: Session,
+    events: Sequence[tuple[int | None, ClaimedEvent]],
+    viewport: Viewport | None,
+) -> Session:
+    """Keep what the browser claims."""
+    return await store.change(
+        room, session, partial(model.claimed, events=events, viewport=viewport)
+    )
+
+
+async def initial(  # noqa: PLR0917 - what arrives with initials
+    room: Checkout,
+    session: Session,
+    digest: str,
+    initials: Sequence[str],
+    surface: Surface = Surface.PAGE,
+    rendered_digest: str | None = None,
+) -> Session:
+    """Take the initials for every line of the text with this digest; nothing is final yet.
+
+    `rendered_digest`: what the surface says that it has rendered, if that was not known before.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or collects something else now.
+        NoticeVersionMismatch: that text is not in force any more, or was not shown there.
+        InitialsCountMismatch, EmptyInitials: as for any acknowledgment.
+    """
+    require_open(session, await store.clock_of(room, session), Collected.ACKNOWLEDGMENT)
+    notice = await notice_of(room, session)
+    if notice.digest != digest:
+        raise NoticeVersionMismatch(_TEXT_CHANGED)
+    check_initials(initials, len(notice.content.bullets))
+    initialed = partial(
+        model.initialed,
+        digest=digest,
+        initials=initials,
+        surface=surface,
+        rendered_digest=rendered_digest,
+    )
+    return await store.change(room, session, initialed)
+
+
+async def review(room: Checkout, session: Session, locale: str) -> Session:
+    """Note that the review of the initials was served, with its sentences in this locale."""
+    return await store.change(room, session, partial(model.reviewed, locale=locale))
+
+
+async def accept(
+    room: Checkout, session: Session, origin: Origin, page_origin: str | None = None
+) -> Session:
+    """Acknowledge with the initials that the session has, and end it: in one transaction.
+
+    `origin` is that of the buyer's own connection, `page_origin` what the request names as the page
+    around the component. Where the facts suffice, the order is decided afterwards.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or has no initials, or others than it was given with.
+        NoticeVersionMismatch: the text is not in force any more.
+    """
+    given = session.asked.reading
+    while True:
+        now = await store.clock_of(room, session)
+        reading = require_open(session, now, Collected.ACKNOWLEDGMENT).reading
+        if reading is None or reading.initials is None:
+            raise CheckoutSessionClosed("There are no initials to send yet.")
+        if given is None or (reading.initials, reading.locale) != (given.initials, given.locale):
+            raise CheckoutSessionClosed("Other initials were sent at the same time.")
+        notice = await notice_of(room, session)
+        if notice.digest != reading.notice_digest:
+            raise NoticeVersionMismatch(_TEXT_CHANGED)
+        submission = Submission(
+            initials_per_line=reading.initials,
+            session_id=session.asked.session_id,
+            cbid=session.cbid,
+            notice_version=reading.notice_version,
+            origin=origin,
+        )
+        clock = await room.access.test_clocks.of(session.account_id, session.mode)
+        process = _process(session, reading, notice, page_origin)
+        made = await prepare_hosted(
+            room.acknowledgments, principal_of(session), notice, submission, process, clock=clock
+        )
+
+        def acknowledged(
+            before: Session, at: datetime, reading: Reading = reading, ack_id: str = made.record.id
+        ) -> Session:
+            same = require_open(before, at, Collected.ACKNOWLEDGMENT).reading == reading
+            return model.acknowledged(before, at, ack_id) if same else before
+
+        write = partial(write_hosted, made=made)
+        session = await store.change(room, session, acknowledged, write)
+        if session.ack_id is not None:
+            return await cleared(room, session)
+
+
+async def repeated(room: Checkout, session: Session, initials: Sequence[str]) -> bool:
+    """Whether a completed session was acknowledged with just these initials."""
+    if session.status is not Status.COMPLETED or session.ack_id is None:
+        return False
+    found = await find_one(room.acknowledgments, principal_of(session), session.ack_id)
+    return found.initials_per_line == list(initials)
+
+
+async def decline(room: Checkout, session: Session) -> Session:
+    """End the session without what it was to collect; nothing happens if it was declined."""
+    return await store.change(room, session, model.declined)
+
+
+async def identify(room: Checkout, session: Session, provider_session: str | None) -> Session:
+    """Check the identity in the sandbox: `provider_session` decides the outcome that is played.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or collects something else now.
+        VerificationNotConfigured: the session is live.
+        Others as the outcome is.
+    """
+    if session.mode is Mode.LIVE:
+        raise VerificationNotConfigured
+    require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
+    played = provider_session or f"hosted_{session.id}"
+    zip_ = session.asked.shipping_zip
+    result = await simulate(room.buyers, session.account_id, played, zip_)
+    newest = (
+        select(verifications.c.id)
+        .where(verifications.c.cbid == result.cbid)
+        .order_by(verifications.c.id.desc())
+        .limit(1)
+    )
+    check = IdentityCheck(
+        cbid=result.cbid,
+        verified=result.view.status is BuyerStatus.VERIFIED,
+        reasons=tuple(map(str, result.view.reasons)),
+        verification=await room.access.database.read(lambda c: c.execute(newest).scalar()),
+    )
+    return await store.change(room, session, partial(model.identified, check=check))
+
+
+def consent(locale: str) -> str:
+    """The sentence of consent to the electronic form."""
+    return WORDS[locale]["consent"]
+
+
+def _process(
+    session: Session, reading: Reading, notice: NoticeEdition, page_origin: str | None
+) -> Process:
+    """How the initials came about, as the record says it."""
+    content, at = session.asked, rfc3339_ms
+    check = content.identity
+    binding = Binding.NONE
+    if reading.surface is Surface.PAGE:
+        # What has the token may be another program than the browser in which the check was made.
+        is_checked = check is not None and check.verified
+        binding = Binding.IDENTITY_SESSION if is_checked else Binding.LINK
+    return Process(
+        checkout_session=session.id,
+        surface=reading.surface,
+        origin=page_origin,
+        rendered_digest=reading.rendered_digest,
+        locale=reading.locale,
+        opened_at=at(reading.opened_at),
+        lines=[
+            Line(
+                shown_at=at(line.shown_at),
+                initialed_at=at(line.initialed_at),
+                changed_at=None if line.changed_at is None else at(line.changed_at),
+                changes=line.changes,
+            )
+            for line in reading.lines
+            if line.initialed_at is not None  # which all are, once there are initials
+        ],
+        reviewed_at=None if reading.reviewed_at is None else at(reading.reviewed_at),
+        agreement=notice.content.attestation_text,
+        consent=consent(reading.locale),
+        script=reading.script,
+        viewport=reading.viewport,
+        binding=binding,
+        verification=None if check is None else check.verification,
+        claimed=[
+            Claim(line=one.line, event=one.event.value, at=at(one.at)) for one in reading.claimed
+        ],
+    )

@@ -1,0 +1,78 @@
+"""What ties a browser to a checkout session: a cookie, a code in each form, and an own origin."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from datetime import datetime, timedelta
+from hmac import compare_digest
+from typing import Final
+from urllib.parse import urlsplit
+
+from countersign.checkout.model import Session
+from countersign.checkout.room import Checkout
+from countersign.errors import OriginNotAllowed
+from countersign.http.reply import Call, Header
+
+COOKIE: Final = "cookie"
+FORM: Final = "form"
+COPY: Final = "copy"
+_LOOK_BACK: Final = timedelta(hours=1)
+_OWN: Final = frozenset({b"same-origin", b"none"})
+
+
+def code(room: Checkout, session: Session, use: str) -> str:
+    """What proves that its sender was given the token of the session, or what follows from it."""
+    made = room.access.secret.page_code(use, session.id, session.token_digest)
+    return urlsafe_b64encode(made).rstrip(b"=").decode()
+
+
+def is_code(room: Checkout, session: Session, use: str, sent: str) -> bool:
+    """Whether this is that code; how long it takes says nothing."""
+    return compare_digest(code(room, session, use).encode(), sent.encode())
+
+
+def set_cookie(room: Checkout, session: Session, now: datetime) -> Header:
+    """The header that gives a browser its cookie, for the session and a while to look back at it.
+
+    The copy has a link of its own: on a device of several people the next one finds nothing.
+    """
+    kept = int((session.expires_at + _LOOK_BACK - now).total_seconds())
+    value = f"{_name(room, session)}={code(room, session, COOKIE)}; Max-Age={kept}; Path=/"
+    secure = "; Secure" if _is_secure(room) else ""
+    return (b"set-cookie", f"{value}; HttpOnly; SameSite=Lax{secure}".encode())
+
+
+def has_cookie(room: Checkout, session: Session, call: Call) -> bool:
+    """Whether the browser has the cookie of this session."""
+    name = _name(room, session)
+    for header, value in call.raw_headers:
+        if header == b"cookie":
+            for pair in value.decode("latin-1").split(";"):
+                key, _, sent = pair.strip().partition("=")
+                if key == name and is_code(room, session, COOKIE, sent):
+                    return True
+    return False
+
+
+def refuse_foreign(room: Checkout, call: Call) -> None:
+    """Refuse a form that another site sends.
+
+    A browser sends `Origin: null` with a form of ours, since our pages ask for no referrer.
+
+    Raises:
+        OriginNotAllowed: it is of another site.
+    """
+    public = urlsplit(room.public_url)
+    host = call.headers.get(b"host", b"").decode("latin-1")
+    own = {"null", f"{public.scheme}://{public.netloc}", f"{public.scheme}://{host}"}
+    origin = call.headers.get(b"origin", b"null").decode("latin-1")
+    if origin not in own or call.headers.get(b"sec-fetch-site", b"none") not in _OWN:
+        raise OriginNotAllowed
+
+
+def _name(room: Checkout, session: Session) -> str:
+    return f"{'__Host-' if _is_secure(room) else ''}cs-{session.id}"
+
+
+def _is_secure(room: Checkout) -> bool:
+    return room.public_url.startswith("https:")

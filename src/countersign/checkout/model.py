@@ -1,0 +1,382 @@
+"""A checkout session and each step through it: states in, states out.
+
+A session collects what was asked for in one order: the identity first, so that the initials belong
+to an identity check. It is `completed` only when nothing is left to collect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
+from countersign.evidence.process import Surface, Viewport
+from countersign.mode import Mode
+from countersign.notices.rule import Exemption
+
+LIFETIME: Final = timedelta(minutes=30)
+LIFETIME_MAX: Final = timedelta(hours=24)
+KEPT: Final = timedelta(days=30)
+"""How long an ended session can be read, and how long the buyer's own copy can be opened."""
+CLAIMS_MAX: Final = 200
+
+
+class Status(StrEnum):
+    """Where a session stands; all but `open` are ends."""
+
+    OPEN = "open"
+    COMPLETED = "completed"
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class Collected(StrEnum):
+    """What a session collects."""
+
+    ACKNOWLEDGMENT = "acknowledgment"
+    IDENTITY = "identity"
+
+
+class ClaimedEvent(StrEnum):
+    """What a browser says that the buyer did."""
+
+    SHOWN = "shown"
+    INITIALED = "initialed"
+    CHANGED = "changed"
+    REVIEWED = "reviewed"
+
+
+class LineSeen(Struct, frozen=True, kw_only=True):
+    """What this service saw of one line of the notice."""
+
+    shown_at: datetime
+    initialed_at: datetime | None = None
+    changed_at: datetime | None = None
+    changes: int = 0
+
+
+class BrowserClaim(Struct, frozen=True, kw_only=True):
+    """What the browser claims, with the time when the claim was received."""
+
+    line: int | None
+    event: ClaimedEvent
+    at: datetime
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """How far the buyer is with one text of the notice."""
+
+    notice_version: str
+    notice_digest: str
+    surface: Surface
+    rendered_digest: str | None
+    locale: str
+    opened_at: datetime
+    lines: tuple[LineSeen, ...]
+    initials: tuple[str, ...] | None = None
+    reviewed_at: datetime | None = None
+    script: bool | None = None
+    viewport: Viewport | None = None
+    claimed: tuple[BrowserClaim, ...] = ()
+
+
+class IdentityCheck(Struct, frozen=True, kw_only=True):
+    """The outcome of the latest identity check in a session."""
+
+    cbid: str
+    verified: bool
+    reasons: tuple[str, ...]
+    verification: str | None
+    """The record of it."""
+
+
+class Content(Struct, frozen=True, kw_only=True):
+    """What was asked for, and how far the buyer is: personal, kept sealed."""
+
+    session_id: str
+    return_url: str
+    collect: tuple[Collected, ...]
+    notice_id: str | None
+    cbid: str | None
+    shipping_zip: str | None
+    product_class: str | None
+    origin: str | None
+    locale: str
+    exemption: Exemption | None = None
+    """What the vendor asserted of the cart."""
+    reading: Reading | None = None
+    identity: IdentityCheck | None = None
+    cleared: bool | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A checkout session as stored; `content` is None once it is erased."""
+
+    id: str
+    account_id: str
+    mode: Mode
+    revision: int
+    token_digest: bytes = field(repr=False)
+    shred_key: bytes | None = field(repr=False)
+    status: Status
+    created_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None
+    ack_id: str | None
+    clearance_id: str | None
+    content: Content | None
+
+    def status_at(self, now: datetime) -> Status:
+        """An open session expires by itself."""
+        if self.status is Status.OPEN and now >= self.expires_at:
+            return Status.EXPIRED
+        return self.status
+
+    @property
+    def asked(self) -> Content:
+        """What was asked for.
+
+        Raises:
+            CheckoutSessionClosed: it was erased.
+        """
+        if self.content is None:
+            raise CheckoutSessionClosed("The content of the checkout session was erased.")
+        return self.content
+
+    @property
+    def cbid(self) -> str | None:
+        """The buyer: as found by the identity check, else as given."""
+        content = self.content
+        if content is None:
+            return None
+        return content.identity.cbid if content.identity else content.cbid
+
+    @property
+    def step(self) -> Collected | None:
+        """What is to be collected next; None: nothing is left."""
+        content = self.asked
+        verified = content.identity is not None and content.identity.verified
+        if Collected.IDENTITY in content.collect and not verified:
+            return Collected.IDENTITY
+        if Collected.ACKNOWLEDGMENT in content.collect and self.ack_id is None:
+            return Collected.ACKNOWLEDGMENT
+        return None
+
+    @property
+    def may_clear(self) -> bool:
+        """Whether the facts suffice to ask for a clearance, and none was decided yet."""
+        content = self.content
+        return (
+            self.status is Status.COMPLETED
+            and content is not None
+            and content.cleared is None
+            and None not in {self.ack_id, self.cbid, content.shipping_zip}
+        )
+
+
+def require_open(session: Session, now: datetime, step: Collected | None = None) -> Content:
+    """What was asked for, of a session that is open, and at this step if one is named.
+
+    Raises:
+        CheckoutSessionClosed: it has ended, or this step is over or not reached yet.
+    """
+    status = session.status_at(now)
+    if status is not Status.OPEN:
+        raise CheckoutSessionClosed(f"The checkout session is {status}.")
+    if step is not None and session.step is not step:
+        raise CheckoutSessionClosed(
+            f"The checkout session collects the {session.step} now, not the {step}."
+        )
+    return session.asked
+
+
+def shown(  # noqa: PLR0917 - what is kept of a rendered notice
+    session: Session,
+    now: datetime,
+    notice: tuple[str, str, int],
+    surface: Surface,
+    rendered_digest: str | None,
+    locale: str,
+) -> Session:
+    """The notice was served: `notice` is its version, digest and number of lines.
+
+    What was initialed of another text is forgotten. Once there are initials, a look changes
+    nothing: not what was typed, and not the times of it.
+    """
+    content = require_open(session, now, Collected.ACKNOWLEDGMENT)
+    version, digest, lines = notice
+    reading = content.reading
+    if reading is None or reading.notice_digest != digest:
+        reading = Reading(
+            notice_version=version,
+            notice_digest=digest,
+            surface=surface,
+            rendered_digest=rendered_digest,
+            locale=locale,
+            opened_at=now,
+            lines=(LineSeen(shown_at=now),) * lines,
+        )
+    elif reading.initials is None:
+        reading = msgspec.structs.replace(
+            reading,
+            surface=surface,
+            rendered_digest=rendered_digest,
+            locale=locale,
+            lines=(LineSeen(shown_at=now),) * lines,
+        )
+    else:
+        return session
+    return _with(session, content, reading=reading)
+
+
+def initialed(  # noqa: PLR0917 - what arrives with initials
+    session: Session,
+    now: datetime,
+    digest: str,
+    initials: Sequence[str],
+    surface: Surface,
+    rendered_digest: str | None,
+) -> Session:
+    """The initials for every line arrived; they were checked already.
+
+    `rendered_digest`, if there is one, is what the surface says that it has rendered. Initials
+    that come from another surface than those before are changes of them.
+
+    Raises:
+        NoticeVersionMismatch: they are for another text than was shown last.
+    """
+    content = require_open(session, now, Collected.ACKNOWLEDGMENT)
+    reading = content.reading
+    if reading is None or reading.notice_digest != digest:
+        raise NoticeVersionMismatch("The notice that was initialed is not the one shown last.")
+    before, same = reading.initials, reading.surface is surface
+    if rendered_digest is None and same:
+        rendered_digest = reading.rendered_digest
+    if (before, same, rendered_digest) == (tuple(initials), True, reading.rendered_digest):
+        return session
+    lines = reading.lines
+    if before is None:
+        lines = tuple(msgspec.structs.replace(line, initialed_at=now) for line in lines)
+    else:
+        lines = tuple(
+            line
+            if old == new
+            else msgspec.structs.replace(line, changed_at=now, changes=line.changes + 1)
+            for line, old, new in zip(lines, before, initials, strict=True)
+        )
+    changed = msgspec.structs.replace(
+        reading,
+        initials=tuple(initials),
+        lines=lines,
+        surface=surface,
+        rendered_digest=rendered_digest,
+        reviewed_at=None,
+    )
+    return _with(session, content, reading=changed)
+
+
+def reviewed(session: Session, now: datetime, locale: str) -> Session:
+    """The review of the initials was served, with its sentences in this locale."""
+    content = require_open(session, now, Collected.ACKNOWLEDGMENT)
+    reading = content.reading
+    if reading is None or reading.initials is None:
+        raise CheckoutSessionClosed("There are no initials to review yet.")
+    if reading.reviewed_at is not None and reading.locale == locale:
+        return session
+    seen = msgspec.structs.replace(reading, reviewed_at=reading.reviewed_at or now, locale=locale)
+    return _with(session, content, reading=seen)
+
+
+def claimed(
+    session: Session,
+    now: datetime,
+    events: Sequence[tuple[int | None, ClaimedEvent]],
+    viewport: Viewport | None,
+) -> Session:
+    """The browser claims that these happened; a script that can claim has run."""
+    content = require_open(session, now)
+    reading = content.reading
+    if reading is None:
+        return session
+    claims = [
+        BrowserClaim(line=line, event=event, at=now)
+        for line, event in events
+        if line is None or 0 < line <= len(reading.lines)
+    ]
+    changed = msgspec.structs.replace(
+        reading,
+        script=True,
+        viewport=viewport or reading.viewport,
+        claimed=(*reading.claimed, *claims)[:CLAIMS_MAX],
+    )
+    return session if changed == reading else _with(session, content, reading=changed)
+
+
+def identified(session: Session, now: datetime, check: IdentityCheck) -> Session:
+    """An identity check has an outcome; the session ends with it where nothing else is left."""
+    content = require_open(session, now, Collected.IDENTITY)
+    changed = _with(
+        session, content, identity=check, reasons=() if check.verified else check.reasons
+    )
+    return _ended(changed, Status.COMPLETED, now) if changed.step is None else changed
+
+
+def acknowledged(session: Session, now: datetime, ack_id: str) -> Session:
+    """The notice is acknowledged, which is the last that a session collects.
+
+    The component shows its own review; the page's is served here.
+    """
+    reading = require_open(session, now, Collected.ACKNOWLEDGMENT).reading
+    if reading is None or (reading.surface is Surface.PAGE and reading.reviewed_at is None):
+        raise CheckoutSessionClosed("The initials were not reviewed yet.")
+    return _ended(replace(session, ack_id=ack_id), Status.COMPLETED, now)
+
+
+def declined(session: Session, now: datetime) -> Session:
+    """The buyer declined; nothing happens if that was so already."""
+    if session.status is Status.DECLINED:
+        return session
+    require_open(session, now)
+    return _ended(session, Status.DECLINED, now)
+
+
+def expired(session: Session, now: datetime) -> Session:
+    """The time is over; nothing happens if the session ended otherwise, or has time left."""
+    if session.status is not Status.OPEN or now < session.expires_at:
+        return session
+    return _ended(session, Status.EXPIRED, session.expires_at)
+
+
+def cancelled(session: Session, now: datetime) -> Session:
+    """The vendor cancelled."""
+    require_open(session, now)
+    return _ended(session, Status.CANCELLED, now)
+
+
+def decided(
+    session: Session, clearance_id: str, *, cleared: bool, reasons: Sequence[str]
+) -> Session:
+    """What was decided about the order."""
+    content = msgspec.structs.replace(session.asked, cleared=cleared, reasons=tuple(reasons))
+    return replace(session, clearance_id=clearance_id, content=content)
+
+
+def _with(session: Session, content: Content, **changes: object) -> Session:
+    return replace(session, content=msgspec.structs.replace(content, **changes))
+
+
+def _ended(session: Session, status: Status, now: datetime) -> Session:
+    """The end; initials and what the browser claimed are in the record, if anywhere."""
+    content = session.content
+    if content is not None:
+        content = msgspec.structs.replace(content, reading=None)
+    return replace(session, status=status, ended_at=now, content=content)

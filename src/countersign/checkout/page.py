@@ -1,0 +1,423 @@
+"""The hosted page: a checkout session in the buyer's own browser, by links and forms.
+
+`/c/{token}` gives the browser a cookie, and leads to `/c/{checkout_session_id}`. Nothing that only
+looks uses a link up: the state of a session changes by forms alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from hmac import compare_digest
+from typing import Any, Final
+
+from countersign.access.key import CLIENT_TOKEN
+from countersign.acknowledgments.find import find_one
+from countersign.acknowledgments.model import HOSTED_FIELDS, INITIALS_LENGTH_MAX
+from countersign.acknowledgments.proof import certificate
+from countersign.acknowledgments.schemas import Acknowledgment
+from countersign.checkout import buyer, store
+from countersign.checkout.brand import kind_of_logo, read_logo
+from countersign.checkout.cookies import (
+    COPY,
+    code,
+    set_cookie,
+)
+from countersign.checkout.current_routes import browser
+from countersign.checkout.model import (
+    CLAIMS_MAX,
+    KEPT,
+    ClaimedEvent,
+    Collected,
+    Reading,
+    Status,
+    require_open,
+)
+from countersign.checkout.room import Checkout
+from countersign.checkout.screens import NOTHING, PRIVATE, lead, words_of
+from countersign.checkout.sessions import principal_of, return_url, session_of_token
+from countersign.checkout.visits import FIELDS_MAX, Visit, visit_of, with_form
+from countersign.checkout.words import LOCALES
+from countersign.errors import (
+    CheckoutSessionClosed,
+    InvalidClientToken,
+    InvalidRequest,
+    NotFound,
+    NoticeNotInForce,
+    NoticeNotReviewed,
+    NoticeVersionMismatch,
+    ProviderUnavailable,
+)
+from countersign.evidence.process import Surface, Viewport
+from countersign.evidence.record import CBID_FIELD
+from countersign.http.body import BODY_BYTES_MAX
+from countersign.http.reply import Call, Reply
+from countersign.http.route import Route, grouped
+from countersign.notices.model import NoticeEdition
+from countersign.notices.visible_text import is_blank
+
+_CERTIFICATE_SECONDS: Final = 5.0
+"""How long a certificate waits for the record to be sealed."""
+_SHOWN_FIELDS: Final = ",".join(field for field in HOSTED_FIELDS if field != CBID_FIELD)
+"""In the buyer's certificate. The buyer identifier can be used by anyone who knows it."""
+_OUTCOMES: Final[Mapping[str, str | None]] = {
+    "verified": None,
+    "failed": "test_failed",
+    "underage": "test_underage",
+    "zip_mismatch": "test_zip_mismatch",
+    "requires_input": "test_requires_input",
+    "provider_down": "test_provider_unavailable",
+}
+"""What the pretended provider can find, each with the session of the sandbox that plays it."""
+
+
+async def get_page(room: Checkout, call: Call) -> Reply:
+    """A page of a session, for those who have its link, its cookie or the link of its copy."""
+    name, _, rest = call.parameter.partition("/")
+    if name.startswith(f"{CLIENT_TOKEN}_") and not rest:
+        return await _enter(room, call, name)
+    what, _, key = rest.partition("/")
+    if what == "copy" and key:
+        return await _copy_by_link(room, call, name, key)
+    visit = await visit_of(room, call, name)
+    if rest in _POSTS and rest not in _GETS:
+        return visit.go_on()
+    return await _handled(_GETS, rest, visit)
+
+
+async def post_form(room: Checkout, call: Call) -> Reply:
+    """A form of a page, from the browser that the page was served to."""
+    name, _, what = call.parameter.partition("/")
+    visit = await visit_of(room, call, name)
+    return await _handled(_POSTS, what, await with_form(visit))
+
+
+async def get_logo(room: Checkout, call: Call) -> Reply:
+    """The logo with this digest: public, and never another one."""
+    picture = await room.access.database.read(read_logo, call.parameter)
+    kind = None if picture is None else kind_of_logo(picture)
+    if picture is None or kind is None:
+        raise NotFound
+    kept = (b"cache-control", b"public, max-age=604800, immutable")
+    return Reply(picture, ((b"content-type", kind), kept, NOTHING))
+
+
+_Handler = Callable[[Visit], Awaitable[Reply]]
+
+
+async def _handled(handlers: Mapping[str, _Handler], what: str, visit: Visit) -> Reply:
+    handler = handlers.get(what)
+    if handler is None:
+        raise NotFound
+    try:
+        return await handler(visit)
+    except CheckoutSessionClosed:
+        # It ended, or went on, in another tab: that is what the page of its state shows.
+        return visit.go_on()
+    except (NoticeNotInForce, NoticeNotReviewed) as refusal:
+        words = words_of(visit.locale, visit.brand.name)
+        return visit.show(
+            "failed.html",
+            refusal.status,
+            title=words["stopped_title"],
+            intro=words["stopped_intro"],
+            return_url=return_url(visit.session),
+        )
+
+
+async def _enter(room: Checkout, call: Call, token: str) -> Reply:
+    """Exchange the token for a cookie: it leaves the address, and so histories and screens."""
+    try:
+        session = await session_of_token(room, token.encode())
+    except InvalidClientToken:
+        raise NotFound from None
+    now = await store.clock_of(room, session)
+    if now >= session.expires_at:
+        # The link is over: it still says how the session ended, and nothing of the buyer.
+        visit = await visit_of(room, call, session.id, code(room, session, COPY))
+        return await _ended(visit, with_copy=False)
+    return lead(f"/c/{session.id}", set_cookie(room, session, now))
+
+
+async def _state(visit: Visit) -> Reply:
+    """The page of the state that the session is in."""
+    session = visit.session
+    if session.status_at(visit.now) is not Status.OPEN:
+        return await _ended(visit)
+    if session.step is Collected.IDENTITY:
+        check = session.asked.identity
+        return _identity(visit, check.reasons if check else ())
+    notice, reading = await buyer.notice_of(visit.room, session), session.asked.reading
+    if (
+        reading is None
+        or reading.initials is None
+        or reading.notice_digest != notice.digest
+        or visit.form.get("step") == "form"
+    ):
+        return await _notice(visit, notice)
+    reply = _review(visit, notice, reading, {})
+    if visit.call.method != "HEAD":
+        await buyer.review(visit.room, session, visit.locale)
+    return reply
+
+
+async def _notice(
+    visit: Visit,
+    notice: NoticeEdition,
+    typed: Sequence[str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    *,
+    stale: bool = False,
+) -> Reply:
+    """The notice with a field for each line; `stale`: the browser had another text.
+
+    Without `typed` the fields have the initials that are to be corrected, if there are any of this
+    very text. Of another text nothing is kept, and the page says so.
+    """
+    session, content = visit.session, notice.content
+    reading = session.asked.reading
+    changed = stale or (reading is not None and reading.notice_digest != notice.digest)
+    kept = None if reading is None or changed else reading.initials
+    status = 422 if errors else 409 if stale else 200
+    reply = visit.show(
+        "notice.html",
+        status,
+        here=f"{visit.root}?step=form",
+        notice=content,
+        digest=notice.digest,
+        typed=typed or kept or ("",) * len(content.bullets),
+        errors=errors or {},
+        changed=changed,
+        length_max=INITIALS_LENGTH_MAX,
+    )
+    if visit.call.method != "HEAD":
+        digest = sha256(reply.body).hexdigest()
+        await buyer.show(visit.room, session, notice, Surface.PAGE, digest, visit.locale)
+    return reply
+
+
+def _review(
+    visit: Visit, notice: NoticeEdition, reading: Reading, errors: Mapping[str, str]
+) -> Reply:
+    return visit.show(
+        "review.html",
+        422 if errors else 200,
+        notice=notice.content,
+        initials=reading.initials,
+        reviewed=_shown(visit, reading),
+        errors=errors,
+    )
+
+
+def _identity(visit: Visit, reasons: Sequence[str], *, unavailable: bool = False) -> Reply:
+    return visit.show(
+        "identity.html",
+        ProviderUnavailable.status if unavailable else 200,
+        reasons=reasons,
+        outcomes=[*_OUTCOMES],
+        unavailable=unavailable,
+    )
+
+
+async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
+    """How the session ended, and the way back to the vendor."""
+    session, status = visit.session, visit.session.status_at(visit.now)
+    words = words_of(visit.locale, visit.brand.name)
+    name = "done" if status is Status.COMPLETED else status.value
+    intro = "done_identity" if name == "done" and session.ack_id is None else f"{name}_intro"
+    return visit.show(
+        "ended.html",
+        title=words[f"{name}_title"],
+        intro=words[intro],
+        return_url=return_url(session),
+        **(await _copied(visit) if with_copy else {"ack": None}),
+    )
+
+
+async def _copied(visit: Visit) -> dict[str, Any]:
+    """What a page with the buyer's copy shows; nothing if there is none, or not any more."""
+    session, ack = visit.session, await _acknowledgment(visit)
+    if ack is None:
+        return {"ack": None}
+    notice = await visit.room.clearances.registry.version_for(
+        ack.notice_id, ack.notice_version, session.mode
+    )
+    return {
+        "ack": ack,
+        "notice": notice.content,
+        "key": code(visit.room, session, COPY),
+    }
+
+
+async def _acknowledgment(visit: Visit) -> Acknowledgment | None:
+    """What was acknowledged in this session, for as long as the buyer's copy is kept."""
+    session = visit.session
+    if session.ack_id is None or session.ended_at is None or visit.now >= session.ended_at + KEPT:
+        return None
+    who = principal_of(session)
+    found = await find_one(visit.room.acknowledgments, who, session.ack_id)
+    return found if found.initials_per_line is not None else None
+
+
+async def _copy_by_link(room: Checkout, call: Call, name: str, rest: str) -> Reply:
+    key, _, what = rest.partition("/")
+    visit = await visit_of(room, call, name, key)
+    return await _handled({"": _copy, "certificate.pdf": _certificate}, what, visit)
+
+
+async def _copy(visit: Visit) -> Reply:
+    """The buyer's copy."""
+    copied = await _copied(visit)
+    if copied["ack"] is None:
+        raise NotFound
+    here = f"{visit.root}/copy/{copied['key']}"
+    return visit.show("copy.html", here=here, **copied)
+
+
+async def _certificate(visit: Visit) -> Reply:
+    ack = await _acknowledgment(visit)
+    if ack is None:
+        raise NotFound
+    room, who = visit.room.acknowledgments, principal_of(visit.session)
+    pdf = await certificate(room, who, ack.ack_id, _SHOWN_FIELDS, _CERTIFICATE_SECONDS)
+    name = f'attachment; filename="{ack.ack_id}.pdf"'.encode()
+    kind = (b"content-type", b"application/pdf")
+    return Reply(pdf, (kind, (b"content-disposition", name), *PRIVATE, NOTHING))
+
+
+async def _ask_to_decline(visit: Visit) -> Reply:
+    require_open(visit.session, visit.now)
+    return visit.show("decline.html", here=f"{visit.root}/decline")
+
+
+async def _decline(visit: Visit) -> Reply:
+    await buyer.decline(visit.room, visit.session)
+    return visit.go_on()
+
+
+async def _take_initials(visit: Visit) -> Reply:
+    """Take the initials to the review, or say what is wrong with them."""
+    room, session, form = visit.room, visit.session, visit.form
+    require_open(session, visit.now, Collected.ACKNOWLEDGMENT)
+    notice = await buyer.notice_of(room, session)
+    if form.get("notice_digest") != notice.digest:
+        return await _notice(visit, notice, stale=True)
+    words = words_of(visit.locale)
+    numbers = range(1, len(notice.content.bullets) + 1)
+    typed = [form.get(f"initials_{number}", "") for number in numbers]
+    errors = {
+        f"initials-{number}": words[wrong].replace("{number}", str(number))
+        for number, text in zip(numbers, typed, strict=True)
+        if (wrong := _wrong_with(text))
+    }
+    if errors:
+        return await _notice(visit, notice, typed, errors)
+    try:
+        await buyer.initial(room, session, notice.digest, typed)
+    except NoticeVersionMismatch:
+        return await _notice(visit, await buyer.notice_of(room, session), stale=True)
+    return visit.go_on()
+
+
+def _wrong_with(initials: str) -> str | None:
+    if is_blank(initials):
+        return "empty_initials"
+    return "too_long" if len(initials) > INITIALS_LENGTH_MAX else None
+
+
+async def _accept(visit: Visit) -> Reply:
+    """Acknowledge with the initials that were reviewed, where both boxes are ticked."""
+    room, form = visit.room, visit.form
+    reading = require_open(visit.session, visit.now, Collected.ACKNOWLEDGMENT).reading
+    if reading is None or reading.reviewed_at is None:
+        return visit.go_on()
+    # The sentences of the review that was sent are those that are agreed to.
+    sent = form.get("reviewed", "").encode()
+    served = [replace(visit, locale=locale) for locale in LOCALES]
+    found = [one for one in served if compare_digest(_shown(one, reading).encode(), sent)]
+    if not found:
+        return visit.go_on()
+    [visit] = found
+    notice = await buyer.notice_of(room, visit.session)
+    if notice.digest != reading.notice_digest:
+        return await _notice(visit, notice, stale=True)
+    words = words_of(visit.locale)
+    errors = {
+        name: words[f"{name}_missing"]
+        for name in ("agreement", "consent")
+        if form.get(name) != "yes"
+    }
+    if errors:
+        return _review(visit, notice, reading, errors)
+    try:
+        session = await buyer.review(room, visit.session, visit.locale)
+        await buyer.accept(room, session, browser(room, visit.call))
+    except NoticeVersionMismatch:
+        return await _notice(visit, await buyer.notice_of(room, visit.session), stale=True)
+    return visit.go_on()
+
+
+async def _identify(visit: Visit) -> Reply:
+    """Play the outcome that was chosen on the page of the pretended provider."""
+    outcome = visit.form.get("outcome", "")
+    if outcome not in _OUTCOMES:
+        raise InvalidRequest("There is no such outcome.")
+    try:
+        await buyer.identify(visit.room, visit.session, _OUTCOMES[outcome])
+    except ProviderUnavailable:
+        return _identity(visit, (), unavailable=True)
+    return visit.go_on()
+
+
+async def _claim(visit: Visit) -> Reply:
+    """Keep what the script of the page says that the buyer did."""
+    form = visit.form
+    try:
+        events = [
+            (int(line) or None, ClaimedEvent(event))
+            for line, _, event in (text.partition(":") for text in form["events"].split())
+        ]
+        viewport = Viewport(width=_size(form["width"]), height=_size(form["height"]))
+    except (KeyError, ValueError):
+        raise InvalidRequest("These are no claims.") from None
+    if len(events) > CLAIMS_MAX or any(not 0 <= (line or 0) <= FIELDS_MAX for line, _ in events):
+        raise InvalidRequest("These are no claims.")
+    await buyer.claim(visit.room, visit.session, events, viewport)
+    return Reply(b"", (*PRIVATE, NOTHING), 204)
+
+
+def _size(text: str) -> int:
+    size = int(text)
+    if not 0 <= size < 2**31:
+        raise ValueError(text)
+    return size
+
+
+def _shown(visit: Visit, reading: Reading) -> str:
+    """What only a review that was served can say: this text, these initials, in this language."""
+    parts = (visit.locale, reading.notice_digest, *(reading.initials or ()))
+    return code(visit.room, visit.session, "\x00".join(("review", *parts)))
+
+
+_GETS: Final[Mapping[str, _Handler]] = {
+    "": _state,
+    "decline": _ask_to_decline,
+    "copy": _copy,
+    "certificate.pdf": _certificate,
+}
+_POSTS: Final[Mapping[str, _Handler]] = {
+    "initials": _take_initials,
+    "accept": _accept,
+    "decline": _decline,
+    "identity": _identify,
+    "events": _claim,
+}
+
+ROUTES: Final = grouped(
+    "",
+    Checkout,
+    Route(address="GET /c/{path*}", handler=get_page),
+    Route(address="POST /c/{path*}", handler=post_form, raw_body_max=BODY_BYTES_MAX),
+    Route(address="GET /logos/{path*}", handler=get_logo),
+)

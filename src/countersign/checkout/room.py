@@ -1,0 +1,27 @@
+"""The room of checkout sessions: what its acts work with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from countersign.access.room import Access
+from countersign.acknowledgments.room import Acknowledgments
+from countersign.buyers.room import Buyers
+from countersign.clearances.room import Clearances
+from countersign.host import Network
+from countersign.vault.vault import Vault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """Checkout sessions, and what they collect."""
+
+    access: Access
+    vault: Vault
+    acknowledgments: Acknowledgments
+    buyers: Buyers
+    clearances: Clearances
+    public_url: str
+    client_ip_header: str
+    trusted_proxies: Sequence[Network]

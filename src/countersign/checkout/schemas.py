@@ -1,0 +1,335 @@
+"""Bodies of checkout sessions, with examples."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct
+
+from countersign.access.origins import URL_LENGTH_MAX
+from countersign.acknowledgments.model import INITIALS_LENGTH_MAX
+from countersign.checkout.model import (
+    CLAIMS_MAX,
+    LIFETIME,
+    LIFETIME_MAX,
+    ClaimedEvent,
+    Collected,
+    Status,
+)
+from countersign.evidence.process import Viewport
+from countersign.http.examples import ACK_ID, CBID, CLEARANCE_ID, SESSION
+from countersign.http.paging import LIMIT_DEFAULT, Limit, cursor
+from countersign.http.schemas import (
+    STORABLE,
+    Opaque,
+    Reference,
+    Request,
+    Timestamp,
+    ZipCode,
+    in_full,
+)
+from countersign.ids import CHECKOUT_SESSION
+from countersign.notices.obligations import ProductClass
+from countersign.notices.rule import Cart, Exemption
+
+LIFETIME_MIN: Final = timedelta(minutes=1)
+CHECKOUT_SESSION_ID: Final = "chk_01km9x4v8gen3rr1p6q1s2t3v6"
+_SHA256: Final = in_full("^[0-9a-f]{64}$")
+_TOKEN: Final = "cst_test_4s7Qm2vXk9BzYw3LrT8pNc5HdJf6GaEu0iVoxW"  # noqa: S105 - an example
+
+Address = Annotated[str, Meta(max_length=URL_LENGTH_MAX, min_length=1, extra_json_schema=STORABLE)]
+
+
+class CheckoutSessionRequest(Request, frozen=True, kw_only=True):
+    """A link for one buyer and one order."""
+
+    return_url: Annotated[
+        Address,
+        Meta(
+            description="Where the buyer goes afterwards: http or https, with only identifiers "
+            "added to its query. With live keys its origin must be registered."
+        ),
+    ]
+    session_id: Annotated[
+        Reference, Meta(description="Your checkout session: random, not an order number.")
+    ]
+    collect: (
+        Annotated[
+            list[Collected],
+            Meta(
+                min_length=1,
+                max_length=2,
+                description="What is collected; left out: the acknowledgment. The identity comes "
+                "first.",
+            ),
+        ]
+        | None
+    ) = None
+    notice_id: Annotated[
+        Reference | None,
+        Meta(description="The notice to acknowledge. Required if an acknowledgment is collected."),
+    ] = None
+    cart: Annotated[
+        Cart | None,
+        Meta(
+            description="What is ordered, in the place of `collect` and `notice_id`: what the "
+            "requirements say of it is collected, the identity only if no `cbid` is given."
+        ),
+    ] = None
+    cbid: Annotated[Reference | None, Meta(description="The buyer identifier, if known.")] = None
+    shipping_zip: Annotated[
+        ZipCode | None,
+        Meta(description="The order's destination. With it, and a buyer, a clearance is decided."),
+    ] = None
+    product_class: ProductClass | None = None
+    origin: Annotated[
+        Address | None,
+        Meta(description="Scheme, host and port of the page that embeds the component."),
+    ] = None
+    locale: Annotated[
+        Literal["en", "es"] | None, Meta(description="Language of the page; left out: `en`.")
+    ] = None
+    expires_in_seconds: (
+        Annotated[
+            int,
+            Meta(
+                ge=int(LIFETIME_MIN.total_seconds()),
+                le=int(LIFETIME_MAX.total_seconds()),
+                description=f"How long the link works; left out: {int(LIFETIME.total_seconds())}.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class CheckoutSession(Struct, frozen=True, kw_only=True):
+    """A checkout session. Decide by `status`, never by where the buyer's browser returns."""
+
+    checkout_session_id: str
+    livemode: bool
+    status: Status
+    session_id: str | None
+    collect: list[Collected]
+    notice_id: str | None
+    cbid: Annotated[
+        str | None, Meta(description="The buyer: as the identity check found, else as given.")
+    ]
+    ack_id: Annotated[str | None, Meta(description="The acknowledgment, once there is one.")]
+    clearance_id: Annotated[
+        str | None,
+        Meta(description="The decision about the order, where the facts sufficed for one."),
+    ]
+    cleared: Annotated[bool | None, Meta(description="That decision; null: none was made.")]
+    reasons: Annotated[
+        list[str],
+        Meta(description="Why the order is not cleared, or the identity not verified: codes."),
+    ]
+    exemption: Annotated[
+        Exemption | None, Meta(description="As you asserted it for the cart; it changed nothing.")
+    ]
+    return_url: str | None
+    origin: str | None
+    locale: str | None
+    url: Annotated[
+        str | None,
+        Meta(description="The link for the buyer. Only in the response that created it."),
+    ]
+    client_token: Annotated[
+        str | None,
+        Meta(description="For the component. Only in the response that created the session."),
+    ]
+    created_at: Timestamp
+    expires_at: Timestamp
+    ended_at: Timestamp | None
+
+
+class CheckoutSessionsQuery(Request, frozen=True, kw_only=True):
+    session_id: Annotated[
+        Opaque | None,
+        Meta(description="Only items with this checkout session of yours.", examples=[SESSION]),
+    ] = None
+    limit: Limit = LIMIT_DEFAULT
+    after: (
+        Annotated[
+            str,
+            cursor("the id of that page's last session", CHECKOUT_SESSION_ID, CHECKOUT_SESSION),
+        ]
+        | None
+    ) = None
+
+
+class Cancellation(Request, frozen=True, kw_only=True):
+    """Nothing: an empty object."""
+
+
+class NoticeLine(Struct, frozen=True, kw_only=True):
+    """A line to initial."""
+
+    id: str
+    text: str
+
+
+class ShownNotice(Struct, frozen=True, kw_only=True):
+    """The notice to show: all of it, exactly as it is."""
+
+    notice_id: str
+    version: str
+    digest: Annotated[str, Meta(description="SHA-256 of the notice bytes, hexadecimal.")]
+    title: str
+    heading: str
+    bullets: list[NoticeLine]
+    attestation_text: str
+    language: str
+    text_gaps: list[str]
+    source_law: str
+    source_url: str
+
+
+class CurrentCheckoutSession(Struct, frozen=True, kw_only=True):
+    """A checkout session as the buyer's browser sees it."""
+
+    checkout_session_id: str
+    livemode: bool
+    status: Status
+    vendor: str
+    locale: str
+    steps: list[Collected]
+    step: Annotated[Collected | None, Meta(description="What comes next; null: nothing.")]
+    reasons: list[str]
+    ack_id: str | None
+    cbid: str | None
+    return_url: Annotated[str | None, Meta(description="Where to go now; null while open.")]
+    expires_at: Timestamp
+    notice: ShownNotice | None
+    words: Annotated[dict[str, str], Meta(description="Texts of the interface, by their names.")]
+    agreement: Annotated[str | None, Meta(description="The sentence that the buyer agrees to.")]
+    consent: Annotated[str | None, Meta(description="The consent to the electronic form.")]
+
+
+class Claimed(Request, frozen=True, kw_only=True):
+    """What the browser says that the buyer did."""
+
+    line: Annotated[int, Meta(ge=1, le=1000, description="Counted from 1.")] | None = None
+    event: ClaimedEvent
+
+
+class ClaimsRequest(Request, frozen=True, kw_only=True):
+    """Claims of the browser; the record marks them as claims."""
+
+    events: Annotated[list[Claimed], Meta(max_length=CLAIMS_MAX)]
+    viewport: Viewport | None = None
+
+
+class Nothing(Struct, frozen=True, kw_only=True):
+    """An empty object."""
+
+
+class CurrentAcknowledgmentRequest(Request, frozen=True, kw_only=True):
+    """The buyer's initials on every line, with what they agree to."""
+
+    initials_per_line: Annotated[
+        list[Annotated[str, Meta(max_length=INITIALS_LENGTH_MAX, extra_json_schema=STORABLE)]],
+        Meta(description="One element per bullet of the notice, in order; none may be blank."),
+    ]
+    notice_version: Annotated[Reference, Meta(description="The version that was shown.")]
+    notice_digest: Annotated[
+        str,
+        Meta(pattern=_SHA256, description="SHA-256 of the notice bytes that were shown."),
+    ]
+    agreement: Annotated[bool, Meta(description="Must be true: the sentence was agreed to.")]
+    consent: Annotated[bool, Meta(description="Must be true: so was the electronic form.")]
+    surface_digest: (
+        Annotated[
+            str,
+            Meta(
+                pattern=_SHA256,
+                description="SHA-256 of the component's file, hexadecimal, if it is known.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+CREATE: Final[dict[str, Any]] = {
+    "return_url": "https://shop.example/checkout/return",
+    "session_id": SESSION,
+    "notice_id": "ab1263",
+}
+CREATE_ALL: Final[dict[str, Any]] = CREATE | {
+    "collect": ["identity", "acknowledgment"],
+    "shipping_zip": "94111",
+    "product_class": "accessory",
+    "origin": "https://shop.example",
+    "locale": "es",
+}
+CREATE_FROM_CART: Final[dict[str, Any]] = {
+    "return_url": CREATE["return_url"],
+    "session_id": SESSION,
+    "shipping_zip": "94111",
+    "cart": {"product_classes": ["accessory"], "ship_to": {"state": "CA", "zip": "94111"}},
+}
+_MADE: Final[dict[str, Any]] = {
+    "checkout_session_id": CHECKOUT_SESSION_ID,
+    "livemode": False,
+    "status": "open",
+    "session_id": SESSION,
+    "collect": ["acknowledgment"],
+    "notice_id": "ab1263",
+    "cbid": None,
+    "ack_id": None,
+    "clearance_id": None,
+    "cleared": None,
+    "reasons": [],
+    "exemption": None,
+    "return_url": CREATE["return_url"],
+    "origin": None,
+    "locale": "en",
+    "url": f"https://evidence.example.com/c/{_TOKEN}",
+    "client_token": _TOKEN,
+    "created_at": "2026-11-20T21:30:00Z",
+    "expires_at": "2026-11-20T22:00:00Z",
+    "ended_at": None,
+}
+CREATED: Final = _MADE
+OPEN: Final = _MADE | {"url": None, "client_token": None}
+COMPLETED: Final = OPEN | {
+    "status": "completed",
+    "cbid": CBID,
+    "ack_id": ACK_ID,
+    "clearance_id": CLEARANCE_ID,
+    "cleared": True,
+    "ended_at": "2026-11-20T21:31:00Z",
+}
+CANCELLED: Final = OPEN | {"status": "cancelled", "ended_at": "2026-11-20T21:31:00Z"}
+SESSIONS: Final[dict[str, Any]] = {"data": [COMPLETED], "next_cursor": None}
+CURRENT: Final[dict[str, Any]] = {
+    "checkout_session_id": CHECKOUT_SESSION_ID,
+    "livemode": False,
+    "status": "completed",
+    "vendor": "Example Parts",
+    "locale": "en",
+    "steps": ["acknowledgment"],
+    "step": None,
+    "reasons": [],
+    "ack_id": ACK_ID,
+    "cbid": None,
+    "return_url": f"{CREATE['return_url']}?checkout_session_id={CHECKOUT_SESSION_ID}"
+    f"&ack_id={ACK_ID}",
+    "expires_at": "2026-11-20T22:00:00Z",
+    "notice": None,
+    "words": {"done_title": "Done"},
+    "agreement": None,
+    "consent": None,
+}
+CLAIMS: Final[dict[str, Any]] = {
+    "events": [{"line": 1, "event": "initialed"}],
+    "viewport": {"width": 360, "height": 640},
+}
+ACKNOWLEDGE_CURRENT: Final[dict[str, Any]] = {
+    "initials_per_line": ["AB", "AB", "AB", "AB"],
+    "notice_version": "2026-01-01",
+    "notice_digest": "0" * 64,
+    "agreement": True,
+    "consent": True,
+}

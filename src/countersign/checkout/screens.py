@@ -1,0 +1,147 @@
+"""How the pages of a checkout session are made: HTML that loads nothing but the vendor's logo.
+
+Style and script stand in the page, and the content security policy names them by their digests.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from countersign.checkout.brand import Brand
+from countersign.checkout.words import LOCALES, WORDS
+from countersign.errors import NotFound, Refusal, Retryable
+from countersign.http.reply import NO_STORE, Header, Reply
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+COLOR: Final = "#1b4965"
+"""Of a vendor that has none."""
+PRIVATE: Final[tuple[Header, ...]] = (
+    NO_STORE,
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-robots-tag", b"noindex"),
+)
+NOTHING: Final[Header] = (
+    b"content-security-policy",
+    b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+)
+"""The policy of a response that is no page."""
+_HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
+_LIGHT_MIN: Final = 0.1791
+"""From this luminance on, black on a colour has more contrast than white (WCAG 2.2, 1.4.3).
+
+With the better of the two there is always a contrast of at least 4.58 to 1.
+"""
+
+
+def screen(
+    template: str,
+    locale: str,
+    brand: Brand | None,
+    status: int = 200,
+    *,
+    framed_by: str = "'none'",
+    headers: tuple[Header, ...] = (),
+    **context: object,
+) -> Reply:
+    """A page; `framed_by` is the origin of the pages that may embed it."""
+    style, style_digest = _style(brand.color if brand and brand.color else COLOR)
+    script, script_digest = _script()
+    values = {
+        "test_mode": False,
+        "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
+        "here": "",
+        "vendor": brand and brand.name,
+        "logo": brand and brand.logo,
+        "locale": locale,
+        "words": words_of(locale, brand.name if brand else ""),
+        "style": style,
+        "script": script,
+    }
+    page = _templates().get_template(template).render(values | context)
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src "
+        f"'sha256-{script_digest}'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+        f"form-action 'self'; frame-ancestors {framed_by}"
+    )
+    safe = (_HTML, *PRIVATE, (b"content-security-policy", policy.encode()))
+    return Reply(page.encode(), (*safe, *headers), status)
+
+
+def failed(error: Refusal, accepted: bytes) -> Reply:
+    """The page of an error; `accepted` is the header Accept-Language.
+
+    Whether there is a session that the visitor may not see, it does not say.
+    """
+    first = accepted.decode("latin-1").strip()[:2].lower()
+    locale = first if first in WORDS else LOCALES[0]
+    name = "unknown" if isinstance(error, NotFound) else "failed"
+    words = words_of(locale)
+    retry: tuple[Header, ...] = ()
+    if isinstance(error, Retryable):
+        retry = ((b"retry-after", str(error.retry_after).encode()),)
+    return screen(
+        "failed.html",
+        locale,
+        None,
+        error.status,
+        headers=retry,
+        title=words[f"{name}_title"],
+        intro=words[f"{name}_intro"],
+        return_url=None,
+    )
+
+
+def lead(address: str, *headers: tuple[bytes, bytes]) -> Reply:
+    """Lead to another address of the page."""
+    return Reply(b"", ((b"location", address.encode()), *PRIVATE, NOTHING, *headers), 303)
+
+
+@lru_cache(maxsize=256)
+def words_of(locale: str, vendor: str = "") -> Mapping[str, str]:
+    """The texts of the interface, with the vendor's name in them."""
+    return {name: text.replace("{vendor}", vendor) for name, text in WORDS[locale].items()}
+
+
+def on_color(color: str) -> str:
+    """Black or white, whichever is easier to read on this colour."""
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return "#000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > _LIGHT_MIN else "#fff"
+
+
+@lru_cache(maxsize=256)
+def _style(color: str) -> tuple[str, str]:
+    values = {"color": color, "on_color": on_color(color)}
+    return _own(_templates().get_template("style.css").render(values))
+
+
+@cache
+def _script() -> tuple[str, str]:
+    return _own(_templates().get_template("page.js").render())
+
+
+def _own(text: str) -> tuple[str, str]:
+    """A text of ours to stand in a page as it is, and its digest as a policy names it."""
+    from markupsafe import Markup  # noqa: PLC0415 - see `_templates`
+
+    return Markup(text), b64encode(sha256(text.encode()).digest()).decode()  # noqa: S704
+
+
+@cache
+def _templates() -> Environment:
+    # Loaded with the first page: it would make every start slower.
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # noqa: PLC0415
+
+    return Environment(
+        loader=PackageLoader("countersign.checkout"),
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,323 @@
+"""Checkout sessions as a vendor manages them: create, read, list, cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from countersign.access.idempotency import IdempotencyEntry
+from countersign.access.key import (
+    CLIENT_TOKEN,
+    ENTROPY_BYTES,
+    Principal,
+    compose_token,
+    well_formed,
+)
+from countersign.access.origins import origin_of, origins_of, parse_origin
+from countersign.access.test_clocks import AccountClock
+from countersign.checkout import store
+from countersign.checkout.model import (
+    LIFETIME,
+    Collected,
+    Content,
+    Session,
+    Status,
+    cancelled,
+    decided,
+)
+from countersign.checkout.room import Checkout
+from countersign.checkout.schemas import CheckoutSession, CheckoutSessionRequest
+from countersign.clearances.clear import clear_order
+from countersign.clearances.schemas import ClearanceRequest
+from countersign.errors import (
+    InvalidClientToken,
+    InvalidRequest,
+    OriginNotRegistered,
+    Refusal,
+    VerificationNotConfigured,
+)
+from countersign.http.reply import encode
+from countersign.ids import CHECKOUT_SESSION, timed_id
+from countersign.instant import from_ns, to_the_second
+from countersign.mode import Mode
+from countersign.notices.requirements import requirements_of
+from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES
+
+SESSION_FIELD: Final = "checkout_session.session_id"
+_ID_ENTROPY: Final = 8
+_ENTROPY: Final = _ID_ENTROPY + ENTROPY_BYTES + SHRED_KEY_BYTES + NONCE_BYTES
+_ADDRESS: Final = "Expected an http or https address without user info - at `$.{}`."
+
+
+class Created(NamedTuple):
+    """A new session, its token, and the response."""
+
+    session: Session
+    token: str
+    body: bytes
+
+
+async def create_session(
+    room: Checkout,
+    who: Principal,
+    wanted: CheckoutSessionRequest,
+    entry: Callable[[bytes], IdempotencyEntry] | None = None,
+) -> Created:
+    """A link for one buyer and one order; durable when this returns.
+
+    Raises:
+        InvalidRequest: an address is not acceptable, or what is collected lacks something.
+        OriginNotRegistered: with a live key, where an address is of another origin.
+        VerificationNotConfigured: a live session cannot collect the identity.
+        NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: the notice cannot be shown.
+    """
+    clock = await room.access.test_clocks.of(who.account_id, who.mode)
+    collect, notice_id = await _to_collect(room, who, wanted, clock)
+    origin = await _check(room, who, wanted, collect)
+    if Collected.ACKNOWLEDGMENT in collect:
+        if notice_id is None:
+            raise InvalidRequest("A required field is missing - at `$.notice_id`.")
+        await room.clearances.registry.in_force(notice_id, who.mode, clock)
+    time_ns, entropy = room.access.clock.time_ns(), room.access.entropy(_ENTROPY)
+    token = compose_token(CLIENT_TOKEN, who.mode, entropy[_ID_ENTROPY:][:ENTROPY_BYTES])
+    drawn = entropy[_ID_ENTROPY + ENTROPY_BYTES :]
+    now = clock.at(from_ns(time_ns))
+    seconds = wanted.expires_in_seconds
+    session = Session(
+        id=timed_id(CHECKOUT_SESSION, time_ns, entropy[:_ID_ENTROPY]),
+        account_id=who.account_id,
+        mode=who.mode,
+        revision=0,
+        token_digest=room.access.secret.key_digest(token),
+        shred_key=drawn[:SHRED_KEY_BYTES],
+        status=Status.OPEN,
+        created_at=now,
+        expires_at=now + (LIFETIME if seconds is None else timedelta(seconds=seconds)),
+        ended_at=None,
+        ack_id=None,
+        clearance_id=None,
+        content=Content(
+            session_id=wanted.session_id,
+            return_url=wanted.return_url,
+            collect=collect,
+            notice_id=notice_id,
+            cbid=wanted.cbid,
+            shipping_zip=wanted.shipping_zip,
+            product_class=wanted.product_class,
+            origin=origin,
+            locale=wanted.locale or "en",
+            exemption=None if wanted.cart is None else wanted.cart.exemption,
+        ),
+    )
+    key = await room.vault.data_key(who.account_id, time_ns)
+    body = encode(view(room, session, now, token))
+    new = store.NewSession(
+        session=session,
+        shred_key=drawn[:SHRED_KEY_BYTES],
+        session_index=_session_index(room, who.account_id, wanted.session_id),
+        cbid_index=store.cbid_index(room, session),
+        content=store.seal(key, session, drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]),
+        kept=None if entry is None else entry(body),
+    )
+    await room.access.database.write_batched(store.write_new, new)
+    return Created(session, token, body)
+
+
+async def get_session(room: Checkout, who: Principal, session_id: str) -> Session:
+    """A session of this account and mode.
+
+    A completed one that still lacks its clearance gets it now: a server may have stopped between
+    the two.
+
+    Raises:
+        NotFound: there is none.
+    """
+    return await cleared(room, await store.find(room, who.account_id, who.mode, session_id))
+
+
+async def list_sessions(
+    room: Checkout,
+    who: Principal,
+    *,
+    session_id: str | None = None,
+    after: str | None = None,
+    limit: int,
+) -> list[Session]:
+    """One more than `limit` sessions of this account and mode, newest first."""
+    index = None if session_id is None else _session_index(room, who.account_id, session_id)
+    return await store.find_many(
+        room, who.account_id, who.mode, session_index=index, after=after, limit=limit + 1
+    )
+
+
+async def cancel_session(
+    room: Checkout,
+    session: Session,
+    remember: Callable[[Session], IdempotencyEntry] | None = None,
+) -> Session:
+    """End an open session: its link collects nothing any more.
+
+    Raises CheckoutSessionClosed if it has ended already.
+    """
+    return await store.change(room, session, cancelled, remember=remember)
+
+
+async def session_of_token(room: Checkout, token: bytes) -> Session:
+    """The session that this client token is for, also after its end.
+
+    Raises:
+        InvalidClientToken: it is none.
+    """
+    text = token.decode("ascii", "replace")
+    if text.startswith(CLIENT_TOKEN + "_") and well_formed(text):
+        session = await store.find_by_token(room, room.access.secret.key_digest(text))
+        if session is not None:
+            return session
+    raise InvalidClientToken
+
+
+async def cleared(room: Checkout, session: Session) -> Session:
+    """Have the order decided where the facts suffice; the session itself stays as it ended."""
+    if not session.may_clear:
+        return session
+    content = session.asked
+    # `may_clear` says that none of the three is missing.
+    order = ClearanceRequest(
+        ack_id=session.ack_id or "",
+        cbid=session.cbid or "",
+        shipping_zip=content.shipping_zip or "",
+        session_id=content.session_id,
+        product_class=content.product_class,
+    )
+    try:
+        done = (await clear_order(room.clearances, principal_of(session), order)).decision
+    except Refusal:
+        # Whatever is wrong with the order, the session is completed. It is asked at the next look:
+        # a buyer for whom too many ZIP codes were tried has new ones tomorrow.
+        return session
+
+    def with_decision(before: Session, _: datetime) -> Session:
+        if not before.may_clear:
+            return before
+        reasons = [str(reason) for reason in done.reasons]
+        return decided(before, done.clearance_id, cleared=done.cleared, reasons=reasons)
+
+    return await store.change(room, session, with_decision)
+
+
+def principal_of(session: Session) -> Principal:
+    """Who acts in a session: its own token, for the account that created it."""
+    return Principal(
+        key_id=session.id,
+        account_id=session.account_id,
+        mode=session.mode,
+        scopes=frozenset(),
+        credential="checkout_session",
+    )
+
+
+def view(
+    room: Checkout, session: Session, now: datetime, token: str | None = None
+) -> CheckoutSession:
+    """A session as its account reads it; `token` only when it was just made."""
+    content, status = session.content, session.status_at(now)
+    ended_at = session.expires_at if status is Status.EXPIRED else session.ended_at
+    return CheckoutSession(
+        checkout_session_id=session.id,
+        livemode=session.mode is Mode.LIVE,
+        status=status,
+        session_id=content.session_id if content else None,
+        collect=list(content.collect) if content else [],
+        notice_id=content.notice_id if content else None,
+        cbid=session.cbid,
+        ack_id=session.ack_id,
+        clearance_id=session.clearance_id,
+        cleared=content.cleared if content else None,
+        reasons=list(content.reasons) if content else [],
+        exemption=content.exemption if content else None,
+        return_url=content.return_url if content else None,
+        origin=content.origin if content else None,
+        locale=content.locale if content else None,
+        url=None if token is None else f"{room.public_url}/c/{token}",
+        client_token=token,
+        created_at=session.created_at.replace(microsecond=0),
+        expires_at=session.expires_at.replace(microsecond=0),
+        ended_at=to_the_second(ended_at),
+    )
+
+
+def return_url(session: Session) -> str:
+    """The vendor's address with the identifiers of what was collected: no decision, no secret."""
+    parts = urlsplit(session.asked.return_url)
+    ids = {
+        "checkout_session_id": session.id,
+        "ack_id": session.ack_id,
+        "cbid": session.cbid,
+        "clearance_id": session.clearance_id,
+    }
+    added = urlencode({name: value for name, value in ids.items() if value is not None})
+    return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, added)))))
+
+
+async def _to_collect(
+    room: Checkout, who: Principal, wanted: CheckoutSessionRequest, clock: AccountClock
+) -> tuple[tuple[Collected, ...], str | None]:
+    """What is collected, the identity first, and the notice: as asked for, or as a cart needs."""
+    if wanted.cart is None:
+        kinds = wanted.collect or [Collected.ACKNOWLEDGMENT]
+        if len(set(kinds)) != len(kinds):
+            raise InvalidRequest("Expected each value once - at `$.collect`.")
+        return tuple(sorted(kinds, reverse=True)), wanted.notice_id
+    if wanted.collect is not None or wanted.notice_id is not None:
+        raise InvalidRequest("Send either cart, or collect and notice_id - at `$.cart`.")
+    registry = room.clearances.registry
+    at, known = clock.at(registry.now()), await registry.notices(fresh=True)
+    needed = requirements_of(known, wanted.cart, who.mode, at).to_collect()
+    kinds = [Collected.IDENTITY] if needed.identity and wanted.cbid is None else []
+    kinds += [Collected.ACKNOWLEDGMENT] if needed.notice_ids else []
+    if not kinds:
+        raise InvalidRequest("This cart needs nothing to be collected - at `$.cart`.")
+    if len(needed.notice_ids) > 1:
+        raise InvalidRequest(
+            "This cart needs several notices: create a session for each of them, with notice_id, "
+            f"that is {', '.join(needed.notice_ids)} - at `$.cart`."
+        )
+    return tuple(kinds), next(iter(needed.notice_ids), None)
+
+
+async def _check(
+    room: Checkout,
+    who: Principal,
+    wanted: CheckoutSessionRequest,
+    collect: tuple[Collected, ...],
+) -> str | None:
+    """Check addresses and what is collected; returns the origin as browsers write it."""
+    back = origin_of(wanted.return_url)
+    if back is None or "#" in wanted.return_url:
+        raise InvalidRequest(_ADDRESS.format("return_url"))
+    origin = None if wanted.origin is None else parse_origin(wanted.origin)
+    if wanted.origin is not None and origin is None:
+        raise InvalidRequest("Expected scheme, host and port of a page - at `$.origin`.")
+    class_ = wanted.product_class
+    if class_ is not None and class_ not in (await room.clearances.registry.notices()).classes:
+        fresh = await room.clearances.registry.notices(fresh=True)
+        if class_ not in fresh.classes:
+            known = ", ".join(sorted(fresh.classes))
+            raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
+    if who.mode is Mode.LIVE:
+        if Collected.IDENTITY in collect:
+            raise VerificationNotConfigured(
+                "Live checkout sessions cannot collect the identity yet: verify the buyer with "
+                "POST /v1/buyers/verify, and create the session with its cbid."
+            )
+        registered = await room.access.database.read(origins_of, who.account_id)
+        for given in (back, origin):
+            if given is not None and given not in registered:
+                raise OriginNotRegistered(f"The origin {given} is not registered for this account.")
+    return origin
+
+
+def _session_index(room: Checkout, account_id: str, session_id: str) -> bytes:
+    return room.access.secret.blind_index(account_id, SESSION_FIELD, session_id)

@@ -1,0 +1,261 @@
+"""Checkout sessions in the database: a row each, its content sealed.
+
+A change is decided from a state that was read, and written only if that is still the state: of two
+at the same time, one is decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from sqlalchemy import Connection, Row, Select, delete, select, update
+
+from countersign.access.idempotency import IdempotencyEntry, keep_answers
+from countersign.checkout.model import Content, Session, Status
+from countersign.checkout.room import Checkout
+from countersign.db.bulk import BulkInsert
+from countersign.db.tables import checkout_sessions, shred_keys
+from countersign.errors import NotFound
+from countersign.events.model import EventType, NewEvent
+from countersign.events.sql import write_events
+from countersign.evidence.record import CBID_FIELD
+from countersign.ids import CHECKOUT_SESSION, is_id
+from countersign.instant import from_ns, to_ms
+from countersign.mode import Mode
+from countersign.vault.vault import NONCE_BYTES, DataKey, Place
+
+Also: TypeAlias = Callable[[Connection], object]
+"""What is written in the transaction of a change."""
+
+_c: Final = checkout_sessions.c
+_SELECT: Final = select(checkout_sessions, shred_keys.c.key.label("shred_key")).outerjoin(
+    shred_keys, shred_keys.c.record_id == _c.id
+)
+_COLUMNS: Final = (
+    *("id", "account_id", "mode", "revision", "token_digest", "session_index", "cbid_index"),
+    *("status", "created_at", "expires_at", "expiry_due_at", "content"),
+)
+_insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
+_insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")
+_EVENTS: Final[Mapping[Status, EventType]] = {
+    Status.COMPLETED: EventType.CHECKOUT_SESSION_COMPLETED,
+    Status.DECLINED: EventType.CHECKOUT_SESSION_DECLINED,
+    Status.EXPIRED: EventType.CHECKOUT_SESSION_EXPIRED,
+}
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Content).decode
+
+
+class NewSession(NamedTuple):
+    """A session to write, and what is kept of the response."""
+
+    session: Session
+    shred_key: bytes
+    session_index: bytes
+    cbid_index: bytes | None
+    content: bytes
+    kept: IdempotencyEntry | None
+
+
+def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[None]:
+    """An act for `write_batched`: write these sessions."""
+    rows = []
+    for session, _, session_index, cbid_index, content, _ in new:
+        expires_at = to_ms(session.expires_at)
+        rows.append(
+            (
+                *(session.id, session.account_id, session.mode.value, session.revision),
+                *(session.token_digest, session_index, cbid_index, session.status.value),
+                *(to_ms(session.created_at), expires_at, expires_at, content),
+            )
+        )
+    _insert(connection, rows)
+    _insert_keys(connection, [(item.session.id, item.shred_key) for item in new])
+    keep_answers(connection, [item.kept for item in new if item.kept is not None])
+    return [None] * len(new)
+
+
+def seal(key: DataKey, session: Session, shred_key: bytes, nonce: bytes) -> bytes:
+    """The content of a session, encrypted for its row."""
+    text = _encode(session.content)
+    return key.seal(shred_key=shred_key, nonce=nonce, plaintext=text, **_place(session))
+
+
+def _place(session: Session) -> Place:
+    return Place(
+        table="checkout_sessions", column="content", account=session.account_id, row_id=session.id
+    )
+
+
+async def find(room: Checkout, account_id: str, mode: Mode, session_id: str) -> Session:
+    """A session of this account and mode.
+
+    Raises:
+        NotFound: there is none.
+    """
+    if is_id(CHECKOUT_SESSION, session_id):
+        own = _SELECT.where(_c.id == session_id, _c.account_id == account_id, _c.mode == mode)
+        if (found := await _one(room, own)) is not None:
+            return found
+    raise NotFound("The checkout session was not found.")
+
+
+async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
+    """The session of a client token."""
+    return await _one(room, _SELECT.where(_c.token_digest == digest))
+
+
+async def find_by_id(room: Checkout, session_id: str) -> Session | None:
+    """A session of any account: what is shown of it depends on what is known of its token."""
+    if not is_id(CHECKOUT_SESSION, session_id):
+        return None
+    return await _one(room, _SELECT.where(_c.id == session_id))
+
+
+async def find_many(
+    room: Checkout,
+    account_id: str,
+    mode: Mode,
+    *,
+    session_index: bytes | None,
+    after: str | None,
+    limit: int,
+) -> list[Session]:
+    """Sessions of this account and mode, newest first."""
+    wanted = _SELECT.where(_c.account_id == account_id, _c.mode == mode)
+    if session_index is not None:
+        wanted = wanted.where(_c.session_index == session_index)
+    if after is not None:
+        wanted = wanted.where(_c.id < after)
+    rows = await room.access.database.scan(_rows, wanted.order_by(_c.id.desc()).limit(limit))
+    return [await _opened(room, row) for row in rows]
+
+
+async def change(
+    room: Checkout,
+    session: Session,
+    transition: Callable[[Session, datetime], Session],
+    also: Also | None = None,
+    *,
+    remember: Callable[[Session], IdempotencyEntry] | None = None,
+) -> Session:
+    """Change a session from the state that it is in; durable when this returns.
+
+    `transition` refuses by raising, and changes nothing by returning what it was given. `also` and
+    the event of an end are written in the same transaction.
+    """
+    while True:
+        changed = transition(session, await clock_of(room, session))
+        if changed is session:
+            return session
+        time_ns = room.access.clock.time_ns()
+        content = shred_key = None
+        if changed.content is not None and session.shred_key is not None:
+            shred_key = session.shred_key
+            key = await room.vault.data_key(session.account_id, time_ns)
+            content = seal(key, changed, shred_key, room.access.entropy(NONCE_BYTES))
+        values = {
+            "revision": session.revision + 1,
+            "status": changed.status,
+            "ended_at": changed.ended_at,
+            "ack_id": changed.ack_id,
+            "clearance_id": changed.clearance_id,
+            "content": content,
+            "cbid_index": cbid_index(room, changed),
+        }
+        if changed.status is not Status.OPEN:
+            values["expiry_due_at"] = None
+        at = from_ns(time_ns)
+        kept = None if remember is None else remember(changed)
+        if await room.access.database.write(
+            _write_change, session, changed, values, at, also, kept
+        ):
+            return replace(changed, revision=session.revision + 1)
+        session = await find(room, session.account_id, session.mode, session.id)
+
+
+def _write_change(  # noqa: PLR0917 - see `Database.write`
+    connection: Connection,
+    before: Session,
+    after: Session,
+    values: Mapping[str, object],
+    at: datetime,
+    also: Also | None,
+    kept: IdempotencyEntry | None,
+) -> bool:
+    """Write it if nothing has changed since it was read."""
+    same = update(checkout_sessions).where(_c.id == before.id, _c.revision == before.revision)
+    if connection.execute(same.values(values)).rowcount != 1:
+        return False
+    if after.status is not before.status and after.status in _EVENTS:
+        event = _EVENTS[after.status]
+        write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
+    if also is not None:
+        also(connection)
+    keep_answers(connection, [] if kept is None else [kept])
+    return True
+
+
+def erase_contents(connection: Connection, ids: Sequence[str]) -> None:
+    """Destroy what is personal in these sessions; the rows say that they were."""
+    connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
+    bare = {"content": None, "cbid_index": None, "revision": _c.revision + 1}
+    connection.execute(update(checkout_sessions).where(_c.id.in_(ids)).values(bare))
+
+
+def delete_ended(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete at most `limit` sessions that ended before this time; returns how many."""
+    old = select(_c.id).where(_c.ended_at < before).limit(limit)
+    ids = [*connection.execute(old).scalars()]
+    connection.execute(delete(shred_keys).where(shred_keys.c.record_id.in_(ids)))
+    connection.execute(delete(checkout_sessions).where(_c.id.in_(ids)))
+    return len(ids)
+
+
+async def clock_of(room: Checkout, session: Session) -> datetime:
+    """Now, by the test clock where the session is of a sandbox."""
+    clock = await room.access.test_clocks.of(session.account_id, session.mode)
+    return clock.at(from_ns(room.access.clock.time_ns()))
+
+
+def cbid_index(room: Checkout, session: Session) -> bytes | None:
+    """The blind index by which the session of a buyer is found to be erased."""
+    cbid = session.cbid
+    if cbid is None:
+        return None
+    return room.access.secret.blind_index(session.account_id, CBID_FIELD, cbid)
+
+
+async def _one(room: Checkout, wanted: Select[Any]) -> Session | None:
+    rows = await room.access.database.read(_rows, wanted)
+    return await _opened(room, rows[0]) if rows else None
+
+
+def _rows(connection: Connection, wanted: Select[Any]) -> Sequence[Row[Any]]:
+    return connection.execute(wanted).all()
+
+
+async def _opened(room: Checkout, row: Row[Any]) -> Session:
+    session = Session(
+        id=row.id,
+        account_id=row.account_id,
+        mode=Mode(row.mode),
+        revision=row.revision,
+        token_digest=row.token_digest,
+        shred_key=row.shred_key,
+        status=Status(row.status),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        ended_at=row.ended_at,
+        ack_id=row.ack_id,
+        clearance_id=row.clearance_id,
+        content=None,
+    )
+    if row.content is None or row.shred_key is None:
+        return session
+    text = await room.vault.open(row.content, shred_key=row.shred_key, **_place(session))
+    return replace(session, content=_decode(text))

@@ -1,0 +1,70 @@
+"use strict";
+const form = document.querySelector("form");
+const prefix = "countersign:";
+// What happened here, as claims: the page works without them.
+const claims = [];
+let timer;
+const send = () => {
+  clearTimeout(timer);
+  if (!claims.length) return;
+  const body = new URLSearchParams({ csrf: form.elements.csrf.value, events: claims.join(" "), width: innerWidth, height: innerHeight });
+  claims.length = 0;
+  fetch(form.dataset.claims, { method: "POST", body, keepalive: true }).catch(() => {});
+};
+const claim = (event) => {
+  claims.push(event);
+  clearTimeout(timer);
+  timer = setTimeout(send, 1000);
+};
+if (form?.dataset.keep) {
+  const fields = [...form.querySelectorAll("input:not([type=hidden])")];
+  const key = prefix + form.action + form.dataset.keep;
+  // Only what was typed in this tab, for this text.
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(key) ?? "[]");
+    if (fields.every((field) => !field.value)) fields.forEach((field, at) => { field.value = kept[at] ?? ""; });
+  } catch {}
+  const seen = new IntersectionObserver((entries) => entries.forEach((entry) => {
+    if (!entry.isIntersecting) return;
+    seen.unobserve(entry.target);
+    claim(`${fields.indexOf(entry.target) + 1}:shown`);
+  }), { threshold: 1 });
+  fields.forEach((field, at) => {
+    let before = field.value;
+    seen.observe(field);
+    field.addEventListener("input", () => {
+      try { sessionStorage.setItem(key, JSON.stringify(fields.map((one) => one.value))); } catch {}
+    });
+    field.addEventListener("change", () => {
+      if (field.value) claim(`${at + 1}:${before ? "changed" : "initialed"}`);
+      before = field.value;
+    });
+  });
+}
+if (form?.hasAttribute("data-reviewed")) claim("0:reviewed");
+if (document.querySelector("[data-ended]")) {
+  try { Object.keys(sessionStorage).filter((key) => key.startsWith(prefix)).forEach((key) => sessionStorage.removeItem(key)); } catch {}
+}
+if (form) {
+  const button = form.querySelector("button"), label = button.textContent, status = form.querySelector("[data-status]");
+  let sent = false;
+  const again = () => { sent = false; button.textContent = label; };
+  form.addEventListener("submit", (event) => {
+    if (sent || !navigator.onLine) {
+      event.preventDefault();
+      if (!sent) status.textContent = form.dataset.offline;
+      return;
+    }
+    send();
+    sent = true;
+    status.textContent = "";
+    button.textContent = form.dataset.sending;
+    setTimeout(again, 15000);
+  });
+  addEventListener("pageshow", again);
+  addEventListener("pagehide", send);
+}
+document.querySelectorAll("[data-print]").forEach((button) => {
+  button.hidden = false;
+  button.addEventListener("click", () => print());
+});

@@ -1,0 +1,135 @@
+"""A visit of the hosted page: whether the browser may see the session, and what it sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import parse_qs, parse_qsl
+
+from countersign.checkout import buyer, store
+from countersign.checkout.brand import Brand
+from countersign.checkout.cookies import COPY, FORM, code, has_cookie, is_code, refuse_foreign
+from countersign.checkout.model import Session
+from countersign.checkout.room import Checkout
+from countersign.checkout.screens import lead, screen
+from countersign.checkout.words import LOCALES
+from countersign.errors import InvalidRequest, NotFound, OriginNotAllowed, UnsupportedMediaType
+from countersign.http.reply import Call, Reply
+from countersign.mode import Mode
+
+FIELDS_MAX: Final = 2000
+_FORM_TYPE: Final = b"application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A request of a browser that may see this session."""
+
+    room: Checkout
+    call: Call
+    session: Session
+    now: datetime
+    brand: Brand
+    locale: str
+    form: Mapping[str, str]
+
+    @property
+    def root(self) -> str:
+        return f"/c/{self.session.id}"
+
+    @property
+    def lang(self) -> str:
+        """What an address says of the language: nothing, if it is the session's own."""
+        return "" if self.locale == self.session.asked.locale else f"?lang={self.locale}"
+
+    def show(self, template: str, status: int = 200, **context: object) -> Reply:
+        """A page about the session."""
+        values: dict[str, Any] = {
+            "here": self.root,
+            "root": self.root,
+            "lang": self.lang,
+            "csrf": code(self.room, self.session, FORM),
+            "test_mode": self.session.mode is Mode.TEST,
+        }
+        framed_by = self.session.asked.origin or "'none'"
+        return screen(
+            template, self.locale, self.brand, status, framed_by=framed_by, **(values | context)
+        )
+
+    def go_on(self) -> Reply:
+        """Lead to the page of the state that the session is in now."""
+        return lead(self.root + self.lang)
+
+
+async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None = None) -> Visit:
+    """The visit of a browser that has the cookie of this session, or the key of its copy.
+
+    Raises:
+        NotFound: it has not, or there is no such session, or what it was about is erased.
+    """
+    session = await store.find_by_id(room, session_id)
+    if session is None or session.content is None:
+        raise NotFound
+    if not (has_cookie(room, session, call) if key is None else is_code(room, session, COPY, key)):
+        raise NotFound
+    visit = Visit(
+        room=room,
+        call=call,
+        session=session,
+        now=await store.clock_of(room, session),
+        brand=await buyer.brand(room, session),
+        locale=session.content.locale,
+        form={},
+    )
+    try:
+        query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
+    except ValueError:
+        raise InvalidRequest("The query string is not well formed.") from None
+    flat = {name: values[0] for name, values in query.items()}
+    return replace(visit, form=flat, locale=_locale(visit, flat))
+
+
+def _locale(visit: Visit, values: Mapping[str, str]) -> str:
+    wanted = values.get("lang")
+    return wanted if wanted in LOCALES else visit.locale
+
+
+async def with_form(visit: Visit) -> Visit:
+    """The same visit with the form that it sends, which is one of ours.
+
+    Raises:
+        OriginNotAllowed: another site sends it, or it lacks the code of our forms.
+    """
+    refuse_foreign(visit.room, visit.call)
+    form = await _form(visit.call)
+    if not is_code(visit.room, visit.session, FORM, form.get("csrf", "")):
+        raise OriginNotAllowed
+    return replace(visit, form=form, locale=_locale(visit, form))
+
+
+async def _form(call: Call) -> Mapping[str, str]:
+    """The fields of a form.
+
+    Raises:
+        UnsupportedMediaType: the body is no form.
+        InvalidRequest: it is not well formed, or has a field twice.
+    """
+    media_type = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if media_type != _FORM_TYPE or call.read_body is None:
+        raise UnsupportedMediaType
+    try:
+        fields = parse_qsl(
+            (await call.read_body()).decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=FIELDS_MAX,
+        )
+    except ValueError:
+        raise InvalidRequest("The form is not well formed.") from None
+    form = dict(fields)
+    if len(form) != len(fields) or any("\x00" in value for value in form.values()):
+        raise InvalidRequest("The form is not well formed.")
+    return form

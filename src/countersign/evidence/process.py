@@ -1,0 +1,133 @@
+"""How a hosted acknowledgment was made: the value of its disclosure `process`.
+
+The members are those of `spec/evidence-format.md`, in the order in which they are written. Readers
+check the same types; the words that a member may have are the writer's duty.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from countersign.evidence.errors import EvidenceError
+
+PROCESS: Final = "process"
+"""The name of the disclosure."""
+
+Time = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$",
+        max_length=24,  # without it, a newline at the end would be accepted
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+"""A time of the service's own clock, in the form of `accepted_at`."""
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Surface(StrEnum):
+    """Where the notice was shown."""
+
+    PAGE = "page"
+    COMPONENT = "component"
+
+
+class Binding(StrEnum):
+    """What tied the person to the checkout session."""
+
+    NONE = "none"
+    LINK = "link"
+    COOKIE = "cookie"
+    PASSKEY = "passkey"
+    IDENTITY_SESSION = "identity_session"
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """When the service served a line, and received initials for it."""
+
+    shown_at: Annotated[Time, msgspec.Meta(description="The last time before the initials.")]
+    initialed_at: Annotated[Time, msgspec.Meta(description="The first initials.")]
+    changed_at: Annotated[
+        Time | None, msgspec.Meta(description="The last change of the initials, if there was one.")
+    ]
+    changes: Annotated[Count, msgspec.Meta(description="How often they were changed.")]
+
+
+class Viewport(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of the window in CSS pixels, as the browser claims."""
+
+    width: Count
+    height: Count
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that the browser claims, with the time when the service received the claim."""
+
+    line: Annotated[Count | None, msgspec.Meta(description="Counted from 1.")]
+    event: Annotated[str, msgspec.Meta(description="Such as `shown` or `initialed`.")]
+    at: Time
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """How a hosted acknowledgment was made.
+
+    `script`, `viewport` and `claimed` are claims of the browser; the service observed the rest.
+    """
+
+    checkout_session: Annotated[str, msgspec.Meta(description="The checkout session.")]
+    surface: Annotated[
+        str,
+        msgspec.Meta(
+            description="`page`: served by this service. `component`: an element in your page."
+        ),
+    ]
+    origin: Annotated[
+        str | None, msgspec.Meta(description="The origin of the page around the component.")
+    ]
+    rendered_digest: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Hex SHA-256 of the page as it was served, or of the component's file."
+        ),
+    ]
+    locale: Annotated[str, msgspec.Meta(description="The language of the interface.")]
+    opened_at: Annotated[Time, msgspec.Meta(description="When the notice was first served.")]
+    lines: Annotated[
+        Sequence[Line], msgspec.Meta(description="One for each line of the notice, in its order.")
+    ]
+    reviewed_at: Annotated[
+        Time | None, msgspec.Meta(description="When the review step was served; null: it was not.")
+    ]
+    agreement: Annotated[str, msgspec.Meta(description="The sentence that was agreed to.")]
+    consent: Annotated[
+        str, msgspec.Meta(description="The sentence of consent to the electronic form.")
+    ]
+    script: Annotated[
+        bool | None, msgspec.Meta(description="Whether JavaScript ran, as the browser claims.")
+    ]
+    viewport: Viewport | None
+    binding: Annotated[
+        str,
+        msgspec.Meta(
+            description="What tied the person to the session: "
+            + ", ".join(f"`{name}`" for name in Binding)
+            + "."
+        ),
+    ]
+    verification: Annotated[
+        str | None, msgspec.Meta(description="The record of the identity check it belongs to.")
+    ]
+    claimed: Annotated[
+        Sequence[Claim],
+        msgspec.Meta(description="What the browser claims; the service did not observe it."),
+    ]
+
+
+def check_process(value: Any) -> None:  # noqa: ANN401 - any JSON
+    """Check that a disclosed value has the members of a process, each of its type."""
+    try:
+        msgspec.convert(value, Process)
+    except msgspec.ValidationError as error:
+        raise EvidenceError(f"the process is malformed: {error}") from error

@@ -1,0 +1,236 @@
+"""The logs in the database: heads, keys and queues, checkpoints, and the anchors of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    case,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+
+from countersign.db.tables import anchors, checkpoints, log_heads, log_keys, log_pending, logs
+from countersign.evidence.policy import Policy
+from countersign.ids import made_at_ms
+from countersign.instant import from_ms
+from countersign.log.model import WITNESS, Anchor, Log, LogKey, StoredCheckpoint
+from countersign.mode import Mode
+
+_RECENT_ANCHORS: Final = 10_000
+_LOGS: Final = (
+    select(logs, log_heads.c.size, log_heads.c.root, log_heads.c.at, log_heads.c.keys_revision)
+    .join(log_heads, log_heads.c.log_id == logs.c.id)
+    .order_by(logs.c.mode, logs.c.epoch)
+)
+
+
+def all_logs(connection: Connection) -> Sequence[Log]:
+    """Every log, the newest epoch of a mode last."""
+    rows = connection.execute(_LOGS).mappings()
+    return [Log(**{**row, "mode": Mode(row["mode"])}) for row in rows]
+
+
+def add_log(connection: Connection, log: Log, key: LogKey, note: bytes) -> bool:
+    """Write a new, empty log with its key and its signed checkpoint; False if it exists."""
+    same = select(logs.c.id).where(logs.c.mode == log.mode, logs.c.epoch == log.epoch)
+    if connection.execute(same).first() is not None:
+        return False
+    id_ = connection.execute(select(func.coalesce(func.max(logs.c.id), 0))).scalar_one() + 1
+    own = {"mode": log.mode, "epoch": log.epoch, "origin": log.origin}
+    connection.execute(insert(logs), own | {"id": id_, "created_at": log.created_at})
+    head = {"log_id": id_, "size": 0, "root": log.root, "at": log.at}
+    connection.execute(insert(log_heads), head | {"keys_revision": 1})
+    connection.execute(insert(checkpoints), head | {"note": note})
+    connection.execute(insert(log_keys), asdict(key) | {"log_id": id_})
+    return True
+
+
+def keys_of(connection: Connection, log_id: int) -> Sequence[LogKey]:
+    """The keys of a log, oldest first."""
+    rows = connection.execute(
+        select(log_keys)
+        .where(log_keys.c.log_id == log_id)
+        .order_by(log_keys.c.created_at, log_keys.c.vkey)
+    )
+    return [LogKey(**row) for row in rows.mappings()]
+
+
+def add_key(connection: Connection, key: LogKey, retires: datetime) -> None:
+    """Add a key to a log; its other keys retire at `retires` at the latest."""
+    connection.execute(
+        update(log_keys)
+        .where(
+            log_keys.c.log_id == key.log_id,
+            log_keys.c.retires_at.is_(None) | (log_keys.c.retires_at > retires),
+        )
+        .values(retires_at=retires)
+    )
+    connection.execute(insert(log_keys), asdict(key))
+
+
+def count_key_change(connection: Connection, log_id: int) -> None:
+    """Let every process read the keys of this log again before it signs."""
+    connection.execute(
+        update(log_heads)
+        .where(log_heads.c.log_id == log_id)
+        .values(keys_revision=log_heads.c.keys_revision + 1)
+    )
+
+
+def queues(connection: Connection) -> Mapping[Mode, tuple[int, datetime]]:
+    """For each mode in which records wait to be sealed: how many, and when the oldest was made."""
+    mode, oldest = log_pending.c.mode, func.min(log_pending.c.record_id)
+    rows = connection.execute(select(mode, func.count(), oldest).group_by(mode))
+    return {Mode(row[0]): (row[1], from_ms(made_at_ms(row[2]))) for row in rows}
+
+
+def latest(connection: Connection, log_id: int) -> StoredCheckpoint | None:
+    return _first(connection, _of(log_id).order_by(checkpoints.c.size.desc()))
+
+
+def of_size(connection: Connection, log_id: int, size: int) -> StoredCheckpoint | None:
+    return _first(connection, _of(log_id, checkpoints.c.size == size))
+
+
+def larger_than(
+    connection: Connection, log_id: int, size: int, limit: int
+) -> Sequence[StoredCheckpoint]:
+    """The checkpoints of a log that are larger than this size, the smallest first."""
+    larger = _of(log_id, checkpoints.c.size > size).order_by(checkpoints.c.size).limit(limit)
+    return [StoredCheckpoint(**row) for row in connection.execute(larger).mappings()]
+
+
+def size_before(connection: Connection, log_id: int, moment: datetime) -> int:
+    """The size of the last checkpoint made before a moment; 0 if there is none."""
+    newest = select(log_heads.c.size).where(log_heads.c.log_id == log_id)
+    found, end = 0, connection.execute(newest).scalar_one() + 1
+    # Binary search: later checkpoints are larger, and the only index is by size.
+    start = 0
+    while start < end:
+        middle = (start + end) // 2
+        between = _of(log_id, checkpoints.c.size >= middle, checkpoints.c.size < end)
+        row = _first(connection, between.order_by(checkpoints.c.size))
+        if row is not None and row.at < moment:
+            found, start = row.size, row.size + 1
+        else:
+            end = middle
+    return found
+
+
+def covering(
+    connection: Connection, log_id: int, index: int, kinds: frozenset[str], quorum: Policy | None
+) -> StoredCheckpoint | None:
+    """The oldest checkpoint over this entry with these anchors.
+
+    It has an anchor of each of these kinds, and its cosignatures meet the quorum, if one is given.
+    """
+    query = _of(log_id, checkpoints.c.size > index)
+    if kinds or quorum is not None:
+        anchored = (
+            select(anchors.c.size)
+            .where(anchors.c.log_id == log_id, anchors.c.size > index)
+            .group_by(anchors.c.size)
+            .having(*(_any(anchors.c.kind == kind) == 1 for kind in sorted(kinds)))
+            .order_by(anchors.c.size)
+            .limit(1)
+        )
+        if quorum is not None:
+            anchored = anchored.having(_meets(quorum) == 1)
+        query = query.where(checkpoints.c.size == anchored.scalar_subquery())
+    return _first(connection, query.order_by(checkpoints.c.size))
+
+
+def cosigned(
+    connection: Connection, items: Sequence[tuple[int, Policy, bool]]
+) -> list[StoredCheckpoint | None]:
+    """An act for `scan_batched`: the newest checkpoint of a log that meets a quorum.
+
+    Items are the id of the log, the policy, and whether to look only at the newest anchors: where
+    none of them meets the quorum, there can be millions. Anyone may ask, and many at once: equal
+    items are looked up once.
+    """
+    found = {item: _newest_that_meets(connection, *item) for item in dict.fromkeys(items)}
+    return [found[item] for item in items]
+
+
+def _newest_that_meets(
+    connection: Connection,
+    log_id: int,
+    quorum: Policy,
+    recent: bool,  # noqa: FBT001 - an act's item
+) -> StoredCheckpoint | None:
+    own = anchors.c.log_id == log_id
+    if recent:
+        newer = select(anchors.c.size).where(own).order_by(anchors.c.size.desc())
+        oldest = newer.offset(_RECENT_ANCHORS).limit(1).scalar_subquery()
+        own &= anchors.c.size >= func.coalesce(oldest, -1)
+    newest = (
+        select(anchors.c.size)
+        .where(own)
+        .group_by(anchors.c.size)
+        .having(_meets(quorum) == 1)
+        .order_by(anchors.c.size.desc())
+        .limit(1)
+    )
+    return _first(connection, _of(log_id, checkpoints.c.size == newest.scalar_subquery()))
+
+
+def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    """1 if it holds for any row of the group, else 0."""
+    return func.max(case((condition, 1), else_=0))
+
+
+def _meets(policy: Policy) -> ColumnElement[int]:
+    """1 if the cosignatures in a group of rows meet the quorum of the policy, else 0.
+
+    The rule of `Policy.check_quorum` again, for the database: of the checkpoints over an entry
+    the first may have too few cosignatures, and so may any number of those after it.
+    """
+    met: dict[bytes, ColumnElement[int]] = {
+        witness.name: _any((anchors.c.kind == WITNESS) & (anchors.c.name == witness.key_name))
+        for witness in policy.witnesses
+    }
+    for group in policy.groups:
+        members = sum((met[member] for member in group.members), literal(0))
+        met[group.name] = case((members >= group.threshold, 1), else_=0)
+    return met[policy.quorum]
+
+
+def anchors_of(connection: Connection, log_id: int, size: int) -> Sequence[Anchor]:
+    rows = connection.execute(
+        select(anchors)
+        .where(anchors.c.log_id == log_id, anchors.c.size == size)
+        .order_by(anchors.c.kind, anchors.c.name)
+    )
+    return [Anchor(**row) for row in rows.mappings()]
+
+
+def add_anchor(connection: Connection, anchor: Anchor) -> None:
+    """Keep an anchor, unless there is one of the same kind and name."""
+    same = select(anchors.c.size).where(
+        anchors.c.log_id == anchor.log_id,
+        anchors.c.size == anchor.size,
+        anchors.c.kind == anchor.kind,
+        anchors.c.name == anchor.name,
+    )
+    if connection.execute(same).first() is None:
+        connection.execute(insert(anchors), asdict(anchor))
+
+
+def _of(log_id: int, *conditions: ColumnElement[bool]) -> Select[Any]:
+    return select(checkpoints).where(checkpoints.c.log_id == log_id, *conditions)
+
+
+def _first(connection: Connection, query: Select[Any]) -> StoredCheckpoint | None:
+    row = connection.execute(query.limit(1)).mappings().one_or_none()
+    return None if row is None else StoredCheckpoint(**row)

@@ -1,0 +1,339 @@
+"""The operator's acts on logs: begin one, change its key, and continue one after a loss.
+
+After a loss the operator names the last published checkpoint. The decision becomes a record of the
+log, with the checkpoint that was kept until then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.errors import EvidenceRefused, InvalidArgument
+from countersign.evidence.canonical import Json
+from countersign.evidence.checkpoint import Checkpoint
+from countersign.evidence.entry import check_origin, entry_host
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.note import sign_checkpoint
+from countersign.evidence.tree import EMPTY_ROOT
+from countersign.host import is_wildcard
+from countersign.instant import from_ns, rfc3339_ms
+from countersign.log import fork_guard, logs_sql
+from countersign.log.journal import Journal
+from countersign.log.model import AUDIT_SUBJECT, Log, LogKey, PublishedHead
+from countersign.log.record import NewRecord, RecordType
+from countersign.log.room import LogRoom
+from countersign.mode import Mode
+
+OVERLAP: Final = timedelta(days=7)
+"""How long the old key still signs together with its successor."""
+_EPOCH_DIGITS_MAX: Final = 9
+_SCHEME: Final = re.compile(r"https?://")
+
+
+class NewEpoch(NamedTuple):
+    """A log that has begun: its origin, and the verifier key to publish."""
+
+    origin: str
+    vkey: str
+
+
+async def begin_first_logs(room: LogRoom, public_url: str) -> None:
+    """Begin the first log of each mode that has none; harmless otherwise.
+
+    This fixes the origin: it is stored, and never made from the settings again.
+    """
+    newest = {log.mode: log for log in await room.database.read(logs_sql.all_logs)}
+    for mode in Mode:
+        if mode not in newest:
+            with suppress(EvidenceRefused):  # another `init` was first
+                await _begin(room, mode, 1, _SCHEME.sub("", public_url), None)
+        elif newest[mode].size == 0 and room.heads.read(mode) is None:
+            # An `init` that was killed right after beginning the log has left it like that.
+            empty = await room.database.read(logs_sql.of_size, newest[mode].id, 0)
+            if empty is not None:
+                room.heads.replace(mode, empty.note)
+
+
+async def begin_epoch(
+    room: LogRoom,
+    mode: Mode,
+    reason: str,
+    host: str | None = None,
+    published: PublishedHead | None = None,
+) -> NewEpoch:
+    """Begin a new epoch: a separate log, whose first entry cites the head of the old one.
+
+    `host` is another host (and port, and path) for the origin than that of the old log;
+    `published` the last published checkpoint of the old log, if it is not the one that was kept.
+    """
+    old = await log_in_use(room, mode)
+    base = host or old.origin.rpartition(_path(mode))[0]
+    kept = room.heads.published(mode)
+    cited = _cited(old, kept, published) | {"reason": reason}
+    # The database may be older than an epoch whose checkpoints were published already.
+    epoch = max(old.epoch, 0 if kept is None else _epoch(mode, kept.checkpoint.origin)) + 1
+    return await _begin(room, mode, epoch, base, cited)
+
+
+async def rotate_log_key(room: LogRoom, mode: Mode, overlap: timedelta = OVERLAP) -> LogKey:
+    """Give the log a new key; the old one signs as well until the overlap ends."""
+    if mode is Mode.TEST:
+        raise EvidenceRefused("The key of test logs is fixed and published: it cannot be rotated.")
+    log = await log_in_use(room, mode)
+    keys = await room.database.read(logs_sql.keys_of, log.id)
+    if not keys:
+        raise EvidenceRefused(
+            f"The keys of {log.origin} are missing. Begin a new epoch: `countersign log recover`."
+        )
+    _, key = await room.keys.make(mode, log.origin, log.id)
+    retires = from_ns(room.clock.time_ns()) + overlap
+    rotation = room.recorder.of_deployment(
+        RecordType.KEY_ROTATION,
+        mode,
+        {
+            "log": log.origin,
+            "new_key": key.vkey,
+            "old_key": keys[-1].vkey,
+            "old_key_retires_at": rfc3339_ms(retires),
+        },
+    )
+    await room.database.write(_add_key, room, key, retires, rotation)
+    await room.keys.load()
+    return key
+
+
+def _add_key(
+    connection: Connection, room: LogRoom, key: LogKey, retires: datetime, rotation: NewRecord
+) -> None:
+    logs_sql.add_key(connection, key, retires)
+    # Sealed with the old key still: no process has read the new one.
+    room.journal.write(connection, [rotation])
+    logs_sql.count_key_change(connection, key.log_id)
+    audit = room.access.audit.entry(AuditAction.LOG_KEY_ROTATED, AUDIT_SUBJECT, new_key=key.vkey)
+    write_audit(connection, audit)
+
+
+async def _begin(
+    room: LogRoom, mode: Mode, epoch: int, host: str, cited: Mapping[str, Json] | None
+) -> NewEpoch:
+    origin = _origin(mode, epoch, host)
+    logs = await room.database.read(logs_sql.all_logs)
+    number = max((log.id for log in logs), default=0) + 1
+    signer, key = await room.keys.make(mode, origin, number)
+    now = from_ns(room.clock.time_ns())
+    empty = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), [signer])
+    first, audit = None, None
+    if cited is not None:
+        first = room.recorder.of_deployment(RecordType.EPOCH, mode, {**cited})
+        audit = room.access.audit.entry(
+            AuditAction.LOG_EPOCH_BEGUN, AUDIT_SUBJECT, log=origin, reason=cited["reason"]
+        )
+    room.sequencer.learn(number, 1, [signer])
+    log = Log(
+        id=number,
+        mode=mode,
+        epoch=epoch,
+        origin=origin,
+        created_at=now,
+        size=0,
+        root=EMPTY_ROOT,
+        at=now,
+        keys_revision=1,
+    )
+    if not await room.database.write(_write_log, room, log, key, empty, first=first, audit=audit):
+        # Another command was first: its key is the one, and its head is kept already.
+        await room.keys.load()
+        raise EvidenceRefused(
+            f"Epoch {epoch} of the {mode.value} log was already started by another process."
+        )
+    room.heads.replace(mode, empty)
+    return NewEpoch(origin, key.vkey)
+
+
+def _write_log(
+    connection: Connection,
+    room: LogRoom,
+    log: Log,
+    key: LogKey,
+    note: bytes,
+    *,
+    first: NewRecord | None,
+    audit: AuditEntry | None,
+) -> bool:
+    if not logs_sql.add_log(connection, log, key, note):
+        return False
+    fork_guard.forget_suspension(connection, log.mode)
+    write_audit(connection, audit)
+    if first is not None:
+        # It is the log's first entry, whatever else is waiting.
+        room.sequencer.wait_for_turn(connection, log.mode)
+        Journal(room.sequencer).write(connection, [first])
+    return True
+
+
+def _origin(mode: Mode, epoch: int, host: str) -> str:
+    origin = f"{host}{_path(mode)}{epoch}"
+    try:
+        check_origin(origin)
+    except EvidenceError as error:
+        raise InvalidArgument(f"{host!r} cannot be the host of a log: {error}") from error
+    if is_wildcard(entry_host(origin)):
+        raise InvalidArgument(
+            f"{host} is an address to listen on and cannot name a log. Give the host name "
+            "by which clients reach the service: COUNTERSIGN_PUBLIC_URL, or --host for a "
+            "new epoch."
+        )
+    return origin
+
+
+def _cited(
+    old: Log, kept: PublishedHead | None, published: PublishedHead | None
+) -> dict[str, Json]:
+    """The old head as the database has it, and as it was last published."""
+    if published is not None and published.checkpoint.origin != old.origin:
+        raise InvalidArgument(
+            f"The published head belongs to another log than {old.origin}, the log that ends now."
+        )
+    last = published or kept
+    if published is not None and kept is not None:
+        last = max(published, kept, key=lambda head: _place(old.mode, head.checkpoint))
+    return {
+        "previous_log": old.origin,
+        "previous_size": old.size,
+        "previous_root": old.root.hex(),
+        "previous_published": None if last is None else last.note.decode(),
+    }
+
+
+def _place(mode: Mode, head: Checkpoint) -> tuple[int, int]:
+    return _epoch(mode, head.origin), head.size
+
+
+def _path(mode: Mode) -> str:
+    """The part of a log's origin between its host and its epoch."""
+    return f"/v1/log/{mode.value}/"
+
+
+def _epoch(mode: Mode, origin: str) -> int:
+    """The epoch that an origin names; 0 if it is of no log of this mode."""
+    host, _, last = origin.rpartition(_path(mode))
+    return int(last) if host and last.isdecimal() and len(last) <= _EPOCH_DIGITS_MAX else 0
+
+
+async def log_in_use(room: LogRoom, mode: Mode) -> Log:
+    """The newest log of a mode; EvidenceRefused if there is none."""
+    found = [log for log in await room.database.read(logs_sql.all_logs) if log.mode is mode]
+    if not found:
+        raise EvidenceRefused(f"The {mode.value} log does not exist: run `countersign init`.")
+    return found[-1]
+
+
+async def accept_head(
+    room: LogRoom, mode: Mode, published: PublishedHead, reason: str, *, overrule: bool = False
+) -> None:
+    """Take this checkpoint, which the operator has from elsewhere, as the last published one.
+
+    The decision is recorded, with its reason and the checkpoint kept until then; `overrule`:
+    although a later or another one is kept as the last published one.
+    """
+    log = await log_in_use(room, mode)
+    checkpoint = published.checkpoint
+    held = await room.database.read(logs_sql.of_size, log.id, checkpoint.size)
+    if log.origin != checkpoint.origin or held is None or held.root != checkpoint.root:
+        raise EvidenceRefused(
+            f"The database does not contain the checkpoint of size {checkpoint.size} of "
+            f"{checkpoint.origin}: continuing from its present state would fork the log. "
+            "Recover the missing entries, or begin a new epoch."
+        )
+    kept = room.heads.published(mode)
+    objection = None if kept is None else await _objection(room, log, kept.checkpoint, checkpoint)
+    if objection is not None and not overrule:
+        raise EvidenceRefused(
+            f"{objection} Continuing from the checkpoint of size {checkpoint.size} would fork "
+            "the log, and anyone who has the other checkpoint can prove it. Recover the "
+            "missing entries, or begin a new epoch. Use --overrule-kept-head only if this "
+            "deployment never published the kept checkpoint."
+        )
+    await _continue(
+        room,
+        log,
+        published.note,
+        kept,
+        reason=reason,
+        overruled=objection is not None,
+        audited={"overruled": overrule},
+    )
+
+
+async def adopt_database_head(room: LogRoom, mode: Mode, reason: str) -> Checkpoint:
+    """Take the database's own head as the last published one, where none is kept."""
+    log = await log_in_use(room, mode)
+    kept = room.heads.read(mode)
+    newest = await room.database.read(logs_sql.latest, log.id)
+    restored = (await room.database.read(fork_guard.guard, mode, kept)).restored
+    if kept is not None or restored or newest is None:
+        raise EvidenceRefused(
+            "--database-head works only if no published checkpoint is kept and the database "
+            "was not restored from a backup, since checkpoints may have been published "
+            "after the backup. Give the last published checkpoint with --published-head, or "
+            "begin a new epoch."
+        )
+    audited = {"adopted": newest.size}
+    await _continue(room, log, newest.note, None, reason=reason, overruled=False, audited=audited)
+    return Checkpoint(log.origin, newest.size, newest.root)
+
+
+async def _continue(
+    room: LogRoom,
+    log: Log,
+    note: bytes,
+    kept: PublishedHead | None,
+    *,
+    reason: str,
+    overruled: bool,
+    audited: Mapping[str, object],
+) -> None:
+    """Record what the operator decided, and keep this checkpoint as the last published one."""
+    decision = room.recorder.of_deployment(
+        RecordType.RECOVERY,
+        log.mode,
+        {
+            "log": log.origin,
+            "published": note.decode(),
+            "kept": None if kept is None else kept.note.decode(),
+            "overruled": overruled,
+            "reason": reason,
+        },
+    )
+    audit = room.access.audit.entry(
+        AuditAction.LOG_RECOVERED, AUDIT_SUBJECT, mode=log.mode.value, reason=reason, **audited
+    )
+    # Recorded first: if the file cannot be replaced then, sealing stays suspended.
+    await room.database.write(_resume, room, decision, audit)
+    room.heads.replace(log.mode, note)
+
+
+def _resume(connection: Connection, room: LogRoom, decision: NewRecord, audit: AuditEntry) -> None:
+    fork_guard.forget_suspension(connection, decision.mode)
+    room.journal.write(connection, [decision])
+    write_audit(connection, audit)
+
+
+async def _objection(room: LogRoom, log: Log, kept: Checkpoint, given: Checkpoint) -> str | None:
+    """Why the kept last published checkpoint contradicts a given one of this log."""
+    logs = await room.database.read(logs_sql.all_logs)
+    if kept.origin in {other.origin for other in logs if other.mode is log.mode} - {log.origin}:
+        return None  # the operator began a new epoch after that one
+    same = kept.origin == log.origin
+    if same and (kept.size < given.size or (kept.size, kept.root) == (given.size, given.root)):
+        return None
+    return (
+        f"The kept last published checkpoint has the size {kept.size} and belongs to {kept.origin}."
+    )

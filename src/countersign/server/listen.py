@@ -1,0 +1,55 @@
+"""The address that the server listens on."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from typing import Final
+
+from countersign.errors import AddressInUse
+
+BACKLOG: Final = 1024
+_UNREAD_MILLISECONDS_MAX: Final = 30_000
+"""How long a client may leave what was sent to it unread or unacknowledged."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Listen with other sockets of this server: the kernel shares connections out among them.
+
+    Raises:
+        AddressInUse: another server listens there already, or the address cannot be used.
+    """
+    listening = _bound(host, port, shared=True)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Accepted connections inherit it (tcp(7)): Linux then ends one whose window stays closed,
+        # or whose data stays unacknowledged, for that long.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS_MAX)
+    listening.listen(BACKLOG)
+    return listening
+
+
+def refuse_taken(host: str, port: int) -> None:
+    """Find out beforehand: the server itself would share the port with another one in silence.
+
+    Raises:
+        AddressInUse: something listens there already.
+    """
+    _bound(host, port).close()
+
+
+def _bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        why = "is already in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error}"
+        raise AddressInUse(
+            f"{host} port {port} {why}. Set COUNTERSIGN_PORT (or the metrics port) to another "
+            "number."
+        ) from error
+    return bound

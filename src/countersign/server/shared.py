@@ -1,0 +1,166 @@
+"""Memory that the workers of one server share: requests by key, and counters for the metrics.
+
+It is made before they are forked, and stays when one of them dies.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from multiprocessing import get_context
+from typing import Final, TypeAlias
+
+import msgspec
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from countersign.server.limits import Arrivals
+
+_GROUPS: Final = 2048
+_WAYS: Final = 8
+_CELL: Final = struct.Struct("@8sd")
+"""A key by its hash, and when its bucket is empty again. The number is written in one store."""
+_GROUP: Final = struct.Struct("@" + "8sd" * _WAYS)
+_LOCK_SECONDS: Final = 0.05
+_DEAD_SECONDS: Final = 0.25
+
+_BOARD_BYTES: Final = 256 * 1024
+_HEAD: Final = struct.Struct("@QII")
+"""The number of the writing, the length and the checksum of what was written."""
+
+_Row: TypeAlias = tuple[str, str, dict[str, str], float]
+"""A family, and a sample of it: name, labels, value."""
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(list[_Row]).decode
+
+
+class SharedArrivals(Arrivals):
+    """The requests of every key at all workers.
+
+    A table of fixed size: where eight keys fall into one group, the one that is empty soonest makes
+    room for a ninth.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._memory = mmap.mmap(-1, _GROUPS * _GROUP.size)
+        # It is taken in microseconds and without letting go of the interpreter.
+        self._lock = get_context("fork").Lock()
+
+    def add(self, key_id: str, now: float, interval: float, most: float) -> float:
+        """See `Arrivals`. Without the lock, where its holder has died, a request may be missed."""
+        name = blake2b(key_id.encode(), digest_size=8).digest()
+        at = int.from_bytes(name, "big") % _GROUPS * _GROUP.size
+        locked = self._lock.acquire(timeout=_LOCK_SECONDS)
+        try:
+            cells = _GROUP.unpack_from(self._memory, at)
+            names, times = cells[::2], cells[1::2]
+            known = name in names
+            cell = names.index(name) if known else times.index(min(times))
+            arrival = max(times[cell] if known else now, now) + interval
+            if arrival - now <= most:
+                _CELL.pack_into(self._memory, at + cell * _CELL.size, name, arrival)
+            return arrival
+        finally:
+            if locked:
+                self._lock.release()
+
+    def recover(self) -> None:
+        """After a worker has died: take its lock from it, if it held it."""
+        self._lock.acquire(timeout=_DEAD_SECONDS)
+        self._lock.release()
+
+
+class Boards:
+    """What each worker counts, for the one that serves the metrics.
+
+    A board has two halves, written in turn: who dies while writing leaves the other half.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._memory = mmap.mmap(-1, workers * 2 * _BOARD_BYTES)
+        self._workers = workers
+
+    def write(self, worker: int, rows: Sequence[_Row]) -> None:
+        """Replace what a worker, counted from 0, has written."""
+        data = _encode(rows)
+        if len(data) > _BOARD_BYTES - _HEAD.size:
+            return
+        number = max((n for n, _ in self._halves(worker)), default=0) + 1
+        at = (2 * worker + number % 2) * _BOARD_BYTES
+        self._memory[at + _HEAD.size : at + _HEAD.size + len(data)] = data
+        _HEAD.pack_into(self._memory, at, number, len(data), zlib.crc32(data))
+
+    def read(self, worker: int) -> list[_Row]:
+        """The newest that a worker has written."""
+        newest = max(self._halves(worker), default=None)
+        return [] if newest is None else _decode(newest[1])
+
+    def all_rows(self) -> Iterator[_Row]:
+        """What all workers have written."""
+        for worker in range(self._workers):
+            yield from self.read(worker)
+
+    def _halves(self, worker: int) -> Iterator[tuple[int, bytes]]:
+        for half in (2 * worker, 2 * worker + 1):
+            at = half * _BOARD_BYTES
+            number, length, checksum = _HEAD.unpack_from(self._memory, at)
+            data = self._memory[at + _HEAD.size : at + _HEAD.size + min(length, _BOARD_BYTES)]
+            if number and zlib.crc32(data) == checksum:
+                yield number, data
+
+
+class SummedMetrics(Collector):
+    """The metrics of all workers as those of one server.
+
+    What a worker had counted before it died stays in the sums: a counter never falls.
+    """
+
+    def __init__(self, own: Collector, boards: Boards, worker: int) -> None:
+        self._own = own
+        self._boards = boards
+        self._worker = worker
+        kinds = {family.name: family.type for family in own.collect()}
+        self._before = [row for row in boards.read(worker) if kinds.get(row[0]) != "gauge"]
+
+    async def publish(self) -> None:
+        """Write what this worker counts on its board."""
+        self._write(list(self._own.collect()))
+
+    def collect(self) -> Iterator[Metric]:
+        """The current values of this worker with the last ones of the others."""
+        families = list(self._own.collect())
+        self._write(families)
+        of_family: dict[str, list[_Row]] = {family.name: [] for family in families}
+        for row in self._boards.all_rows():
+            of_family[row[0]].append(row)
+        for family in families:
+            # Every worker sees the same log; calls wait in each.
+            greatest = family.type == "gauge" and "database" not in family.name
+            summed = Metric(family.name, family.documentation, family.type)
+            for _, name, labels, value in _folded(of_family[family.name], greatest=greatest):
+                summed.add_sample(name, labels, value)
+            yield summed
+
+    def _write(self, families: Iterable[Metric]) -> None:
+        rows: list[_Row] = [
+            (family.name, sample.name, dict(sample.labels), sample.value)
+            for family in families
+            for sample in family.samples
+        ]
+        self._boards.write(self._worker, list(_folded([*rows, *self._before], greatest=False)))
+
+
+def _folded(rows: Iterable[_Row], *, greatest: bool) -> Iterator[_Row]:
+    """One row for each name and labels: the sum of the values, or the greatest."""
+    found: dict[tuple[str, str, tuple[tuple[str, str], ...]], float] = {}
+    for family, name, labels, value in rows:
+        key = family, name, tuple(labels.items())
+        if key not in found:
+            found[key] = value
+        else:
+            found[key] = max(found[key], value) if greatest else found[key] + value
+    return ((family, name, dict(labels), v) for (family, name, labels), v in found.items())

@@ -1,0 +1,295 @@
+"""Several processes as one server: a parent that watches, and workers that serve.
+
+The parent opens a listening socket for each worker, forks them before there is an event loop or a
+connection to a database, forks another in the place of one that dies, and ends when all have ended.
+It serves nothing itself. Workers end with it, however it ends. See docs/decisions/0040.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import selectors
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import structlog
+from prometheus_client.registry import Collector
+
+from countersign.db.turn import SharedTurn, SharedTurns
+from countersign.server.listen import listen, refuse_taken
+from countersign.server.shared import Boards, SharedArrivals, SummedMetrics
+
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
+_STEADY_SECONDS: Final = 10.0
+"""A worker that lived for so long has not failed at its start."""
+_PAUSE_SECONDS_MAX: Final = 30.0
+_READY: Final = b"r"
+
+_log: Final = structlog.get_logger("countersign.workers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What the workers of one server share; made before the first is forked."""
+
+    turns: SharedTurns
+    arrivals: SharedArrivals
+    boards: Boards
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What a process knows that serves as one of several."""
+
+    number: int
+    """From 1. The first does the work in the background, and serves the metrics."""
+    forks: int
+    """How many processes have had this number, with this one."""
+    shared: Shared
+    listening: socket.socket
+    parent: socket.socket
+
+    @property
+    def turn(self) -> SharedTurn:
+        """The turns of this worker at the write lock of the embedded database."""
+        return self.shared.turns.of(self.number - 1)
+
+    @property
+    def in_background(self) -> bool:
+        """Whether this one does what only one process has to do."""
+        return self.number == 1
+
+    @property
+    def begins_server(self) -> bool:
+        """Whether no other worker has been before it."""
+        return self.in_background and self.forks == 1
+
+    def summed(self, own: Collector) -> SummedMetrics:
+        """The metrics of all workers, with those of this one."""
+        return SummedMetrics(own, self.shared.boards, self.number - 1)
+
+    def say_ready(self) -> None:
+        """Tell the parent that this worker is about to accept connections."""
+        self.parent.send(_READY)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Place:
+    """One of the workers as the parent sees it."""
+
+    number: int
+    forks: int = 0
+    pid: int = 0
+    """0: none runs."""
+    channel: socket.socket | None = None
+    listening: socket.socket | None = None
+    """It outlives the worker if another one follows at once: connections wait in it."""
+    begun: float = 0.0
+    failures: int = 0
+    """How often it died young, in a row."""
+    due: float | None = None
+    """When to fork it, by the monotonic clock."""
+    was_ready: bool = False
+
+    def leave(self) -> None:
+        """Stop listening here: the others take its connections meanwhile."""
+        if self.listening is not None:
+            self.listening.close()
+            self.listening = None
+
+
+def fork_workers(number: int, host: str, port: int, ready: Callable[[], None]) -> Worker:
+    """Fork so many workers: returns in each of them, and in the parent never.
+
+    The first begins alone: if it cannot serve, it says why, and the server ends with its status.
+
+    Args:
+        number: of workers.
+        host: where to listen.
+        port: where to listen.
+        ready: called once, in the parent, when all are ready.
+
+    Raises:
+        AddressInUse: the host and port are taken.
+        SystemExit: in the parent, when all workers have ended: with the worst of their statuses.
+    """
+    refuse_taken(host, port)
+    shared = Shared(
+        turns=SharedTurns(number),
+        arrivals=SharedArrivals(),
+        boards=Boards(number),
+    )
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays in memory that all of them share
+    return _Parent(number, shared, partial(listen, host, port), ready).watch()
+
+
+class _Parent:
+    def __init__(
+        self,
+        workers: int,
+        shared: Shared,
+        open_socket: Callable[[], socket.socket],
+        ready: Callable[[], None],
+    ) -> None:
+        self._shared = shared
+        self._open_socket = open_socket
+        self._ready: Callable[[], None] | None = ready
+        self._places = [_Place(number=number) for number in range(1, workers + 1)]
+        self._stopping = False
+        self._worst = 0
+        self._selector = selectors.DefaultSelector()
+        self._woken, self._waker = socket.socketpair()
+        for end in (self._woken, self._waker):
+            end.settimeout(0)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+
+    def watch(self) -> Worker:
+        """Fork what is due, until all have ended; returns in a worker."""
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+        for number in _STOPPING:
+            signal.signal(number, self._stop)
+        self._places[0].due = time.monotonic()
+        while True:
+            for place in self._places:
+                if place.due is not None and place.due <= time.monotonic() and not self._stopping:
+                    worker = self._fork(place)
+                    if worker is not None:
+                        return worker
+            if self._stopping and not any(place.pid for place in self._places):
+                raise SystemExit(self._worst)
+            due = [place.due for place in self._places if place.due is not None]
+            wait = max(0.0, min(due) - time.monotonic()) if due and not self._stopping else None
+            for key, _ in self._selector.select(wait):
+                if isinstance(key.data, _Place):
+                    self._hear(key.data)
+                else:
+                    self._woken.recv(64)
+
+    def _stop(self, _number: int, _frame: object) -> None:
+        self._stopping = True
+        for place in self._places:
+            if place.listening is not None:
+                place.listening.close()
+            if place.pid:
+                with suppress(ProcessLookupError):  # this very moment it is seen to have ended
+                    os.kill(place.pid, signal.SIGTERM)
+
+    def _fork(self, place: _Place) -> Worker | None:
+        """Fork the worker of a place; the worker, in itself."""
+        # A signal that comes meanwhile is for this process until it knows of the other.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        if self._stopping:  # since it was looked at last
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+            return None
+        theirs, ours = socket.socketpair()
+        listening = place.listening = place.listening or self._open_socket()
+        sys.stderr.flush()
+        place.forks += 1
+        try:
+            pid = os.fork()
+        except OSError as error:  # no memory, or too many processes
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+            theirs.close()
+            ours.close()
+            place.leave()
+            place.due = time.monotonic() + _PAUSE_SECONDS_MAX
+            _log.error("worker_not_forked", worker=place.number, error=error.strerror)
+            return None
+        if not pid:
+            ours.close()
+            return self._begin_worker(place, listening, theirs)
+        theirs.close()
+        place.pid, place.channel, place.begun, place.due = pid, ours, time.monotonic(), None
+        self._selector.register(ours, selectors.EVENT_READ, place)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+        return None
+
+    def _begin_worker(
+        self, place: _Place, listening: socket.socket, parent: socket.socket
+    ) -> Worker:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        # Ctrl-C reaches all processes of a terminal; the parent passes it on.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+        self._selector.close()
+        others = [p.listening for p in self._places if p is not place]
+        for end in (self._woken, self._waker, *others, *(p.channel for p in self._places)):
+            if end is not None:
+                end.close()
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        _name_in_logs(place.number)
+        return Worker(
+            number=place.number,
+            forks=place.forks,
+            shared=self._shared,
+            listening=listening,
+            parent=parent,
+        )
+
+    def _hear(self, place: _Place) -> None:
+        """A worker is ready, or has ended."""
+        assert place.channel is not None  # noqa: S101 - it has spoken
+        if place.channel.recv(1):
+            self._is_ready(place)
+            return
+        self._selector.unregister(place.channel)
+        place.channel.close()
+        place.channel = None
+        status = os.waitstatus_to_exitcode(os.waitpid(place.pid, 0)[1])
+        place.pid = 0
+        self._shared.turns.forget(place.number - 1)
+        if self._stopping:
+            # Until it is ready, SIGTERM ends a worker at once.
+            self._worst = max(self._worst, 0 if status == -signal.SIGTERM else _shell(status))
+            return
+        if self._ready is not None and place.number == 1 and not place.was_ready:
+            raise SystemExit(_shell(status))
+        self._shared.arrivals.recover()
+        lived = time.monotonic() - place.begun
+        place.failures = 1 if lived >= _STEADY_SECONDS else place.failures + 1
+        # The first time at once, then after 1, 2, 4, … seconds.
+        pause = min(2.0 ** (place.failures - 2), _PAUSE_SECONDS_MAX) if place.failures > 1 else 0.0
+        if pause:
+            place.leave()
+        place.due = time.monotonic() + pause
+        _log.error("worker_ended", worker=place.number, status=status, next_in_seconds=pause)
+
+    def _is_ready(self, place: _Place) -> None:
+        place.was_ready = True
+        if place.number == 1 and place.forks == 1:
+            for other in self._places[1:]:
+                other.due = time.monotonic()
+        if self._ready is not None and all(place.was_ready for place in self._places):
+            self._ready()
+            self._ready = None
+
+
+def _shell(status: int) -> int:
+    """An exit status; of a process that a signal has ended, as shells give it."""
+    return status if status >= 0 else 128 - status
+
+
+def _end_with(parent: socket.socket) -> None:
+    """End this process when the parent has: it would keep the socket and the lock, unwatched."""
+    with suppress(OSError):
+        parent.recv(1)
+    os._exit(1)
+
+
+def _name_in_logs(number: int) -> None:
+    def name(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Any:  # noqa: ANN401
+        event.setdefault("worker", number)
+        return event
+
+    structlog.configure(processors=[name, *structlog.get_config()["processors"]])

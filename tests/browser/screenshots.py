@@ -1,0 +1,196 @@
+"""Takes the pictures of docs/images/checkout: every page of a buyer, on a phone and on a desktop.
+
+`make screenshots` runs this module. It starts a service and the example shop of its own.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import httpx2
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.browser.walk import Walk
+from tests.http.backstage import another_deployment
+from tests.storefront.shopper import Storefront, running_shop
+from tests.support.browsers import running_browser
+from tests.support.service import running_server
+
+IMAGES: Final = Path(__file__).parents[2] / "docs" / "images" / "checkout"
+SHOP_NAME: Final = "Ridgeline Workshop"
+COLOR: Final = "#2f5d46"
+_COLORS: Final = 16
+_PALETTE: Final = """\
+async ([png, most]) => {
+  const bytes = Uint8Array.from(atob(png), c => c.charCodeAt(0));
+  const bitmap = await createImageBitmap(new Blob([bytes]));
+  const {width, height} = bitmap;
+  const drawn = new OffscreenCanvas(width, height).getContext("2d");
+  drawn.drawImage(bitmap, 0, 0);
+  const pixels = new Uint32Array(drawn.getImageData(0, 0, width, height).data.buffer);
+  const found = new Map();
+  for (const one of pixels) found.set(one, (found.get(one) ?? 0) + 1);
+  const kept = [...found].sort((a, b) => b[1] - a[1]).slice(0, most).map(([one]) => one);
+  const part = (one, at) => (one >> at) & 255;
+  const apart = (a, b) => [0, 8, 16].reduce((sum, at) => sum + (part(a, at) - part(b, at)) ** 2, 0);
+  const places = new Map();
+  for (const one of found.keys()) {
+    let best = 0;
+    kept.forEach((other, at) => { if (apart(one, other) < apart(one, kept[best])) best = at; });
+    places.set(one, best);
+  }
+  return {
+    width, height,
+    palette: kept.flatMap(one => [part(one, 0), part(one, 8), part(one, 16)]),
+    places: btoa(Array.from(pixels, one => String.fromCharCode(places.get(one))).join("")),
+  };
+}
+"""
+"""The commonest colours of a picture, and for each pixel the place of the nearest one."""
+DEVICES: Final[dict[str, dict[str, Any]]] = {
+    "phone": {"viewport": {"width": 360, "height": 640}, "is_mobile": True, "has_touch": True},
+    "desktop": {"viewport": {"width": 1024, "height": 640}},
+}
+
+
+class Photographer(Walk):
+    """A buyer who takes a picture of each page."""
+
+    def __init__(self, context: BrowserContext, shop: str, device: str) -> None:
+        super().__init__(context.new_page(), shop)
+        self.darkroom, self.device = context.new_page(), device
+
+    def take(self, name: str) -> None:
+        self.page.evaluate("document.activeElement?.blur()")
+        png = self.page.screenshot(full_page=True, animations="disabled")
+        (IMAGES / f"{name}-{self.device}.png").write_bytes(with_palette(self.darkroom, png))
+
+
+def with_palette(page: Page, png: bytes) -> bytes:
+    """The picture with few colours, which is a fraction of its size."""
+    small = page.evaluate(_PALETTE, [b64encode(png).decode(), _COLORS])
+    width, height, places = small["width"], small["height"], b64decode(small["places"])
+    # Two pixels are a byte; each line is as it is (filter 0).
+    rows = (places[at : at + width] for at in range(0, width * height, width))
+    lines = b"".join(
+        b"\0" + bytes.fromhex(row.hex()[1::2].ljust(width + width % 2, "0")) for row in rows
+    )
+    parts = (
+        (b"IHDR", struct.pack(">2I5B", width, height, 4, 3, 0, 0, 0)),
+        (b"PLTE", bytes(small["palette"])),
+        (b"IDAT", zlib.compress(lines, 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    )
+
+
+def buy(walk: Photographer) -> None:
+    """Go through a purchase, with every mistake."""
+    page, take = walk.page, walk.take
+    page.goto(walk.shop)
+    take("shop")
+    walk.add("handguard")
+    walk.fill()
+    take("shop-checkout")
+    walk.press("Order")
+    take("identity")
+    page.get_by_label("The address does not match").check()
+    walk.press("Start the identity check")
+    take("identity-failed")
+    walk.identify()
+    take("notice")
+    walk.follow("Español")
+    take("notice-spanish")
+    walk.follow("English")
+    walk.press("Continue to review")
+    take("notice-errors")
+    walk.initial()
+    take("review")
+    walk.agree()
+    take("done")
+    walk.follow("Your copy, for 30 days")
+    take("copy")
+    page.go_back()
+    walk.follow(f"Return to {SHOP_NAME}")
+    take("shop-released")
+
+
+def fail(walk: Photographer, vendor: httpx2.Client) -> None:
+    """Go through everything that ends without one."""
+    page, take = walk.page, walk.take
+    walk.add("handguard")
+    walk.order(zip="94107")
+    walk.initial()
+    walk.agree()
+    walk.follow(f"Return to {SHOP_NAME}")
+    take("shop-not-cleared")
+
+    walk.order()
+    walk.follow("Decline")
+    take("decline")
+    walk.press("Yes, decline")
+    take("declined")
+
+    walk.order_here()
+    walk.identify_apart()
+    take("shop-component")
+    walk.follow("My order")
+    take("shop-open")
+    link = page.get_by_role("link", name="Read the notice").get_attribute("href") or ""
+    walk.press("Cancel the order")
+    page.goto(link)
+    take("cancelled")
+
+    walk.order()
+    vendor.post("/v1/test/clock/advance", json={"seconds": 3600}).raise_for_status()
+    page.reload()
+    take("expired")
+    page.goto(f"{vendor.base_url}/c/chk_00000000000000000000000000")
+    take("unknown")
+
+
+@contextmanager
+def running_service(directory: Path) -> Iterator[tuple[Storefront, httpx2.Client]]:
+    """Run a service, and the shop of an account with a brand."""
+    deployment = another_deployment(directory / "data")
+    account = deployment.account(SHOP_NAME)
+    deployment.run("accounts", "brand", account, "--color", COLOR)
+    key = deployment.key(account)
+    with (
+        running_server(deployment) as server,
+        running_shop(server.url, key, directory) as shop,
+        server.client(key) as vendor,
+    ):
+        yield shop, vendor
+
+
+def photograph(browser: Browser, directory: Path) -> None:
+    """Take every picture."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with running_service(directory) as (shop, vendor):
+        for device, options in DEVICES.items():
+            with browser.new_context(**options) as context:
+                walk = Photographer(context, shop.url, device)
+                buy(walk)
+                fail(walk, vendor)
+
+
+def main() -> int:
+    with TemporaryDirectory() as directory, running_browser() as browser:
+        photograph(browser, Path(directory))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Windows of a real browser, in which nothing goes wrong unseen."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.support import node
+
+_LOOPBACK: Final = {"127.0.0.1", "localhost"}
+_PHONE: Final = {
+    "viewport": {"width": 360, "height": 640},
+    "device_scale_factor": 3,
+    "is_mobile": True,
+    "has_touch": True,
+}
+_CPU_SLOWDOWN: Final = 4
+_SLOW_4G: Final = {
+    "offline": False,
+    "latency": 150,
+    "downloadThroughput": 1_600_000 / 8,
+    "uploadThroughput": 750_000 / 8,
+}
+_WCAG: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+
+class Windows:
+    """Opens pages, and fails if their console, scripts or policies say anything unexpected."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
+        self._trouble: list[str] = []
+        self._expected: list[str] = []
+        self._hosts: set[str] = set()
+
+    def open(self, **options: Any) -> Page:  # noqa: ANN401 - Playwright's
+        """Open an empty page in a profile of its own."""
+        context = self._browser.new_context(**options)
+        self._contexts.append(context)
+        # Violations of a policy are on the console, too, but without what was blocked.
+        context.add_init_script(
+            "addEventListener('securitypolicyviolation', e =>"
+            " console.error('CSP', e.violatedDirective, e.blockedURI))"
+        )
+        context.on("page", self._watch)
+        return context.new_page()
+
+    def phone(self, **options: Any) -> Page:  # noqa: ANN401 - Playwright's
+        """Open a page on a small, slow phone with a slow network."""
+        page = self.open(**_PHONE | options)
+        session = page.context.new_cdp_session(page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": _CPU_SLOWDOWN})
+        session.send("Network.enable")
+        session.send("Network.emulateNetworkConditions", _SLOW_4G)
+        return page
+
+    def expect_trouble(self, pattern: str) -> None:
+        """What is said about it on a console is as it should be."""
+        self._expected.append(pattern)
+
+    def close(self) -> None:
+        for context in self._contexts:
+            context.close()
+        said = [t for t in self._trouble if not any(re.search(p, t) for p in self._expected)]
+        assert not said, said
+        assert self._hosts <= _LOOPBACK
+
+    def _watch(self, page: Page) -> None:
+        page.on("pageerror", lambda error: self._trouble.append(str(error)))
+        page.on("console", lambda message: self._trouble.append(message.text))
+        page.on("request", lambda request: self._asked(request.url))
+
+    def _asked(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https", "ws", "wss"}:
+            self._hosts.add(parts.hostname or "")
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds in a page, at WCAG 2.2 AA: rule, where, and what."""
+    if not page.evaluate("typeof axe === 'object'"):
+        axe = node.AXE / "node_modules" / "axe-core" / "axe.min.js"
+        page.evaluate(f"{axe.read_text(encoding='utf-8')}; undefined")
+    found = page.evaluate(
+        "tags => axe.run({runOnly: tags, resultTypes: ['violations']}).then(r => r.violations)",
+        _WCAG,
+    )
+    return [
+        f"{rule['id']} {item['target']}: {item['failureSummary']}"
+        for rule in found
+        for item in rule["nodes"]
+    ]
+
+
+def assert_accessible(page: Page) -> None:
+    """Nothing in the page breaks WCAG 2.2 AA, as far as a machine can see."""
+    assert violations(page) == []

@@ -1,0 +1,1 @@
+"""Checkout sessions: one link for one buyer and one order."""

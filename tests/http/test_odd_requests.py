@@ -1,0 +1,121 @@
+"""Requests that no library sends, as bytes over a socket: each gets its one response."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from tests.http import wire
+
+NOTICE: Final = b"/v1/notices/ab1263"
+VERIFY: Final = b"/v1/buyers/verify"
+BODY: Final = b'{"test_mode":true,"provider_identity_session_id":"odd","shipping_zip":"94111"}'
+JSON: Final = b"Content-Type: application/json\r\n"
+CHUNKED: Final = JSON + b"Transfer-Encoding: chunked\r\n"
+
+
+def ask(
+    client: httpx2.Client,
+    target: bytes,
+    headers: bytes = b"",
+    body: bytes = b"",
+    method: bytes = b"GET",
+    *,
+    with_key: bool = True,
+) -> tuple[int, str]:
+    """Status, and the code of a refusal; exactly these bytes are sent after the key."""
+    request = b"%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" % (method, target)
+    if with_key:
+        request += b"Authorization: " + client.headers["Authorization"].encode() + b"\r\n"
+    answer = wire.send(str(client.base_url), request + headers + b"\r\n" + body)
+    failed = answer.status >= 400 and answer.body
+    return answer.status, json.loads(answer.body)["error"]["code"] if failed else ""
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [b"Authorization: \xff\r\n", b"Authorization: Bearer a\r\n", b"AUTHORIZATION:\r\n"],
+)
+def test_a_second_key_is_refused_whatever_its_bytes(client: httpx2.Client, headers: bytes) -> None:
+    assert ask(client, NOTICE, headers) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        (b"Content-Type: \xff\r\n", (415, "unsupported_media_type")),
+        (JSON + b"Idempotency-Key: \xff\r\n", (400, "invalid_request")),
+        (JSON + b"Idempotency-Key: a\r\nIdempotency-Key: \xff\r\n", (400, "invalid_request")),
+        (JSON + b"Content-Encoding: \xff\r\n", (415, "unsupported_media_type")),
+        (JSON + b"X-City: S\xc3\xa3o Paulo\r\nX-City: \xff\r\n", (200, "")),
+        (JSON + b"Expect: 100-continue\r\n", (200, "")),
+    ],
+)
+def test_bytes_outside_of_ascii_in_a_header_are_seen(
+    client: httpx2.Client, headers: bytes, expected: tuple[int, str]
+) -> None:
+    length = b"Content-Length: %d\r\n" % len(BODY)
+    assert ask(client, VERIFY, headers + length, BODY, b"POST") == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (b"http://elsewhere.example/v1/notices/ab1263", (200, "")),
+        (b"/v1/notices/%61b1263", (200, "")),
+        (NOTICE + b"#fragment", (200, "")),
+        (NOTICE + b"?", (200, "")),
+        (NOTICE + b"%2Fversions", (200, "")),
+        (b"/v1/notices/%ff", (404, "notice_not_found")),
+        (b"/v1/notices/%zz", (404, "notice_not_found")),
+        (b"/v1//notices/ab1263", (404, "not_found")),
+        (b"*", (404, "not_found")),
+        (NOTICE + b"?version=%ff", (400, "invalid_request")),
+        (NOTICE + b"?version", (400, "invalid_request")),
+        (b"/" + b"a" * 60_000, (404, "not_found")),
+        (b"/" + b"a" * 70_000, (414, "")),
+    ],
+)
+def test_odd_addresses_are_read_in_one_way(
+    client: httpx2.Client, target: bytes, expected: tuple[int, str]
+) -> None:
+    assert ask(client, target) == expected
+
+
+def test_a_head_request_gets_the_headers_alone(client: httpx2.Client) -> None:
+    headers = ((b"Authorization", client.headers["Authorization"].encode()),)
+    whole = wire.request(str(client.base_url), NOTICE, headers=headers)
+    head = wire.request(str(client.base_url), NOTICE, method=b"HEAD", headers=headers)
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["Content-Length"] == str(len(whole.body))
+    matching = (*headers, (b"If-None-Match", whole.headers["ETag"].encode()))
+    known = wire.request(str(client.base_url), NOTICE, headers=matching)
+    assert (known.status, known.body) == (304, b"")
+    assert "Content-Length" not in known.headers
+
+
+@pytest.mark.parametrize("trailer", [b"", b"X-Trailer: a\r\n"])
+def test_a_body_in_pieces_is_one_body(client: httpx2.Client, trailer: bytes) -> None:
+    pieces = b"".join(b"1\r\n%c\r\n" % byte for byte in BODY) + b"0\r\n" + trailer + b"\r\n"
+    assert ask(client, VERIFY, CHUNKED, pieces, b"POST") == (200, "")
+
+
+@pytest.mark.parametrize("end", [b"", b"ZZ\r\n"])
+def test_a_body_that_was_cut_off_is_not_a_body(client: httpx2.Client, end: bytes) -> None:
+    """Although what arrived of it is complete JSON."""
+    place = urlsplit(str(client.base_url))
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n" % (
+        VERIFY,
+        client.headers["Authorization"].encode(),
+    )
+    with socket.create_connection((place.hostname, place.port), timeout=30) as connection:
+        connection.sendall(head + CHUNKED + b"\r\n%x\r\n%s\r\n" % (len(BODY), BODY) + end)
+        connection.shutdown(socket.SHUT_WR)
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"before its body was complete" in answer

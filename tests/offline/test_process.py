@@ -1,0 +1,154 @@
+"""How a hosted acknowledgment was made: all readers check it alike, and show it in words."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import expect, sync_playwright
+
+from countersign.evidence.errors import EvidenceError
+from countersign.evidence.process import check_process
+from tests.conftest import find_chromium
+from tests.support.command import run
+from tests.support.hosted import PROCESS_JSON
+from tests.unit import record_reader
+
+LOG = Path(__file__).parents[2] / "spec" / "vectors" / "log"
+HOSTED, WITHHELD = LOG / "good" / "hosted.zip", LOG / "good" / "hosted-withheld.zip"
+INPUT = LOG.parent / "record" / "good" / "hosted" / "input.json"
+VALUES = st.sampled_from([
+    *(None, True, False, 0, 1, -1, 2**53 - 1, "", "x", "1", [], [None], {}, {"width": 1}),
+    *("2026-11-20T21:31:00.123Z", "2026-11-20T21:31:00.123Z\n", "2026-11-20T21:31:00Z"),
+    *("2026-11-20T21:31:00.123z", "\u0662026-11-20T21:31:00.123Z", "2026-99-99T99:99:99.999Z"),
+])  # fmt: skip
+
+
+@st.composite
+def changed_processes(draw: st.DrawFn) -> Any:  # noqa: ANN401 - any JSON
+    """A process with a few members, at any depth, replaced, left out or added."""
+    process: Any = copy.deepcopy(PROCESS_JSON)
+    for _ in range(draw(st.integers(0, 3))):
+        place = process
+        inner = [part for part in (place.get(n) for n in ("lines", "claimed")) if part]
+        parts = [part for some in inner if isinstance(some, list) for part in some]
+        parts += [process, process, process.get("viewport")]
+        place = draw(st.sampled_from([part for part in parts if isinstance(part, dict)]))
+        name = draw(st.sampled_from([*place, "more"]))
+        if draw(st.booleans()):
+            place.pop(name, None)
+        else:
+            place[name] = draw(VALUES)
+    return process
+
+
+@given(st.one_of(changed_processes(), VALUES))
+def test_readers_agree_about_any_process(stranger: ModuleType, process: object) -> None:
+    """The service, verify.py, and one that was written from the text of the format."""
+    try:
+        check_process(process)
+        refused = False
+    except EvidenceError:
+        refused = True
+    assert stranger.is_process(process) is not refused
+    assert record_reader.is_process(process) is not refused
+
+
+def shown_by_the_command(bundle: Path) -> str:
+    done = run(["verify", str(bundle)], os.environ)
+    return done.stdout + done.stderr
+
+
+def shown_by_the_script(bundle: Path, script: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-I", script, bundle],
+        capture_output=True, encoding="utf-8", check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stdout
+    return done.stdout
+
+
+def check_words(observed: str, claimed: str) -> None:
+    """Check that what was observed and what the browser claims are two lists."""
+    process = json.loads(INPUT.read_bytes())["process"]
+    for expected in (
+        process["checkout_session"],
+        "a page of th",
+        process["rendered_digest"],
+        process["agreement"],
+        process["consent"],
+        "it was the browser that opened the link",
+        process["verification"],
+        "changed 1 time",
+    ):
+        assert expected in observed, expected
+    for expected in ("JavaScript ran", "360 x 740 CSS pixels"):
+        assert expected in claimed, expected
+        assert expected not in observed
+
+
+@pytest.mark.parametrize("reader", ["command", "script"])
+def test_command_and_script_show_what_was_observed_and_what_is_claimed(
+    reader: str, script: Path
+) -> None:
+    """A claim is marked as one; without the process nothing is said of how it was made."""
+    if reader == "command":
+        said, withheld = (shown_by_the_command(bundle) for bundle in (HOSTED, WITHHELD))
+        lines = said.partition("How the initials were made:\n")[2].splitlines()
+        marked = [line for line in lines if "claimed by the browser" in line]
+        check_words("\n".join(line for line in lines if line not in marked), "\n".join(marked))
+        assert "a browser sent the initials: this does not show who used it" in said
+        assert "the vendor asserts" not in said
+    else:
+        said, withheld = (shown_by_the_script(bundle, script) for bundle in (HOSTED, WITHHELD))
+        how = said.partition("How the initials were made")[2]
+        check_words(*how.split("The browser claims, and the service did not observe:"))
+        assert "changed line 2; received at 2026-11-20T21:30:10.640Z" in how
+        assert "not who used the browser" in said.replace("and not", "not")
+    assert "How the initials were made" not in withheld
+    assert json.loads(INPUT.read_bytes())["process"]["agreement"] in said
+    assert '"checkout_session"' not in said
+
+
+def test_an_unknown_origin_is_said_in_words(script: Path) -> None:
+    """A component of a session without an origin."""
+    offline = runpy.run_path(str(script))
+    process = PROCESS_JSON | {"surface": "component", "origin": None}
+    said = "\n".join(offline["explain_process"](process, ["a"] * len(PROCESS_JSON["lines"])))
+    assert "a component in the vendor's page at an unknown origin\n" in said
+
+
+@pytest.mark.long
+@pytest.mark.browser
+def test_the_page_shows_what_was_observed_and_what_is_claimed(page_file: Path) -> None:
+    """Under a heading of its own; without the process it says that this is not shown."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--headless", "--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page()
+        page.goto(page_file.as_uri())
+        said = []
+        for bundle in (HOSTED, WITHHELD):
+            page.locator("#file[data-ready]").set_input_files(bundle)
+            expect(page.locator("#verdict")).to_have_text(re.compile("^CONSISTENT"))
+            expect(page.locator("#result")).to_contain_text("How the initials were made")
+            if bundle is WITHHELD:
+                expect(page.locator("#result")).not_to_contain_text("JavaScript ran")
+            said.append(page.locator("#result").inner_text())
+        browser.close()
+    shown, withheld = (text.partition("How the initials were made")[2] for text in said)
+    check_words(*shown.split("As the browser claims; the service did not observe it:"))
+    assert withheld.strip().startswith("Withheld or erased.")
+    assert "not who used the browser" in said[0].replace("and not", "not")

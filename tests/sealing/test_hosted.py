@@ -1,0 +1,109 @@
+"""Hosted acknowledgments: written in the transaction of a checkout session, with their process."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from countersign.acknowledgments.acknowledge import write_hosted
+from countersign.acknowledgments.model import Receipt
+from countersign.errors import EmptyInitials, InitialsCountMismatch, NotFound
+from countersign.evidence.verification import verify_file
+from tests.sealing.acts import INITIALS, acknowledge, check, get, policy_of
+from tests.sealing.inside import opened
+from tests.support.hosted import PROCESS, PROCESS_JSON, acknowledge_hosted, prepared
+from tests.support.service import Deployment, running_server
+
+
+def test_a_hosted_acknowledgment_is_read_back_proved_and_erased(own: Deployment) -> None:
+    """Found by what it was given, with one event; its process is disclosed and erased, too."""
+    account = own.account("vendor")
+
+    async def hosted() -> str:
+        async with opened(own) as service:
+            return await acknowledge_hosted(service, account)
+
+    ack_id = asyncio.run(hosted())
+    policy = policy_of(own)
+    with running_server(own) as server, server.client(own.key(account)) as client:
+        address = f"/v1/acknowledgments/{ack_id}"
+        read = client.get(address).json()
+        assert (read["capture"], read["process"]) == ("hosted", PROCESS_JSON)
+        assert [*read["process"]] == [*PROCESS.__struct_fields__]
+        assert (read["ip"], read["ip_source"]) == ("198.51.100.1", "connection")
+        assert read["notice_version_source"] == "asserted"
+        for name, value in (("session_id", "cs_hosted"), ("cbid", "cb_hosted")):
+            found = client.get("/v1/acknowledgments", params={name: value}).json()["data"]
+            assert [one["ack_id"] for one in found] == [ack_id]
+        by_vendor = client.get(f"/v1/acknowledgments/{acknowledge(client)}").json()
+        assert (by_vendor["capture"], by_vendor["process"]) == ("vendor_api", None)
+        verdict = verify_file(get(client, ack_id, "bundle"), policy)
+        assert verdict.ok, verdict.line()
+        assert (verdict.record["capture"], verdict.record["credential"]) == (
+            "hosted",
+            "checkout_session",
+        )
+        assert len(verdict.record["_sd"]) == 6
+        assert verdict.shown["process"] == PROCESS_JSON
+        for shown in ("process", "initials_per_line"):
+            verdict = verify_file(get(client, ack_id, "bundle", f"?disclose={shown}"), policy)
+            assert [*verdict.shown] == [shown]
+        events = [
+            event["type"]
+            for event in client.get("/v1/events").json()["data"]
+            if event["data"] == {"ack_id": ack_id}
+        ]
+        assert events.count("acknowledgment.created") == 1
+        own.run("erase", ack_id, "--yes")
+        read = client.get(address).json()
+        assert (read["capture"], read["process"]) == ("hosted", None)
+        verdict = verify_file(get(client, ack_id, "bundle"), policy)
+        assert (verdict.ok, verdict.shown) == (True, {})
+    assert check(own)["findings"] == []
+
+
+def test_what_a_checkout_session_rolls_back_leaves_nothing(own: Deployment) -> None:
+    """Nor does it stop what is written after it: the log has no gap."""
+    account = own.account("vendor")
+
+    async def hosted() -> str:
+        async with opened(own) as service:
+            made = await prepared(service, account, INITIALS)
+
+            def act(connection: Connection) -> Receipt:
+                write_hosted(connection, made)
+                raise NotFound
+
+            with pytest.raises(NotFound):
+                await service.database.write(act)
+            assert await acknowledge_hosted(service, account) != made.record.id
+            await service.log.seal.settle()
+            return made.record.id
+
+    lost = asyncio.run(hosted())
+    with running_server(own) as server, server.client(own.key(account)) as client:
+        assert client.get(f"/v1/acknowledgments/{lost}").status_code == 404
+        assert len(client.get("/v1/acknowledgments").json()["data"]) == 1
+    assert check(own)["findings"] == []
+
+
+def test_the_rules_for_initials_are_those_of_any_acknowledgment(embedded: Deployment) -> None:
+    account = embedded.account("vendor")
+
+    async def refused() -> None:
+        async with opened(embedded) as service:
+            for initials, error in (
+                (INITIALS[1:], InitialsCountMismatch),
+                ([*INITIALS[1:], " "], EmptyInitials),
+            ):
+                with pytest.raises(error):
+                    await prepared(service, account, initials)
+            with pytest.raises(ValueError, match="lines"):
+                await prepared(
+                    service, account, INITIALS, replace(PROCESS, lines=PROCESS.lines[1:])
+                )
+
+    asyncio.run(refused())

@@ -1,0 +1,110 @@
+"""Workers write to the embedded database in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import pytest
+from sqlalchemy import Connection
+
+from countersign.db import turn
+from countersign.db.database import Database
+from countersign.db.engine import database_url
+from countersign.db.turn import SharedTurn, SharedTurns
+from tests.storage.busy import other_writer
+
+P = ParamSpec("P")
+CALLS = 40
+
+
+def on_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+@on_a_loop
+async def test_two_busy_workers_write_alternately_without_polling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that has written wakes the other, and lets it go first.
+
+    By polling alone this would take minutes.
+    """
+    monkeypatch.setattr(turn, "RETRY_SECONDS", 2.0)
+    turns = SharedTurns(2)
+    url = database_url(None, tmp_path)
+    written: list[int] = []
+
+    async with Database(url, turns.of(0)) as one, Database(url, turns.of(1)) as other:
+
+        async def busy(number: int, database: Database) -> None:
+            for _ in range(CALLS):
+                await database.write(lambda _connection: written.append(number))
+
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+            # More than one at a time each: there is always one that waits.
+            for _ in range(2):
+                group.create_task(busy(0, one))
+                group.create_task(busy(1, other))
+    assert len(written) == 4 * CALLS
+    changes = sum(a != b for a, b in pairwise(written))
+    assert changes >= CALLS
+
+
+@on_a_loop
+async def test_a_worker_that_died_in_its_turn_keeps_no_one_waiting(tmp_path: Path) -> None:
+    """It stays noted as the one who writes until the parent has seen that it died."""
+    turns = SharedTurns(2)
+    turns.of(0).begin()
+    async with asyncio.timeout(30), Database(database_url(None, tmp_path), turns.of(1)) as database:
+        assert await database.write(_answer) == 42
+        turns.forget(0)
+        assert not turns.of(1).is_anothers()
+
+
+@on_a_loop
+async def test_a_command_that_writes_is_waited_for(tmp_path: Path) -> None:
+    """It is no worker, and wakes no one."""
+    url = database_url(None, tmp_path)
+    async with asyncio.timeout(30), Database(url, SharedTurns(2).of(0)) as database:
+        assert await database.write(_answer) == 42
+        with other_writer(url):
+            waiting = asyncio.ensure_future(database.write(_answer))
+            await asyncio.sleep(0.02)
+            assert not waiting.done()
+        assert await waiting == 42
+
+
+@on_a_loop
+async def test_who_waits_is_woken_in_a_circle() -> None:
+    """So that no one waits forever."""
+    turns = SharedTurns(3)
+    workers = [turns.of(number) for number in range(3)]
+    loop = asyncio.get_running_loop()
+    went: list[SharedTurn] = []
+    for worker in workers:
+        worker.start(loop)
+
+    async def ends(worker: SharedTurn) -> None:
+        worker.end()
+        await asyncio.sleep(0.002)
+
+    workers[1].begin()
+    for waiting in (workers[0], workers[2]):
+        waiting.wait(loop, lambda waiting=waiting: went.append(waiting))  # type: ignore[misc]
+    await ends(workers[1])
+    workers[2].begin()
+    await ends(workers[2])
+    assert went == [workers[2], workers[0]]
+
+
+def _answer(_connection: Connection) -> int:
+    return 42

@@ -1,0 +1,24 @@
+"""The folders with packages for Node.js, and what their lock files promise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+_ROOT: Final = Path(__file__).parents[2]
+WEB: Final = _ROOT / "web"
+AXE: Final = _ROOT / "tests" / "browser" / "javascript"
+WEBHOOKS: Final = _ROOT / "tests" / "webhooks" / "javascript"
+FOLDERS: Final = (WEB, AXE, WEBHOOKS)
+"""Those in which `npm ci` was run can be used by the tests marked `npm`."""
+
+
+def locked(folder: Path) -> dict[str, Any]:
+    """What the lock file pins, by path."""
+    lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))
+    return {name: part for name, part in lock["packages"].items() if name}
+
+
+def installed(folder: Path) -> bool:
+    return (folder / "node_modules" / ".package-lock.json").is_file()

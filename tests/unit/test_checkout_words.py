@@ -1,0 +1,50 @@
+"""The texts of the buyer's interface: the same in every locale, and none that is not used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.checkout import words as room
+from countersign.checkout.words import WORDS
+
+_ROOM = Path(room.__file__).parent
+_COMPONENT = Path(__file__).parents[2] / "web" / "src"
+_PLACES = re.compile(r"\{[^}]*\}")
+
+
+def test_every_locale_has_the_same_texts_with_the_same_places() -> None:
+    first, *others = WORDS.values()
+    for words in others:
+        assert words.keys() == first.keys()
+        for name, text in words.items():
+            assert sorted(_PLACES.findall(text)) == sorted(_PLACES.findall(first[name])), name
+
+
+def test_no_text_is_blank_or_has_other_places() -> None:
+    for words in WORDS.values():
+        for text in words.values():
+            assert text.strip() == text != ""
+            assert set(_PLACES.findall(text)) <= {"{vendor}", "{number}"}
+
+
+@pytest.mark.skipif(not _COMPONENT.exists(), reason="the component's source is not in this copy")
+def test_every_text_is_used_by_the_page_or_the_component() -> None:
+    sources = "\n".join(_sources())
+    made = ("outcome_", "reason_", "_title", "_intro", "_missing")
+    unused = [
+        name
+        for name in WORDS["en"]
+        if re.search(rf"\b{name}\b", sources) is None
+        and not (name.startswith(made[:2]) or name.endswith(made[2:]))
+    ]
+    assert unused == []
+
+
+def _sources() -> Iterator[str]:
+    files: list[Path] = [*_ROOM.glob("*.py"), *_ROOM.glob("templates/*"), *_COMPONENT.rglob("*.ts")]
+    for file in files:
+        yield file.read_text(encoding="utf-8")

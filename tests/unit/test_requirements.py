@@ -1,0 +1,433 @@
+"""What an order needs: the rules of notices, and that nothing unknown ever means "nothing"."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import convert, to_builtins
+from msgspec.structs import replace
+
+from countersign.errors import InvalidNoticeFile
+from countersign.mode import Mode
+from countersign.notices.model import (
+    RULE,
+    LifecycleEvent,
+    NoticeEdition,
+    NoticeEvent,
+    notice_digest,
+    published_bytes,
+    rule_details,
+)
+from countersign.notices.notice_file import parse_notice_file, shipped_notice_files
+from countersign.notices.registry import KnownNotices
+from countersign.notices.requirements import Collect, Requirements, RuleVersion, requirements_of
+from countersign.notices.rule import STATES, AppliesTo, Cart, Requirement
+from tests.unit.test_notice_file import MINIMAL, toml
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+DAY = timedelta(days=1)
+RULE_1 = {
+    "version": "1",
+    "source": "Law § 1",
+    "product_classes": ["accessory", "barrel"],
+    "delivered_to": ["CA"],
+    "residents_of": ["CA"],
+    "identity_checks": ["age", "address"],
+    "minimum_age": 18,
+}
+(SHIPPED,) = (parse_notice_file(data) for data in shipped_notice_files().values())
+RANK = {Requirement.NOT_REQUIRED: 0, Requirement.UNKNOWN: 1, Requirement.REQUIRED: 2}
+
+
+def edition(
+    notice_id: str = "law",
+    *rules: AppliesTo,
+    reviewed: bool = False,
+    rule_reviewed: str | None = None,
+    days: int = -1,
+    obligations: Any = None,  # noqa: ANN401 - any JSON
+    withdrawn: bool = False,
+) -> NoticeEdition:
+    """A published version with these rules; it takes effect in so many days."""
+    content = parse_notice_file(toml(MINIMAL | {"id": notice_id}))
+    content = replace(content, obligations=obligations)
+    happened: list[tuple[LifecycleEvent, dict[str, str]]] = [(LifecycleEvent.PUBLISHED, {})]
+    happened += [(LifecycleEvent.RULE_PUBLISHED, rule_details(rule)) for rule in rules]
+    if reviewed:
+        named = {} if rule_reviewed is None else {RULE: rule_reviewed}
+        happened.append((LifecycleEvent.REVIEWED, named))
+    if withdrawn:
+        happened.append((LifecycleEvent.WITHDRAWN, {}))
+    body = published_bytes(content)
+    return NoticeEdition(
+        content=content,
+        body=body,
+        digest=notice_digest(body),
+        effective_at=NOW + days * DAY,
+        events=tuple(
+            NoticeEvent(
+                id=f"nev_{number}",
+                notice_id=notice_id,
+                version=content.version,
+                type=type_,
+                at=NOW - 2 * DAY,
+                details=details,
+            )
+            for number, (type_, details) in enumerate(happened)
+        ),
+    )
+
+
+def rule(**changed: object) -> AppliesTo:
+    return convert(RULE_1 | changed, AppliesTo)
+
+
+def cart(
+    *classes: str, state: str = "CA", residence: str | None = None, zip_: str | None = None
+) -> Cart:
+    ship_to = {"state": state, "zip": zip_}
+    given_ = {"product_classes": classes, "ship_to": ship_to, "residence_state": residence}
+    return convert(given_, Cart)
+
+
+def ask(order: Cart, *editions: NoticeEdition, mode: Mode = Mode.LIVE) -> Requirements:
+    known = KnownNotices(0, {one.content.id: (one,) for one in editions})
+    return requirements_of(known, order, mode, NOW)
+
+
+def law(*, text: bool = True, rule_reviewed: str | None = "1", **more: Any) -> NoticeEdition:  # noqa: ANN401 - arguments of `edition`
+    """The notice with its text and its rule reviewed."""
+    return edition("law", rule(), reviewed=text, rule_reviewed=rule_reviewed, **more)
+
+
+@pytest.mark.parametrize(
+    ("order", "required", "reasons"),
+    [
+        (cart("accessory"), "required", ["delivered_to_state"]),
+        (cart("accessory", zip_="10001"), "required", ["delivered_to_state"]),
+        (cart("accessory", residence="NV"), "required", ["delivered_to_state"]),
+        (
+            cart("barrel", residence="CA"),
+            "required",
+            ["delivered_to_state", "resident_of_state"],
+        ),
+        (cart("accessory", state="NV", residence="CA"), "required", ["resident_of_state"]),
+        (cart("accessory", state="NV"), "unknown", ["residence_unknown"]),
+        (cart("accessory", state="NV", residence="ZZ"), "unknown", ["residence_unknown"]),
+        (cart("accessory", state="ZZ", residence="NV"), "unknown", ["state_unknown"]),
+        (cart("accessory", state="AP", residence="NV"), "unknown", ["state_unknown"]),
+        (
+            cart("accessory", state="NV", residence="NV", zip_="94105"),
+            "unknown",
+            ["zip_contradicts_state"],
+        ),
+        (cart("flower", state="NV", residence="NV"), "unknown", ["product_class_unknown"]),
+        (cart("flower", residence="CA"), "unknown", ["product_class_unknown"]),
+        (cart("flower"), "unknown", ["product_class_unknown", "residence_unknown"]),
+        (cart("flower", "accessory"), "required", ["delivered_to_state"]),
+        (cart("accessory", state="NV", residence="NV"), "not_required", ["state_not_named"]),
+        (cart("manufacturing_machine"), "unknown", ["residence_unknown"]),
+        (
+            cart("manufacturing_machine", residence="CA"),
+            "not_required",
+            ["product_class_not_named"],
+        ),
+        # Within the same area of ZIP codes nothing is known that could contradict.
+        (
+            cart("accessory", state="OR", residence="OR", zip_="94105"),
+            "not_required",
+            ["state_not_named"],
+        ),
+    ],
+)
+def test_a_reviewed_rule_decides_by_what_is_known(
+    order: Cart, required: str, reasons: list[str]
+) -> None:
+    found = ask(order, law())
+    (notice,) = found.notices
+    assert (notice.required, list(notice.reasons)) == (required, reasons)
+    assert found.decision == found.identity.required == required
+    assert found.to_collect() == (
+        Collect((), identity=False)
+        if required == "not_required"
+        else Collect(("law",), identity=True)
+    )
+
+
+CLASSES = st.sampled_from(["accessory", "barrel", "manufacturing_machine", "armor", "flower"])
+PLACES = st.sampled_from(["CA", "NV", "NY", "AP", "ZZ"])
+ZIP_OF = {"CA": "94105", "NV": "89101", "NY": "10001"}
+ZIPS = st.sampled_from([None, *ZIP_OF.values()])
+CARTS = st.tuples(st.lists(CLASSES, min_size=1, max_size=3), PLACES, st.none() | PLACES, ZIPS).map(
+    lambda row: cart(*row[0], state=row[1], residence=row[2], zip_=row[3])
+)
+KNOWN_PLACES = st.lists(st.sampled_from(["CA", "NV", "NY"]), max_size=2)
+CHECKS = st.lists(st.sampled_from(["age", "address"]), max_size=2, unique=True)
+RULES = st.builds(
+    lambda classes, to, of, checks: rule(
+        product_classes=classes, delivered_to=to, residents_of=of, identity_checks=checks
+    ),
+    st.lists(st.sampled_from(["accessory", "barrel", "armor"]), max_size=3),
+    KNOWN_PLACES,
+    KNOWN_PLACES,
+    CHECKS,
+)
+LAWS = st.tuples(
+    st.lists(RULES, max_size=1),
+    st.booleans(),
+    st.sampled_from([None, "1"]),
+    st.sampled_from([-1, 1]),
+    st.booleans(),
+)
+Law: TypeAlias = tuple[list[AppliesTo], bool, str | None, int, bool]
+
+
+def edition_of(notice_id: str, generated: Law) -> NoticeEdition:
+    rules, text, named, days, withdrawn = generated
+    return edition(
+        notice_id, *rules, reviewed=text, rule_reviewed=named, days=days, withdrawn=withdrawn
+    )
+
+
+REGISTRIES = st.lists(LAWS, max_size=3).map(
+    lambda laws: [edition_of(f"law-{number}", one) for number, one in enumerate(laws)]
+)
+MODES = st.sampled_from(Mode)
+
+
+def answers(found: Requirements) -> list[Requirement]:
+    """Everything that could say that nothing is needed."""
+    return [found.decision, found.identity.required, *(n.required for n in found.notices)]
+
+
+@given(CARTS, REGISTRIES, MODES)
+@settings(max_examples=300)
+def test_what_is_not_known_is_never_not_required(
+    order: Cart, laws: list[NoticeEdition], mode: Mode
+) -> None:
+    """Neither a class, a place, nor a rule; for live keys neither what no one has reviewed."""
+    found = ask(order, *laws, mode=mode)
+    if Requirement.NOT_REQUIRED not in answers(found):
+        return
+    assert laws
+    for one, notice in zip(laws, found.notices, strict=True):
+        if notice.required is not Requirement.NOT_REQUIRED:
+            continue
+        (applied,) = one.rules
+        assert notice.rule is not None
+        assert "flower" not in order.product_classes
+        assert mode is Mode.TEST or (one.review is not None and notice.reviewed)
+        if applied.delivered_to:
+            assert order.ship_to.state in STATES
+        if applied.residents_of:
+            assert order.residence_state in STATES
+        if applied.delivered_to and order.ship_to.state not in applied.delivered_to:
+            assert order.ship_to.zip in {None, ZIP_OF[order.ship_to.state]}
+    if found.decision is Requirement.NOT_REQUIRED:
+        assert {n.required for n in found.notices} == {Requirement.NOT_REQUIRED}
+        assert found.identity.required is Requirement.NOT_REQUIRED
+        assert (found.obligations, found.warnings) == ((), ())
+
+
+@given(CARTS, CLASSES, REGISTRIES, MODES)
+@settings(max_examples=300)
+def test_another_class_never_removes_a_requirement(
+    order: Cart, class_: str, laws: list[NoticeEdition], mode: Mode
+) -> None:
+    """It never turns `required` into something less, or `unknown` into `not_required`."""
+    more = replace(order, product_classes=(*order.product_classes, class_))
+    before, after = ask(order, *laws, mode=mode), ask(more, *laws, mode=mode)
+    pairs = zip(answers(before), answers(after), strict=True)
+    assert all(RANK[now] >= RANK[was] for was, now in pairs)
+    assert set(before.warnings) <= set(after.warnings)
+    assert before.identity.checks == tuple(
+        check for check in after.identity.checks if check in before.identity.checks
+    )
+
+
+@given(CARTS, REGISTRIES, LAWS, MODES)
+@settings(max_examples=200)
+def test_another_law_never_removes_a_requirement(
+    order: Cart,
+    laws: list[NoticeEdition],
+    new: Law,
+    mode: Mode,
+) -> None:
+    """A new file changes no answer about the others, except that it makes a class known."""
+    before = ask(order, *laws, mode=mode)
+    after = ask(order, *laws, edition_of("law-9", new), mode=mode)
+    for was, now in zip(before.notices, after.notices, strict=False):
+        if "product_class_unknown" not in was.reasons:
+            assert now == was
+    if before.decision is Requirement.REQUIRED:
+        assert after.decision is Requirement.REQUIRED
+
+
+@given(CARTS, REGISTRIES, MODES)
+def test_what_is_asserted_changes_nothing(
+    order: Cart, laws: list[NoticeEdition], mode: Mode
+) -> None:
+    """No rule says who is exempt."""
+    asserted = convert(to_builtins(order) | {"exemption": {"reason": "licensed dealer"}}, Cart)
+    found = ask(asserted, *laws, mode=mode)
+    assert found.exemption == asserted.exemption
+    assert replace(found, exemption=None) == ask(order, *laws, mode=mode)
+
+
+NOTHING_NEEDED = cart("accessory", state="NV", residence="NV")
+
+
+@pytest.mark.parametrize(("text", "named"), list(product([True, False], [True, False])))
+def test_live_keys_go_by_what_was_reviewed(text: bool, named: bool) -> None:
+    """Text and rule: that one of them was compared is not enough. Drafts are marked."""
+    one = law(text=text, rule_reviewed="1" if named else None)
+    live, test = ask(NOTHING_NEEDED, one), ask(NOTHING_NEEDED, one, mode=Mode.TEST)
+    assert live.decision == ("not_required" if text and named else "unknown")
+    assert test.decision == "not_required"
+    assert {n.reviewed for n in (*live.notices, *test.notices)} == {text and named}
+    if not (text and named):
+        assert "not_reviewed" in live.notices[0].reasons
+    # What is needed is needed whether or not someone has compared it.
+    assert ask(cart("accessory"), one).decision == "required"
+
+
+def test_live_keys_keep_the_reviewed_rule_while_another_one_waits() -> None:
+    one = law()
+    both = edition(
+        "law",
+        rule(),
+        rule(version="2", delivered_to=["CA", "NV"]),
+        reviewed=True,
+        rule_reviewed="1",
+    )
+    assert ask(NOTHING_NEEDED, both) == ask(NOTHING_NEEDED, one)
+    rehearsed = ask(NOTHING_NEEDED, both, mode=Mode.TEST)
+    assert rehearsed.decision == "required"
+    assert rehearsed.notices[0].rule == RuleVersion(id="law", version="2")
+    assert not rehearsed.notices[0].reviewed
+
+
+def test_a_review_of_a_rule_without_its_text_does_not_count() -> None:
+    """A text with gaps is never reviewed, whatever events say."""
+    one = law()
+    gaps = replace(one.content, text_gaps=("(E) is missing",))
+    object.__setattr__(one, "content", gaps)
+    assert ask(NOTHING_NEEDED, one).decision == "unknown"
+
+
+def test_without_a_notice_or_a_rule_nothing_is_known() -> None:
+    assert ask(NOTHING_NEEDED).decision == ask(NOTHING_NEEDED).identity.required == "unknown"
+    alone = ask(NOTHING_NEEDED, edition("law", reviewed=True), mode=Mode.TEST)
+    assert (alone.decision, alone.identity.required) == ("unknown", "unknown")
+    assert alone.notices[0].reasons == ("no_rule",)
+
+
+def test_a_notice_without_a_version_in_force_is_still_required() -> None:
+    """The operator withdrew the words, not the law."""
+    (notice,) = ask(cart("accessory"), law(withdrawn=True)).notices
+    assert (notice.required, notice.version) == ("required", None)
+    assert notice.reasons == ("delivered_to_state", "no_version_in_force")
+
+
+def test_of_a_law_that_is_not_in_effect_yet_it_is_not_known_whether_it_applies() -> None:
+    """An order may be delivered after that day. Where the law never applies, it says so."""
+    later = law(days=1)
+    found = ask(cart("accessory"), later)
+    assert found.decision == "unknown"
+    assert found.notices[0].reasons == ("not_in_effect_yet", "no_version_in_force")
+    assert ask(NOTHING_NEEDED, later).decision == "not_required"
+
+
+def test_a_notice_that_does_not_suffice_for_a_class_says_so() -> None:
+    """A barrel needs the acknowledgment, and more than that."""
+    found = ask(cart("accessory", "barrel"), law())
+    (warning,) = found.warnings
+    assert to_builtins(warning) == {
+        "type": "not_sufficient",
+        "notice_id": "law",
+        "product_class": "barrel",
+    }
+    assert ask(cart("barrel", state="NV"), law()).warnings == found.warnings
+    assert ask(cart("barrel", state="NV", residence="NV"), law()).warnings == ()
+
+
+def test_obligations_are_those_of_a_clearance_and_each_stands_once() -> None:
+    label = {"type": "package_label", "text": "Adults only"}
+    compared = {"type": "compared", "what": "zip"}
+    one = law(obligations=[label])
+    other = edition("other", rule(), reviewed=True, rule_reviewed="1", obligations=[label])
+    assert ask(cart("accessory"), one, other).obligations == (label, compared)
+    assert ask(NOTHING_NEEDED, one, other).obligations == ()
+
+
+def test_the_strictest_rule_asks_of_the_buyer() -> None:
+    old = edition("old", rule(minimum_age=21, identity_checks=["age"]), reviewed=True)
+    none = edition("none", rule(identity_checks=[], minimum_age=None), reviewed=True)
+    identity = ask(cart("accessory"), law(), old, none).identity
+    assert (identity.required, identity.minimum_age) == ("required", 21)
+    assert identity.checks == ("age", "address")
+    assert [used.id for used in identity.rules] == ["law", "old"]
+    # What an unreviewed rule does not ask for is not known to live keys.
+    assert ask(cart("accessory"), none).identity.required == "unknown"
+    assert ask(cart("accessory"), none, mode=Mode.TEST).identity.required == "not_required"
+
+
+def test_the_shipped_rule_says_what_was_found_and_no_more() -> None:
+    """The three classes, delivery in California or a Californian, 18 years, and the address."""
+    shipped = SHIPPED.applies_to
+    assert shipped is not None
+    assert set(shipped.product_classes) == {
+        "accessory",
+        "firearm_accessory",
+        "barrel",
+        "manufacturing_machine",
+        "firearm_manufacturing_machine",
+    }
+    assert (shipped.delivered_to, shipped.residents_of) == (("CA",), ("CA",))
+    assert (shipped.identity_checks, shipped.minimum_age) == (("age", "address"), 18)
+
+
+def test_a_rule_is_no_part_of_the_published_bytes() -> None:
+    with_rule = parse_notice_file(toml(MINIMAL | {"applies_to": RULE_1}))
+    without = parse_notice_file(toml(MINIMAL))
+    assert with_rule.applies_to == rule()
+    assert published_bytes(with_rule) == published_bytes(without)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"residents_of": ["California"]},
+        {"delivered_to": ["ZZ"]},
+        {"delivered_to": ["AP"]},
+        {"product_classes": ["Not A Class"]},
+        {"identity_checks": ["mood"]},
+        {"minimum_age": 0},
+        {"identity_checks": ["address"]},
+        {"version": "no spaces"},
+        {"source": " "},
+        {"exempt": ["everyone"]},
+    ],
+)
+def test_a_mistake_in_a_rule_is_refused(changed: dict[str, object]) -> None:
+    with pytest.raises(InvalidNoticeFile, match="applies_to: "):
+        parse_notice_file(toml(MINIMAL | {"applies_to": RULE_1 | changed}))
+
+
+@pytest.mark.parametrize("name", sorted(set(RULE_1) - {"minimum_age"}))
+def test_a_rule_leaves_nothing_out(name: str) -> None:
+    """A forgotten list would look like a rule that names no state."""
+    rest = {key: value for key, value in RULE_1.items() if key != name}
+    with pytest.raises(InvalidNoticeFile, match="applies_to: "):
+        parse_notice_file(toml(MINIMAL | {"applies_to": rest}))
+
+
+def test_the_codes_of_states_are_those_of_the_postal_service() -> None:
+    """50 states, DC, five territories, and three states in free association."""
+    assert len(STATES) == 59
+    assert {"CA", "DC", "PR", "GU", "FM"} <= STATES

@@ -1,0 +1,1 @@
+"""What developers run to write the files that the service ships."""

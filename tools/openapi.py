@@ -1,0 +1,357 @@
+"""The OpenAPI 3.1 document of the routes; `make openapi` runs this module.
+
+It writes `spec/openapi.json`, which is committed, shipped with the service and served by it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from inspect import cleandoc
+from typing import Any, Final
+
+from countersign import __version__
+from countersign.access.key import BRAND, CLIENT_TOKEN
+from countersign.checkout.schemas import CHECKOUT_SESSION_ID
+from countersign.errors import (
+    Forbidden,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    InternalError,
+    InvalidApiKey,
+    InvalidClientToken,
+    InvalidRequest,
+    MethodNotAllowed,
+    OriginNotAllowed,
+    Overloaded,
+    PayloadTooLarge,
+    RateLimited,
+    Refusal,
+    Retryable,
+    StorageUnavailable,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from countersign.http import examples
+from countersign.http.route import Route
+from countersign.http.schemas import ErrorBody
+from countersign.server.routes import ROUTES
+from tools.openapi_components import REF, Schemas, name_of, with_references
+
+_DESCRIPTION: Final = (
+    "Notices, acknowledgments and buyer verification for a vendor's checkout.\n\nEvery failure "
+    'has the same body: `{"error": {"code", "message"}}`. The code is stable; the `Link` header '
+    "has the URL of its explanation. A 200 response means that its content is stored durably.\n"
+)
+_WITH_A_KEY: Final = (
+    InvalidRequest,
+    Unauthorized,
+    InvalidApiKey,
+    Forbidden,
+    RateLimited,
+    Overloaded,
+    StorageUnavailable,
+)
+_WITH_A_TOKEN: Final = (
+    InvalidRequest,
+    InvalidClientToken,
+    OriginNotAllowed,
+    Overloaded,
+    StorageUnavailable,
+)
+_WITH_A_BODY: Final = (
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    IdempotencyKeyReused,
+    IdempotencyInProgress,
+)
+_PATH_PARAMETERS: Final = {
+    "checkout_session_id": ("Identifier of the checkout session.", CHECKOUT_SESSION_ID),
+    "notice_id": ("Identifier of the notice.", "ab1263"),
+    "ack_id": ("Identifier of the acknowledgment.", examples.ACK_ID),
+    "cbid": ("The buyer identifier.", examples.CBID),
+    "clearance_id": ("Identifier of the clearance.", examples.CLEARANCE_ID),
+    "event_id": ("Identifier of the event.", examples.EVENT_ID),
+    "endpoint_id": ("Identifier of the webhook endpoint.", examples.ENDPOINT_ID),
+}
+"""Description and example by name."""
+
+
+def openapi_document(routes: Sequence[Route[Any]]) -> dict[str, Any]:
+    """The document for the routes that are operations, complete in each place."""
+    routes = [route for route in routes if route.operation]
+    schemas = Schemas(
+        [ErrorBody, *(kind for r in routes for kind in (r.request, r.response) if kind)],
+        [route.query for route in routes if route.query],
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        parameters = schemas.parameters[route.query] if route.query else []
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, parameters)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Countersign",
+            "version": __version__,
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": name} for name in dict.fromkeys(r.tag for r in routes)],
+        "paths": paths,
+        "webhooks": {"event": {"post": _webhook()}},
+        "components": {
+            "schemas": schemas.components,
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": (
+                        f"An API key, such as `{BRAND}_sk_test_…`. Test keys can access only "
+                        "the sandbox."
+                    ),
+                },
+                "client_token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": (
+                        f"The token of one checkout session, such as `{CLIENT_TOKEN}_test_…`."
+                    ),
+                },
+            },
+        },
+    }
+
+
+def openapi_text(routes: Sequence[Route[Any]]) -> str:
+    """The document as it is committed."""
+    document = with_references(openapi_document(routes))
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
+def _operation(route: Route[Any], query: list[dict[str, Any]]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.operation,
+        "summary": route.summary,
+        "description": cleandoc(route.handler.__doc__ or "").partition("\n\nRaises:")[0],
+        "tags": [route.tag],
+        "parameters": [
+            *_path(route.path),
+            *query,
+            *(_header(name, description) for name, description in route.request_headers.items()),
+        ],
+        "responses": _responses(route),
+        "security": [],
+    }
+    if route.scope is not None:
+        operation["security"] = [{"key": []}]
+        operation["description"] += f"\n\nNeeds the scope `{route.scope}`."
+    if route.client_token:
+        operation["security"] = [{"client_token": []}]
+    if route.request is not None and route.scope is not None:
+        operation["parameters"].append(
+            _header(
+                "Idempotency-Key",
+                "Makes a retry safe: for 24 hours the same key and body get exactly the first "
+                "response again, with `Idempotent-Replayed: true`.",
+                minLength=1,
+                maxLength=255,
+                pattern='^(?!""$)[!-~]+$',
+            )
+        )
+    if route.request is not None:
+        operation["requestBody"] = {
+            "required": True,
+            "content": _content(name_of(route.request), route.request_examples),
+        }
+    return operation
+
+
+def _responses(route: Route[Any]) -> dict[str, Any]:
+    always = {
+        "X-Request-Id": _response_header(
+            "Identifies the request. Include it when you report a problem."
+        ),
+    }
+    success: dict[str, Any] = {
+        "description": "Done.",
+        "headers": always | _success_headers(route),
+        "content": _response_content(route),
+    }
+    if route.links:
+        success["links"] = {
+            operation: {
+                "operationId": operation,
+                "parameters": {
+                    name: f"$response.body#{pointer}" for name, pointer in parameters.items()
+                },
+            }
+            for operation, parameters in route.links.items()
+        }
+    responses = {"200": success}
+    if "ETag" in route.response_headers:
+        responses["304"] = {"description": "Your copy is current.", "headers": success["headers"]}
+    by_status: dict[int, list[type[Refusal]]] = {}
+    for error in refusals_of(route):
+        by_status.setdefault(error.status, []).append(error)
+    for status in sorted(by_status):
+        errors = by_status[status]
+        responses[str(status)] = {
+            "description": " ".join(f"`{error.code}`: {_line(error)}" for error in errors),
+            "headers": always | _error_headers(errors),
+            "content": _content(
+                "ErrorBody",
+                {e.code: {"error": {"code": e.code, "message": _line(e)}} for e in errors},
+            ),
+        }
+    return responses
+
+
+def refusals_of(route: Route[Any]) -> Iterable[type[Refusal]]:
+    """Every refusal that this operation can return, once."""
+    found: list[type[Refusal]] = [MethodNotAllowed]
+    if route.scope is not None:
+        found += _WITH_A_KEY
+    if route.client_token:
+        found += _WITH_A_TOKEN
+    if route.request is not None:
+        found += _WITH_A_BODY if route.scope is not None else _WITH_A_BODY[:2]
+    return dict.fromkeys([*found, *route.refusals, InternalError])
+
+
+def _response_content(route: Route[Any]) -> dict[str, Any]:
+    if route.response is not None:
+        return _content(name_of(route.response), route.response_examples)
+    media_type = route.media_type.partition(";")[0]
+    examples = {label: {"value": value} for label, value in route.response_examples.items()}
+    text = media_type.startswith("text/")
+    if text:
+        return {media_type: {"schema": {"type": "string"}, "examples": examples}}
+    # Code generators know bytes by this format, which OpenAPI 3.1 itself no longer needs.
+    return {media_type: {"schema": {"type": "string", "format": "binary"}}}
+
+
+def _webhook() -> dict[str, Any]:
+    """What a webhook endpoint receives (Standard Webhooks)."""
+    headers = {
+        "webhook-id": "The id of the event, the same in every attempt.",
+        "webhook-timestamp": "The time of this attempt, in seconds since 1970.",
+        "webhook-signature": "`v1` (HMAC-SHA256) and `v1a` (Ed25519) signatures, space-separated.",
+    }
+    return {
+        "operationId": "receiveEvent",
+        "summary": "An event is sent to your endpoint",
+        "tags": ["Events"],
+        "parameters": [_header(name, text) | {"required": True} for name, text in headers.items()],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": REF.format(name="Event")}}},
+        },
+        "responses": {
+            "2XX": {"description": "Received; the event is not sent again."},
+            "410": {"description": "The endpoint no longer exists; the service disables it."},
+            "default": {"description": "The event is sent again later."},
+        },
+    }
+
+
+def _success_headers(route: Route[Any]) -> dict[str, Any]:
+    headers = {name: _response_header(text) for name, text in route.response_headers.items()}
+    headers |= {
+        name: _response_header(text, required=False)
+        for name, text in route.optional_response_headers.items()
+    }
+    if route.request is not None and route.scope is not None:
+        headers["Idempotent-Replayed"] = _response_header(
+            "Present if this repeats the first response for the Idempotency-Key.",
+            required=False,
+            const="true",
+        )
+    if route.scope is not None:
+        headers |= _rate_limit_headers()
+    return headers
+
+
+def _error_headers(errors: Sequence[type[Refusal]]) -> dict[str, Any]:
+    headers: dict[str, Any] = {
+        "Link": _response_header("The URL of the explanation of the error code.")
+    }
+    retryable = [issubclass(error, Retryable) for error in errors]
+    if any(retryable):
+        headers["Retry-After"] = _response_header(
+            "The number of seconds to wait.", required=all(retryable), type="integer", minimum=1
+        )
+    challenged = [e in {Unauthorized, InvalidApiKey, InvalidClientToken, Forbidden} for e in errors]
+    if any(challenged):
+        headers["WWW-Authenticate"] = _response_header(
+            "The problem with the key (RFC 6750).", required=all(challenged)
+        )
+    if RateLimited in errors:
+        headers |= _rate_limit_headers()
+    if MethodNotAllowed in errors:
+        headers["Allow"] = _response_header("The methods that this path supports.")
+    return headers
+
+
+def _rate_limit_headers() -> dict[str, Any]:
+    """Headers that are present unless the operator turned the limit off."""
+    return {
+        "RateLimit": _response_header("The rest of the key's rate limit.", required=False),
+        "RateLimit-Policy": _response_header("The key's rate limit.", required=False),
+    }
+
+
+def _response_header(
+    description: str, *, required: bool = True, **schema: object
+) -> dict[str, Any]:
+    return {
+        "description": description,
+        "required": required,
+        "schema": {"type": "string", **schema},
+    }
+
+
+def _path(path: str) -> list[dict[str, Any]]:
+    """The parameter in a path, if there is one."""
+    name = path.partition("{")[2].partition("}")[0]
+    if not name:
+        return []
+    description, example = _PATH_PARAMETERS[name]
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": description,
+            "schema": {"type": "string"},
+            "example": example,
+        }
+    ]
+
+
+def _header(name: str, description: str, **schema: object) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", **schema},
+    }
+
+
+def _content(name: str, examples: Any) -> dict[str, Any]:  # noqa: ANN401 - any mapping of JSON
+    return {
+        "application/json": {
+            "schema": {"$ref": REF.format(name=name)},
+            "examples": {label: {"value": value} for label, value in examples.items()},
+        }
+    }
+
+
+def _line(error: type[Refusal]) -> str:
+    return (error.__doc__ or "").partition("\n")[0]
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(openapi_text(ROUTES).encode())
