@@ -170,7 +170,8 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     # What they say is evidence stands in records; here it is looked up.
     changing |= {"clearances", "acknowledgment_uses", "fulfilments", "clearance_keys"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}
-    passing |= {"test_clocks", "test_faults", "checkout_sessions"}
+    passing |= {"test_clocks", "test_faults", "checkout_sessions", "started_checks"}
+    passing |= {"remembered", "remembered_uses"}
     own = {
         "accounts",
         "account_brands",
@@ -178,6 +179,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
         "api_keys",
         "deployment",
         "verification_settings",
+        "further_providers",
         "clearance_settings",
     }
     own |= {name for name in metadata.tables if name.startswith("webhook_")}

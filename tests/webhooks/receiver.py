@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from tests.support.service import free_port
+
 HEADERS = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
@@ -109,7 +111,8 @@ async def running_receiver(
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    listening = bound or socket.create_server((host, 0))
+    # Not one of the ports that simulators get: a server may still poll one that is gone.
+    listening = bound or socket.create_server((host, free_port()))
     server = await asyncio.start_server(connected, sock=listening, ssl=tls)
     url = address(listening, "https" if tls else "http")
     receiver = Receiver(url=url, port=listening.getsockname()[1])

@@ -37,7 +37,7 @@ _SELECT: Final = select(checkout_sessions, shred_keys.c.key.label("shred_key")).
 )
 _COLUMNS: Final = (
     *("id", "account_id", "mode", "revision", "token_digest", "session_index", "cbid_index"),
-    *("status", "created_at", "expires_at", "expiry_due_at", "content"),
+    *("status", "created_at", "expires_at", "expiry_due_at", "content", "check_revision"),
 )
 _insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
 _insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")
@@ -70,7 +70,7 @@ def write_new(connection: Connection, new: Sequence[NewSession]) -> Sequence[Non
             (
                 *(session.id, session.account_id, session.mode.value, session.revision),
                 *(session.token_digest, session_index, cbid_index, session.status.value),
-                *(to_ms(session.created_at), expires_at, expires_at, content),
+                *(to_ms(session.created_at), expires_at, expires_at, content, 0),
             )
         )
     _insert(connection, rows)

@@ -202,12 +202,15 @@ buyers: Final = _table(
     Column("same_as", String(40)),
     # When to report that it has expired; NULL: there is nothing to report, or it was reported.
     Column("expiry_due_at", Instant),
+    # When to report that it is about to expire; NULL as above.
+    Column("reminder_due_at", Instant),
     # The account whose attempt led to the reasons: the only one that is shown them.
     Column("attempted_by", String(40)),
     # For the sweep that reports verifications which have expired.
     Index(None, "expiry_due_at"),
     # For those of one sandbox, whose clock is ahead.
     Index(None, "account_id", "mode", "expiry_due_at"),
+    Index(None, "reminder_due_at"),
     Index(None, "same_as"),
 )
 
@@ -417,7 +420,8 @@ pending_sessions: Final = _table(
     Column("session_index", LargeBinary, nullable=False, index=True),
     # The session, or the session and the reference that it was asked with.
     Column("asked_index", LargeBinary, nullable=False),
-    Column("cbid", String(40), nullable=False),
+    # NULL: a session that we started, about which the provider has said nothing yet.
+    Column("cbid", String(40)),
     # What was asked: session id, ZIP code and subject, sealed by the vault.
     Column("request", LargeBinary, nullable=False),
     Column("polls", Integer, nullable=False),
@@ -426,6 +430,30 @@ pending_sessions: Final = _table(
     UniqueConstraint("account_id", "mode", "asked_index"),
     Index(None, "next_poll_at"),
     Index(None, "cbid"),
+)
+
+# The provider sessions that this service started, each for one attempt in a checkout session (the
+# reference), and the newest decision about each.
+started_checks: Final = _table(
+    "started_checks",
+    Column("reference", String(40), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    _account(),
+    _mode(),
+    Column("provider", String(20), nullable=False),
+    Column("session_index", LargeBinary, nullable=False),
+    # Grows with each decision; 0: there was none.
+    Column("revision", Integer, nullable=False),
+    Column("cbid", String(40)),
+    Column("verification_id", String(40)),
+    Column("status", String(20)),
+    Column("reasons", Text),
+    Column("started_at", Instant, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    PrimaryKeyConstraint("reference", "attempt"),
+    Index(None, "account_id", "mode", "session_index"),
+    Index(None, "cbid"),
+    Index(None, "started_at"),
 )
 
 # Messages of providers that were acted on: each only once.
@@ -457,6 +485,21 @@ verification_settings: Final = _table(
     # Sealed by the vault.
     Column("credentials", LargeBinary, nullable=False),
     Column("changed_at", Instant, nullable=False),
+)
+
+# Providers beside the first of an account, and those that its test keys use: the provider's own
+# test mode.
+further_providers: Final = _table(
+    "further_providers",
+    Column("account_id", ForeignKey("accounts.id"), nullable=False),
+    _mode(),
+    Column("provider", String(20), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("base_url", Text),
+    # Sealed by the vault.
+    Column("credentials", LargeBinary, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    PrimaryKeyConstraint("account_id", "mode", "provider"),
 )
 
 # Who changed or looked at what from the command line.
@@ -645,6 +688,8 @@ checkout_sessions: Final = _table(
     Column("expiry_due_at", Instant),
     Column("ack_id", String(40)),
     Column("clearance_id", String(40)),
+    # How many decisions about its identity checks the session has taken over.
+    Column("check_revision", Integer, nullable=False),
     # What was asked and how far the buyer is, sealed by the vault; NULL once it is erased.
     Column("content", LargeBinary),
     Index(None, "account_id", "mode", "id"),
@@ -653,6 +698,41 @@ checkout_sessions: Final = _table(
     Index(None, "ack_id"),
     Index(None, "expiry_due_at"),
     Index(None, "ended_at"),
+)
+
+# What lets a buyer walk through without a new identity check: a passkey, or a cookie.
+remembered: Final = _table(
+    "remembered",
+    Column("id", String(40), primary_key=True),
+    _mode(),
+    Column("cbid", String(40), nullable=False),
+    # `passkey` or `cookie`.
+    Column("kind", String(10), nullable=False),
+    # The digest of the credential's identifier, or of the cookie.
+    Column("lookup", LargeBinary, nullable=False, unique=True),
+    # Of a passkey: the COSE key, the signature counter, and the user handle.
+    Column("public_key", LargeBinary),
+    Column("sign_count", BigInteger),
+    Column("user_handle", LargeBinary),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Index(None, "cbid"),
+    Index(None, "expires_at"),
+)
+
+# Who asked about a remembered buyer, and when: what the buyer is shown at /buyer.
+remembered_uses: Final = _table(
+    "remembered_uses",
+    Column("id", String(40), primary_key=True),
+    _mode(),
+    Column("cbid", String(40), nullable=False),
+    Column("account_id", String(40), nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("verified", Boolean, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "cbid"),
+    Index(None, "at"),
 )
 
 # How far ahead the sandbox of an account is; without a row it goes by real time.

@@ -30,6 +30,8 @@ from countersign.identity.model import (
     Finding,
     ProviderEvidence,
     ProviderResult,
+    StartedSession,
+    StartRequest,
     Tri,
     WebhookHint,
 )
@@ -245,6 +247,16 @@ class IdentityProvider(ABC, Generic[C]):
             )
         report(result, self.words.error_codes)
         return result
+
+    async def start(self, wanted: StartRequest) -> StartedSession:
+        """Make a session for a buyer.
+
+        Raises:
+            ProviderUnavailable: no usable response; a repetition is safe.
+            VerificationMisconfigured: the provider refuses the credentials, or they lack what a
+                new session needs, such as a template.
+        """
+        raise NotImplementedError
 
     async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         """The session that an authentic webhook is about; None if it is about something else.

@@ -170,6 +170,31 @@ class ProviderResult(_Private):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartRequest:
+    """What a provider's session is to be made with."""
+
+    reference: str
+    """Our own: the session's subject. It says nothing of a person."""
+    return_url: str
+    """Where the provider sends the buyer's browser afterwards."""
+    locale: str
+    """`en` or `es`."""
+    key: str
+    """The same for each repetition: one that was received before makes no second session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedSession(_Private):
+    """A provider's session that waits for its buyer."""
+
+    session_id: str
+    url: str
+    """Of the provider's page. It lets anybody continue the session: it is kept sealed."""
+    expires_at: datetime | None = None
+    """When the provider gives it up; None if it does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookHint:
     """What a provider's authentic webhook says: that it is worth polling a session again."""
 

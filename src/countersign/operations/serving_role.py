@@ -13,8 +13,8 @@ from countersign.errors import DatabasePermissionDenied
 
 _GRANTED: Final = {
     "SELECT": "alembic_version deployment notice_versions notice_events erasures legal_holds logs "
-    "log_keys verification_settings clearance_keys clearance_settings account_origins "
-    "account_brands",
+    "log_keys verification_settings further_providers clearance_keys clearance_settings "
+    "account_origins account_brands",
     # Of a column that it never changes: that is what locking a row takes.
     "SELECT, UPDATE (name)": "accounts",
     "SELECT, UPDATE (last_used_at)": "api_keys",
@@ -27,7 +27,8 @@ _GRANTED: Final = {
     "SELECT, INSERT, UPDATE": "buyers verifications buyer_documents provider_sessions "
     "acknowledgment_uses",
     "SELECT, INSERT, UPDATE, DELETE": "pending_sessions webhook_endpoints webhook_secrets "
-    "webhook_deliveries webhook_attempts checkout_sessions test_clocks test_faults",
+    "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
+    "remembered_uses test_clocks test_faults",
     "INSERT": "verification_evidence",
     "": "audit_log",
 }

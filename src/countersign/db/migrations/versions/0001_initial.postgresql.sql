@@ -66,6 +66,7 @@ CREATE TABLE checkout_sessions (
   expiry_due_at BIGINT,
   ack_id VARCHAR(40),
   clearance_id VARCHAR(40),
+  check_revision INTEGER NOT NULL,
   content BYTEA,
   CONSTRAINT pk_checkout_sessions PRIMARY KEY (id),
   CONSTRAINT uq_checkout_sessions_token_digest UNIQUE (token_digest)
@@ -275,6 +276,41 @@ CREATE TABLE provider_sessions (
 
 CREATE INDEX ix_provider_sessions_cbid ON provider_sessions (cbid);
 
+CREATE TABLE remembered (
+  id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_remembered_mode CHECK (mode IN ('test', 'live')),
+  cbid VARCHAR(40) NOT NULL,
+  kind VARCHAR(10) NOT NULL,
+  lookup BYTEA NOT NULL,
+  public_key BYTEA,
+  sign_count BIGINT,
+  user_handle BYTEA,
+  created_at BIGINT NOT NULL,
+  last_used_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  CONSTRAINT pk_remembered PRIMARY KEY (id),
+  CONSTRAINT uq_remembered_lookup UNIQUE (lookup)
+);
+
+CREATE INDEX ix_remembered_cbid ON remembered (cbid);
+
+CREATE INDEX ix_remembered_expires_at ON remembered (expires_at);
+
+CREATE TABLE remembered_uses (
+  id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_remembered_uses_mode CHECK (mode IN ('test', 'live')),
+  cbid VARCHAR(40) NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  kind VARCHAR(10) NOT NULL,
+  verified BOOLEAN NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT pk_remembered_uses PRIMARY KEY (id)
+);
+
+CREATE INDEX ix_remembered_uses_at ON remembered_uses (at);
+
+CREATE INDEX ix_remembered_uses_cbid ON remembered_uses (cbid);
+
 CREATE TABLE shred_keys (
   record_id VARCHAR(40) NOT NULL,
   key BYTEA NOT NULL,
@@ -357,6 +393,7 @@ CREATE TABLE buyers (
   proofs TEXT NOT NULL,
   same_as VARCHAR(40),
   expiry_due_at BIGINT,
+  reminder_due_at BIGINT,
   attempted_by VARCHAR(40),
   CONSTRAINT pk_buyers PRIMARY KEY (cbid),
   CONSTRAINT fk_buyers_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
@@ -365,6 +402,8 @@ CREATE TABLE buyers (
 CREATE INDEX ix_buyers_account_id_mode_expiry_due_at ON buyers (account_id, mode, expiry_due_at);
 
 CREATE INDEX ix_buyers_expiry_due_at ON buyers (expiry_due_at);
+
+CREATE INDEX ix_buyers_reminder_due_at ON buyers (reminder_due_at);
 
 CREATE INDEX ix_buyers_same_as ON buyers (same_as);
 
@@ -376,6 +415,18 @@ CREATE TABLE clearance_settings (
   changed_at BIGINT NOT NULL,
   CONSTRAINT pk_clearance_settings PRIMARY KEY (account_id),
   CONSTRAINT fk_clearance_settings_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE TABLE further_providers (
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_further_providers_mode CHECK (mode IN ('test', 'live')),
+  provider VARCHAR(20) NOT NULL,
+  revision INTEGER NOT NULL,
+  base_url TEXT,
+  credentials BYTEA NOT NULL,
+  changed_at BIGINT NOT NULL,
+  CONSTRAINT pk_further_providers PRIMARY KEY (account_id, mode, provider),
+  CONSTRAINT fk_further_providers_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
 
 CREATE TABLE log_heads (
@@ -417,7 +468,7 @@ CREATE TABLE pending_sessions (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_pending_sessions_mode CHECK (mode IN ('test', 'live')),
   session_index BYTEA NOT NULL,
   asked_index BYTEA NOT NULL,
-  cbid VARCHAR(40) NOT NULL,
+  cbid VARCHAR(40),
   request BYTEA NOT NULL,
   polls INTEGER NOT NULL,
   created_at BIGINT NOT NULL,
@@ -457,6 +508,30 @@ CREATE TABLE records (
 );
 
 CREATE INDEX ix_records_account_id_mode_type_id ON records (account_id, mode, type, id);
+
+CREATE TABLE started_checks (
+  reference VARCHAR(40) NOT NULL,
+  attempt INTEGER NOT NULL,
+  account_id VARCHAR(40) NOT NULL,
+  mode VARCHAR(4) NOT NULL CONSTRAINT ck_started_checks_mode CHECK (mode IN ('test', 'live')),
+  provider VARCHAR(20) NOT NULL,
+  session_index BYTEA NOT NULL,
+  revision INTEGER NOT NULL,
+  cbid VARCHAR(40),
+  verification_id VARCHAR(40),
+  status VARCHAR(20),
+  reasons TEXT,
+  started_at BIGINT NOT NULL,
+  changed_at BIGINT NOT NULL,
+  CONSTRAINT pk_started_checks PRIMARY KEY (reference, attempt),
+  CONSTRAINT fk_started_checks_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
+);
+
+CREATE INDEX ix_started_checks_account_id_mode_session_index ON started_checks (account_id, mode, session_index);
+
+CREATE INDEX ix_started_checks_cbid ON started_checks (cbid);
+
+CREATE INDEX ix_started_checks_started_at ON started_checks (started_at);
 
 CREATE TABLE test_clocks (
   account_id VARCHAR(40) NOT NULL,
