@@ -73,7 +73,11 @@ _UPDATE: Final = (
     update(buyers)
     .where(buyers.c.cbid == bindparam("key"))
     .values(
-        {c.name: bindparam(c.name) for c in buyers.c if c.name not in {"cbid", "expiry_due_at"}}
+        {
+            c.name: bindparam(c.name)
+            for c in buyers.c
+            if c.name not in {"cbid", "expiry_due_at", "reminder_due_at"}
+        }
     )
 )
 _SET_EXPIRY: Final = (
