@@ -122,7 +122,7 @@ def test_the_outcome_never_leads_nowhere() -> None:
     assert "href" not in page.body.decode()
 
 
-def test_a_page_begins_anew_only_where_the_provider_allows_it() -> None:
+def test_a_page_can_be_used_again_only_where_the_provider_allows_it() -> None:
     """After a blurred photo here; never after a success."""
     desk = Desk()
     desk.send(outcome="photo_blurred")

@@ -95,7 +95,7 @@ class Hosted:
         now: gives Unix seconds.
         back: see `Back`; not asked for the outcome `never`.
         changed: called with a session whenever its state has changed, not when it is created.
-        again: the outcomes after which the same page begins anew, as where the provider lets a
+        again: the outcomes after which the same page starts over, as where the provider lets a
             buyer repeat a check.
     """
 
