@@ -65,7 +65,7 @@ class Created:
 
     session_id: str
     page: str
-    """Path and query of its page, as in `/start/abc` or `/verify?code=abc`; nobody can guess it."""
+    """Path and query of its page, as in `/start/abc` or `/verify?code=abc`; unguessable."""
     return_url: str | None = None
     reference: str | None = None
     """To the buyer, as the creation said it."""
