@@ -132,7 +132,7 @@ def write_expiries(
     return sum(written)
 
 
-def _write(  # noqa: PLR0917 - the columns
+def _write(
     connection: Connection,
     type_: EventType,
     by: datetime,
