@@ -488,7 +488,7 @@ verification_settings: Final = _table(
     Column("changed_at", Instant, nullable=False),
 )
 
-# Providers beside the first of an account, and those that its test keys use: the provider's own
+# Providers of an account other than its first, and those that its test keys use: the provider's own
 # test mode.
 further_providers: Final = _table(
     "further_providers",
