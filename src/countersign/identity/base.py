@@ -197,8 +197,8 @@ class IdentityProvider(ABC, Generic[C]):
         an address that works: some providers' addresses work once. Veriff and Onfido know none.
 
         Raises:
-            ProviderUnavailable: no usable response. A repetition is safe: at worst a session stays
-                behind whose address nobody has.
+            ProviderUnavailable: no usable response. A repetition is safe: at worst a session is
+                left that no one can open.
             VerificationMisconfigured: the provider refuses the request, or the credentials lack
                 what a new session needs, such as a template.
         """
