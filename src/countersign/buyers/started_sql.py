@@ -30,8 +30,12 @@ _COLUMNS: Final = (
 )
 # Two servers that start or evaluate one session take turns, and neither fails.
 _INSERT: Final = {
-    "sqlite": sqlite.insert(started_checks).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(started_checks).on_conflict_do_nothing(),
+    "sqlite": sqlite.insert(started_checks)
+    .on_conflict_do_nothing()
+    .returning(started_checks.c.attempt),
+    "postgresql": postgresql.insert(started_checks)
+    .on_conflict_do_nothing()
+    .returning(started_checks.c.attempt),
 }
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 
@@ -65,7 +69,7 @@ def add(
         "started_at": at,
         "changed_at": at,
     }
-    return connection.execute(_INSERT[connection.dialect.name], row).rowcount == 1
+    return connection.execute(_INSERT[connection.dialect.name], row).first() is not None
 
 
 def of_session(
