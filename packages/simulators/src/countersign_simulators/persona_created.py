@@ -101,7 +101,7 @@ def create(hosted: Hosted, request: Request, environment: str) -> Created:
     reference = attributes.get("reference-id") or meta.get("auto-create-account-reference-id")
     return hosted.create(
         session_id,
-        # Whoever has the identifier of a new inquiry has its page.
+        # The identifier of a new inquiry opens its page: Persona asks for no session token yet.
         f"/verify?inquiry-id={session_id}",
         return_url=attributes.get("redirect-uri"),
         reference=reference,
