@@ -26,6 +26,7 @@ from countersign_simulators.base import (
 from countersign_simulators.hosted import Created, Hosted, Outcome, unguessable, with_query
 from countersign_simulators.persona_created import (
     AGAIN,
+    TEMPLATE_ID,
     Invalid,
     check_link,
     create,
@@ -73,6 +74,7 @@ class Persona(SimulatedProvider[PersonaSession]):
         "api_key": API_KEY,
         "environment": "live",
         "environment_id": ENVIRONMENT_ID,
+        "inquiry_template_id": TEMPLATE_ID,
         "webhook_secrets": [WEBHOOK_SECRET, OLD_WEBHOOK_SECRET],
     }
 
