@@ -151,9 +151,12 @@ class Hosted:
         state = State.PENDING if outcome is Outcome.LATER else State.ENDED
         return self._move(created, state=state, outcome=outcome)
 
-    def change(self, created: Created, *, page: str) -> Created:
-        """Give it another page; the former one exists no more."""
-        return self._put(replace(created, page=page))
+    def change(self, created: Created, **changes: Any) -> Created:  # noqa: ANN401 - of Created
+        """Give it another page, so that the former one exists no more, or another return address.
+
+        Nothing is announced: what has happened in the session stays as it is.
+        """
+        return self._put(replace(created, **changes))
 
     def retrieved(self, session_id: str) -> None:
         """Say that the API has returned the session: a pending one is decided after that."""
