@@ -112,8 +112,13 @@ class Starter:
 
 def walk(made: Started, outcome: str, zip_: str = ZIP) -> None:
     """Go through every step of the provider's page to this outcome."""
+    walk_to(made.url, outcome, zip_)
+
+
+def walk_to(url: str, outcome: str, zip_: str = ZIP) -> None:
+    """The same at the page with this address."""
     for form in ({}, {}, {"zip": zip_}, {}, {"outcome": outcome}):
-        reply = httpx2.post(made.url, data=form, trust_env=False)
+        reply = httpx2.post(url, data=form, trust_env=False)
         assert reply.status_code in {200, 303}, reply.text
 
 
