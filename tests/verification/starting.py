@@ -48,32 +48,39 @@ class Starter:
     ) -> Started:
         """Have the provider make a session."""
         reference = reference or a_reference()
-        made = self.stage.do(
-            started.start(
-                self.stage.opened.buyers,
-                self.who,
-                provider=provider,
-                reference=reference,
-                attempt=attempt,
-                return_url=RETURN_URL,
-                locale="en",
-                shipping_zip=shipping_zip,
-            )
-        )
+        made = self.stage.do(self.starting(reference, attempt, shipping_zip, provider))
         self.references[made.session_id] = reference
         return made
 
+    async def starting(
+        self, reference: str, attempt: int = 1, zip_: str = ZIP, provider: str | None = None
+    ) -> Started:
+        """The same, on the way."""
+        return await started.start(
+            self.stage.opened.buyers,
+            self.who,
+            provider=provider,
+            reference=reference,
+            attempt=attempt,
+            return_url=RETURN_URL,
+            locale="en",
+            shipping_zip=zip_,
+        )
+
     def ask(self, made: Started, reference: str | None = None, shipping_zip: str = ZIP) -> Check:
         """Ask the provider now."""
-        return self.stage.do(
-            started.ask(
-                self.stage.opened.buyers,
-                self.who,
-                provider=made.provider,
-                session_id=made.session_id,
-                reference=reference or self.references[made.session_id],
-                shipping_zip=shipping_zip,
-            )
+        reference = reference or self.references[made.session_id]
+        return self.stage.do(self.asking(made, reference, shipping_zip))
+
+    async def asking(self, made: Started, reference: str, shipping_zip: str = ZIP) -> Check:
+        """The same, on the way."""
+        return await started.ask(
+            self.stage.opened.buyers,
+            self.who,
+            provider=made.provider,
+            session_id=made.session_id,
+            reference=reference,
+            shipping_zip=shipping_zip,
         )
 
     def found(self, made: Started) -> tuple[Check | None, int]:
