@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from countersign.buyers import expiry
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR
 from countersign.buyers.started import Check
@@ -117,7 +118,7 @@ def test_each_end_is_known_and_a_buyer_is_there_only_after_a_submission(
 
 @pytest.mark.parametrize("settles", ["clock", "webhook"])
 def test_a_buyer_who_never_comes_back_is_found_verified(stage: Stage, settles: str) -> None:
-    """By a poll, or because the provider sent a message; nobody asked."""
+    """By a poll, or because the provider sent a message, without a question from here."""
     insider = stage.insider()
     vendor = starter_of(insider)
     made = vendor.start()
@@ -173,7 +174,7 @@ def test_a_session_of_one_reference_never_verifies_another(stage: Stage) -> None
     assert vendor.found(innocent) == (None, 0)
 
 
-def test_a_session_that_names_another_subject_verifies_nobody(stage: Stage) -> None:
+def test_a_session_that_names_another_subject_verifies_no_one(stage: Stage) -> None:
     """What the provider says of the subject decides, not only what is stored here."""
     insider = stage.insider()
     vendor = starter_of(insider)
@@ -296,6 +297,15 @@ def test_a_revoked_buyer_stays_revoked(stage: Stage) -> None:
     assert settled(vendor.found(made)[0]).status is S.REVOKED
     assert vendor.ask(made).status is S.REVOKED
     assert vendor.judge(check.cbid or "", ZIP).status is S.REVOKED
+
+
+def test_a_verification_that_has_expired_completes_nothing(stage: Stage) -> None:
+    """Not even if it is taken over late, as after servers were down."""
+    vendor = live_starter(stage, validity_days=1)
+    made, _ = vendor.verified()
+    stage.clock.now += timedelta(days=1)
+    stage.do(expiry.sweep(stage.opened.buyers))
+    assert settled(vendor.found(made)[0]).status is S.EXPIRED
 
 
 @each_engine

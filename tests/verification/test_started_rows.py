@@ -76,7 +76,7 @@ def test_checks_are_kept_as_long_as_something_refers_to_them(stage: Stage) -> No
 
 @each_engine
 def test_starts_and_questions_at_once_agree(stage: Stage) -> None:
-    """One check, one buyer, one decision; nobody gets an error."""
+    """One check, one buyer, one decision; no one gets an error."""
     vendor = live_starter(stage)
     first = vendor.start()
     reference = vendor.references[first.session_id]

@@ -41,9 +41,9 @@ _TEST_SESSION: Final = (
     "The session is of the provider's test mode or of another integration, and a live key needs a "
     "live session of the integration in the account's credentials."
 )
-_NOT_LIVE: Final = (
-    "The provider does not confirm that the session is a live session of the integration in the "
-    "account's credentials."
+_MODE_UNKNOWN: Final = (
+    "The provider does not confirm that the session is of the mode of the key, and of the "
+    "integration in the account's credentials."
 )
 _LIVE_SESSION: Final = (
     "The session is a live one, and sessions of test keys must be of the provider's test mode."
@@ -250,7 +250,7 @@ def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
     else.
     """
     if Reason.TEST_SESSION in decision.reasons:
-        raise ProviderSessionNotBound(_OTHER_MODE.get(result.live, _NOT_LIVE))
+        raise ProviderSessionNotBound(_OTHER_MODE.get(result.live, _MODE_UNKNOWN))
     if decision.not_bound:
         raise ProviderSessionNotBound(OTHER_SUBJECT)
 

@@ -90,17 +90,26 @@ def of_session(
     return None if row is None else _stored(row)
 
 
-def of_reference(connection: Connection, reference: str) -> Sequence[tuple[StoredCheck, bool]]:
-    """What was started for a reference, oldest first; each with whether the buyer is revoked."""
+def of_reference(connection: Connection, reference: str) -> Sequence[StoredCheck]:
+    """What was started for a reference, oldest first.
+
+    A buyer who was verified, and is revoked or reported as expired, is so here too.
+    """
     query: Select[*tuple[object, ...]] = (
-        select(*_COLUMNS, buyers.c.status.label("buyer_status"))
+        select(*_COLUMNS, buyers.c.status.label("buyer_status"), buyers.c.expiry_due_at)
         .outerjoin(buyers, buyers.c.cbid == started_checks.c.cbid)
         .where(started_checks.c.reference == reference)
         .order_by(started_checks.c.attempt, started_checks.c.started_at)
     )
-    return [
-        (_stored(row), row.buyer_status == BuyerStatus.REVOKED) for row in connection.execute(query)
-    ]
+    found = []
+    for row in connection.execute(query):
+        stored = _stored(row)
+        if row.buyer_status == BuyerStatus.REVOKED:
+            stored = stored._replace(status=BuyerStatus.REVOKED, reasons=())
+        elif stored.status is BuyerStatus.VERIFIED and row.expiry_due_at is None:
+            stored = stored._replace(status=BuyerStatus.EXPIRED)
+        found.append(stored)
+    return found
 
 
 def _stored(row: Row[*tuple[object, ...]]) -> StoredCheck:
