@@ -70,6 +70,11 @@ class Plaid(SimulatedProvider[PlaidSession]):
         "environment": "live",
         "template_id": TEMPLATE_ID,
     }
+    test_credentials: Final[Mapping[str, object]] = {
+        **credentials,
+        "secret": SECRETS["sandbox"],
+        "environment": "sandbox",
+    }
 
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
