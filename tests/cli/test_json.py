@@ -44,6 +44,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "buyers accept-zip": (
         *("{moved}", "10001", "--document", "a utility bill", "--reason", "case 7", "--yes"),
     ),
+    "buyers queue": (),
+    "buyers decide": ("{waiting}", "dismiss", "--reason", "case 7", "--yes"),
     "buyers evidence": ("{cbid}", "--reason", "case 7"),
     "audit": (),
     "buyers audit": (),
@@ -204,6 +206,13 @@ def moved(bench: Bench, _: Mapping[str, str]) -> str:
         return vendor.verify(vendor.part("verified"), "10001").cbid
 
 
+def waiting(bench: Bench, _: Mapping[str, str]) -> str:
+    """Have a live buyer refused."""
+    with staged(bench) as stage:
+        vendor = stage.insider()
+        return vendor.verify(vendor.part("underage")).cbid
+
+
 def replaced_key(bench: Bench, _: Mapping[str, str]) -> str:
     """Have another key sign; gives the one that did before."""
     before: str = next(key for key in bench.read("clearances", "keys") if key["mode"] == "test")[
@@ -278,7 +287,8 @@ def now(_bench: Bench, _there_is: Mapping[str, str]) -> str:
 MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
     made.__name__: made
     for made in (
-        *(verifying, credentials, revoked, moved, replaced_key, endpoint_id, owner, event_id),
+        *(verifying, credentials, revoked, moved, waiting, replaced_key, endpoint_id),
+        *(owner, event_id),
         *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
     )
 }
