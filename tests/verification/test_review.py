@@ -76,7 +76,7 @@ def test_a_page_of_the_queue_continues_after_the_one_before(stage: Stage) -> Non
 
 @each_engine
 def test_an_account_sees_and_decides_on_its_own_attempts_alone(stage: Stage) -> None:
-    """Whoever else's buyer it is, is not found; the deployment's operator sees all."""
+    """The buyer of another account is not found; the deployment's operator sees all."""
     vendor, other = stage.insider(zip_sources=WITH_OPERATOR), stage.insider()
     cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
     assert (waiting(stage, vendor), waiting(stage, other)) == ([cbid], [])
@@ -163,7 +163,7 @@ def test_a_rule_of_the_account_decides_whether_an_operators_word_counts(stage: S
         stage.do(review.accept(stage.opened.buyers, vendor.principal, cbid, BILL))
 
 
-def test_what_another_account_was_told_is_no_ground_to_accept(stage: Stage) -> None:
+def test_what_a_provider_said_to_another_account_is_no_ground_to_accept(stage: Stage) -> None:
     """Each account decides on what a provider said to it."""
     first = stage.insider(zip_sources=WITH_OPERATOR)
     second = stage.insider(first.playing, zip_sources=WITH_OPERATOR)

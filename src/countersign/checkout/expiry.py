@@ -9,18 +9,22 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+import structlog
 from sqlalchemy import BigInteger, Connection, bindparam, func, or_, select, type_coerce
 
 from countersign.checkout.model import expired
 from countersign.checkout.room import Checkout
 from countersign.checkout.store import change, find_by_id
 from countersign.db.tables import checkout_sessions, test_clocks
+from countersign.errors import DamagedValue
 from countersign.instant import from_ns, to_ms
 from countersign.loops import forever
 from countersign.mode import Mode
 
 PERIOD_SECONDS: Final = 2.0
 CHUNK: Final = 200
+
+_log: Final = structlog.get_logger("countersign.checkout")
 
 _c: Final = checkout_sessions.c
 _now: Final = bindparam("now", type_=BigInteger)
@@ -42,20 +46,34 @@ _DUE: Final = (
 
 async def run(room: Checkout) -> None:
     """Sweep again and again, until cancelled."""
-    await forever("checkout_expiry", partial(sweep, room), PERIOD_SECONDS)
+    await forever("checkout_expiry", partial(sweep, room, set()), PERIOD_SECONDS)
 
 
-async def sweep(room: Checkout) -> int:
-    """End all sessions whose time is over by now; returns how many."""
+async def sweep(room: Checkout, damaged: set[str] | None = None) -> int:
+    """End all sessions whose time is over by now; returns how many.
+
+    `damaged` are those that were reported before: each is reported once.
+    """
+    damaged = set() if damaged is None else damaged
     ended = 0
     while ids := await room.access.database.scan(due, from_ns(room.access.clock.time_ns())):
         before = ended
         for session_id in ids:
-            session = await find_by_id(room, session_id)
-            if session is not None:
-                ended += await change(room, session, expired) is not session
+            try:
+                session = await find_by_id(room, session_id)
+                if session is not None:
+                    ended += await change(room, session, expired) is not session
+            except DamagedValue as error:
+                # One session keeps no other open.
+                if session_id not in damaged:
+                    damaged.add(session_id)
+                    _log.error(
+                        "checkout_session_damaged",
+                        checkout_session=session_id,
+                        detail=error.message,
+                    )
         if ended == before:
-            break  # another process has ended them
+            break  # another process has ended them, or they cannot be read
     return ended
 
 
