@@ -17,7 +17,7 @@ from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import HOSTED_FIELDS, INITIALS_LENGTH_MAX
 from countersign.acknowledgments.proof import certificate
 from countersign.acknowledgments.schemas import Acknowledgment
-from countersign.checkout import buyer, identity_page, store
+from countersign.checkout import buyer, identity, identity_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
 from countersign.checkout.cookies import (
     COPY,
@@ -61,15 +61,6 @@ _CERTIFICATE_SECONDS: Final = 5.0
 """How long a certificate waits for the record to be sealed."""
 _SHOWN_FIELDS: Final = ",".join(field for field in HOSTED_FIELDS if field != CBID_FIELD)
 """In the buyer's certificate. The buyer identifier can be used by anyone who knows it."""
-_OUTCOMES: Final[Mapping[str, str | None]] = {
-    "verified": None,
-    "failed": "test_failed",
-    "underage": "test_underage",
-    "zip_mismatch": "test_zip_mismatch",
-    "requires_input": "test_requires_input",
-    "provider_down": "test_provider_unavailable",
-}
-"""What the pretended provider can find, each with the session of the sandbox that plays it."""
 
 
 async def get_page(room: Checkout, call: Call) -> Reply:
@@ -224,7 +215,7 @@ def _identity(visit: Visit, reasons: Sequence[str], *, unavailable: bool = False
         "identity.html",
         ProviderUnavailable.status if unavailable else 200,
         reasons=reasons,
-        outcomes=[*_OUTCOMES],
+        outcomes=[*identity.OUTCOMES],
         unavailable=unavailable,
     )
 
@@ -372,11 +363,8 @@ async def _accept(visit: Visit) -> Reply:
 
 async def _identify(visit: Visit) -> Reply:
     """Play the outcome that was chosen on the page of the pretended provider."""
-    outcome = visit.form.get("outcome", "")
-    if outcome not in _OUTCOMES:
-        raise InvalidRequest("There is no such outcome.")
     try:
-        await buyer.identify(visit.room, visit.session, _OUTCOMES[outcome])
+        await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
     except ProviderUnavailable:
         return _identity(visit, (), unavailable=True)
     return visit.go_on()
