@@ -30,7 +30,7 @@ def process_of(shop: Shop, buyer: Buyer) -> dict[str, Any]:
 
 
 def test_a_review_that_was_only_looked_at_is_not_accepted(surf: Surf, shop: Shop) -> None:
-    """By a scanner of mail: a HEAD serves nobody the sentences that are agreed to."""
+    """By a scanner of mail: a HEAD shows no one the sentences of the agreement."""
     surfer = surf()
     form = surfer.open().form
     data = form.fields | dict.fromkeys(form.texts, "AB")
