@@ -38,6 +38,13 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     ),
     "accounts verification show": ("{verifying}",),
     "accounts verification remove": ("{verifying}", "--yes"),
+    "accounts verification add": (
+        *("{account_id}", "--provider", "stripe", "--test-keys"),
+        *("--credentials-file", "{credentials}", "--dangerous-base-url", "http://127.0.0.1:9"),
+    ),
+    "accounts verification drop": (
+        *("{account_id}", "--provider", "stripe", "--test-keys", "--yes"),
+    ),
     "buyers show": ("{cbid}",),
     "buyers revoke": ("{cbid}", "--reason", "case 7", "--yes"),
     "buyers reinstate": ("{revoked}", "--reason", "case 7"),
