@@ -183,7 +183,7 @@ class StartRequest:
     """The same for each repetition: one that was received before makes no second session."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StartedSession(_Private):
     """A provider's session that waits for its buyer."""
 
