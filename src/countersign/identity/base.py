@@ -22,10 +22,10 @@ from countersign.identity.fingerprint import Fingerprint
 from countersign.identity.json_reader import Words
 from countersign.identity.model import (
     Address,
-    Check,
     Document,
     FactSource,
     Finding,
+    ProviderCheck,
     ProviderEvidence,
     ProviderResult,
     StartedSession,
@@ -396,7 +396,7 @@ def address(parts: read.Object, source: FactSource, *same: str, **names: str) ->
 
 def checks(
     found: Iterable[tuple[str, str | None]], verdicts: Mapping[str, Tri], other: Tri | None = None
-) -> tuple[Check, ...]:
+) -> tuple[ProviderCheck, ...]:
     """Checks by name, with the provider's words for their verdicts.
 
     `other` is the verdict of a word that is not published; without it such a word is not repeated,
@@ -404,7 +404,9 @@ def checks(
     """
     judged = ((name, raw, verdicts.get(raw, other)) for name, raw in found if raw is not None)
     return tuple(
-        Check(name=name, verdict=verdict, raw=raw) for name, raw, verdict in judged if verdict
+        ProviderCheck(name=name, verdict=verdict, raw=raw)
+        for name, raw, verdict in judged
+        if verdict
     )
 
 

@@ -31,10 +31,10 @@ from countersign.identity.base import (
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
     Address,
-    Check,
     Document,
     FactSource,
     Finding,
+    ProviderCheck,
     ProviderEvidence,
     ProviderResult,
     StartedSession,
@@ -374,7 +374,7 @@ class _Report:
     """A clear document report."""
 
     properties: read.Object
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ProviderCheck, ...] = ()
     unknown_fields: int = 0
     completed_at: datetime | None = None
     """Of its task; a run's `updated_at` moves with every later change."""

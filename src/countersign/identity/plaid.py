@@ -35,10 +35,10 @@ from countersign.identity.base import (
 from countersign.identity.json_reader import by_word, words_of
 from countersign.identity.model import (
     Address,
-    Check,
     Document,
     FactSource,
     Finding,
+    ProviderCheck,
     ProviderResult,
     StartedSession,
     StartRequest,
@@ -355,7 +355,7 @@ def _attempt(document: read.Object) -> int:
     return attempt
 
 
-def _match_checks(body: read.Object, document: read.Object) -> tuple[Check, ...]:
+def _match_checks(body: read.Object, document: read.Object) -> tuple[ProviderCheck, ...]:
     """What matched a data source, and what was found of the document."""
     codes = [(f"kyc_check.{name}", _summary(body, name)) for name in _LISTS["summaries"]]
     codes.append(("document.authenticity", read.text(document, "analysis.authenticity")))

@@ -30,6 +30,7 @@ from countersign.db.tables import (
     provider_sessions,
     records,
     shred_keys,
+    started_checks,
     verification_evidence,
     verifications,
     zip_attempts,
@@ -206,6 +207,7 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
         delete(shred_keys).where(shred_keys.c.record_id.in_(own)),
         delete(shred_keys).where(shred_keys.c.record_id.in_(pending)),
         delete(pending_sessions).where(pending_sessions.c.cbid.in_(cbids)),
+        delete(started_checks).where(started_checks.c.cbid.in_(cbids)),
         delete(zip_attempts).where(zip_attempts.c.subject_index.in_(guesses)),
         delete(verifications).where(verified),
         # What an acknowledgment was used for stays: it must not be used again.
