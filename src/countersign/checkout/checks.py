@@ -1,11 +1,12 @@
 """The identity checks of a session: states in, states out, without a clock or a database.
 
-Each check has a number of its own. Of all of them the best counts: verified, before not decided yet,
-before the newest.
+Each check has a number of its own. Of all of them the best counts: verified before pending, and
+pending before the newest.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from countersign.buyers.model import BuyerStatus
@@ -103,7 +104,8 @@ def given_up(session: Session, now: datetime, check: IdentityCheck) -> Session:
     content = session.content
     if content is None or session.status_at(now) is not Status.OPEN:
         return session
-    if not content.is_waiting or check.attempt != content.attempts or session.step is None:
+    is_newest = content.is_waiting and check.attempt == content.attempts
+    if not is_newest or session.step is not Collected.IDENTITY:
         return session
     return _judged(session, content, check, now)
 

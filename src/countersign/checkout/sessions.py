@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -124,6 +125,10 @@ class Prepared(NamedTuple):
     session: Session
     token: str
     drawn: bytes
+
+    def holding(self, content: Content) -> Prepared:
+        """The same with another content."""
+        return self._replace(session=replace(self.session, content=content))
 
 
 async def prepare(
@@ -294,12 +299,17 @@ def view(
         return_url=content.return_url if content else None,
         origin=content.origin if content else None,
         locale=content.locale if content else None,
-        url=None if token is None else f"{room.public_url}/c/{token}",
+        url=link_of(room, token),
         client_token=token,
         created_at=session.created_at.replace(microsecond=0),
         expires_at=session.expires_at.replace(microsecond=0),
         ended_at=to_the_second(ended_at),
     )
+
+
+def link_of(room: Checkout, token: str | None) -> str | None:
+    """The address for the buyer, while the token is known."""
+    return None if token is None else f"{room.public_url}/c/{token}"
 
 
 def return_url(session: Session) -> str:

@@ -9,6 +9,7 @@ from countersign.buyers import routes as buyers
 from countersign.checkout import current_routes as current_checkout
 from countersign.checkout import page
 from countersign.checkout import routes as checkout
+from countersign.checkout import verification_routes as verification_sessions
 from countersign.clearances import routes as clearances
 from countersign.events import routes as events
 from countersign.http.reply import Call, Reply
@@ -25,6 +26,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *evidence.ROUTES,
     *log.ROUTES,
     *buyers.ROUTES,
+    *verification_sessions.ROUTES,
     *events.ROUTES,
     *webhooks.ROUTES,
     *clearances.ROUTES,
