@@ -38,6 +38,7 @@ from countersign.errors import (
     VerificationNotConfigured,
 )
 from countersign.http.reply import Call, Header, Reply
+from countersign.reason import Reason
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -48,6 +49,8 @@ _NOTICED: Final = "checked"
 _EVENTS: Final[Header] = (b"content-type", b"text/event-stream")
 _UNBUFFERED: Final[Header] = (b"x-accel-buffering", b"no")
 """For nginx, which otherwise collects a response before it passes it on."""
+_GENERAL: Final = frozenset({Reason.IDENTITY_FAILED, Reason.IDENTITY_REQUIRES_INPUT})
+_OTHER: Final = "other"
 _RETRY_SECONDS: Final = 30
 _REVISION_DIGITS_MAX: Final = 9
 _NOT_STARTED: Final = (ProviderUnavailable, VerificationMisconfigured, VerificationNotConfigured)
@@ -236,8 +239,12 @@ def _is_prefetched(call: Call) -> bool:
 def _reasons(content: Content) -> tuple[str, ...]:
     known = content.identity
     if content.is_waiting:
-        return ("session_expired",)
-    return () if known is None else known.reasons or ("other",)
+        return (Reason.SESSION_EXPIRED,)
+    if known is None:
+        return ()
+    # Why the provider decided so says more than what it decided.
+    specific = tuple(one for one in known.reasons if one not in _GENERAL)
+    return specific or known.reasons or (_OTHER,)
 
 
 def _address(check: StartedCheck | None) -> str | None:
