@@ -29,7 +29,7 @@ pytestmark = [
 ]
 EN, ES = WORDS["en"], WORDS["es"]
 ZIP = "94110"
-SOON = 30_000
+SOON = 60_000
 """Milliseconds in which the loops of a server have done their work."""
 
 
@@ -172,7 +172,7 @@ def test_a_decision_that_comes_later_is_shown_without_javascript(
     page.goto(checked.url)
     leave(page)
     find(page, "later")
-    # The page loads itself again every 15 seconds.
+    # The page loads itself again every 10 seconds.
     at_notice(page)
 
 
