@@ -114,6 +114,7 @@ class Hosted:
         self._changed = changed
         self._again = frozenset(again)
         self._created: dict[str, Created] = {}
+        self._pages: dict[str, str] = {}
 
     def create(
         self,
@@ -166,12 +167,11 @@ class Hosted:
 
     def answer(self, request: Request) -> Reply | None:
         """The page of a session, or its next one; None if the request is not for a page."""
-        path = urlsplit(request.path).path
         asked = frozenset(request.query)
-        for created in self._created.values():
-            page = urlsplit(created.page)
-            if page.path == path and frozenset(parse_qsl(page.query)) <= asked:
-                return self._page(created, request)
+        for page, session_id in self._pages.items():
+            parts = urlsplit(page)
+            if parts.path == request.path and frozenset(parse_qsl(parts.query)) <= asked:
+                return self._page(self._created[session_id], request)
         return None
 
     def missing(self) -> Reply:
@@ -217,6 +217,7 @@ class Hosted:
 
     def _put(self, created: Created) -> Created:
         self._created[created.session_id] = created
+        self._pages[created.page] = created.session_id
         return created
 
 
