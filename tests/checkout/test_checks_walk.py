@@ -65,6 +65,7 @@ class Expected:
     expires_at: datetime
     attempts: dict[int, Attempt] = field(default_factory=dict)
     remembered: bool = False
+    verified: bool = False
     ended: Session | None = None
     """As it was when it ended."""
 
@@ -237,7 +238,11 @@ class Walk(RuleBasedStateMachine):
         for one in self.all:
             session = self._read(one)
             check = session.asked.identity
+            if one.verified:
+                assert check is not None
+                assert check.verified, "what is verified stays so"
             if check is not None and check.verified:
+                one.verified = True
                 assert one.may_be_verified
                 if check.binding is Binding.IDENTITY_SESSION:
                     assert one.attempts[check.attempt].outcome in POSITIVE
@@ -315,7 +320,7 @@ def test_no_history_of_identity_checks_verifies_without_a_positive_decision(stag
         run_state_machine_as_test(
             Here,
             settings=settings(
-                max_examples=drawn(25),
+                max_examples=drawn(75),
                 stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=[*HealthCheck],
