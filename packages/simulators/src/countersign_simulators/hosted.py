@@ -152,10 +152,12 @@ class Hosted:
         state = State.PENDING if outcome is Outcome.LATER else State.ENDED
         return self._move(created, state=state, outcome=outcome)
 
-    def change(self, created: Created, *, page: str, return_url: str | None = None) -> Created:
-        """Give it another page, and another way back if there is one; former pages lead to it."""
-        changed = replace(created, page=page, return_url=return_url or created.return_url)
-        return self._put(changed)
+    def change(self, created: Created, **changes: Any) -> Created:  # noqa: ANN401 - of Created
+        """Give it another page (the former ones lead to it, too), or another return address.
+
+        Nothing is announced: what has happened in the session stays as it is.
+        """
+        return self._put(replace(created, **changes))
 
     def retrieved(self, session_id: str) -> None:
         """Say that the API has returned the session: a pending one is decided after that."""

@@ -30,7 +30,7 @@ from countersign_simulators.base import (
     json_reply,
     with_headers,
 )
-from countersign_simulators.hosted import Hosted
+from countersign_simulators.hosted import Created, Hosted, State
 from countersign_simulators.plaid_created import (
     TEMPLATE_ID,
     Creations,
@@ -80,7 +80,7 @@ class Plaid(SimulatedProvider[PlaidSession]):
             "Plaid",
             now,
             back=lambda created: created.return_url,
-            changed=lambda created: self._announce(created.session_id),
+            changed=self._progressed,
         )
         self._creations = Creations(self._hosted, now)
         self._endpoints: Mapping[str, Callable[[Mapping[str, Any], str, Request], Reply]] = {
@@ -171,6 +171,11 @@ class Plaid(SimulatedProvider[PlaidSession]):
     def _created(self, session_id: str) -> PlaidSession | None:
         created = self._hosted.find(session_id)
         return None if created is None else session_of(created, self._now())
+
+    def _progressed(self, created: Created) -> None:
+        """A buyer who agrees changes a step, and not the status."""
+        if created.state is not State.BEGUN:
+            self._announce(created.session_id)
 
     def _body(self, session: PlaidSession) -> dict[str, Any]:
         if self._hosted.find(session.session_id) is None:

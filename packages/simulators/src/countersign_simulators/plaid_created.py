@@ -161,7 +161,7 @@ class Creations:
             if created is None or created.state not in _OPEN:
                 created = self._make(user, environment, request, is_shareable=False)
             page = f"/hosted/{token}"
-            self.hosted.change(created, page=page, return_url=address)
+            self.hosted.change(created, page=page, return_url=address or created.return_url)
             answer["hosted_link_url"] = request.origin + page
         return answer | {"expiration": timestamp(self.now() + seconds)}
 
