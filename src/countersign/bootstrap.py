@@ -38,6 +38,8 @@ from countersign.notices.room import Notices
 from countersign.operations.room import Operations, open_operations
 from countersign.privacy.erase import finish_restore
 from countersign.privacy.room import Privacy, open_privacy
+from countersign.remembered.model import relying_party
+from countersign.remembered.room import Remembered
 from countersign.sandbox.helpers import SandboxRoom
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.key_file import key_file, make_first_key
@@ -70,6 +72,7 @@ class Deployment:
     buyers: Buyers
     acknowledgments: Acknowledgments
     clearances: Clearances
+    remembered: Remembered
     checkout: Checkout
     webhooks: Webhooks
     privacy: Privacy
@@ -168,6 +171,7 @@ async def open_deployment(
             floor=floor,
             public_url=settings.public_url,
         )
+        remembered = Remembered(buyers=buyers, party=relying_party(settings.public_url))
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
         yield Deployment(
             settings=settings,
@@ -183,12 +187,14 @@ async def open_deployment(
             privacy=open_privacy(access, log_room, settings),
             acknowledgments=acknowledgments,
             clearances=clearances,
+            remembered=remembered,
             checkout=Checkout(
                 access=access,
                 vault=vault,
                 acknowledgments=acknowledgments,
                 buyers=buyers,
                 clearances=clearances,
+                remembered=remembered,
                 public_url=settings.public_url,
                 client_ip_header=settings.client_ip_header,
                 trusted_proxies=settings.trusted_proxies,

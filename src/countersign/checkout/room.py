@@ -10,6 +10,7 @@ from countersign.acknowledgments.room import Acknowledgments
 from countersign.buyers.room import Buyers
 from countersign.clearances.room import Clearances
 from countersign.host import Network
+from countersign.remembered.room import Remembered
 from countersign.vault.vault import Vault
 
 
@@ -22,6 +23,7 @@ class Checkout:
     acknowledgments: Acknowledgments
     buyers: Buyers
     clearances: Clearances
+    remembered: Remembered
     public_url: str
     client_ip_header: str
     trusted_proxies: Sequence[Network]
