@@ -17,6 +17,7 @@ from countersign.acknowledgments.room import Acknowledgments, open_acknowledgmen
 from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
 from countersign.checkout.room import Checkout
+from countersign.checkout.updates import Updates
 from countersign.clearances.keys import ClearanceKeys
 from countersign.clearances.room import Clearances
 from countersign.clock import Clock, Entropy
@@ -195,6 +196,7 @@ async def open_deployment(
                 buyers=buyers,
                 clearances=clearances,
                 remembered=remembered,
+                updates=Updates(database),
                 public_url=settings.public_url,
                 client_ip_header=settings.client_ip_header,
                 trusted_proxies=settings.trusted_proxies,

@@ -9,11 +9,20 @@ from countersign.bootstrap import open_deployment
 from countersign.config import load_settings
 from countersign.server.app import App
 
+GRACE_SECONDS = 1
+"""Without one, it would wait for streams to their end, which may be minutes."""
+
 
 async def main(port: int) -> None:
     """Serve until stopped."""
     async with open_deployment(load_settings()) as deployment:
-        config = uvicorn.Config(App(deployment), host="127.0.0.1", port=port, lifespan="on")
+        config = uvicorn.Config(
+            App(deployment),
+            host="127.0.0.1",
+            port=port,
+            lifespan="on",
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
         await uvicorn.Server(config).serve()
 
 

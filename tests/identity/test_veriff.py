@@ -453,7 +453,7 @@ class Tampering:
         self._behind = simulated.Veriff(FixedClock().now)
         self._header, self._value = header, value
         self.sessions, self.credentials = self._behind.sessions, self._behind.credentials
-        self.webhook = self._behind.webhook
+        self.webhook, self.take_messages = self._behind.webhook, self._behind.take_messages
 
     def answer(self, request: Request) -> Reply:
         sent = self._behind.answer(request)

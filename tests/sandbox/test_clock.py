@@ -115,6 +115,19 @@ def test_a_buyer_expires_by_the_clock_with_one_event(client: httpx2.Client) -> N
     assert len(events(client, "buyer.expired")) == 1
 
 
+def test_a_buyer_is_reminded_of_by_the_clock(client: httpx2.Client) -> None:
+    """Thirty days before the end; a jump past both writes the reminder first."""
+    first = buyer(client)
+    advance(client, seconds=336 * DAY)
+    assert status(client, first)["status"] == "verified"
+    assert [event["data"] for event in events(client, "buyer.expiring")] == [{"cbid": first}]
+    second = buyer(client, "another")
+    advance(client, seconds=YEAR)
+    of_second = [event["type"] for event in events(client) if event["data"] == {"cbid": second}]
+    assert of_second == ["buyer.verified", "buyer.expiring", "buyer.expired"]
+    assert len(events(client, "buyer.expiring")) == 2
+
+
 def test_a_buyer_verified_by_an_advanced_clock_is_verified_by_it(client: httpx2.Client) -> None:
     """It is verified from what the clock shows, for a year of it."""
     ahead = advance(client, seconds=2 * YEAR)

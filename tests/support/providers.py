@@ -51,6 +51,9 @@ class Moody:
         with self.lock:
             return self.simulator.webhook(session_id)
 
+    def take_messages(self) -> Sequence[Webhook]:
+        return self.simulator.take_messages()
+
 
 @dataclass(frozen=True)
 class Playing:
@@ -95,6 +98,7 @@ def playing(
     clock: Callable[[], float] = time.time,
     port: int = 0,
     ssl: SSLContext | None = None,
+    webhook_url: str | None = None,
 ) -> Iterator[Playing]:
     """Serve a simulated provider until the block ends."""
     simulator = Moody(SIMULATORS[name](clock))
@@ -104,7 +108,7 @@ def playing(
 
     async def work() -> None:
         end = asyncio.Event()
-        async with serve(simulator, port=port, ssl=ssl) as served:
+        async with serve(simulator, port=port, ssl=ssl, webhook_url=webhook_url) as served:
             loops.append((asyncio.get_running_loop(), end))
             found.append(served)
             begun.set()

@@ -250,8 +250,8 @@ def test_without_its_event_no_act_is_written(desk: Desk, request: pytest.Fixture
 def test_every_type_of_event_is_written_by_something() -> None:
     """The list of types promises nothing that does not happen; the tests above let all happen."""
     assert {type_.value for type_ in EventType} == {
-        "buyer.verified", "buyer.requires_input", "buyer.failed", "buyer.expired",
-        "buyer.revoked", "acknowledgment.created", "acknowledgment.sealed",
+        "buyer.verified", "buyer.requires_input", "buyer.failed", "buyer.expiring",
+        "buyer.expired", "buyer.revoked", "acknowledgment.created", "acknowledgment.sealed",
         "acknowledgment.erased", "clearance.created", "clearance.closed", "notice.published",
         "checkout_session.completed", "checkout_session.declined", "checkout_session.expired",
     }  # fmt: skip

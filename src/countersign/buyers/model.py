@@ -21,6 +21,9 @@ from countersign.reason import Reason
 VALIDITY: Final = timedelta(days=365)
 """How long a simulated verification lasts, and the longest that any does."""
 
+REMINDED_BEFORE: Final = timedelta(days=30)
+"""How long before the end of a verification its vendors are reminded."""
+
 PROOFS_MAX: Final = 4
 """Verifications of one buyer that are kept, and to which rules are applied."""
 
@@ -226,6 +229,14 @@ def status_at(buyer: Buyer, now: datetime) -> BuyerStatus:
     ):
         return BuyerStatus.EXPIRED
     return buyer.status
+
+
+def reminder_at(buyer: Buyer) -> datetime | None:
+    """When to report that a verification is about to expire; None: it is too short for that."""
+    if buyer.verified_at is None or buyer.expires_at is None:
+        return None
+    due_at = buyer.expires_at - REMINDED_BEFORE
+    return due_at if due_at > buyer.verified_at else None
 
 
 def status_view(

@@ -18,6 +18,7 @@ from countersign.buyers.model import (
     BuyerStatus,
     ProvedSession,
     reasons_for,
+    reminder_at,
     status_at,
 )
 from countersign.buyers.rules import VerificationRules
@@ -79,11 +80,6 @@ _UPDATE: Final = (
             if c.name not in {"cbid", "expiry_due_at", "reminder_due_at"}
         }
     )
-)
-_SET_EXPIRY: Final = (
-    update(buyers)
-    .where(buyers.c.cbid == bindparam("key"))
-    .values(expiry_due_at=bindparam("due_at"))
 )
 _VERIFIED: Final = (
     select(verifications.c.account_id).where(verifications.c.cbid == bindparam("cbid")).distinct()
@@ -154,11 +150,12 @@ def buyers_by_cbid(
 def write_buyer(connection: Connection, before: Buyer | None, after: Buyer) -> None:
     """Write the buyer if it is new or has changed."""
     if before is None:
-        connection.execute(insert(buyers), _to_row(after) | {"expiry_due_at": _expiry(after)})
+        connection.execute(insert(buyers), _to_row(after) | _due(after))
     elif after != before:
         connection.execute(_UPDATE, {"key": after.cbid} | _to_row(after))
-        if _expiry(after) != _expiry(before):  # an expiry that has its event keeps it
-            _set_expiry(connection, after, _expiry(after))
+        # What has its event keeps it.
+        known, due = _due(before), _due(after)
+        _set_due(connection, after, {name: at for name, at in due.items() if at != known[name]})
 
 
 def write_change(connection: Connection, before: Buyer, after: Buyer, at: datetime) -> None:
@@ -212,7 +209,8 @@ def write_status_event(
     """
     status = status_at(buyer, shown or at)
     if status is BuyerStatus.EXPIRED:
-        _set_expiry(connection, buyer, None)  # its event is written here and now
+        # Its event is written here and now.
+        _set_due(connection, buyer, {"expiry_due_at": None, "reminder_due_at": None})
     type_ = _EVENTS.get(status)
     if type_ is not None:
         write_buyer_events(connection, type_, buyer.mode, buyer.cbid, at, buyer)
@@ -262,13 +260,21 @@ def encoded_reasons(reasons: tuple[Reason, ...]) -> str:
     return _encode(reasons).decode()
 
 
-def _expiry(buyer: Buyer) -> datetime | None:
-    """When time takes away what was verified."""
-    return buyer.expires_at if buyer.status is BuyerStatus.VERIFIED else None
+def _due(buyer: Buyer) -> dict[str, datetime | None]:
+    """When to report that time takes away what was verified, and that it soon will.
+
+    The reminder is a matter of the date alone: who is revoked and reinstated gets no second one.
+    """
+    verified = buyer.status is BuyerStatus.VERIFIED
+    return {
+        "expiry_due_at": buyer.expires_at if verified else None,
+        "reminder_due_at": reminder_at(buyer),
+    }
 
 
-def _set_expiry(connection: Connection, buyer: Buyer, due_at: datetime | None) -> None:
-    connection.execute(_SET_EXPIRY, {"key": buyer.cbid, "due_at": due_at})
+def _set_due(connection: Connection, buyer: Buyer, due: dict[str, datetime | None]) -> None:
+    if due:
+        connection.execute(update(buyers).where(buyers.c.cbid == buyer.cbid).values(due))
 
 
 def _to_row(buyer: Buyer) -> dict[str, object]:

@@ -17,7 +17,7 @@ from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import HOSTED_FIELDS, INITIALS_LENGTH_MAX
 from countersign.acknowledgments.proof import certificate
 from countersign.acknowledgments.schemas import Acknowledgment
-from countersign.checkout import buyer, store
+from countersign.checkout import buyer, identity_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
 from countersign.checkout.cookies import (
     COPY,
@@ -405,6 +405,7 @@ _GETS: Final[Mapping[str, _Handler]] = {
     "decline": _ask_to_decline,
     "copy": _copy,
     "certificate.pdf": _certificate,
+    "updates": identity_page.updates,
 }
 _POSTS: Final[Mapping[str, _Handler]] = {
     "initials": _take_initials,

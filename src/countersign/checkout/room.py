@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from countersign.access.room import Access
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.buyers.room import Buyers
+from countersign.checkout.updates import Updates
 from countersign.clearances.room import Clearances
 from countersign.host import Network
 from countersign.remembered.room import Remembered
@@ -24,6 +25,7 @@ class Checkout:
     buyers: Buyers
     clearances: Clearances
     remembered: Remembered
+    updates: Updates
     public_url: str
     client_ip_header: str
     trusted_proxies: Sequence[Network]

@@ -208,9 +208,10 @@ buyers: Final = _table(
     Column("attempted_by", String(40)),
     # For the sweep that reports verifications which have expired.
     Index(None, "expiry_due_at"),
+    Index(None, "reminder_due_at"),
     # For those of one sandbox, whose clock is ahead.
     Index(None, "account_id", "mode", "expiry_due_at"),
-    Index(None, "reminder_due_at"),
+    Index(None, "account_id", "mode", "reminder_due_at"),
     Index(None, "same_as"),
 )
 
@@ -487,7 +488,7 @@ verification_settings: Final = _table(
     Column("changed_at", Instant, nullable=False),
 )
 
-# Providers beside the first of an account, and those that its test keys use: the provider's own
+# Providers of an account other than its first, and those that its test keys use: the provider's own
 # test mode.
 further_providers: Final = _table(
     "further_providers",

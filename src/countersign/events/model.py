@@ -26,6 +26,7 @@ class EventType(StrEnum):
     BUYER_VERIFIED = "buyer.verified"
     BUYER_REQUIRES_INPUT = "buyer.requires_input"
     BUYER_FAILED = "buyer.failed"
+    BUYER_EXPIRING = "buyer.expiring"
     BUYER_EXPIRED = "buyer.expired"
     BUYER_REVOKED = "buyer.revoked"
     ACKNOWLEDGMENT_CREATED = "acknowledgment.created"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -32,6 +32,8 @@ class Reply(NamedTuple):
     body: bytes
     headers: Sequence[Header] = PERSONAL
     status: int = 200
+    pieces: AsyncGenerator[bytes, None] | None = None
+    """What follows `body`, without a known length: a stream, for as long as its reader stays."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from countersign.access.idempotency import Remember, keep_answer
 from countersign.access.test_clocks import REAL_TIME, AccountClock, sandbox_state
-from countersign.buyers.expiry import write_expired
+from countersign.buyers.expiry import write_expiries
 from countersign.buyers.model import (
     BuyerStatus,
     BuyerStatusView,
@@ -191,7 +191,7 @@ async def advance_clock(
 ) -> TestClock:
     """Move the clock ahead, `by` so much or `to` that time; when this returns, on every server.
 
-    The events of buyers that expire by it are written in the same transaction.
+    The events of buyers that expire by it, or soon will, are written in the same transaction.
 
     Raises InvalidRequest if neither or both are given, it would go back, or too far ahead.
     """
@@ -234,13 +234,7 @@ def _advance_clock(  # noqa: PLR0917 - see `Database.write`
         connection.execute(insert(test_clocks), {"account_id": account_id} | values)
     else:
         connection.execute(update(test_clocks).where(of_account).values(values))
-    write_expired(
-        connection,
-        expired_by=clock.at(now),
-        at=now,
-        limit=_EXPIRED_MAX,
-        sandbox_of=account_id,
-    )
+    write_expiries(connection, account_id, by=clock.at(now), at=now, limit=_EXPIRED_MAX)
     view = _clock_view(clock, now)
     keep_answer(connection, remember, view)
     return view

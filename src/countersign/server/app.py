@@ -39,9 +39,9 @@ from countersign.server.extension import Around
 from countersign.server.limits import Arrivals, Held, RateLimiter
 from countersign.server.metrics import Metrics
 from countersign.server.routes import PAGES, ROUTES
+from countersign.server.streams import Send, Streams
 
 AsgiScope: TypeAlias = MutableMapping[str, Any]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _UNAUTHENTICATED_BYTES_MAX: Final = 16 * 1024 * 1024
 _UNAUTHENTICATED_BYTES_EACH: Final = 1024 * 1024
@@ -84,6 +84,7 @@ class App:
         self._help = f"{deployment.settings.public_url}/docs/errors"
         self._request_ids = _request_ids(deployment.entropy)
         self._logged: dict[str, tuple[float, int]] = {}
+        self.streams = Streams()
         self.metrics = Metrics(
             deployment.database.batches,
             deployment.log.seal,
@@ -109,7 +110,10 @@ class App:
         reply = await self.handle(call, Incoming(receive))
         start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
         await send(start)
-        await send({"type": "http.response.body", "body": reply.body})
+        if reply.pieces is None:
+            await send({"type": "http.response.body", "body": reply.body})
+        else:
+            await self.streams.send(reply.body, reply.pieces, receive, send)
 
     async def handle(self, call: Call, incoming: Incoming) -> Reply:
         """The complete response to a request, whatever happens."""
@@ -132,9 +136,11 @@ class App:
             reply = self._failure(error, request_id, call)
             if isinstance(error, Refusal) and call.method not in _WITHOUT_BODY:
                 await incoming.drain()
-        body, own, status = reply
+        body, own, status, pieces = reply
         self.metrics.count(operation, status)
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
+        if pieces is not None:
+            return Reply(body, complete, status, pieces)
         if status != 304:
             complete.append((b"content-length", b"%d" % len(body)))
         return Reply(b"" if call.method == "HEAD" else body, complete, status)

@@ -101,6 +101,7 @@ async def serve(
     serving = asyncio.create_task(server.serve())
 
     def stop() -> None:
+        app.streams.end()
         loop.call_soon(server.signal_handler_interrupt)
         loop.call_later(_GRACE_SECONDS, abandon)
 

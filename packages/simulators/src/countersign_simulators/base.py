@@ -38,6 +38,14 @@ class Request:
     headers: Mapping[str, str]
     """Names in lower case."""
     body: bytes
+    secure: bool = False
+    """Whether it came over TLS."""
+
+    @property
+    def origin(self) -> str:
+        """Where the caller reaches the simulator, such as `http://127.0.0.1:9100`."""
+        scheme = "https" if self.secure else "http"
+        return f"{scheme}://{self.headers.get('host', 'localhost')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +110,10 @@ class Simulator(Protocol):
         """A message that this session has changed, signed now."""
         ...
 
+    def take_messages(self) -> Sequence[Webhook]:
+        """The messages about changes since the last call, in order."""
+        ...
+
 
 S = TypeVar("S", bound=Session)
 
@@ -114,6 +126,7 @@ class SimulatedProvider(ABC, Generic[S]):
         self._started = now()
         self._numbers = count(1)
         self._requested: set[str] = set()
+        self._messages: list[Webhook] = []
 
     @property
     def sessions(self) -> Sequence[Session]:
@@ -121,11 +134,30 @@ class SimulatedProvider(ABC, Generic[S]):
         return self._sessions()
 
     @abstractmethod
+    def webhook(self, session_id: str) -> Webhook:
+        """A message that this session has changed, signed now."""
+
+    def take_messages(self) -> Sequence[Webhook]:
+        """The messages about changes since the last call, in order."""
+        taken, self._messages = self._messages, []
+        return taken
+
+    def _announce(self, session_id: str) -> None:
+        """Have a message sent about the session as it is at this moment."""
+        self._messages.append(self.webhook(session_id))
+
+    @abstractmethod
     def _sessions(self) -> Sequence[S]: ...
+
+    def _created(self, session_id: str) -> S | None:  # noqa: ARG002 - for those that create some
+        """The session that was created over the API, as it is now."""
+        return None
 
     def _find(self, session_id: object) -> S | None:
         found = (session for session in self._sessions() if session.session_id == session_id)
-        return next(found, None)
+        fixed = next(found, None)
+        is_created = fixed is None and isinstance(session_id, str)
+        return self._created(str(session_id)) if is_created else fixed
 
     def _known(self, session_id: str) -> S:
         """The session; raises LookupError if there is none."""

@@ -28,6 +28,11 @@ _PORT = 9100
     show_default=True,
     help="Port to listen on; 0 takes a free one.",
 )
+@click.option(
+    "--webhook-url",
+    metavar="URL",
+    help="Send a signed message to this URL whenever a session changes.",
+)
 @click.option("--list", "listing", is_flag=True, help="Print the simulated sessions, and exit.")
 @click.option(
     "--credentials", is_flag=True, help="Print a credentials file for the simulator, and exit."
@@ -44,6 +49,7 @@ def simulate_provider(
     *,
     host: str,
     port: int,
+    webhook_url: str | None,
     listing: bool,
     credentials: bool,
     send_webhook: tuple[str, str] | None,
@@ -66,12 +72,14 @@ def simulate_provider(
         say(f"The receiver returned {status}.")
         show({"status": status}, str(status), as_json=as_json)
     else:
-        asyncio.run(_serve(simulator, host, port, as_json=as_json))
+        asyncio.run(_serve(simulator, host, port, webhook_url, as_json=as_json))
 
 
-async def _serve(simulator: Simulator, host: str, port: int, *, as_json: bool) -> None:
+async def _serve(
+    simulator: Simulator, host: str, port: int, webhook_url: str | None, *, as_json: bool
+) -> None:
     try:
-        async with serve(simulator, host=host, port=port) as served:
+        async with serve(simulator, host=host, port=port, webhook_url=webhook_url) as served:
             say(f"Simulating {simulator.name} at {served.url}; stop with Ctrl+C.")
             show({"url": served.url}, served.url, as_json=as_json)
             await asyncio.Event().wait()

@@ -6,20 +6,22 @@ Only for rehearsing and for tests: it announces bodies that it then cuts short, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ssl import SSLContext
 from typing import Final
 from urllib.parse import parse_qsl
 
 import h11
+import httpx2
 
-from countersign_simulators.base import Reply, Request, Simulator
+from countersign_simulators.base import Reply, Request, Simulator, Webhook
 
 _READ_BYTES: Final = 65536
 _BODY_BYTES_MAX: Final = 1024 * 1024
 _WRITE_BYTES: Final = 256 * 1024
+_SEND_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +36,43 @@ class Served:
 
 @asynccontextmanager
 async def serve(
-    simulator: Simulator, *, host: str = "127.0.0.1", port: int = 0, ssl: SSLContext | None = None
+    simulator: Simulator,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    ssl: SSLContext | None = None,
+    webhook_url: str | None = None,
 ) -> AsyncIterator[Served]:
     """Serve until the context ends; `port` 0 takes a free one.
+
+    Messages about changes go to `webhook_url`, one after the other, once each.
 
     Raises:
         OSError: the address cannot be used.
     """
     seen: list[Request] = []
     tasks: set[asyncio.Task[None]] = set()
+    messages: asyncio.Queue[Webhook] = asyncio.Queue()
 
-    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(_converse(simulator, seen, reader, writer))
+    def answer(request: Request) -> Reply:
+        seen.append(request)
+        reply = simulator.answer(request)
+        for message in simulator.take_messages():
+            if webhook_url is not None:
+                messages.put_nowait(message)
+        return reply
+
+    def started(work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        started(_converse(answer, reader, writer, secure=ssl is not None))
+
     server = await asyncio.start_server(connected, host, port, ssl=ssl)
+    if webhook_url is not None:
+        started(_send(messages, webhook_url))
     bound = server.sockets[0].getsockname()[1]
     try:
         yield Served(f"{'https' if ssl else 'http'}://{host}:{bound}", seen)
@@ -61,17 +84,26 @@ async def serve(
         await server.wait_closed()
 
 
+async def _send(messages: asyncio.Queue[Webhook], url: str) -> None:
+    """Send what comes in; a receiver that cannot be reached has missed it."""
+    async with httpx2.AsyncClient(trust_env=False, timeout=_SEND_SECONDS) as client:
+        while True:
+            message = await messages.get()
+            with suppress(httpx2.HTTPError, httpx2.InvalidURL):
+                await client.post(url, content=message.body, headers=dict(message.headers))
+
+
 async def _converse(
-    simulator: Simulator,
-    seen: list[Request],
+    answer: Callable[[Request], Reply],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
+    *,
+    secure: bool,
 ) -> None:
     connection = h11.Connection(h11.SERVER)
     try:
         while (request := await _next_request(connection, reader)) is not None:
-            seen.append(request)
-            reply = simulator.answer(request)
+            reply = answer(replace(request, secure=secure))
             await asyncio.sleep(reply.delay)
             if not await _answer(connection, writer, reply):
                 return

@@ -401,6 +401,8 @@ CREATE TABLE buyers (
 
 CREATE INDEX ix_buyers_account_id_mode_expiry_due_at ON buyers (account_id, mode, expiry_due_at);
 
+CREATE INDEX ix_buyers_account_id_mode_reminder_due_at ON buyers (account_id, mode, reminder_due_at);
+
 CREATE INDEX ix_buyers_expiry_due_at ON buyers (expiry_due_at);
 
 CREATE INDEX ix_buyers_reminder_due_at ON buyers (reminder_due_at);

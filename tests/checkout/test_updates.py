@@ -1,0 +1,146 @@
+"""The events that say to a page that its session has changed: streams over a real server."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from countersign.checkout.updates import STREAMS_EACH_MAX, Updates
+from countersign.errors import Overloaded
+from tests.checkout.buyer import Shop
+from tests.checkout.surfer import Surfer, check_headers
+from tests.cli.serving import running, wait_for
+from tests.http.backstage import Operator, make_client
+from tests.support.service import Server, free_port
+
+Surf = Callable[..., Surfer]
+CHANGED = b"event: changed\ndata:\n\n"
+OPENED = b":\n\n"
+
+
+@contextmanager
+def listening(surfer: Surfer, revision: int = 99) -> Iterator[httpx2.Response]:
+    """Open a stream of a session that a page shows at this revision."""
+    address = f"{surfer.root}/updates?revision={revision}"
+    with surfer.client.stream("GET", address) as response:
+        yield response
+
+
+def test_a_page_hears_of_a_change_that_it_does_not_show(surf: Surf, shop: Shop) -> None:
+    surfer = surf()
+    surfer.client.head(surfer.path)
+    with listening(surfer, 0) as response:
+        check_headers(response)
+        assert response.headers["content-type"] == "text/event-stream"
+        assert "content-length" not in response.headers
+        pieces = response.iter_raw()
+        assert next(pieces) == OPENED
+        shop.client.post(f"/v1/checkout_sessions/{surfer.buyer.id}/cancel", json={})
+        assert b"".join(pieces) == CHANGED
+    with listening(surfer, 0) as late:
+        assert late.read() == OPENED + CHANGED
+
+
+def test_the_head_of_a_stream_ends_at_once(surf: Surf) -> None:
+    surfer = surf()
+    surfer.client.head(surfer.path)
+    for _ in range(STREAMS_EACH_MAX + 1):
+        response = surfer.client.head(f"{surfer.root}/updates?revision=0")
+        assert (response.status_code, response.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?revision=", "?revision=-1", "?revision=²", "?revision=1e9"]
+)
+def test_a_stream_needs_the_revision_that_is_shown(surf: Surf, query: str) -> None:
+    surfer = surf()
+    surfer.client.head(surfer.path)
+    response = surfer.client.get(f"{surfer.root}/updates{query}")
+    check_headers(response)
+    assert response.status_code == 400
+
+
+def test_there_is_no_stream_without_the_cookie(surf: Surf, shop: Shop) -> None:
+    surfer, own = surf(), surf()
+    own.client.head(own.path)
+    with make_client(shop.server) as stranger:
+        for client in (stranger, own.client):
+            response = client.get(f"{surfer.root}/updates?revision=0")
+            check_headers(response)
+            assert response.status_code == 404
+
+
+def test_a_session_has_a_few_streams_and_those_who_leave_make_room(surf: Surf) -> None:
+    surfer, other = surf(), surf()
+    for one in (surfer, other):
+        one.client.head(one.path)
+    with ExitStack() as opened:
+        for _ in range(STREAMS_EACH_MAX):
+            assert opened.enter_context(listening(surfer)).status_code == 200
+        with listening(surfer) as refused:
+            check_headers(refused)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
+        with listening(other) as free:
+            assert free.status_code == 200
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with listening(surfer) as response:
+            if response.status_code == 200:
+                return
+    pytest.fail("the streams of a browser that has left are still counted")
+
+
+def test_a_process_has_a_bounded_number_of_streams(own: Operator) -> None:
+    async def open_two(opened: object) -> list[bytes]:
+        updates = Updates(opened.database, 0.001)  # type: ignore[attr-defined]
+        first = updates.after("chk_1", 0, 1)
+        assert await anext(first) == OPENED
+        with pytest.raises(Overloaded):
+            await anext(updates.after("chk_2", 0, 1))
+        # There is no such session any more.
+        heard = [piece async for piece in first]
+        again = updates.after("chk_2", 0, 1)
+        heard.append(await anext(again))
+        await again.aclose()
+        return heard
+
+    assert own.act(open_two) == [CHANGED, OPENED]
+
+
+def test_a_server_that_stops_ends_its_streams(own_shop: Shop) -> None:
+    surfer = Surfer(own_shop.server, own_shop.buyer())
+    surfer.client.head(surfer.path)
+    with surfer, listening(surfer) as response:
+        pieces = response.iter_raw()
+        assert next(pieces) == OPENED
+        begun = time.monotonic()
+        assert own_shop.server.stop() == 0
+        assert time.monotonic() - begun < 8
+        assert b"".join(pieces) == b""
+
+
+def test_another_asgi_server_streams_as_well(own: Operator, tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "log"
+    command = [sys.executable, "-m", "tests.cli.uvicorn_server", str(port)]
+    with running(command, own.deployment.environment, log) as process, ExitStack() as opened:
+        wait_for(process, log, "Uvicorn running")
+        url = f"http://127.0.0.1:{port}"
+        server = Server(deployment=own.deployment, url=url, process=process, log=log)
+        shop = Shop(opened.enter_context(own.vendor(server)), server, opened)
+        surfer = opened.enter_context(Surfer(server, shop.buyer()))
+        surfer.client.head(surfer.path)
+        with listening(surfer, 0) as response:
+            pieces = response.iter_raw()
+            assert next(pieces) == OPENED
+            shop.client.post(f"/v1/checkout_sessions/{surfer.buyer.id}/cancel", json={})
+            assert b"".join(pieces) == CHANGED
+        with listening(surfer):
+            process.terminate()
+            assert process.wait(20) in {0, -signal.SIGTERM}
