@@ -25,7 +25,7 @@ from countersign.acknowledgments.origin import Origin
 from countersign.buyers import admin
 from countersign.buyers import routes as verifying
 from countersign.buyers import settings as verification_settings
-from countersign.buyers.evaluate_session import proved_zip_index
+from countersign.buyers.zips import proved_zip_index
 from countersign.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.buyers.rules import Facts, VerificationRules
 from countersign.buyers.schemas import BuyerVerificationRequest

@@ -114,7 +114,7 @@ class Insider:
         message = self.playing.simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in message.headers}
         room, name = self.stage.opened.buyers, self.playing.name
-        found = self.stage.do(poll_sessions.webhook_integration(room, name, self.account_id))
+        found = self.stage.do(poll_sessions.webhook_integrations(room, name, self.account_id))
         self.stage.do(poll_sessions.take_webhook(room, found, headers, message.body))
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from countersign.buyers import poll_sessions, sessions_sql
 from countersign.buyers import routes as verifying
-from countersign.buyers.evaluate_session import FIRST_POLL
+from countersign.buyers.following import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sessions_sql import PendingSession
 from countersign.errors import StorageUnavailable
@@ -64,7 +64,7 @@ def test_a_hanging_provider_delays_no_webhook_of_another_account(
             await asyncio.sleep(0.01)
         message = innocent.playing.simulator.webhook(session.session_id)
         headers = {name.lower(): value for name, value in message.headers}
-        integration = await poll_sessions.webhook_integration(room, "stripe", innocent.account_id)
+        integration = await poll_sessions.webhook_integrations(room, "stripe", innocent.account_id)
         await poll_sessions.take_webhook(room, integration, headers, message.body)
         ask = partial(verifying.buyer_status, room)
         while (await ask(innocent.principal, cbid)).status is not BuyerStatus.VERIFIED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from countersign.buyers.evaluate_session import FIRST_POLL
+from countersign.buyers.following import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import GONE_AFTER, POLLS
 from countersign.privacy.erase import erase_planned, plan_erasure

@@ -13,7 +13,7 @@ import pytest
 
 from countersign.buyers import admin, poll_sessions
 from countersign.buyers import settings as verification_settings
-from countersign.buyers.evaluate_session import FIRST_POLL
+from countersign.buyers.following import FIRST_POLL
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.poll_sessions import FOLLOWED_FOR, GONE_AFTER, POLLS
 from countersign.errors import ProviderSessionNotFound, WebhookRefused
@@ -178,7 +178,7 @@ def test_a_message_is_acted_on_once(stage: Stage) -> None:
     message = vendor.playing.simulator.webhook(session.session_id)
     headers = {name.lower(): value for name, value in message.headers}
     room = stage.opened.buyers
-    integration = stage.do(poll_sessions.webhook_integration(room, "stripe", vendor.account_id))
+    integration = stage.do(poll_sessions.webhook_integrations(room, "stripe", vendor.account_id))
     for number in range(4):
         stage.do(poll_sessions.take_webhook(room, integration, headers, message.body))
         assert stage.wait(timedelta()) == (1 if number == 0 else 0)
@@ -192,7 +192,7 @@ def test_a_forged_message_changes_nothing(stage: Stage) -> None:
     message = vendor.playing.simulator.webhook(session.session_id)
     headers = {name.lower(): value for name, value in message.headers}
     room = stage.opened.buyers
-    integration = stage.do(poll_sessions.webhook_integration(room, "stripe", vendor.account_id))
+    integration = stage.do(poll_sessions.webhook_integrations(room, "stripe", vendor.account_id))
     before = stage.rows("SELECT * FROM pending_sessions")
     for forged in (message.body + b" ", message.body.replace(b"vs_", b"vx_"), b""):
         with pytest.raises(WebhookRefused):

@@ -26,6 +26,8 @@ class AuditAction(StrEnum):
 
     VERIFICATION_SETTINGS_CHANGED = "verification_settings_changed"
     VERIFICATION_SETTINGS_REMOVED = "verification_settings_removed"
+    VERIFICATION_PROVIDER_ADDED = "verification_provider_added"
+    VERIFICATION_PROVIDER_DROPPED = "verification_provider_dropped"
     BUYER_REVOKED = "buyer_revoked"
     BUYER_REINSTATED = "buyer_reinstated"
     BUYER_ZIP_ACCEPTED = "buyer_zip_accepted"

@@ -125,12 +125,16 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
     if buyer.status is BuyerStatus.REVOKED:
         raise InvalidArgument(f"The buyer {buyer.cbid} is revoked.")
     basis, content = await _approved(room, buyer)
-    integration = await room.providers.of(basis.account_id)
     place = (content["provider"], content["base_url"])
-    if integration is None or place != (
-        integration.settings.provider,
-        integration.settings.base_url,
-    ):
+    integration = next(
+        (
+            one
+            for one in await room.providers.all_of(basis.account_id, buyer.mode)
+            if (one.settings.provider, one.settings.base_url) == place
+        ),
+        None,
+    )
+    if integration is None:
         raise InvalidArgument("The account no longer uses the provider of that verification.")
     if FactSource.OPERATOR not in integration.rules.zip_sources:
         raise InvalidArgument(

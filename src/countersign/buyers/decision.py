@@ -45,6 +45,13 @@ _NOT_LIVE: Final = (
     "The provider does not confirm that the session is a live session of the integration in the "
     "account's credentials."
 )
+_LIVE_SESSION: Final = (
+    "The session is a live one, and sessions of test keys must be of the provider's test mode."
+)
+_OTHER_MODE: Final[dict[bool | None, str]] = {False: _TEST_SESSION, True: _LIVE_SESSION}
+_UNDER_WAY: Final = frozenset({None, "created", "started", "In Progress"})
+"""The words of providers that say `pending` before anything is submitted: Veriff's, which says
+nothing at all until there is a decision, and Didit's."""
 _UNDECIDED: Final[dict[Finding, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
     Finding.PENDING: (BuyerStatus.PENDING, ()),
     Finding.REQUIRES_INPUT: (BuyerStatus.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,)),
@@ -110,6 +117,7 @@ def decide(
     shipping_zip: str,
     subject_reference: str | None,
     now: datetime,
+    live: bool | None = True,
 ) -> SessionDecision:
     """Decide on what a provider said of a session.
 
@@ -120,8 +128,9 @@ def decide(
         shipping_zip: where the goods shall go: five digits, or ZIP+4.
         subject_reference: the buyer whom the session has to be about, where that is asked.
         now: the time.
+        live: whether the session has to be a live one; None: either is good.
     """
-    unbound = _unbound(result, rules, subject_reference)
+    unbound = _unbound(result, rules, subject_reference, live=live)
     if unbound:
         return _decision(BuyerStatus.FAILED, *unbound)
     if result.outcome is not Finding.VERIFIED:
@@ -192,6 +201,28 @@ def final(decision: SessionDecision) -> SessionDecision:
     return decision
 
 
+def nothing_submitted(result: ProviderResult) -> bool:
+    """Whether the buyer has, as far as the provider says, not given it anything to judge."""
+    match result.outcome:
+        case Finding.REQUIRES_INPUT | Finding.CANCELED | Finding.EXPIRED:
+            # With a reason, something was judged.
+            return result.reason is None
+        case Finding.PENDING:
+            return result.provider_status in _UNDER_WAY
+        case _:
+            return False
+
+
+def before_submission(decision: SessionDecision, result: ProviderResult) -> SessionDecision:
+    """What the buyer is told of a session to which nothing was submitted, as it seems.
+
+    Where the provider says that the buyer has begun, it is the buyer's turn.
+    """
+    if decision.status is BuyerStatus.PENDING and result.provider_status is not None:
+        return _decision(BuyerStatus.REQUIRES_INPUT, Reason.IDENTITY_REQUIRES_INPUT)
+    return decision
+
+
 def refuse_unusable(result: ProviderResult) -> None:
     """Go on only if the provider has said something of the session.
 
@@ -216,17 +247,17 @@ def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
     else.
     """
     if Reason.TEST_SESSION in decision.reasons:
-        raise ProviderSessionNotBound(_TEST_SESSION if result.live is False else _NOT_LIVE)
+        raise ProviderSessionNotBound(_OTHER_MODE.get(result.live, _NOT_LIVE))
     if decision.not_bound:
         raise ProviderSessionNotBound(OTHER_SUBJECT)
 
 
-def is_withheld(result: ProviderResult) -> bool:
+def is_withheld(result: ProviderResult, *, live: bool | None) -> bool:
     """Whether a birth date is missing because the account's credentials may not read it."""
     evidence = result.evidence
     return (
         result.outcome is Finding.VERIFIED
-        and result.live is True
+        and (live is None or result.live is live)
         and result.date_of_birth is None
         and evidence is not None
         and not evidence.sensitive_complete
@@ -254,12 +285,17 @@ def _decision(status: BuyerStatus, *reasons: Reason) -> SessionDecision:
 
 
 def _unbound(
-    result: ProviderResult, rules: VerificationRules, subject_reference: str | None
+    result: ProviderResult,
+    rules: VerificationRules,
+    subject_reference: str | None,
+    *,
+    live: bool | None,
 ) -> list[Reason]:
     """Why this session cannot be the buyer's, or not a real one."""
     reasons = []
     # Of a session that is not decided, some providers do not say yet in which mode it is.
-    if result.live is False or (result.live is None and result.outcome is Finding.VERIFIED):
+    unknown = result.live is None and result.outcome is not Finding.VERIFIED
+    if live is not None and result.live is not live and not unknown:
         reasons.append(Reason.TEST_SESSION)
     if subject_reference is None:
         if rules.subject_reference_required:

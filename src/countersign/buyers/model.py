@@ -34,6 +34,9 @@ ZIP_WINDOW: Final = timedelta(hours=24)
 MESSAGES_KEPT: Final = timedelta(days=30)
 """How long a provider's message is remembered, so that it is acted on once."""
 
+CHECKS_KEPT: Final = timedelta(days=30)
+"""How long a started identity check is kept at least; longer while something refers to it."""
+
 
 class BuyerStatus(StrEnum):
     """The verification status of a buyer."""

@@ -16,7 +16,8 @@ import msgspec
 import structlog
 
 from countersign.buyers import sessions_sql
-from countersign.buyers.evaluate_session import evaluate
+from countersign.buyers.evaluate_session import look_again
+from countersign.buyers.following import session_index
 from countersign.buyers.providers import Integration
 from countersign.buyers.room import Buyers
 from countersign.buyers.session_evidence import SessionRequest, pending_place
@@ -26,11 +27,14 @@ from countersign.errors import (
     NotFound,
     ProviderSessionNotBound,
     ProviderSessionNotFound,
+    ProviderUnavailable,
     WebhookRefused,
 )
+from countersign.identity.model import WebhookHint
 from countersign.ids import is_id
 from countersign.instant import from_ns
 from countersign.loops import forever, log_failure
+from countersign.mode import Mode
 
 PERIOD_SECONDS: Final = 2.0
 """How often to look whether a session is due."""
@@ -50,38 +54,66 @@ _log: Final = structlog.get_logger("countersign.verification")
 _decode: Final = msgspec.json.Decoder(SessionRequest).decode
 
 
-async def webhook_integration(room: Buyers, provider: str, account_id: str) -> Integration:
-    """The set-up of the account that a message is for; known before its body is read.
+async def webhook_integrations(
+    room: Buyers, provider: str, account_id: str
+) -> tuple[Integration, ...]:
+    """The set-ups of the account that a message may be for; known before its body is read.
 
-    Raises NotFound if the account does not verify with this provider.
+    Live ones first. Raises NotFound if the account does not verify with this provider.
     """
     # Anybody may send anything here: what is no identifier does not get as far as the database.
-    found = await room.providers.of(account_id) if is_id(_ACCOUNT_ID, account_id) else None
-    if found is None or found.settings.provider != provider:
+    if not is_id(_ACCOUNT_ID, account_id):
         raise NotFound
-    return found
+    found = [
+        integration
+        for mode in (Mode.LIVE, Mode.TEST)
+        for integration in await room.providers.all_of(account_id, mode)
+        if integration.settings.provider == provider
+    ]
+    if not found:
+        raise NotFound
+    return tuple(found)
 
 
 async def take_webhook(
-    room: Buyers, integration: Integration, headers: Mapping[str, str], body: bytes
+    room: Buyers, integrations: Sequence[Integration], headers: Mapping[str, str], body: bytes
 ) -> None:
     """Take a provider's message for an account; the session that it names is polled soon.
 
-    Raises WebhookRefused if the message is not authentic.
+    Each integration tries its own secrets.
+
+    Raises:
+        WebhookRefused: the message is authentic for none.
+        ProviderUnavailable: whether it is authentic cannot be decided now.
     """
-    account_id = integration.settings.account_id
-    try:
-        hint = await integration.provider.read_webhook(headers, body)
-    except WebhookRefused:
-        room.watch.refused_message(account_id, integration.settings.provider)
-        raise
-    if hint is None:
+    refusals = []
+    for integration in integrations:
+        try:
+            hint = await integration.provider.read_webhook(headers, body)
+        except (WebhookRefused, ProviderUnavailable) as error:
+            refusals.append(error)
+        else:
+            if hint is not None:
+                await _take_hint(room, integration, hint)
+    if len(refusals) < len(integrations):
         return
+    settings = integrations[0].settings
+    # As long as one may still prove authentic, the provider has to send it again.
+    undecided = [error for error in refusals if isinstance(error, ProviderUnavailable)]
+    if not undecided:
+        room.watch.refused_message(settings.account_id, settings.provider)
+    raise (undecided or refusals)[0]
+
+
+async def _take_hint(room: Buyers, integration: Integration, hint: WebhookHint) -> None:
+    account_id, mode = integration.settings.account_id, integration.mode
+    scope = account_id if mode is Mode.LIVE else integration.namespace
     new = await room.access.database.write(
         sessions_sql.hurry,
         account_id,
-        room.access.secret.blind_index(integration.namespace, "provider_session", hint.session_id),
-        room.access.secret.blind_index(account_id, "provider_message", hint.event_key),
+        mode,
+        session_index(room, integration, hint.session_id),
+        room.access.secret.blind_index(scope, "provider_message", hint.event_key),
         from_ns(room.access.clock.time_ns()),
     )
     if new:
@@ -162,9 +194,8 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
     age = now - pending.created_at
     give_up = age > FOLLOWED_FOR
     try:
-        integration = await room.providers.of(pending.account_id)
-        if integration is None or pending.shred_key is None:
-            # The account verifies no more, or the key is gone, as after restoring a backup.
+        if pending.shred_key is None:
+            # As after restoring a backup.
             return False
         request = await room.vault.open(
             pending.request,
@@ -172,7 +203,11 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
             **pending_place(pending.account_id, pending.id),
         )
         asked = _decode(request)
-        await evaluate(room, integration, asked, give_up=give_up, polled=pending.id)
+        integration = await _integration(room, pending, asked)
+        if integration is None:
+            # The account verifies no more, or at another provider.
+            return False
+        await look_again(room, integration, asked, give_up=give_up, polled=pending.id)
     except ProviderSessionNotBound:
         # It is somebody else's session.
         return False
@@ -183,3 +218,13 @@ async def _is_still_waiting(room: Buyers, pending: PendingSession, now: datetime
         _log.warning("poll_failed", code=error.code, account=pending.account_id)
         return age <= 2 * FOLLOWED_FOR
     return True
+
+
+async def _integration(
+    room: Buyers, pending: PendingSession, asked: SessionRequest
+) -> Integration | None:
+    """Where the session is: the account may have several providers."""
+    for found in await room.providers.all_of(pending.account_id, pending.mode):
+        if session_index(room, found, asked.session_id) == pending.session_index:
+            return found
+    return None

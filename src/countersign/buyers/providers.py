@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -16,12 +17,17 @@ from countersign.access.audit import AuditEntry, write_audit
 from countersign.buyers.rules import VerificationRules, VerificationSettings
 from countersign.clock import Clock
 from countersign.db.database import Database
-from countersign.db.tables import verification_settings
+from countersign.db.tables import further_providers, verification_settings
+from countersign.errors import InvalidArgument
 from countersign.identity.base import IdentityProvider
 from countersign.identity.registry import IdentityProviders
+from countersign.mode import Mode
 from countersign.reason import Reason
 from countersign.vault.sealed_column import SealedColumn
 
+FIRST: Final = "verification_settings"
+FURTHER: Final = "further_providers"
+"""The tables of an account's first provider, and of the others."""
 LOG_SECONDS: Final = 60.0
 """Of one account and one trouble, at most one line in this time."""
 _OF_SET_UP: Final = frozenset({"age_unknown", "zip_unknown", "identity_not_proved"})
@@ -102,56 +108,92 @@ class Integration:
     settings: VerificationSettings
     rules: VerificationRules
     provider: IdentityProvider[Any]
+    mode: Mode
+    """Of the keys that it is for: with test keys, the provider's own test mode."""
 
     @property
     def namespace(self) -> str:
-        """Within which a session id is unique: the provider, or the URL in its place."""
-        return f"{self.settings.provider}\x00{self.settings.base_url or ''}"
+        """Within which a session id is unique: the provider, or the URL in its place.
+
+        Every sandbox is on its own, so that made-up documents of two accounts never meet.
+        """
+        place = f"{self.settings.provider}\x00{self.settings.base_url or ''}"
+        return place if self.mode is Mode.LIVE else f"{place}\x00test\x00{self.settings.account_id}"
+
+    @property
+    def wants_live(self) -> bool | None:
+        """Whether its sessions have to be live; None: a simulator's count in a sandbox anyhow."""
+        if self.mode is Mode.LIVE:
+            return True
+        return False if self.settings.base_url is None else None
+
+    def may_be(self, session_id: str) -> bool:
+        """Whether the provider's session identifiers look so."""
+        return self.provider.session_id.fullmatch(session_id) is not None
 
 
 class Providers:
-    """Keeps one provider client for each account: all calls share its circuit breaker."""
+    """Keeps one client for each provider of an account: all calls share its circuit breaker."""
 
     def __init__(
         self,
         database: Database,
-        credentials: SealedColumn,
+        sealed: Mapping[str, SealedColumn],
         factory: IdentityProviders,
         floor: VerificationRules,
     ) -> None:
+        """`sealed` are the credentials, by the name of their table."""
         self.factory = factory
-        self.credentials = credentials
+        self.sealed = sealed
         self.floor = floor
         """What the deployment asks of every account."""
         self._database = database
-        self._made: dict[str, tuple[int, datetime, IdentityProvider[Any]]] = {}
+        self._made: dict[tuple[str, ...], tuple[int, datetime, IdentityProvider[Any]]] = {}
         self._replaced: list[IdentityProvider[Any]] = []
 
     async def of(self, account_id: str) -> Integration | None:
-        """An account's settings and provider; None if it has none.
+        """The first provider of an account for live buyers; None if it has none.
 
         Raises WrongKeyEncryptionKey if the credentials cannot be decrypted.
         """
         settings = await self._database.read(stored_settings, account_id)
-        if settings is None:
-            return None
-        key = (settings.revision, settings.changed_at)
-        made = self._made.get(account_id)
-        if made is None or made[:2] != key:
-            credentials = await self.credentials.open(
+        return (
+            None if settings is None else await self._integration(settings, Mode.LIVE, first=True)
+        )
+
+    async def all_of(self, account_id: str, mode: Mode) -> tuple[Integration, ...]:
+        """All providers of an account for keys of this mode, in the order in which it uses them.
+
+        Raises WrongKeyEncryptionKey if the credentials cannot be decrypted.
+        """
+        first, further = await self._database.read(stored_providers, account_id, mode, self.floor)
+        found = [] if first is None else [await self._integration(first, mode, first=True)]
+        found += [await self._integration(one, mode) for one in further]
+        return tuple(found)
+
+    async def _integration(
+        self, settings: VerificationSettings, mode: Mode, *, first: bool = False
+    ) -> Integration:
+        name, version = settings.provider, (settings.revision, settings.changed_at)
+        account_id = settings.account_id
+        table = FIRST if first else FURTHER
+        slot = (account_id,) if first else (account_id, mode, name)
+        made = self._made.get(slot)
+        if made is None or made[:2] != version:
+            credentials = await self.sealed[table].open(
                 settings.credentials,
                 account=account_id,
-                row_id=credentials_row(account_id, settings.revision),
+                row_id=credentials_row(settings, None if first else mode),
             )
             # Another call may have made it in the meantime.
-            made = self._made.get(account_id)
-            if made is None or made[:2] != key:
-                provider = self.factory(settings.provider, credentials, settings.base_url)
+            made = self._made.get(slot)
+            if made is None or made[:2] != version:
+                provider = self.factory(name, credentials, settings.base_url)
                 if made is not None:
                     # It may be in use: its connections are closed with the service.
                     self._replaced.append(made[2])
-                made = self._made[account_id] = (*key, provider)
-        return Integration(settings, settings.rules.at_least(self.floor), made[2])
+                made = self._made[slot] = (*version, provider)
+        return Integration(settings, settings.rules.at_least(self.floor), made[2], mode)
 
     async def close(self) -> None:
         """Close the connections to the providers."""
@@ -161,9 +203,39 @@ class Providers:
         self._made.clear()
 
 
-def credentials_row(account_id: str, revision: int) -> str:
-    """What identifies the credentials among all that are sealed in their column."""
-    return f"{account_id}:{revision}"
+def credentials_row(settings: VerificationSettings, further: Mode | None) -> str:
+    """What identifies the credentials among all that are sealed in their column.
+
+    `further` is the mode of a provider that is not the account's first.
+    """
+    place = settings.account_id
+    if further is not None:
+        place = f"{place}:{further}:{settings.provider}"
+    return f"{place}:{settings.revision}"
+
+
+def stored_providers(
+    connection: Connection, account_id: str, mode: Mode, floor: VerificationRules
+) -> tuple[VerificationSettings | None, Sequence[VerificationSettings]]:
+    """The first provider of an account in this mode, and the further ones by name.
+
+    All go by the account's rules; where it has none, by `floor`. Live ones count only beside a
+    first one.
+    """
+    first = stored_settings(connection, account_id)
+    if first is None and mode is Mode.LIVE:
+        return None, ()
+    rows = connection.execute(
+        select(further_providers)
+        .where(further_providers.c.account_id == account_id, further_providers.c.mode == mode)
+        .order_by(further_providers.c.provider)
+    ).mappings()
+    rules = floor if first is None else first.rules
+    names = {name for name in VerificationSettings.__struct_fields__ if name != "rules"}
+    further = [
+        VerificationSettings(rules=rules, **{name: row[name] for name in names}) for row in rows
+    ]
+    return (first if mode is Mode.LIVE else None), further
 
 
 def stored_settings(connection: Connection, account_id: str) -> VerificationSettings | None:
@@ -178,19 +250,61 @@ def stored_settings(connection: Connection, account_id: str) -> VerificationSett
 def put_settings(connection: Connection, new: VerificationSettings, audit: AuditEntry) -> None:
     """Write the settings of an account, and who changed them."""
     row = asdict(new) | {"rules": _encode(new.rules).decode()}
-    _delete(connection, new.account_id)
+    of_account = verification_settings.c.account_id == new.account_id
+    connection.execute(delete(verification_settings).where(of_account))
+    # Now it is the first.
+    drop_provider(connection, new.account_id, Mode.LIVE, new.provider)
     connection.execute(insert(verification_settings), row)
     write_audit(connection, audit)
 
 
 def remove_settings(connection: Connection, account_id: str, audit: AuditEntry) -> bool:
-    """Remove the settings of an account; False if it had none."""
-    removed = _delete(connection, account_id)
+    """Remove the settings of an account with all its live providers; False if it had none."""
+    of_account = verification_settings.c.account_id == account_id
+    removed = connection.execute(delete(verification_settings).where(of_account)).rowcount > 0
+    if removed:
+        drop_provider(connection, account_id, Mode.LIVE)
+        write_audit(connection, audit)
+    return removed
+
+
+def put_provider(
+    connection: Connection, new: VerificationSettings, mode: Mode, audit: AuditEntry
+) -> InvalidArgument | None:
+    """Write a further provider of an account, and who added it; a refusal if it is the first."""
+    first = stored_settings(connection, new.account_id)
+    if mode is Mode.LIVE and first is None:
+        return InvalidArgument(
+            "The account does not verify live buyers yet: countersign accounts verification set "
+            f"{new.account_id} …"
+        )
+    if mode is Mode.LIVE and first is not None and first.provider == new.provider:
+        return InvalidArgument(f"{new.provider} is the account's first provider already.")
+    row = asdict(new) | {"mode": mode}
+    del row["rules"]
+    drop_provider(connection, new.account_id, mode, new.provider)
+    connection.execute(insert(further_providers), row)
+    write_audit(connection, audit)
+    return None
+
+
+def remove_provider(
+    connection: Connection, account_id: str, mode: Mode, provider: str, audit: AuditEntry
+) -> bool:
+    """Remove a further provider of an account; False if it was none."""
+    removed = drop_provider(connection, account_id, mode, provider)
     if removed:
         write_audit(connection, audit)
     return removed
 
 
-def _delete(connection: Connection, account_id: str) -> bool:
-    of_account = verification_settings.c.account_id == account_id
-    return connection.execute(delete(verification_settings).where(of_account)).rowcount > 0
+def drop_provider(
+    connection: Connection, account_id: str, mode: Mode, provider: str | None = None
+) -> bool:
+    """Delete this further provider of an account, or all of the mode; False if there is none."""
+    statement = delete(further_providers).where(
+        further_providers.c.account_id == account_id, further_providers.c.mode == mode
+    )
+    if provider is not None:
+        statement = statement.where(further_providers.c.provider == provider)
+    return connection.execute(statement).rowcount > 0

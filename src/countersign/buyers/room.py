@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from countersign.access.room import Access
-from countersign.buyers.providers import Providers, WatchVerifications
+from countersign.buyers.providers import FIRST, FURTHER, Providers, WatchVerifications
 from countersign.buyers.rules import VerificationRules
 from countersign.identity.registry import IdentityProviders
 from countersign.log.journal import Journal
@@ -36,12 +36,15 @@ def open_buyers(
 ) -> Buyers:
     """The room above an open log."""
     access, vault = log.access, log.vault.vault
-    credentials = SealedColumn(vault, access.entropy, "verification_settings", "credentials")
+    sealed = {
+        table: SealedColumn(vault, access.entropy, table, "credentials")
+        for table in (FIRST, FURTHER)
+    }
     return Buyers(
         access=access,
         vault=vault,
         journal=log.journal,
-        providers=Providers(access.database, credentials, factory, floor),
+        providers=Providers(access.database, sealed, factory, floor),
         watch=WatchVerifications(access.clock),
         public_url=public_url,
     )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from countersign.access.idempotency import Remember
 from countersign.access.key import Principal, Scope
 from countersign.buyers import schemas
 from countersign.buyers.evaluate_session import evaluate
 from countersign.buyers.model import BuyerStatusView, status_view
-from countersign.buyers.poll_sessions import take_webhook, webhook_integration
+from countersign.buyers.poll_sessions import take_webhook, webhook_integrations
 from countersign.buyers.room import Buyers
 from countersign.buyers.sandbox import simulate
 from countersign.buyers.schemas import BuyerVerificationRequest, VerifyResult
 from countersign.buyers.session_evidence import SessionRequest
 from countersign.buyers.sql import StatusQuery, buyers_and_rules
+from countersign.buyers.started import started_at
 from countersign.errors import (
     InvalidRequest,
     ModeMismatch,
@@ -62,12 +65,26 @@ async def verify(
         shipping_zip=_required(request.shipping_zip, "shipping_zip"),
         subject_reference=request.subject_reference,
     )
-    integration = await room.providers.of(principal.account_id)
-    if integration is None:
+    integrations = await room.providers.all_of(principal.account_id, principal.mode)
+    if not integrations:
         raise VerificationNotConfigured
-    if integration.rules.subject_reference_required:
+    ours = await started_at(room, integrations, session.session_id)
+    if ours is not None:
+        # The reference is our own: the session is bound.
+        integration, reference = ours
+        if session.subject_reference is None:
+            session = replace(session, subject_reference=reference)
+        return await evaluate(room, integration, session, entry)
+    if integrations[0].rules.subject_reference_required:
         _required(request.subject_reference, "subject_reference")
-    return await evaluate(room, integration, session, entry)
+    # Where several providers have such session ids, each is asked.
+    *others, last = [one for one in integrations if one.may_be(session.session_id)] or integrations[
+        :1
+    ]
+    for integration in others:
+        with suppress(ProviderSessionNotFound):
+            return await evaluate(room, integration, session, entry)
+    return await evaluate(room, last, session, entry)
 
 
 async def buyer_status(room: Buyers, principal: Principal, cbid: str) -> BuyerStatusView:
@@ -127,9 +144,9 @@ async def provider_webhook(room: Buyers, call: Call) -> Reply:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         # RFC 9110 §5.3; no signature is one any more then.
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    integration = await webhook_integration(room, provider, account_id)
+    integrations = await webhook_integrations(room, provider, account_id)
     assert call.read_body is not None  # noqa: S101 - the route table says so
-    await take_webhook(room, integration, headers, await call.read_body())
+    await take_webhook(room, integrations, headers, await call.read_body())
     return Reply(b"{}")
 
 

@@ -338,8 +338,9 @@ def in_state(
     """A sandbox buyer in another state, whatever the way there would be; `now` by the test clock.
 
     Unchanged where it is in that state already, so that asking twice does no more than once; but
-    `verified` begins again, as with a new verification.
+    `verified` begins again, as with a new verification. What a provider has proved counts no more.
     """
+    buyer = buyer if status is BuyerStatus.REVOKED else replace(buyer, proofs=())
     match status:
         case BuyerStatus.VERIFIED:
             return replace(

@@ -10,11 +10,13 @@ from typing import Any, Final
 import msgspec
 
 from countersign.access.audit import AuditEntry
+from countersign.access.test_clocks import AccountClock
 from countersign.buyers.decision import SessionDecision
 from countersign.buyers.providers import Integration
 from countersign.buyers.sessions_sql import SessionKeys
 from countersign.identity.model import FactSource, ProviderEvidence, ProviderResult
-from countersign.instant import rfc3339_ms
+from countersign.instant import from_ns, rfc3339_ms
+from countersign.mode import Mode
 from countersign.vault.vault import DataKey, Place
 
 _READ: Final = (
@@ -57,11 +59,29 @@ class Evaluation:
     data_key: DataKey
     """The account's, which seals what is written."""
     time_ns: int
-    now: datetime
+    """Real time, which the record has."""
+    clock: AccountClock
+    """The account's, by which a sandbox goes."""
+    quiet: bool = False
+    """Whether nothing is said of the buyer of a started session before something is submitted."""
     polled: str | None = None
     """Of a poll, the followed session that it is for."""
     override: AuditEntry | None = None
     """What an operator accepted in the place of a provider's proof."""
+
+    @property
+    def mode(self) -> Mode:
+        return self.integration.mode
+
+    @property
+    def at(self) -> datetime:
+        """Real time."""
+        return from_ns(self.time_ns)
+
+    @property
+    def now(self) -> datetime:
+        """What the account's clock shows."""
+        return self.clock.at(self.at)
 
 
 def evidence_place(account_id: str, record_id: str) -> Place:

@@ -22,6 +22,7 @@ from countersign.buyers.model import (
     after_revocation,
 )
 from countersign.buyers.sql import buyers_by_cbid, write_change, write_status_event
+from countersign.buyers.started_sql import give_up
 from countersign.db.tables import (
     buyer_documents,
     buyers,
@@ -29,23 +30,28 @@ from countersign.db.tables import (
     provider_messages,
     provider_sessions,
     shred_keys,
+    started_checks,
     verifications,
 )
 from countersign.mode import Mode
 from countersign.reason import Reason
 
 _DOCUMENT: Final = select(buyer_documents.c.cbid).where(
-    buyer_documents.c.mode == Mode.LIVE, buyer_documents.c.fingerprint == bindparam("fingerprint")
+    buyer_documents.c.mode == bindparam("mode"),
+    buyer_documents.c.fingerprint == bindparam("fingerprint"),
 )
 _SESSION: Final = select(
     provider_sessions.c.cbid, provider_sessions.c.reference_index, provider_sessions.c.verified_at
 ).where(
-    provider_sessions.c.mode == Mode.LIVE,
+    provider_sessions.c.mode == bindparam("mode"),
     provider_sessions.c.session_index == bindparam("session_index"),
 )
 _SELECT: Final = select(
     pending_sessions.c.id,
     pending_sessions.c.account_id,
+    pending_sessions.c.mode,
+    pending_sessions.c.session_index,
+    pending_sessions.c.asked_index,
     pending_sessions.c.cbid,
     pending_sessions.c.request,
     shred_keys.c.key.label("shred_key"),
@@ -55,7 +61,7 @@ _SELECT: Final = select(
 ).outerjoin(shred_keys, shred_keys.c.record_id == pending_sessions.c.id)
 _BY_SESSION: Final = select(pending_sessions.c.id).where(
     pending_sessions.c.account_id == bindparam("account_id"),
-    pending_sessions.c.mode == Mode.LIVE,
+    pending_sessions.c.mode == bindparam("mode"),
     pending_sessions.c.asked_index == bindparam("asked_index"),
 )
 
@@ -68,6 +74,7 @@ class SessionKeys:
     otherwise a stranger's reference would lead to the buyer that the session turns out to be about.
     """
 
+    mode: Mode
     session: bytes
     reference: bytes | None
     """The subject reference of the request."""
@@ -116,9 +123,11 @@ def person_to_change(
 
 
 def _find(connection: Connection, keys: SessionKeys) -> SessionSubject:
-    session = _session(connection, keys.session)
+    session = _session(connection, keys.mode, keys.session)
     reference = keys.provider_reference or (session and session.reference_index)
-    before = _session(connection, keys.with_reference) if keys.with_reference else None
+    before = None
+    if keys.with_reference is not None:
+        before = _session(connection, keys.mode, keys.with_reference)
     if keys.reference is not None and reference is None:
         # Whether the session is about this reference is not known yet: apart from others.
         return SessionSubject(
@@ -128,7 +137,7 @@ def _find(connection: Connection, keys: SessionKeys) -> SessionSubject:
         )
     provisional = before.cbid if before else None
     of_session = session.cbid if session else provisional
-    fingerprint = {"fingerprint": keys.fingerprint}
+    fingerprint = {"mode": keys.mode, "fingerprint": keys.fingerprint}
     of_document = connection.execute(_DOCUMENT, fingerprint).scalar() if keys.fingerprint else None
     known = [cbid for cbid in (of_session, of_document, provisional) if cbid is not None]
     statuses = {cbid: buyer.status for cbid, buyer in buyers_by_cbid(connection, known).items()}
@@ -154,14 +163,23 @@ def _find(connection: Connection, keys: SessionKeys) -> SessionSubject:
     )
 
 
-def _session(connection: Connection, index: bytes) -> Row[str, bytes | None, datetime] | None:
-    return connection.execute(_SESSION, {"session_index": index}).one_or_none()
+def _session(
+    connection: Connection, mode: Mode, index: bytes
+) -> Row[str, bytes | None, datetime] | None:
+    return connection.execute(_SESSION, {"mode": mode, "session_index": index}).one_or_none()
 
 
-def link(
-    connection: Connection, keys: SessionKeys, person: SessionSubject, buyer: Buyer, at: datetime
+def link(  # noqa: PLR0917 - all that is known
+    connection: Connection,
+    keys: SessionKeys,
+    person: SessionSubject,
+    buyer: Buyer,
+    at: datetime,
+    shown: datetime,
 ) -> None:
     """Keep session and document of the buyer, and that two turned out to be one.
+
+    `shown` is the time by the account's clock, which in a sandbox can be ahead.
 
     After the buyer's own event, so that an account gets it once: by the name it knows, and not
     also by one that becomes another.
@@ -169,27 +187,35 @@ def link(
     if not person.kept:
         connection.execute(
             insert(provider_sessions),
-            {"mode": Mode.LIVE, "session_index": person.kept_under, "cbid": buyer.cbid},
+            {"mode": keys.mode, "session_index": person.kept_under, "cbid": buyer.cbid},
         )
     kept = update(provider_sessions).where(
-        provider_sessions.c.mode == Mode.LIVE,
+        provider_sessions.c.mode == keys.mode,
         provider_sessions.c.session_index == person.kept_under,
     )
     if keys.provider_reference is not None:
         connection.execute(kept.values(reference_index=keys.provider_reference))
     for other in person.others:
-        join(connection, other, buyer, at, revoked=person.revoked)
+        join(connection, other, buyer, at, revoked=person.revoked, shown=shown)
     if keys.fingerprint is not None and not person.document_known:
         connection.execute(
             insert(buyer_documents),
-            {"mode": Mode.LIVE, "fingerprint": keys.fingerprint, "cbid": buyer.cbid},
+            {"mode": keys.mode, "fingerprint": keys.fingerprint, "cbid": buyer.cbid},
         )
     if keys.verifies:
         first = kept.where(provider_sessions.c.verified_at.is_(None))
-        connection.execute(first.values(verified_at=at))
+        connection.execute(first.values(verified_at=shown))
 
 
-def join(connection: Connection, other: str, buyer: Buyer, at: datetime, *, revoked: bool) -> None:
+def join(
+    connection: Connection,
+    other: str,
+    buyer: Buyer,
+    at: datetime,
+    *,
+    revoked: bool,
+    shown: datetime | None = None,
+) -> None:
     """Continue the buyer `other` as this one, unless it has a document, and so an identity, too."""
     documents = select(buyer_documents.c.cbid).where(buyer_documents.c.cbid == other).limit(1)
     if connection.execute(documents).first() is not None:
@@ -198,10 +224,10 @@ def join(connection: Connection, other: str, buyer: Buyer, at: datetime, *, revo
                 write_change(connection, before, after_revocation(before), at)
         return
     # Accounts that know it by this name get the event under this name.
-    write_status_event(connection, replace(buyer, cbid=other), at)
+    write_status_event(connection, replace(buyer, cbid=other), at, shown=shown)
     names = or_(buyers.c.cbid == other, buyers.c.same_as == other)
     connection.execute(update(buyers).where(names).values(same_as=buyer.cbid))
-    for table in (provider_sessions, pending_sessions, verifications):
+    for table in (provider_sessions, pending_sessions, started_checks, verifications):
         connection.execute(update(table).where(table.c.cbid == other).values(cbid=buyer.cbid))
 
 
@@ -211,7 +237,12 @@ class PendingSession(Struct, frozen=True, kw_only=True):
     id: str
     """Its shred key is found under this id."""
     account_id: str
-    cbid: str
+    mode: Mode
+    session_index: bytes
+    asked_index: bytes
+    """The session, or the session and the reference that it was asked with."""
+    cbid: str | None
+    """None: a session that we started, and of whose buyer nothing is known."""
     request: bytes
     """What is asked, sealed by the vault."""
     shred_key: bytes | None
@@ -220,11 +251,9 @@ class PendingSession(Struct, frozen=True, kw_only=True):
     next_poll_at: datetime
 
 
-def follow(
-    connection: Connection, new: PendingSession, *, session_index: bytes, asked_index: bytes
-) -> None:
+def follow(connection: Connection, new: PendingSession) -> None:
     """Poll a session from now on, with the request of last; its polls go on counting."""
-    known = _id_of(connection, new.account_id, asked_index)
+    known = _id_of(connection, new.account_id, new.mode, new.asked_index)
     if known is not None:
         # The request may have another ZIP code now; the key that it was sealed with goes too.
         connection.execute(delete(shred_keys).where(shred_keys.c.record_id == known))
@@ -234,9 +263,9 @@ def follow(
             .values(id=new.id, request=new.request, cbid=new.cbid)
         )
     else:
-        row = asdict(new) | {"session_index": session_index, "asked_index": asked_index}
+        row = asdict(new)
         del row["shred_key"]
-        connection.execute(insert(pending_sessions), row | {"mode": Mode.LIVE})
+        connection.execute(insert(pending_sessions), row)
     connection.execute(insert(shred_keys), {"record_id": new.id, "key": new.shred_key})
 
 
@@ -246,15 +275,15 @@ def is_followed(connection: Connection, id_: str) -> bool:
     return connection.execute(query).first() is not None
 
 
-def unfollow(connection: Connection, account_id: str, asked_index: bytes) -> None:
+def unfollow(connection: Connection, account_id: str, mode: Mode, asked_index: bytes) -> None:
     """Follow a session no longer, if it was followed."""
-    known = _id_of(connection, account_id, asked_index)
+    known = _id_of(connection, account_id, mode, asked_index)
     if known is not None:
         _forget(connection, known)
 
 
-def _id_of(connection: Connection, account_id: str, asked_index: bytes) -> str | None:
-    key = {"account_id": account_id, "asked_index": asked_index}
+def _id_of(connection: Connection, account_id: str, mode: Mode, asked_index: bytes) -> str | None:
+    key = {"account_id": account_id, "mode": mode, "asked_index": asked_index}
     return connection.execute(_BY_SESSION, key).scalar_one_or_none()
 
 
@@ -278,7 +307,8 @@ def due(
         .order_by(pending_sessions.c.next_poll_at)
         .limit(limit)
     )
-    return [PendingSession(**row) for row in connection.execute(query).mappings()]
+    rows = connection.execute(query).mappings()
+    return [PendingSession(**{**row, "mode": Mode(row["mode"])}) for row in rows]
 
 
 def waiting(connection: Connection) -> tuple[int, datetime | None]:
@@ -302,9 +332,10 @@ def claim(connection: Connection, pending: PendingSession, next_poll_at: datetim
     return connection.execute(claimed).rowcount == 1
 
 
-def hurry(
+def hurry(  # noqa: PLR0917 - the columns
     connection: Connection,
     account_id: str,
+    mode: Mode,
     session_index: bytes,
     message_index: bytes,
     at: datetime,
@@ -319,7 +350,7 @@ def hurry(
         update(pending_sessions)
         .where(
             pending_sessions.c.account_id == account_id,
-            pending_sessions.c.mode == Mode.LIVE,
+            pending_sessions.c.mode == mode,
             pending_sessions.c.session_index == session_index,
         )
         .values(next_poll_at=at)
@@ -329,9 +360,12 @@ def hurry(
 
 def drop(connection: Connection, pending: PendingSession, at: datetime) -> None:
     """Follow a session no longer; a buyer who waits for nothing else has to verify again."""
-    before = buyers_by_cbid(connection, [pending.cbid], to_change=True).get(pending.cbid)
+    known = [] if pending.cbid is None else [pending.cbid]
+    before = buyers_by_cbid(connection, known, to_change=True).get(pending.cbid or "")
     # It may have been decided, or asked about again, since it was read.
     dropped = _forget(connection, pending.id)
+    if dropped:
+        give_up(connection, pending.account_id, pending.mode, pending.session_index, at)
     if not dropped or before is None or not _waits(connection, before):
         return
     # Otherwise the buyer would be asked to wait without end.

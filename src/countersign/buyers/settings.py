@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from countersign.access.account import find_account
 from countersign.access.audit import AuditAction
 from countersign.buyers.providers import (
+    FIRST,
+    FURTHER,
     credentials_row,
+    put_provider,
     put_settings,
+    remove_provider,
     remove_settings,
+    stored_providers,
     stored_settings,
 )
 from countersign.buyers.room import Buyers
@@ -23,7 +29,8 @@ from countersign.buyers.rules import ACCEPTABLE, VerificationRules, Verification
 from countersign.config import AGE_MAX
 from countersign.errors import InvalidArgument
 from countersign.identity.model import Finding
-from countersign.instant import from_ns
+from countersign.instant import from_ns, to_ms
+from countersign.mode import Mode
 
 
 async def changed(
@@ -63,17 +70,17 @@ async def configure(
     await room.providers.factory(provider, credentials, base_url).close()
     before = await room.access.database.read(stored_settings, account.id)
     revision, time_ns = before.revision + 1 if before else 1, room.access.clock.time_ns()
-    row_id = credentials_row(account.id, revision)
-    settings = VerificationSettings(
-        account_id=account.id,
-        revision=revision,
-        provider=provider,
-        base_url=base_url,
-        rules=rules,
-        credentials=await room.providers.credentials.seal(
-            credentials, account=account.id, row_id=row_id, time_ns=time_ns
+    settings = await _sealed(
+        room,
+        VerificationSettings(
+            account_id=account.id,
+            revision=revision,
+            provider=provider,
+            base_url=base_url,
+            rules=rules,
+            credentials=credentials,
+            changed_at=from_ns(time_ns),
         ),
-        changed_at=from_ns(time_ns),
     )
     audit = room.access.audit.entry(
         AuditAction.VERIFICATION_SETTINGS_CHANGED,
@@ -104,6 +111,107 @@ async def remove(room: Buyers, id_or_name: str) -> bool:
     account = await find_account(room.access, id_or_name)
     audit = room.access.audit.entry(AuditAction.VERIFICATION_SETTINGS_REMOVED, account.id)
     return await room.access.database.write(remove_settings, account.id, audit)
+
+
+async def add(  # noqa: PLR0917 - as the command names them
+    room: Buyers,
+    id_or_name: str,
+    mode: Mode,
+    provider: str,
+    credentials: bytes,
+    base_url: str | None,
+) -> VerificationSettings:
+    """Give an account a further provider, or in mode TEST one for its test keys.
+
+    Raises UnknownAccount if there is no such account, and InvalidArgument if the credentials are
+    not of this mode, or it has no first provider for live buyers.
+    """
+    account = await find_account(room.access, id_or_name)
+    if base_url is not None:
+        _check_url(base_url)
+    review(room, mode, provider, credentials, base_url)
+    await room.providers.factory(provider, credentials, base_url).close()
+    first, further = await room.access.database.read(
+        stored_providers, account.id, mode, room.providers.floor
+    )
+    known = max((one.revision for one in further if one.provider == provider), default=0)
+    rules, time_ns = (
+        room.providers.floor if first is None else first.rules,
+        room.access.clock.time_ns(),
+    )
+    settings = await _sealed(
+        room,
+        VerificationSettings(
+            account_id=account.id,
+            revision=known + 1,
+            provider=provider,
+            base_url=base_url,
+            rules=rules,
+            credentials=credentials,
+            changed_at=from_ns(time_ns),
+        ),
+        further=mode,
+    )
+    audit = room.access.audit.entry(
+        AuditAction.VERIFICATION_PROVIDER_ADDED,
+        account.id,
+        mode=mode.value,
+        provider=provider,
+        base_url=base_url,
+    )
+    await room.access.database.write(put_provider, settings, mode, audit)
+    return settings
+
+
+async def drop(room: Buyers, id_or_name: str, mode: Mode, provider: str) -> bool:
+    """Take a further provider away; False if the account has none of this name in this mode.
+
+    Raises UnknownAccount if there is no such account.
+    """
+    account = await find_account(room.access, id_or_name)
+    audit = room.access.audit.entry(
+        AuditAction.VERIFICATION_PROVIDER_DROPPED, account.id, mode=mode.value, provider=provider
+    )
+    return await room.access.database.write(remove_provider, account.id, mode, provider, audit)
+
+
+async def further(room: Buyers, id_or_name: str) -> list[tuple[Mode, VerificationSettings]]:
+    """The further providers of an account, live ones first, by name.
+
+    Raises UnknownAccount if there is no such account.
+    """
+    account = await find_account(room.access, id_or_name)
+    found = []
+    for mode in Mode:
+        floor = room.providers.floor
+        _, more = await room.access.database.read(stored_providers, account.id, mode, floor)
+        found += [(mode, one) for one in more]
+    return found
+
+
+def review(
+    room: Buyers, mode: Mode, provider: str, credentials: bytes, base_url: str | None
+) -> Sequence[str]:
+    """Warnings for an operator about these credentials.
+
+    Raises InvalidArgument if they cannot work, or are not of this mode; a simulator has only one.
+    """
+    test = mode is Mode.TEST
+    is_either = test and base_url is not None
+    return room.providers.factory.review(provider, credentials, test=None if is_either else test)
+
+
+async def _sealed(
+    room: Buyers, settings: VerificationSettings, *, further: Mode | None = None
+) -> VerificationSettings:
+    """The settings with their credentials sealed."""
+    sealed = await room.providers.sealed[FIRST if further is None else FURTHER].seal(
+        settings.credentials,
+        account=settings.account_id,
+        row_id=credentials_row(settings, further),
+        time_ns=to_ms(settings.changed_at) * 1_000_000,
+    )
+    return replace(settings, credentials=sealed)
 
 
 async def check(room: Buyers, provider: str, credentials: bytes, base_url: str | None) -> None:

@@ -110,8 +110,12 @@ def buyers_and_rules(
 ) -> list[BuyerAndRules | None]:
     """Buyers of these modes, whichever account verified them; None where there is none."""
     found = followed_buyers(connection, [query.cbid for query in queries])
-    # Rules apply to real verifications only: the sandbox does without this query.
-    accounts = {q.account_id for q in queries if q.cbid in found and not found[q.cbid].simulated}
+    # Rules apply to what a provider has proved: the played sandbox does without this query.
+    accounts = {
+        q.account_id
+        for q in queries
+        if (buyer := found.get(q.cbid)) is not None and (buyer.proofs or not buyer.simulated)
+    }
     rules = verification_rules_of(connection, accounts) if accounts else {}
     return [
         (buyer, rules.get(query.account_id))

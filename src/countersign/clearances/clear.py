@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 
 from countersign.access.idempotency import IdempotencyEntry, keep_answers
 from countersign.access.key import Principal
-from countersign.buyers.evaluate_session import proved_zip_index
 from countersign.buyers.model import BuyerStatus, best_proof, status_view
-from countersign.buyers.rules import AbsentCountry, VerificationRules, zip5
+from countersign.buyers.rules import VerificationRules, zip5
+from countersign.buyers.zips import proves_zip
 from countersign.clearances.facts_sql import BatchFacts
 from countersign.clearances.keys import Signers
 from countersign.clearances.model import (
@@ -260,12 +260,7 @@ def _zip_proved(item: _Item, facts: OrderFacts, rules: VerificationRules) -> boo
     if proof is None:
         return None
     secret, zip_ = item.room.access.secret, new.order.shipping_zip
-    countries = (False, True) if rules.absent_country is AbsentCountry.US else (False,)
-    return any(
-        proved_zip_index(secret, buyer.cbid, zip_, source, country_assumed=assumed) in proof.zips
-        for source in rules.zip_sources
-        for assumed in countries
-    )
+    return proves_zip(secret, buyer.cbid, proof, rules, zip_)
 
 
 def _cleared(item: _Item, result: ClearanceResult) -> Cleared:

@@ -101,7 +101,7 @@ class BatchFacts:
         accounts = {new.account_id for new in batch}
         self._rules = rules_of(connection, accounts)
         self._buyer_rules: Mapping[str, VerificationRules] = {}
-        if any(not buyer.simulated for buyer in self._buyers.values()):
+        if any(buyer.proofs or not buyer.simulated for buyer in self._buyers.values()):
             self._buyer_rules = verification_rules_of(connection, accounts)
         subjects = {subject for new in batch if (subject := self._subject(new)) is not None}
         self._tries = ZipTries(connection, subjects)

@@ -443,6 +443,8 @@ started_checks: Final = _table(
     _mode(),
     Column("provider", String(20), nullable=False),
     Column("session_index", LargeBinary, nullable=False),
+    # The keyed hash of the ZIP code that it was started for: other questions do not count here.
+    Column("zip_index", LargeBinary, nullable=False),
     # Grows with each decision; 0: there was none.
     Column("revision", Integer, nullable=False),
     Column("cbid", String(40)),
@@ -451,8 +453,9 @@ started_checks: Final = _table(
     Column("reasons", Text),
     Column("started_at", Instant, nullable=False),
     Column("changed_at", Instant, nullable=False),
-    PrimaryKeyConstraint("reference", "attempt"),
-    Index(None, "account_id", "mode", "session_index"),
+    # A repeated start can make a second session where a provider does not recognise repetitions.
+    PrimaryKeyConstraint("reference", "attempt", "session_index"),
+    UniqueConstraint("account_id", "mode", "session_index"),
     Index(None, "cbid"),
     Index(None, "started_at"),
 )

@@ -51,14 +51,21 @@ class IdentityProviders:
             reach=self._reach,
         )
 
-    def review(self, name: str, credentials: bytes) -> Sequence[str]:
+    def review(self, name: str, credentials: bytes, *, test: bool | None = False) -> Sequence[str]:
         """Warnings for an operator about these credentials, one sentence or more for each.
 
+        `test` is whether they have to be for the provider's test mode; None: for either mode.
+
         Raises:
-            InvalidArgument: they cannot work, or never verify a live buyer.
+            InvalidArgument: they cannot work, or are for the other mode.
         """
         read = _read(name, _adapter(name).credentials_type, credentials)
-        if read.is_test:
+        if test and not read.is_test:
+            raise InvalidArgument(
+                f"These are live credentials of {name}, and sessions of test keys go to the "
+                "provider's own test mode. Give the credentials of its test mode."
+            )
+        if test is False and read.is_test:
             raise InvalidArgument(
                 f"These credentials are for the test mode of {name}, whose sessions are refused "
                 "for live keys. Give the live credentials."

@@ -9,7 +9,8 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection, delete, select, tuple_
 
-from countersign.buyers.model import MESSAGES_KEPT, ZIP_WINDOW
+from countersign.buyers.model import CHECKS_KEPT, MESSAGES_KEPT, ZIP_WINDOW
+from countersign.buyers.started_sql import delete_old as delete_checks
 from countersign.checkout.model import KEPT as CHECKOUT_KEPT
 from countersign.checkout.store import delete_ended
 from countersign.db.database import Database
@@ -46,7 +47,7 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     """Delete all that has served its time, in chunks; returns the number of rows.
 
     Kept responses, counted ZIP codes, providers' messages, events, finished deliveries, ended
-    checkout sessions, and what buyers are remembered by.
+    checkout sessions, their identity checks, and what buyers are remembered by.
     """
     old = partial(
         delete_old,
@@ -57,10 +58,9 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     )
     deleted = 0
     ended = partial(delete_ended, before=now - CHECKOUT_KEPT, limit=CHUNK)
-    forgotten = partial(
-        delete_remembered, now=now, uses_before=now - USES_KEPT, limit=CHUNK
-    )
-    for delete_some in (partial(delete_expired, now=now, limit=CHUNK), old, ended, forgotten):
+    checks = partial(delete_checks, before=now - CHECKS_KEPT, limit=CHUNK)
+    known = partial(delete_remembered, now=now, uses_before=now - USES_KEPT, limit=CHUNK)
+    for delete_some in (partial(delete_expired, now=now, limit=CHUNK), old, ended, checks, known):
         rows = CHUNK
         while rows >= CHUNK:
             rows = await database.write(delete_some)

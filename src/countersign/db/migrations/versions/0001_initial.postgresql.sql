@@ -518,6 +518,7 @@ CREATE TABLE started_checks (
   mode VARCHAR(4) NOT NULL CONSTRAINT ck_started_checks_mode CHECK (mode IN ('test', 'live')),
   provider VARCHAR(20) NOT NULL,
   session_index BYTEA NOT NULL,
+  zip_index BYTEA NOT NULL,
   revision INTEGER NOT NULL,
   cbid VARCHAR(40),
   verification_id VARCHAR(40),
@@ -525,11 +526,10 @@ CREATE TABLE started_checks (
   reasons TEXT,
   started_at BIGINT NOT NULL,
   changed_at BIGINT NOT NULL,
-  CONSTRAINT pk_started_checks PRIMARY KEY (reference, attempt),
+  CONSTRAINT pk_started_checks PRIMARY KEY (reference, attempt, session_index),
+  CONSTRAINT uq_started_checks_account_id UNIQUE (account_id, mode, session_index),
   CONSTRAINT fk_started_checks_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
-
-CREATE INDEX ix_started_checks_account_id_mode_session_index ON started_checks (account_id, mode, session_index);
 
 CREATE INDEX ix_started_checks_cbid ON started_checks (cbid);
 

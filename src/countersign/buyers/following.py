@@ -1,0 +1,72 @@
+"""What identifies a provider's session here, and what is kept to ask about it again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, TypedDict, Unpack
+
+from countersign.buyers.providers import Integration
+from countersign.buyers.room import Buyers
+from countersign.buyers.rules import zip5
+from countersign.buyers.session_evidence import SessionRequest, encode, pending_place
+from countersign.buyers.sessions_sql import PendingSession
+from countersign.clock import Entropy
+from countersign.ids import timed_id
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.vault.vault import NONCE_BYTES, SHRED_KEY_BYTES, DataKey
+
+FIRST_POLL: Final = timedelta(seconds=15)
+_PENDING_ID: Final = "ses"
+
+
+class Known(TypedDict):
+    """Members of a PendingSession; see there."""
+
+    account_id: str
+    mode: Mode
+    session_index: bytes
+    asked_index: bytes
+    cbid: str | None
+
+
+def session_index(room: Buyers, integration: Integration, session_id: str) -> bytes:
+    """The keyed hash by which a provider's session is known."""
+    index = room.access.secret.blind_index
+    return index(integration.namespace, "provider_session", session_id)
+
+
+def asked_index(room: Buyers, integration: Integration, session_id: str, reference: str) -> bytes:
+    """The keyed hash of a session and the reference that it is asked with."""
+    index, both = room.access.secret.blind_index, f"{session_id}\x00{reference}"
+    return index(integration.namespace, "provider_session_and_reference", both)
+
+
+def zip_index(room: Buyers, account_id: str, zip_: str) -> bytes:
+    """The keyed hash of a ZIP code in the questions of an account."""
+    return room.access.secret.blind_index(account_id, "zip", zip5(zip_))
+
+
+def to_follow(
+    data_key: DataKey,
+    entropy: Entropy,
+    request: SessionRequest,
+    *,
+    time_ns: int,
+    **known: Unpack[Known],
+) -> PendingSession:
+    """An undecided session with its request sealed; `known` are members of PendingSession."""
+    id_ = timed_id(_PENDING_ID, time_ns, entropy(8))
+    drawn = entropy(SHRED_KEY_BYTES + NONCE_BYTES)
+    shred_key, nonce = drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]
+    place = pending_place(known["account_id"], id_)
+    sealed = data_key.seal(shred_key=shred_key, nonce=nonce, plaintext=encode(request), **place)
+    at = from_ns(time_ns)
+    return PendingSession(
+        id=id_,
+        request=sealed,
+        shred_key=shred_key,
+        created_at=at,
+        next_poll_at=at + FIRST_POLL,
+        **known,
+    )

@@ -1,0 +1,352 @@
+"""Identity checks that this service starts: one attempt for one reference, bound to it.
+
+The reference, the identifier of a checkout session, is the subject of the provider's session:
+what was started for one reference never verifies another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, select
+from structlog.contextvars import bound_contextvars
+
+from countersign.buyers import sessions_sql, started_sql
+from countersign.buyers.evaluate_session import look_again
+from countersign.buyers.following import asked_index, session_index, to_follow, zip_index
+from countersign.buyers.model import Buyer, BuyerStatus, best_proof, status_view
+from countersign.buyers.providers import Integration
+from countersign.buyers.room import Buyers
+from countersign.buyers.rules import VerificationRules
+from countersign.buyers.session_evidence import SessionRequest
+from countersign.buyers.sessions_sql import PendingSession
+from countersign.buyers.sql import StatusQuery, ZipSubject, buyers_and_rules, count_zip
+from countersign.buyers.started_sql import StoredCheck
+from countersign.buyers.zips import proves_zip
+from countersign.db.tables import verifications
+from countersign.errors import (
+    CountersignError,
+    ProviderSessionNotFound,
+    ProviderUnavailable,
+    RateLimited,
+    VerificationNotConfigured,
+)
+from countersign.identity.model import StartRequest
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.reason import Reason
+
+REMEMBERED: Final = "remembered"
+"""In the place of a provider, where a buyer is known already."""
+_RETRY_SECONDS: Final = 5
+_RANK: Final = {BuyerStatus.VERIFIED: 0, BuyerStatus.PENDING: 1}
+
+
+class AccountRef(NamedTuple):
+    """For whom a buyer is checked."""
+
+    account_id: str
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Started:
+    """A provider's session that waits for its buyer."""
+
+    provider: str
+    session_id: str
+    url: str
+    """Of the provider's page; it lets anybody continue the session."""
+    expires_at: datetime | None
+
+    def __repr__(self) -> str:
+        return "<Started: hidden>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What is known of an identity check. Only the status `verified` is positive."""
+
+    cbid: str | None
+    """None: the buyer has not given the provider anything to judge."""
+    status: BuyerStatus
+    reasons: tuple[Reason, ...]
+    verification: str | None
+    """The identifier of the newest record about it."""
+    provider: str
+    attempt: int
+    """0: there was none, the buyer is known already."""
+
+
+async def providers_for(room: Buyers, account_id: str, mode: Mode) -> tuple[str, ...]:
+    """The names of the providers that a buyer may use, the account's first one first.
+
+    Empty: none is configured, and with test keys the sandbox plays.
+    """
+    found = await room.providers.all_of(account_id, mode)
+    return tuple(integration.settings.provider for integration in found)
+
+
+async def start(
+    room: Buyers,
+    who: AccountRef,
+    *,
+    provider: str | None,
+    reference: str,
+    attempt: int,
+    return_url: str,
+    locale: str,
+    shipping_zip: str,
+) -> Started:
+    """Have a provider make a session for a buyer, and follow it; durable when this returns.
+
+    Repeated with the same reference and attempt it gives a session that works: where the provider
+    recognises repetitions, the same one. `provider` None: the account's first.
+
+    Raises:
+        VerificationNotConfigured: the account has no such provider.
+        VerificationMisconfigured: the provider refuses the account's credentials, or they lack
+            what a new session needs.
+        ProviderUnavailable: the provider returned no usable response.
+    """
+    found = await _integrations(room, who, provider)
+    integration, account_id = found[0], who.account_id
+    name = integration.settings.provider
+    wanted = StartRequest(
+        reference=reference, return_url=return_url, locale=locale, key=f"{reference}.{attempt}"
+    )
+    # Before the provider is asked: what follows then is one transaction.
+    time_ns = room.access.clock.time_ns()
+    data_key = await room.vault.data_key(account_id, time_ns)
+    try:
+        # Whatever is logged of the response names the account.
+        with bound_contextvars(account=account_id):
+            made = await integration.provider.start(wanted)
+    except CountersignError as error:
+        room.watch.failed(name, error.code)
+        raise
+    index = session_index(room, integration, made.session_id)
+    pending = to_follow(
+        data_key,
+        room.access.entropy,
+        SessionRequest(
+            session_id=made.session_id, shipping_zip=shipping_zip, subject_reference=reference
+        ),
+        account_id=account_id,
+        mode=who.mode,
+        session_index=index,
+        asked_index=asked_index(room, integration, made.session_id, reference),
+        cbid=None,
+        time_ns=time_ns,
+    )
+    new = StoredCheck(
+        reference=reference,
+        attempt=attempt,
+        provider=name,
+        session_index=index,
+        zip_index=zip_index(room, account_id, shipping_zip),
+        revision=0,
+        cbid=None,
+        verification_id=None,
+        status=None,
+        reasons=(),
+    )
+    await room.access.database.write(_write_started, new, pending)
+    return Started(
+        provider=name, session_id=made.session_id, url=made.url, expires_at=made.expires_at
+    )
+
+
+async def ask(
+    room: Buyers,
+    who: AccountRef,
+    *,
+    provider: str,
+    session_id: str,
+    reference: str,
+    shipping_zip: str,
+) -> Check:
+    """Ask the provider about a started session, decide, and write; durable when this returns.
+
+    Nothing is written about a buyer while nothing is submitted: then `cbid` is None, and the
+    status `requires_input`, or `pending` if the provider does not say whether it was.
+
+    Raises:
+        VerificationNotConfigured: the account no longer has the provider.
+        ProviderSessionNotFound: this session was not started for this reference, or is gone.
+        Others as `evaluate` does.
+    """
+    # An account has at most one integration of a name in a mode.
+    [integration] = await _integrations(room, who, provider)
+    known = await room.access.database.read(_started, room, integration, session_id)
+    if known is None or known.reference != reference:
+        raise ProviderSessionNotFound
+    request = SessionRequest(
+        session_id=session_id, shipping_zip=shipping_zip, subject_reference=reference
+    )
+    result, decision = await look_again(room, integration, request)
+    cbid, status, reasons, record = None, decision.status, decision.reasons, None
+    if result is not None:
+        cbid, status, reasons = result.cbid, result.view.status, result.view.reasons
+        after = await room.access.database.read(_started, room, integration, session_id)
+        record = after.verification_id if after is not None else None
+    return Check(
+        cbid=cbid,
+        status=status,
+        reasons=reasons,
+        verification=record,
+        provider=provider,
+        attempt=known.attempt,
+    )
+
+
+async def started_at(
+    room: Buyers, integrations: Sequence[Integration], session_id: str
+) -> tuple[Integration, str] | None:
+    """Where the account has started this session, and for which reference; None: it has not."""
+    for integration in integrations:
+        known = await room.access.database.read(_started, room, integration, session_id)
+        if known is not None:
+            return integration, known.reference
+    return None
+
+
+def check_of(connection: Connection, reference: str) -> tuple[Check | None, int]:
+    """The best of all that was started for a reference, and how many decisions there were.
+
+    A verified one comes before one that is pending, and that before the newest. None: there is no
+    decision.
+    """
+    found = started_sql.of_reference(connection, reference)
+    checks = [
+        Check(
+            cbid=stored.cbid,
+            status=BuyerStatus.REVOKED if revoked else stored.status,
+            reasons=() if revoked else stored.reasons,
+            verification=stored.verification_id,
+            provider=stored.provider,
+            attempt=stored.attempt,
+        )
+        for stored, revoked in reversed(found)
+        if stored.status is not None
+    ]
+    # The newest first: of equals, `min` gives the first.
+    best = min(checks, key=lambda check: _RANK.get(check.status, len(_RANK)), default=None)
+    return best, sum(stored.revision for stored, _ in found)
+
+
+async def judge_known(
+    room: Buyers, account_id: str, mode: Mode, cbid: str, shipping_zip: str | None
+) -> Check:
+    """Whether a known buyer is verified for this account now, by its own rules.
+
+    With a ZIP code, also whether that is proved, as in a clearance: it counts among those that the
+    account tries. A buyer that is not known has to verify.
+
+    Raises RateLimited if too many ZIP codes were tried for the buyer.
+    """
+    clock = await room.access.test_clocks.of(account_id, mode)
+    at = from_ns(room.access.clock.time_ns())
+    query = StatusQuery(account_id, mode, cbid)
+    return await room.access.database.write(_judge, room, query, shipping_zip, at, clock.at(at))
+
+
+async def _integrations(
+    room: Buyers, who: AccountRef, provider: str | None
+) -> tuple[Integration, ...]:
+    found = await room.providers.all_of(who.account_id, who.mode)
+    if provider is not None:
+        found = tuple(one for one in found if one.settings.provider == provider)
+    if not found:
+        raise VerificationNotConfigured
+    return found
+
+
+def _started(
+    connection: Connection, room: Buyers, integration: Integration, session_id: str
+) -> StoredCheck | None:
+    account_id, index = (
+        integration.settings.account_id,
+        session_index(room, integration, session_id),
+    )
+    return started_sql.of_session(connection, account_id, integration.mode, index)
+
+
+def _write_started(
+    connection: Connection, new: StoredCheck, pending: PendingSession
+) -> CountersignError | None:
+    if started_sql.add(connection, new, pending.account_id, pending.mode, pending.created_at):
+        sessions_sql.follow(connection, pending)
+        return None
+    known = started_sql.of_session(connection, pending.account_id, pending.mode, new.session_index)
+    if known is None or known.reference != new.reference:
+        # The provider gives a session of somebody else.
+        return ProviderUnavailable(retry_after=_RETRY_SECONDS)
+    return None
+
+
+def _judge(  # noqa: PLR0917 - see `Database.write`
+    connection: Connection,
+    room: Buyers,
+    query: StatusQuery,
+    shipping_zip: str | None,
+    at: datetime,
+    now: datetime,
+) -> Check | RateLimited:
+    [known] = buyers_and_rules(connection, [query])
+    if known is None:
+        return _known(None, BuyerStatus.REQUIRES_INPUT, Reason.IDENTITY_REQUIRES_INPUT)
+    buyer, own = known
+    floor = room.providers.floor
+    rules = own.at_least(floor) if own else floor
+    view = status_view(buyer, query.account_id, rules, now)
+    if view.status is not BuyerStatus.VERIFIED or shipping_zip is None:
+        return _known(buyer.cbid, view.status, *view.reasons)
+    asked = zip_index(room, query.account_id, shipping_zip)
+    subject_index, proved = _zips(connection, room, query.account_id, buyer, rules, shipping_zip)
+    subject = ZipSubject(query.account_id, query.mode, subject_index)
+    refusal = count_zip(connection, subject, asked, at)
+    if refusal is not None:
+        return refusal
+    if not proved:
+        return _known(buyer.cbid, BuyerStatus.FAILED, Reason.ZIP_MISMATCH)
+    return _known(buyer.cbid, BuyerStatus.VERIFIED)
+
+
+def _zips(  # noqa: PLR0917 - what is known
+    connection: Connection,
+    room: Buyers,
+    account_id: str,
+    buyer: Buyer,
+    rules: VerificationRules,
+    shipping_zip: str,
+) -> tuple[bytes, bool]:
+    """For whom ZIP codes of this buyer are counted, and whether this one is proved."""
+    index = room.access.secret.blind_index(account_id, "buyer", buyer.cbid)
+    if buyer.proofs:
+        proof = best_proof(buyer, rules)
+        secret, cbid = room.access.secret, buyer.cbid
+        return index, proof is not None and proves_zip(secret, cbid, proof, rules, shipping_zip)
+    # One that the sandbox has played has the ZIP codes that it was played with.
+    played = connection.execute(
+        select(verifications.c.subject_index, verifications.c.zip_index).where(
+            verifications.c.cbid == buyer.cbid
+        )
+    ).all()
+    asked = zip_index(room, account_id, shipping_zip)
+    subject = next((row.subject_index for row in played if row.subject_index), index)
+    return subject, asked in [row.zip_index for row in played]
+
+
+def _known(cbid: str | None, status: BuyerStatus, *reasons: Reason) -> Check:
+    return Check(
+        cbid=cbid,
+        status=status,
+        reasons=reasons,
+        verification=None,
+        provider=REMEMBERED,
+        attempt=0,
+    )

@@ -1,0 +1,169 @@
+"""The provider sessions that this service started, and the newest decision about each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, Row, Select, delete, exists, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sql import encoded_reasons
+from countersign.db.tables import buyers, checkout_sessions, pending_sessions, started_checks
+from countersign.mode import Mode
+from countersign.reason import Reason
+
+_COLUMNS: Final = (
+    started_checks.c.reference,
+    started_checks.c.attempt,
+    started_checks.c.provider,
+    started_checks.c.session_index,
+    started_checks.c.zip_index,
+    started_checks.c.revision,
+    started_checks.c.cbid,
+    started_checks.c.verification_id,
+    started_checks.c.status,
+    started_checks.c.reasons,
+)
+# Two servers that start or evaluate one session take turns, and neither fails.
+_INSERT: Final = {
+    "sqlite": sqlite.insert(started_checks).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(started_checks).on_conflict_do_nothing(),
+}
+_decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
+
+
+class StoredCheck(NamedTuple):
+    """A session that was started, and what is known of it."""
+
+    reference: str
+    attempt: int
+    provider: str
+    session_index: bytes
+    zip_index: bytes
+    """The keyed hash of the ZIP code that it was started for."""
+    revision: int
+    cbid: str | None
+    verification_id: str | None
+    status: BuyerStatus | None
+    """None: there is no decision."""
+    reasons: tuple[Reason, ...]
+
+
+def add(
+    connection: Connection, new: StoredCheck, account_id: str, mode: Mode, at: datetime
+) -> bool:
+    """Write that a session was started; False if that was written before, by whatever attempt."""
+    row = new._asdict() | {
+        "account_id": account_id,
+        "mode": mode,
+        "status": None,
+        "reasons": None,
+        "started_at": at,
+        "changed_at": at,
+    }
+    return connection.execute(_INSERT[connection.dialect.name], row).rowcount == 1
+
+
+def of_session(
+    connection: Connection,
+    account_id: str,
+    mode: Mode,
+    session_index: bytes,
+    *,
+    to_change: bool = False,
+) -> StoredCheck | None:
+    """The check that this session was started for, if this account did."""
+    query = select(*_COLUMNS).where(
+        started_checks.c.account_id == account_id,
+        started_checks.c.mode == mode,
+        started_checks.c.session_index == session_index,
+    )
+    row = connection.execute(query.with_for_update() if to_change else query).one_or_none()
+    return None if row is None else _stored(row)
+
+
+def of_reference(connection: Connection, reference: str) -> Sequence[tuple[StoredCheck, bool]]:
+    """What was started for a reference, oldest first; each with whether the buyer is revoked."""
+    query: Select[*tuple[object, ...]] = (
+        select(*_COLUMNS, buyers.c.status.label("buyer_status"))
+        .outerjoin(buyers, buyers.c.cbid == started_checks.c.cbid)
+        .where(started_checks.c.reference == reference)
+        .order_by(started_checks.c.attempt, started_checks.c.started_at)
+    )
+    return [
+        (_stored(row), row.buyer_status == BuyerStatus.REVOKED) for row in connection.execute(query)
+    ]
+
+
+def _stored(row: Row[*tuple[object, ...]]) -> StoredCheck:
+    found = {name: getattr(row, name) for name in StoredCheck._fields}
+    found["status"] = None if row.status is None else BuyerStatus(row.status)
+    found["reasons"] = _decode_reasons(row.reasons) if row.reasons else ()
+    return StoredCheck(**found)
+
+
+def settle(
+    connection: Connection,
+    known: StoredCheck,
+    outcome: tuple[str | None, BuyerStatus, tuple[Reason, ...]],
+    verification_id: str | None,
+    at: datetime,
+) -> None:
+    """Write the newest decision about a session that was started, if it differs from the last.
+
+    `outcome` is the buyer, status and reasons; `verification_id` is None where no new verification
+    was written.
+    """
+    cbid, status, reasons = outcome
+    changed = (known.cbid, known.status, known.reasons) != outcome
+    if not changed and verification_id is None:
+        return
+    connection.execute(
+        update(started_checks)
+        .where(
+            started_checks.c.reference == known.reference,
+            started_checks.c.attempt == known.attempt,
+            started_checks.c.session_index == known.session_index,
+        )
+        .values(
+            revision=started_checks.c.revision + int(changed),
+            cbid=cbid,
+            verification_id=verification_id or known.verification_id,
+            status=status,
+            reasons=encoded_reasons(reasons),
+            changed_at=at,
+        )
+    )
+
+
+def give_up(
+    connection: Connection, account_id: str, mode: Mode, session_index: bytes, at: datetime
+) -> None:
+    """Note that an undecided session, if it was started here, is asked about no longer."""
+    known = of_session(connection, account_id, mode, session_index, to_change=True)
+    if known is None or known.status not in {None, BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
+        return
+    undecided = (known.cbid, BuyerStatus.REQUIRES_INPUT, (Reason.SESSION_UNDECIDED,))
+    settle(connection, known, undecided, None, at)
+
+
+def delete_old(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete at most `limit` checks begun before this time that nothing refers to any more."""
+    followed = exists().where(
+        pending_sessions.c.account_id == started_checks.c.account_id,
+        pending_sessions.c.session_index == started_checks.c.session_index,
+    )
+    wanted = exists().where(checkout_sessions.c.id == started_checks.c.reference)
+    old = (
+        select(started_checks.c.session_index)
+        .where(started_checks.c.started_at < before, ~followed, ~wanted)
+        .limit(limit)
+    )
+    gone = delete(started_checks).where(
+        started_checks.c.started_at < before, started_checks.c.session_index.in_(old)
+    )
+    return connection.execute(gone).rowcount

@@ -1,0 +1,333 @@
+"""Write an evaluated session: the buyer, the verification with its evidence, what is followed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeGuard
+
+from msgspec.structs import replace
+from sqlalchemy import Connection, insert, select
+
+from countersign.access.audit import write_audit
+from countersign.access.idempotency import Remember, keep_answer
+from countersign.access.secrets import DeploymentSecret
+from countersign.buyers import sessions_sql
+from countersign.buyers.decision import (
+    OTHER_SUBJECT,
+    SessionDecision,
+    nothing_submitted,
+)
+from countersign.buyers.following import to_follow, zip_index
+from countersign.buyers.model import (
+    Buyer,
+    BuyerStatus,
+    BuyerStatusView,
+    ProvedSession,
+    VerificationAttempt,
+    after_attempt,
+    after_revocation,
+)
+from countersign.buyers.room import Buyers
+from countersign.buyers.schemas import VerifyResult, verify_result
+from countersign.buyers.session_evidence import (
+    Evaluation,
+    described,
+    evidence_of,
+    evidence_place,
+)
+from countersign.buyers.sessions_sql import (
+    SessionSubject,
+    link,
+    person_to_change,
+)
+from countersign.buyers.sql import (
+    ZipSubject,
+    count_zip,
+    encoded_reasons,
+    write_buyer,
+    write_status_event,
+    write_verification,
+)
+from countersign.buyers.started_sql import StoredCheck, of_session, settle
+from countersign.buyers.zips import proved_zip_index
+from countersign.db.tables import verification_evidence, verifications
+from countersign.errors import (
+    CountersignError,
+    ProviderSessionNotBound,
+    ProviderSessionNotFound,
+    UnknownSubject,
+)
+from countersign.identity.model import Finding
+from countersign.ids import BUYER, SANDBOX_BUYER, VERIFICATION, base32, timed_id
+from countersign.instant import to_ms
+from countersign.log.append_record import account_fact
+from countersign.log.record import RecordType
+from countersign.mode import Mode
+from countersign.vault.vault import NONCE_BYTES
+
+_CBID_BYTES: Final = 16
+
+
+class _Found(NamedTuple):
+    """What is known once the buyer has been found."""
+
+    person: SessionSubject
+    before: Buyer | None
+    """The buyer as stored, locked."""
+    cbid: str
+    decision: SessionDecision
+    subject_index: bytes
+    """The keyed hash of the buyer for the count of ZIP codes tried."""
+    zip_index: bytes | None
+    """None where the ZIP code was not compared, so that nothing could be learned of it."""
+
+
+def write_evaluation(
+    connection: Connection,
+    room: Buyers,
+    work: Evaluation,
+    entry: Remember[bytes],
+) -> VerifyResult | CountersignError | None:
+    """Find the buyer, and write the verification with all that belongs to it."""
+    if work.polled is not None and not sessions_sql.is_followed(connection, work.polled):
+        # Erased, or asked about again, while the provider was being asked.
+        return ProviderSessionNotFound()
+    started = of_session(connection, work.account_id, work.mode, work.keys.session, to_change=True)
+    if _is_unsubmitted(started, work):
+        _write_unsubmitted(connection, work, started)
+        return None
+    found = _find(connection, room, work)
+    if isinstance(found, CountersignError):
+        return found
+    person, before, now = found.person, found.before, work.now
+    blank = Buyer(
+        cbid=found.cbid,
+        account_id=work.account_id,
+        mode=work.mode,
+        simulated=work.mode is Mode.TEST,
+    )
+    buyer = after_attempt(before or blank, _attempt(room.access.secret, work, found))
+    if person.revoked:
+        # No one gets away from a revocation by another document or another session.
+        buyer = after_revocation(buyer)
+    write_buyer(connection, before, buyer)
+    verification_id = None
+    if buyer != before or not _is_repeated(connection, work, found):
+        verification_id = _write_verification(connection, room, work, found)
+    if before is None or buyer != replace(before, attempted_by=buyer.attempted_by):
+        # The same decision for another account is no news.
+        write_status_event(connection, buyer, work.at, shown=now)
+    link(connection, work.keys, person, buyer, work.at, now)
+    if work.override is not None:
+        write_audit(connection, work.override)
+    view = decision_view(found.decision, now)
+    if buyer.status is BuyerStatus.REVOKED:
+        view = BuyerStatusView(
+            status=buyer.status, verified_at=buyer.verified_at, expires_at=buyer.expires_at
+        )
+    _follow(connection, room, work, found, started)
+    if started is not None and _is_of(started, room, work):
+        cbid, at = buyer.cbid, work.at
+        settle(connection, started, (cbid, view.status, view.reasons), verification_id, at)
+    result = verify_result(buyer.cbid, view)
+    keep_answer(connection, entry, result.body)
+    return result
+
+
+def _is_unsubmitted(started: StoredCheck | None, work: Evaluation) -> TypeGuard[StoredCheck]:
+    """Whether nobody has given the provider anything in a session that was started here."""
+    return (
+        work.quiet
+        and started is not None
+        and started.cbid is None
+        and nothing_submitted(work.result)
+    )
+
+
+def _is_of(started: StoredCheck, room: Buyers, work: Evaluation) -> bool:
+    """Whether this is asked for the ZIP code of the started check.
+
+    What is asked for another one says nothing about it.
+    """
+    return started.zip_index == zip_index(room, work.account_id, work.request.shipping_zip)
+
+
+def _write_unsubmitted(connection: Connection, work: Evaluation, started: StoredCheck) -> None:
+    """Write no more than that a session which nobody has used is over, if it is."""
+    decision = work.decision
+    if decision.is_followed:
+        return
+    settle(connection, started, (None, decision.status, decision.reasons), None, work.at)
+    for index in (work.keys.session, work.keys.with_reference):
+        if index is not None:
+            sessions_sql.unfollow(connection, work.account_id, work.mode, index)
+
+
+def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | CountersignError:
+    person, before = person_to_change(connection, work.keys)
+    if not person.bound:
+        return ProviderSessionNotBound(OTHER_SUBJECT)
+    if before is None and work.override is not None:
+        return UnknownSubject("The buyer was erased in the meantime. Nothing was changed.")
+    # Random, not time-ordered: it is handed around, and must not say when it was made.
+    entropy = room.access.entropy
+    prefix = BUYER if work.mode is Mode.LIVE else SANDBOX_BUYER
+    cbid = person.cbid or f"{prefix}_{base32(int.from_bytes(entropy(_CBID_BYTES), 'big'))}"
+    account_id, tried = work.account_id, None
+    subject_index = room.access.secret.blind_index(account_id, "buyer", cbid)
+    if work.result.outcome is Finding.VERIFIED and work.override is None:
+        # What an operator accepts is no guess.
+        tried = zip_index(room, account_id, work.request.shipping_zip)
+        subject = ZipSubject(account_id, work.mode, subject_index)
+        refusal = count_zip(connection, subject, tried, work.at)
+        if refusal is not None:
+            return refusal
+    decision = work.decision
+    if person.first_verified_at is not None:
+        decision = decision.since(person.first_verified_at, work.integration.rules)
+    return _Found(person, before, cbid, decision, subject_index, tried)
+
+
+def _attempt(secret: DeploymentSecret, work: Evaluation, found: _Found) -> VerificationAttempt:
+    decision, proof = found.decision, None
+    if decision.facts and decision.began_at and decision.expires_at:
+        proof = ProvedSession(
+            session=work.keys.session.hex(),
+            verified_at=to_ms(work.now),
+            began_at=to_ms(decision.began_at),
+            expires_at=to_ms(decision.expires_at),
+            facts=decision.facts,
+            zips=tuple(
+                [
+                    proved_zip_index(secret, found.cbid, zip_, source, country_assumed=assumed)
+                    for zip_, source, assumed in decision.zips
+                ]
+            ),
+            document_expires_on=decision.document_expires_on,
+        )
+    return VerificationAttempt(
+        status=decision.status,
+        at=work.now,
+        expires_at=decision.expires_at,
+        reasons=decision.reasons,
+        proof=proof,
+        account_id=work.account_id,
+    )
+
+
+def _is_repeated(connection: Connection, work: Evaluation, found: _Found) -> bool:
+    """Whether the last decision on this session for this account was the same."""
+    last = connection.execute(
+        select(verifications.c.status, verifications.c.reasons, verifications.c.zip_index)
+        .where(
+            verifications.c.cbid == found.cbid,
+            verifications.c.account_id == work.account_id,
+            verifications.c.session_index == found.person.kept_under,
+        )
+        .order_by(verifications.c.id.desc())
+        .limit(1)
+    ).one_or_none()
+    decision = found.decision
+    same = (decision.status, encoded_reasons(decision.reasons), found.zip_index)
+    return last is not None and tuple(last) == same
+
+
+def _write_verification(
+    connection: Connection, room: Buyers, work: Evaluation, found: _Found
+) -> str:
+    """Write the verification with its record, and the evidence under the record's shred key."""
+    cbid, decision, override = found.cbid, found.decision, work.override
+    settings, response = work.integration.settings, work.result.evidence
+    members: dict[str, Any] = {
+        "provider": settings.provider,
+        "simulated": work.mode is Mode.TEST,
+        **work.clock.member(work.at),
+    }
+    if settings.base_url is not None:
+        members["endpoint"] = settings.base_url
+    reasons = [reason.value for reason in decision.reasons]
+    personal: list[tuple[str, Any]] = [
+        ("cbid", cbid),
+        ("provider_identity_session_id", work.request.session_id),
+        ("result", {"status": decision.status.value, "reasons": reasons}),
+        ("evidence_sha256", response.sha256 if response else None),
+    ]
+    if override is not None:
+        members["override"] = "zip"
+        personal.append(("override", described(override)))
+    record = account_fact(
+        work.data_key,
+        room.access.entropy,
+        RecordType.VERIFICATION,
+        record_id=timed_id(VERIFICATION, work.time_ns, room.access.entropy(8)),
+        account_id=work.account_id,
+        mode=work.mode,
+        time_ns=work.time_ns,
+        members=members,
+        personal=personal,
+        cbid_index=room.access.secret.blind_index(work.account_id, "cbid", cbid),
+    )
+    if record.disclosures is None:
+        raise AssertionError("a record with personal fields has disclosures")
+    write_verification(
+        connection,
+        record,
+        cbid=cbid,
+        provider=settings.provider,
+        result=(decision.status, decision.reasons),
+        subject_index=found.subject_index,
+        zip_index=found.zip_index,
+        session_index=found.person.kept_under,
+    )
+    room.journal.write(connection, [record])
+    sealed = work.data_key.seal(
+        shred_key=record.disclosures.shred_key,
+        nonce=room.access.entropy(NONCE_BYTES),
+        plaintext=evidence_of(work, decision, cbid),
+        **evidence_place(work.account_id, record.id),
+    )
+    place = {"record_id": record.id, "account_id": work.account_id, "mode": work.mode}
+    connection.execute(insert(verification_evidence), place | {"payload": sealed})
+    return record.id
+
+
+def _follow(
+    connection: Connection,
+    room: Buyers,
+    work: Evaluation,
+    found: _Found,
+    started: StoredCheck | None,
+) -> None:
+    """Poll the session from now on, or no longer."""
+    if started is not None and not _is_of(started, room, work):
+        return
+    keys, kept_under = work.keys, found.person.kept_under
+    if kept_under == keys.session and keys.with_reference is not None:
+        # The provider has named its subject: what was asked before that is settled.
+        sessions_sql.unfollow(connection, work.account_id, work.mode, keys.with_reference)
+    if not found.decision.is_followed:
+        sessions_sql.unfollow(connection, work.account_id, work.mode, kept_under)
+        return
+    pending = to_follow(
+        work.data_key,
+        room.access.entropy,
+        work.request,
+        account_id=work.account_id,
+        mode=work.mode,
+        session_index=keys.session,
+        asked_index=kept_under,
+        cbid=found.cbid,
+        time_ns=work.time_ns,
+    )
+    sessions_sql.follow(connection, pending)
+
+
+def decision_view(decision: SessionDecision, now: datetime) -> BuyerStatusView:
+    """The result of this evaluation, whichever buyer it is about."""
+    status, expires_at = decision.status, decision.expires_at
+    if status is not BuyerStatus.VERIFIED or expires_at is None:
+        return BuyerStatusView(status=status, reasons=decision.reasons)
+    if now >= expires_at:
+        # A session that was decided long ago can have expired before it is sent.
+        status = BuyerStatus.EXPIRED
+    return BuyerStatusView(status=status, verified_at=now, expires_at=expires_at)
