@@ -42,6 +42,7 @@ from countersign.privacy.room import Privacy, open_privacy
 from countersign.remembered.model import relying_party
 from countersign.remembered.room import Remembered
 from countersign.sandbox.helpers import SandboxRoom
+from countersign.self_service.room import SelfService
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
@@ -77,6 +78,7 @@ class Deployment:
     checkout: Checkout
     webhooks: Webhooks
     privacy: Privacy
+    self_service: SelfService
     sandbox: SandboxRoom
     operations: Operations
 
@@ -174,6 +176,19 @@ async def open_deployment(
         )
         remembered = Remembered(buyers=buyers, party=relying_party(settings.public_url))
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
+        privacy = open_privacy(access, log_room, settings)
+        checkout = Checkout(
+            access=access,
+            vault=vault,
+            acknowledgments=acknowledgments,
+            buyers=buyers,
+            clearances=clearances,
+            remembered=remembered,
+            updates=Updates(database),
+            public_url=settings.public_url,
+            client_ip_header=settings.client_ip_header,
+            trusted_proxies=settings.trusted_proxies,
+        )
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -185,22 +200,12 @@ async def open_deployment(
             events=events,
             notices=notices,
             buyers=buyers,
-            privacy=open_privacy(access, log_room, settings),
+            privacy=privacy,
             acknowledgments=acknowledgments,
             clearances=clearances,
             remembered=remembered,
-            checkout=Checkout(
-                access=access,
-                vault=vault,
-                acknowledgments=acknowledgments,
-                buyers=buyers,
-                clearances=clearances,
-                remembered=remembered,
-                updates=Updates(database),
-                public_url=settings.public_url,
-                client_ip_header=settings.client_ip_header,
-                trusted_proxies=settings.trusted_proxies,
-            ),
+            checkout=checkout,
+            self_service=SelfService(checkout=checkout, privacy=privacy),
             webhooks=open_webhooks(access, events, vault, settings),
             sandbox=SandboxRoom(buyers=buyers, events=events),
             operations=open_operations(settings, notices, log_room.heads),

@@ -28,6 +28,8 @@ WEBHOOK_ENDPOINT: Final = "whe"
 WEBHOOK_SECRET: Final = "whs"  # noqa: S105 - the kind of an identifier
 CLEARANCE: Final = "clr"
 CHECKOUT_SESSION: Final = "chk"
+VERIFICATION_SESSION: Final = "vfs"
+"""A checkout session that collects the identity alone."""
 FULFILMENT: Final = "ful"
 FACT: Final = "rec"
 """A record of something that has no identifier of its own."""

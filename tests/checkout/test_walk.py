@@ -29,8 +29,14 @@ from hypothesis.stateful import (
 from sqlalchemy import Connection, select
 
 from countersign.acknowledgments.find import find_one
-from countersign.checkout import buyer, expiry, sessions, store
-from countersign.checkout.model import ClaimedEvent, Collected, Session, Status
+from countersign.checkout import buyer, expiry, identity, sessions, store
+from countersign.checkout.model import (
+    ATTEMPTS_MAX,
+    ClaimedEvent,
+    Collected,
+    Session,
+    Status,
+)
 from countersign.checkout.schemas import CheckoutSessionRequest
 from countersign.db.tables import events, records
 from countersign.errors import (
@@ -49,7 +55,7 @@ ZIP: Final = "94110"
 LINES: Final = 2
 SESSIONS_MAX: Final = 6
 STEPS: Final = [timedelta(seconds=1), timedelta(minutes=4), timedelta(minutes=16)]
-PARTS: Final = ["test_failed", "test_requires_input", "test_pending"]
+PARTS: Final = ["failed", "requires_input", "later", "cancelled"]
 ENDS: Final = {Status.COMPLETED, Status.DECLINED, Status.CANCELLED}
 
 _numbers = itertools.count(1)
@@ -72,6 +78,9 @@ class Expected:
     expires_at: datetime
     ended: Status | None = None
     verified: bool = False
+    attempts: int = 0
+    undecided: bool = False
+    """Whether the provider has not decided about the last attempt yet."""
     shown: tuple[str, Surface] | None = None
     """The digest of the text that was shown last, and where."""
     initials: tuple[str, ...] | None = None
@@ -177,7 +186,7 @@ class Walk(RuleBasedStateMachine):
         one = self._pick(number)
         for _ in range(steps):
             if one.step is Collected.IDENTITY:
-                self.identify(number, None, stale=False)
+                self.identify(number, "verified", stale=False)
             elif one.shown is None or one.shown[0] != self.digest:
                 self.show(number, surface, stale=False)
             elif one.initials is None:
@@ -235,16 +244,19 @@ class Walk(RuleBasedStateMachine):
         if self._done(one, stale, self._accept, Collected.ACKNOWLEDGMENT, allowed=allowed):
             self._acknowledged(one)
 
-    @rule(number=which, part=st.sampled_from([None, None, None, *PARTS]), stale=st.booleans())
-    def identify(self, number: int, part: str | None, *, stale: bool) -> None:
+    @rule(number=which, part=st.sampled_from(["verified"] * 3 + PARTS), stale=st.booleans())
+    def identify(self, number: int, part: str, *, stale: bool) -> None:
         one = self._pick(number)
 
         def act(session: Session) -> Awaitable[Session]:
-            return buyer.identify(self.room, session, part)
+            return identity.play(self.room, session, part)
 
-        if self._done(one, stale, act, Collected.IDENTITY):
+        allowed = one.undecided or one.attempts < ATTEMPTS_MAX
+        if self._done(one, stale, act, Collected.IDENTITY, allowed=allowed):
             one.cbid = one.seen[-1].cbid
-            one.verified = part is None
+            one.attempts += not one.undecided
+            one.undecided = part == "later"
+            one.verified = part == "verified"
             if one.step is None:
                 one.ended = Status.COMPLETED
 

@@ -483,6 +483,7 @@ def it_is_the_same_for_everyone(path: str) -> Callable[[Stage], None]:
 
 CHECKOUTS = "/v1/checkout_sessions"
 CURRENT = f"{CHECKOUTS}/current"
+VERIFICATIONS = "/v1/buyers/verification_sessions"
 
 
 def a_checkout_session(party: Party, **changes: str) -> dict[str, str]:
@@ -500,11 +501,46 @@ def of_the_sandbox(stage: Stage) -> list[Party]:
     return [party for party in stage.parties if party.mode == "test"]
 
 
+def a_verification_session(party: Party) -> str:
+    """The id of a new verification session of a party."""
+    body = {"return_url": "https://shop.example/", "session_id": party.session_id}
+    body |= {"shipping_zip": "94111", "cbid": party.cbid}
+    response = party.client.post(VERIFICATIONS, json=body)
+    assert response.status_code == 200, response.text
+    return str(response.json()["verification_session_id"])
+
+
+def a_verification_session_is_not_replayed_to_another(stage: Stage) -> None:
+    """The same idempotency key and body, sent by both: two sessions."""
+    body = {"return_url": "https://shop.example/", "session_id": "s", "shipping_zip": "94111"}
+    answers = [
+        party.client.post(VERIFICATIONS, json=body, headers={"Idempotency-Key": "isolation"})
+        for party in of_the_sandbox(stage)
+    ]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["url"] for answer in answers}) == len(answers)
+
+
+def a_verification_session_is_its_owners(
+    method: str, action: str = ""
+) -> Callable[[Stage], None]:
+    return a_session_is_its_owners(VERIFICATIONS, "vfs", a_verification_session, method, action)
+
+
 def a_checkout_session_is_its_owners(method: str, action: str = "") -> Callable[[Stage], None]:
+    def made(party: Party) -> str:
+        return a_checkout_session(party)["checkout_session_id"]
+
+    return a_session_is_its_owners(CHECKOUTS, "chk", made, method, action)
+
+
+def a_session_is_its_owners(
+    where: str, prefix: str, made: Callable[[Party], str], method: str, action: str
+) -> Callable[[Stage], None]:
     def check(stage: Stage) -> None:
         for owner in of_the_sandbox(stage):
-            path = f"{CHECKOUTS}/{a_checkout_session(owner)['checkout_session_id']}{action}"
-            never = f"{CHECKOUTS}/chk_00000000000000000000000000{action}"
+            path = f"{where}/{made(owner)}{action}"
+            never = f"{where}/{prefix}_00000000000000000000000000{action}"
             body: dict[str, Any] = {"json": {}} if method == "POST" else {}
             for other in stage.parties:
                 if other is not owner:
@@ -597,6 +633,14 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("POST", f"{CHECKOUTS}/{{checkout_session_id}}/cancel"): a_checkout_session_is_its_owners(
         "POST", "/cancel"
     ),
+    ("POST", VERIFICATIONS): a_verification_session_is_not_replayed_to_another,
+    ("GET", f"{VERIFICATIONS}/{{verification_session_id}}"): a_verification_session_is_its_owners(
+        "GET"
+    ),
+    (
+        "POST",
+        f"{VERIFICATIONS}/{{verification_session_id}}/cancel",
+    ): a_verification_session_is_its_owners("POST", "/cancel"),
     ("GET", CURRENT): a_client_token_leads_to_its_own_session("GET"),
     **{
         ("POST", CURRENT + action): a_client_token_leads_to_its_own_session("POST", action)

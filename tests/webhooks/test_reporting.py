@@ -254,4 +254,6 @@ def test_every_type_of_event_is_written_by_something() -> None:
         "buyer.expired", "buyer.revoked", "acknowledgment.created", "acknowledgment.sealed",
         "acknowledgment.erased", "clearance.created", "clearance.closed", "notice.published",
         "checkout_session.completed", "checkout_session.declined", "checkout_session.expired",
+        "verification_session.completed", "verification_session.expired",
+        "verification_session.cancelled",
     }  # fmt: skip

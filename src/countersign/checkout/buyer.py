@@ -7,20 +7,15 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from sqlalchemy import select
-
 from countersign.acknowledgments.acknowledge import check_initials, prepare_hosted, write_hosted
 from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
-from countersign.buyers.model import BuyerStatus
-from countersign.buyers.sandbox import simulate
 from countersign.checkout import model, store
 from countersign.checkout.brand import Brand, brand_of
 from countersign.checkout.model import (
     ClaimedEvent,
     Collected,
-    IdentityCheck,
     Reading,
     Session,
     Status,
@@ -29,15 +24,9 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.checkout.sessions import cleared, principal_of
 from countersign.checkout.words import WORDS
-from countersign.db.tables import verifications
-from countersign.errors import (
-    CheckoutSessionClosed,
-    NoticeVersionMismatch,
-    VerificationNotConfigured,
-)
+from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
 from countersign.evidence.process import Binding, Claim, Line, Process, Surface, Viewport
 from countersign.instant import rfc3339_ms
-from countersign.mode import Mode
 from countersign.notices.model import NoticeEdition
 
 _TEXT_CHANGED: Final = "The notice has changed since it was shown: show the new text."
@@ -189,35 +178,6 @@ async def decline(room: Checkout, session: Session) -> Session:
     return await store.change(room, session, model.declined)
 
 
-async def identify(room: Checkout, session: Session, provider_session: str | None) -> Session:
-    """Check the identity in the sandbox: `provider_session` decides the outcome that is played.
-
-    Raises:
-        CheckoutSessionClosed: it has ended, or collects something else now.
-        VerificationNotConfigured: the session is live.
-        Others as the outcome is.
-    """
-    if session.mode is Mode.LIVE:
-        raise VerificationNotConfigured
-    require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
-    played = provider_session or f"hosted_{session.id}"
-    zip_ = session.asked.shipping_zip
-    result = await simulate(room.buyers, session.account_id, played, zip_)
-    newest = (
-        select(verifications.c.id)
-        .where(verifications.c.cbid == result.cbid)
-        .order_by(verifications.c.id.desc())
-        .limit(1)
-    )
-    check = IdentityCheck(
-        cbid=result.cbid,
-        verified=result.view.status is BuyerStatus.VERIFIED,
-        reasons=tuple(map(str, result.view.reasons)),
-        verification=await room.access.database.read(lambda c: c.execute(newest).scalar()),
-    )
-    return await store.change(room, session, partial(model.identified, check=check))
-
-
 def consent(locale: str) -> str:
     """The sentence of consent to the electronic form."""
     return WORDS[locale]["consent"]
@@ -232,8 +192,7 @@ def _process(
     binding = Binding.NONE
     if reading.surface is Surface.PAGE:
         # What has the token may be another program than the browser in which the check was made.
-        is_checked = check is not None and check.verified
-        binding = Binding.IDENTITY_SESSION if is_checked else Binding.LINK
+        binding = check.binding if check is not None and check.verified else Binding.LINK
     return Process(
         checkout_session=session.id,
         surface=reading.surface,

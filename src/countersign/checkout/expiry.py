@@ -5,16 +5,19 @@ The status itself needs no such loop: it is computed whenever it is read.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
 from functools import partial
 from typing import Final
 
+import structlog
 from sqlalchemy import BigInteger, Connection, bindparam, func, or_, select, type_coerce
 
-from countersign.checkout.model import expired
+from countersign.checkout.model import Session, expired
 from countersign.checkout.room import Checkout
 from countersign.checkout.store import change, find_by_id
 from countersign.db.tables import checkout_sessions, test_clocks
+from countersign.errors import DamagedValue
 from countersign.instant import from_ns, to_ms
 from countersign.loops import forever
 from countersign.mode import Mode
@@ -22,6 +25,7 @@ from countersign.mode import Mode
 PERIOD_SECONDS: Final = 2.0
 CHUNK: Final = 200
 
+_log: Final = structlog.get_logger("countersign.checkout")
 _c: Final = checkout_sessions.c
 _now: Final = bindparam("now", type_=BigInteger)
 _ahead: Final = (
@@ -42,23 +46,44 @@ _DUE: Final = (
 
 async def run(room: Checkout) -> None:
     """Sweep again and again, until cancelled."""
-    await forever("checkout_expiry", partial(sweep, room), PERIOD_SECONDS)
+    await forever("checkout_expiry", partial(sweep, room, set()), PERIOD_SECONDS)
 
 
-async def sweep(room: Checkout) -> int:
-    """End all sessions whose time is over by now; returns how many."""
+async def sweep(room: Checkout, damaged: set[str] | None = None) -> int:
+    """End all sessions whose time is over by now; returns how many.
+
+    `damaged`: the ids of those that cannot be read, which are left alone. New ones are added.
+    """
     ended = 0
-    while ids := await room.access.database.scan(due, from_ns(room.access.clock.time_ns())):
+    damaged = set() if damaged is None else damaged
+    while ids := await room.access.database.scan(
+        due, from_ns(room.access.clock.time_ns()), damaged
+    ):
         before = ended
         for session_id in ids:
-            session = await find_by_id(room, session_id)
-            if session is not None:
-                ended += await change(room, session, expired) is not session
+            ended += await changed(room, session_id, lambda s: change(room, s, expired), damaged)
         if ended == before:
             break  # another process has ended them
     return ended
 
 
-def due(connection: Connection, now: datetime) -> list[str]:
+async def changed(
+    room: Checkout,
+    session_id: str,
+    act: Callable[[Session], Awaitable[Session]],
+    damaged: set[str],
+) -> bool:
+    """Whether an act of a loop has changed this session; one that cannot be read is noted."""
+    try:
+        session = await find_by_id(room, session_id)
+        return session is not None and await act(session) is not session
+    except DamagedValue as error:
+        _log.error("checkout_session_damaged", session_id=session_id, reason=error.message)
+        damaged.add(session_id)
+        return False
+
+
+def due(connection: Connection, now: datetime, but: Collection[str] = ()) -> list[str]:
     """Open sessions whose time is over, the first to expire first; at most CHUNK."""
-    return [*connection.execute(_DUE, {"now": to_ms(now)}).scalars()]
+    wanted = _DUE.where(_c.id.not_in(but)) if but else _DUE
+    return [*connection.execute(wanted, {"now": to_ms(now)}).scalars()]

@@ -15,8 +15,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from countersign.buyers.model import BuyerStatus
 from countersign.errors import CheckoutSessionClosed, NoticeVersionMismatch
-from countersign.evidence.process import Surface, Viewport
+from countersign.evidence.process import Binding, Surface, Viewport
 from countersign.mode import Mode
 from countersign.notices.rule import Exemption
 
@@ -25,6 +26,8 @@ LIFETIME_MAX: Final = timedelta(hours=24)
 KEPT: Final = timedelta(days=30)
 """How long an ended session can be read, and how long the buyer's own copy can be opened."""
 CLAIMS_MAX: Final = 200
+ATTEMPTS_MAX: Final = 5
+"""Identity checks that one session may start: each costs the vendor something."""
 
 
 class Status(StrEnum):
@@ -87,14 +90,39 @@ class Reading(Struct, frozen=True, kw_only=True):
     claimed: tuple[BrowserClaim, ...] = ()
 
 
-class IdentityCheck(Struct, frozen=True, kw_only=True):
-    """The outcome of the latest identity check in a session."""
+class StartedCheck(Struct, frozen=True, kw_only=True):
+    """The newest identity check that was started in a session."""
 
-    cbid: str
-    verified: bool
+    provider: str
+    provider_session: str
+    url: str
+    """Of the provider's page. It lets anybody continue the check."""
+    attempt: int
+    """Counted from 1."""
+    started_at: datetime
+    expires_at: datetime | None = None
+    """When the provider gives it up; None if it does not say."""
+    played: bool = False
+    """Whether the sandbox plays the provider."""
+
+
+class IdentityCheck(Struct, frozen=True, kw_only=True):
+    """The best outcome of the identity checks in a session, or a buyer that was known before."""
+
+    cbid: str | None
+    """None where the buyer submitted nothing."""
+    status: BuyerStatus
     reasons: tuple[str, ...]
     verification: str | None
     """The record of it."""
+    binding: Binding
+    """How it is known that it is this buyer."""
+    attempt: int
+    """Which of the checks that were started; 0: none, the buyer was remembered."""
+
+    @property
+    def verified(self) -> bool:
+        return self.status is BuyerStatus.VERIFIED and self.cbid is not None
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -112,9 +140,20 @@ class Content(Struct, frozen=True, kw_only=True):
     exemption: Exemption | None = None
     """What the vendor asserted of the cart."""
     reading: Reading | None = None
+    attempts: int = 0
+    """How many identity checks have a number: no number is used twice."""
+    starting: str | None = None
+    """The provider at which the check with the last number is being started."""
+    check: StartedCheck | None = None
     identity: IdentityCheck | None = None
     cleared: bool | None = None
     reasons: tuple[str, ...] = ()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing came of the newest identity check yet: its buyer can go on with it."""
+        check, identity = self.check, self.identity
+        return check is not None and (identity is None or identity.attempt < check.attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +172,8 @@ class Session:
     ended_at: datetime | None
     ack_id: str | None
     clearance_id: str | None
+    check_revision: int = 0
+    """How many decisions about its identity checks are taken over."""
     content: Content | None
 
     def status_at(self, now: datetime) -> Status:
@@ -158,7 +199,7 @@ class Session:
         content = self.content
         if content is None:
             return None
-        return content.identity.cbid if content.identity else content.cbid
+        return (content.identity and content.identity.cbid) or content.cbid
 
     @property
     def step(self) -> Collected | None:
@@ -235,7 +276,7 @@ def shown(  # noqa: PLR0917 - what is kept of a rendered notice
         )
     else:
         return session
-    return _with(session, content, reading=reading)
+    return with_content(session, content, reading=reading)
 
 
 def initialed(  # noqa: PLR0917 - what arrives with initials
@@ -281,7 +322,7 @@ def initialed(  # noqa: PLR0917 - what arrives with initials
         rendered_digest=rendered_digest,
         reviewed_at=None,
     )
-    return _with(session, content, reading=changed)
+    return with_content(session, content, reading=changed)
 
 
 def reviewed(session: Session, now: datetime, locale: str) -> Session:
@@ -293,7 +334,7 @@ def reviewed(session: Session, now: datetime, locale: str) -> Session:
     if reading.reviewed_at is not None and reading.locale == locale:
         return session
     seen = msgspec.structs.replace(reading, reviewed_at=reading.reviewed_at or now, locale=locale)
-    return _with(session, content, reading=seen)
+    return with_content(session, content, reading=seen)
 
 
 def claimed(
@@ -318,16 +359,7 @@ def claimed(
         viewport=viewport or reading.viewport,
         claimed=(*reading.claimed, *claims)[:CLAIMS_MAX],
     )
-    return session if changed == reading else _with(session, content, reading=changed)
-
-
-def identified(session: Session, now: datetime, check: IdentityCheck) -> Session:
-    """An identity check has an outcome; the session ends with it where nothing else is left."""
-    content = require_open(session, now, Collected.IDENTITY)
-    changed = _with(
-        session, content, identity=check, reasons=() if check.verified else check.reasons
-    )
-    return _ended(changed, Status.COMPLETED, now) if changed.step is None else changed
+    return session if changed == reading else with_content(session, content, reading=changed)
 
 
 def acknowledged(session: Session, now: datetime, ack_id: str) -> Session:
@@ -338,7 +370,7 @@ def acknowledged(session: Session, now: datetime, ack_id: str) -> Session:
     reading = require_open(session, now, Collected.ACKNOWLEDGMENT).reading
     if reading is None or (reading.surface is Surface.PAGE and reading.reviewed_at is None):
         raise CheckoutSessionClosed("The initials were not reviewed yet.")
-    return _ended(replace(session, ack_id=ack_id), Status.COMPLETED, now)
+    return ended(replace(session, ack_id=ack_id), Status.COMPLETED, now)
 
 
 def declined(session: Session, now: datetime) -> Session:
@@ -346,20 +378,20 @@ def declined(session: Session, now: datetime) -> Session:
     if session.status is Status.DECLINED:
         return session
     require_open(session, now)
-    return _ended(session, Status.DECLINED, now)
+    return ended(session, Status.DECLINED, now)
 
 
 def expired(session: Session, now: datetime) -> Session:
     """The time is over; nothing happens if the session ended otherwise, or has time left."""
     if session.status is not Status.OPEN or now < session.expires_at:
         return session
-    return _ended(session, Status.EXPIRED, session.expires_at)
+    return ended(session, Status.EXPIRED, session.expires_at)
 
 
 def cancelled(session: Session, now: datetime) -> Session:
     """The vendor cancelled."""
     require_open(session, now)
-    return _ended(session, Status.CANCELLED, now)
+    return ended(session, Status.CANCELLED, now)
 
 
 def decided(
@@ -370,11 +402,12 @@ def decided(
     return replace(session, clearance_id=clearance_id, content=content)
 
 
-def _with(session: Session, content: Content, **changes: object) -> Session:
+def with_content(session: Session, content: Content, **changes: object) -> Session:
+    """The session with another content."""
     return replace(session, content=msgspec.structs.replace(content, **changes))
 
 
-def _ended(session: Session, status: Status, now: datetime) -> Session:
+def ended(session: Session, status: Status, now: datetime) -> Session:
     """The end; initials and what the browser claimed are in the record, if anywhere."""
     content = session.content
     if content is not None:

@@ -17,7 +17,7 @@ from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import HOSTED_FIELDS, INITIALS_LENGTH_MAX
 from countersign.acknowledgments.proof import certificate
 from countersign.acknowledgments.schemas import Acknowledgment
-from countersign.checkout import buyer, identity_page, store
+from countersign.checkout import buyer, identity, identity_page, remembered_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
 from countersign.checkout.cookies import (
     COPY,
@@ -61,15 +61,6 @@ _CERTIFICATE_SECONDS: Final = 5.0
 """How long a certificate waits for the record to be sealed."""
 _SHOWN_FIELDS: Final = ",".join(field for field in HOSTED_FIELDS if field != CBID_FIELD)
 """In the buyer's certificate. The buyer identifier can be used by anyone who knows it."""
-_OUTCOMES: Final[Mapping[str, str | None]] = {
-    "verified": None,
-    "failed": "test_failed",
-    "underage": "test_underage",
-    "zip_mismatch": "test_zip_mismatch",
-    "requires_input": "test_requires_input",
-    "provider_down": "test_provider_unavailable",
-}
-"""What the pretended provider can find, each with the session of the sandbox that plays it."""
 
 
 async def get_page(room: Checkout, call: Call) -> Reply:
@@ -90,7 +81,8 @@ async def post_form(room: Checkout, call: Call) -> Reply:
     """A form of a page, from the browser that the page was served to."""
     name, _, what = call.parameter.partition("/")
     visit = await visit_of(room, call, name)
-    return await _handled(_POSTS, what, await with_form(visit))
+    reply = await _handled(_POSTS, what, await with_form(visit))
+    return await remembered_page.begun(visit, reply) if what in _BEGINS else reply
 
 
 async def get_logo(room: Checkout, call: Call) -> Reply:
@@ -146,6 +138,8 @@ async def _state(visit: Visit) -> Reply:
     if session.status_at(visit.now) is not Status.OPEN:
         return await _ended(visit)
     if session.step is Collected.IDENTITY:
+        if (asked := await remembered_page.asked_first(visit)) is not None:
+            return asked
         check = session.asked.identity
         return _identity(visit, check.reasons if check else ())
     notice, reading = await buyer.notice_of(visit.room, session), session.asked.reading
@@ -215,7 +209,7 @@ def _identity(visit: Visit, reasons: Sequence[str], *, unavailable: bool = False
         "identity.html",
         ProviderUnavailable.status if unavailable else 200,
         reasons=reasons,
-        outcomes=[*_OUTCOMES],
+        outcomes=[*identity.OUTCOMES],
         unavailable=unavailable,
     )
 
@@ -231,6 +225,7 @@ async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
         title=words[f"{name}_title"],
         intro=words[intro],
         return_url=return_url(session),
+        **(remembered_page.offer(visit) if with_copy else remembered_page.NO_OFFER),
         **(await _copied(visit) if with_copy else {"ack": None}),
     )
 
@@ -360,11 +355,8 @@ async def _accept(visit: Visit) -> Reply:
 
 async def _identify(visit: Visit) -> Reply:
     """Play the outcome that was chosen on the page of the pretended provider."""
-    outcome = visit.form.get("outcome", "")
-    if outcome not in _OUTCOMES:
-        raise InvalidRequest("There is no such outcome.")
     try:
-        await buyer.identify(visit.room, visit.session, _OUTCOMES[outcome])
+        await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
     except ProviderUnavailable:
         return _identity(visit, (), unavailable=True)
     return visit.go_on()
@@ -406,6 +398,7 @@ _GETS: Final[Mapping[str, _Handler]] = {
     "copy": _copy,
     "certificate.pdf": _certificate,
     "updates": identity_page.updates,
+    "remembered": remembered_page.ask,
 }
 _POSTS: Final[Mapping[str, _Handler]] = {
     "initials": _take_initials,
@@ -413,7 +406,11 @@ _POSTS: Final[Mapping[str, _Handler]] = {
     "decline": _decline,
     "identity": _identify,
     "events": _claim,
+    "remembered": remembered_page.consent,
+    "remember": remembered_page.keep,
 }
+_BEGINS: Final = frozenset({"start", "identity"})
+"""The forms that can begin an identity check."""
 
 ROUTES: Final = grouped(
     "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from hmac import compare_digest
@@ -51,8 +51,9 @@ _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedfr
 
 async def asked_first(visit: Visit) -> Reply | None:
     """The page that asks a remembered buyer; None where nobody is known to be remembered."""
-    content = visit.session.asked
-    if visit.form.get("step") == CHECK or content.is_waiting or is_framed(visit.call):
+    content, call = visit.session.asked, visit.call
+    begun = content.identity or has_begun(visit.room, visit.session, content.attempts, call)
+    if begun or visit.form.get("step") == CHECK or is_framed(call):
         return None
     known = await _by_cookie(visit)
     has_passkey = bool(cookie(visit.room, visit.call, PASSKEY, visit.session.mode))
@@ -112,25 +113,34 @@ async def _told(room: Checkout, session: Session, known: Known) -> Session:
     )
 
 
-def offer(visit: Visit) -> dict[str, Any] | None:
-    """What the page of a completed session offers to be remembered by; None: nothing.
+NO_OFFER: Final[Mapping[str, Any]] = {"remembered": None, "remembered_yes": False}
+
+
+def offer(visit: Visit) -> Mapping[str, Any]:
+    """What the page of an ended session shows: what the buyer can be remembered by, if anything.
 
     Only to the browser that has begun the identity check: a vendor has the link of the session,
     too, and could otherwise be remembered in the buyer's place.
     """
-    session = visit.session
-    if is_framed(visit.call) or not _may_keep(visit):
-        return None
-    room, mode = visit.room, session.mode
+    if is_framed(visit.call):
+        return NO_OFFER
+    room, mode = visit.room, visit.session.mode
     if cookie(room, visit.call, REMEMBERED, mode) or cookie(room, visit.call, PASSKEY, mode):
-        return None
-    challenge = _challenge(visit, "keep")
-    party, options = room.remembered.party, None
+        return {"remembered": None, "remembered_yes": visit.form.get("remembered") == "yes"}
+    if not _may_keep(visit):
+        return NO_OFFER
+    challenge, party, options = _challenge(visit, "keep"), room.remembered.party, None
     if party is not None:
         options = registration_options(
-            room.remembered, party, mode, _cbid(session), challenge, _name(visit)
+            room.remembered, party, mode, _cbid(visit.session), challenge, _name(visit)
         )
-    return {"served": _text(challenge), "options": options and json.dumps(options)}
+    shown = {"served": _text(challenge), "options": options and json.dumps(options)}
+    return {
+        "remembered": shown,
+        "remembered_yes": False,
+        "framed_by": "'none'",
+        "scripts": ("page.js", SCRIPT),
+    }
 
 
 async def keep(visit: Visit) -> Reply:
@@ -152,13 +162,13 @@ async def keep(visit: Visit) -> Reply:
     return lead(f"{visit.root}?remembered=yes{visit.lang.replace('?', '&')}", header)
 
 
-def started(visit: Visit, session: Session, reply: Reply) -> Reply:
-    """The response to the form that has begun an identity check, which the browser keeps in mind.
-
-    `session` is the one after it.
-    """
-    attempts = 0 if session.content is None else session.content.attempts
-    # The first check of a verification session was begun with it, and waits for its buyer.
+async def begun(visit: Visit, reply: Reply) -> Reply:
+    """The response to a form that can begin an identity check: its browser is told that it has."""
+    session = await store.find_by_id(visit.room, visit.session.id)
+    if session is None or session.content is None:
+        return reply
+    attempts = session.content.attempts
+    # The first check of a verification session was started with it, and waits for its buyer.
     if attempts <= visit.session.asked.attempts and not is_id(VERIFICATION_SESSION, session.id):
         return reply
     header = began_header(visit.room, session, attempts, visit.now)

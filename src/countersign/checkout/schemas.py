@@ -38,6 +38,14 @@ CHECKOUT_SESSION_ID: Final = "chk_01km9x4v8gen3rr1p6q1s2t3v6"
 _SHA256: Final = in_full("^[0-9a-f]{64}$")
 _TOKEN: Final = "cst_test_4s7Qm2vXk9BzYw3LrT8pNc5HdJf6GaEu0iVoxW"  # noqa: S105 - an example
 
+Lifetime = Annotated[
+    int,
+    Meta(
+        ge=int(LIFETIME_MIN.total_seconds()),
+        le=int(LIFETIME_MAX.total_seconds()),
+        description=f"How long the link works; left out: {int(LIFETIME.total_seconds())}.",
+    ),
+]
 Address = Annotated[str, Meta(max_length=URL_LENGTH_MAX, min_length=1, extra_json_schema=STORABLE)]
 
 
@@ -90,17 +98,7 @@ class CheckoutSessionRequest(Request, frozen=True, kw_only=True):
     locale: Annotated[
         Literal["en", "es"] | None, Meta(description="Language of the page; left out: `en`.")
     ] = None
-    expires_in_seconds: (
-        Annotated[
-            int,
-            Meta(
-                ge=int(LIFETIME_MIN.total_seconds()),
-                le=int(LIFETIME_MAX.total_seconds()),
-                description=f"How long the link works; left out: {int(LIFETIME.total_seconds())}.",
-            ),
-        ]
-        | None
-    ) = None
+    expires_in_seconds: Lifetime | None = None
 
 
 class CheckoutSession(Struct, frozen=True, kw_only=True):

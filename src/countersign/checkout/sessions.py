@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -17,7 +18,8 @@ from countersign.access.key import (
 )
 from countersign.access.origins import origin_of, origins_of, parse_origin
 from countersign.access.test_clocks import AccountClock
-from countersign.checkout import store
+from countersign.buyers.started import providers_for
+from countersign.checkout import identity, store
 from countersign.checkout.model import (
     LIFETIME,
     Collected,
@@ -36,10 +38,9 @@ from countersign.errors import (
     InvalidRequest,
     OriginNotRegistered,
     Refusal,
-    VerificationNotConfigured,
 )
 from countersign.http.reply import encode
-from countersign.ids import CHECKOUT_SESSION, timed_id
+from countersign.ids import CHECKOUT_SESSION, VERIFICATION_SESSION, timed_id
 from countersign.instant import from_ns, to_the_second
 from countersign.mode import Mode
 from countersign.notices.requirements import requirements_of
@@ -70,23 +71,77 @@ async def create_session(
     Raises:
         InvalidRequest: an address is not acceptable, or what is collected lacks something.
         OriginNotRegistered: with a live key, where an address is of another origin.
-        VerificationNotConfigured: a live session cannot collect the identity.
+        VerificationNotConfigured: the identity cannot be collected in a live session.
         NoticeNotFound, NoticeNotReviewed, NoticeNotInForce: the notice cannot be shown.
     """
     clock = await room.access.test_clocks.of(who.account_id, who.mode)
     collect, notice_id = await _to_collect(room, who, wanted, clock)
-    origin = await _check(room, who, wanted, collect)
+    if Collected.IDENTITY in collect:
+        await identity_needs(room, who, wanted.shipping_zip)
+    origin = await _check(room, who, wanted)
     if Collected.ACKNOWLEDGMENT in collect:
         if notice_id is None:
             raise InvalidRequest("A required field is missing - at `$.notice_id`.")
         await room.clearances.registry.in_force(notice_id, who.mode, clock)
+    content = Content(
+        session_id=wanted.session_id,
+        return_url=wanted.return_url,
+        collect=collect,
+        notice_id=notice_id,
+        cbid=wanted.cbid,
+        shipping_zip=wanted.shipping_zip,
+        product_class=wanted.product_class,
+        origin=origin,
+        locale=wanted.locale or "en",
+        exemption=None if wanted.cart is None else wanted.cart.exemption,
+    )
+    new = await prepare(room, who, CHECKOUT_SESSION, content, wanted.expires_in_seconds)
+    body = encode(view(room, new.session, new.session.created_at, new.token))
+    await write(room, new, body, entry)
+    return Created(new.session, new.token, body)
+
+
+async def identity_needs(
+    room: Checkout, who: Principal, shipping_zip: str | None
+) -> tuple[str, ...]:
+    """The names of the providers at which a session of this account can verify its buyer.
+
+    Raises:
+        VerificationNotConfigured: there is none.
+        InvalidRequest: without a ZIP code no provider's decision verifies anybody.
+    """
+    names = await providers_for(room.buyers, who.account_id, who.mode)
+    if names and shipping_zip is None:
+        raise InvalidRequest(
+            "A required field is missing: the identity cannot be decided without it - at "
+            "`$.shipping_zip`."
+        )
+    return names or identity.played(who.mode)
+
+
+class Prepared(NamedTuple):
+    """A session that is not written yet, its token, and what was drawn for its content."""
+
+    session: Session
+    token: str
+    drawn: bytes
+
+    def holding(self, content: Content) -> Prepared:
+        """The same with another content."""
+        return self._replace(session=replace(self.session, content=content))
+
+
+async def prepare(
+    room: Checkout, who: Principal, kind: str, content: Content, seconds: int | None
+) -> Prepared:
+    """A session for this account, whose identifier has the prefix `kind`."""
+    clock = await room.access.test_clocks.of(who.account_id, who.mode)
     time_ns, entropy = room.access.clock.time_ns(), room.access.entropy(_ENTROPY)
     token = compose_token(CLIENT_TOKEN, who.mode, entropy[_ID_ENTROPY:][:ENTROPY_BYTES])
     drawn = entropy[_ID_ENTROPY + ENTROPY_BYTES :]
     now = clock.at(from_ns(time_ns))
-    seconds = wanted.expires_in_seconds
     session = Session(
-        id=timed_id(CHECKOUT_SESSION, time_ns, entropy[:_ID_ENTROPY]),
+        id=timed_id(kind, time_ns, entropy[:_ID_ENTROPY]),
         account_id=who.account_id,
         mode=who.mode,
         revision=0,
@@ -98,31 +153,29 @@ async def create_session(
         ended_at=None,
         ack_id=None,
         clearance_id=None,
-        content=Content(
-            session_id=wanted.session_id,
-            return_url=wanted.return_url,
-            collect=collect,
-            notice_id=notice_id,
-            cbid=wanted.cbid,
-            shipping_zip=wanted.shipping_zip,
-            product_class=wanted.product_class,
-            origin=origin,
-            locale=wanted.locale or "en",
-            exemption=None if wanted.cart is None else wanted.cart.exemption,
-        ),
+        content=content,
     )
-    key = await room.vault.data_key(who.account_id, time_ns)
-    body = encode(view(room, session, now, token))
-    new = store.NewSession(
+    return Prepared(session, token, drawn)
+
+
+async def write(
+    room: Checkout,
+    new: Prepared,
+    body: bytes,
+    entry: Callable[[bytes], IdempotencyEntry] | None,
+) -> None:
+    """Write a prepared session, and keep the response; durable when this returns."""
+    session, drawn = new.session, new.drawn
+    key = await room.vault.data_key(session.account_id, room.access.clock.time_ns())
+    row = store.NewSession(
         session=session,
         shred_key=drawn[:SHRED_KEY_BYTES],
-        session_index=_session_index(room, who.account_id, wanted.session_id),
+        session_index=_session_index(room, session.account_id, session.asked.session_id),
         cbid_index=store.cbid_index(room, session),
         content=store.seal(key, session, drawn[:SHRED_KEY_BYTES], drawn[SHRED_KEY_BYTES:]),
         kept=None if entry is None else entry(body),
     )
-    await room.access.database.write_batched(store.write_new, new)
-    return Created(session, token, body)
+    await room.access.database.write_batched(store.write_new, row)
 
 
 async def get_session(room: Checkout, who: Principal, session_id: str) -> Session:
@@ -148,7 +201,13 @@ async def list_sessions(
     """One more than `limit` sessions of this account and mode, newest first."""
     index = None if session_id is None else _session_index(room, who.account_id, session_id)
     return await store.find_many(
-        room, who.account_id, who.mode, session_index=index, after=after, limit=limit + 1
+        room,
+        who.account_id,
+        who.mode,
+        kind=CHECKOUT_SESSION,
+        session_index=index,
+        after=after,
+        limit=limit + 1,
     )
 
 
@@ -240,7 +299,7 @@ def view(
         return_url=content.return_url if content else None,
         origin=content.origin if content else None,
         locale=content.locale if content else None,
-        url=None if token is None else f"{room.public_url}/c/{token}",
+        url=link_of(room, token),
         client_token=token,
         created_at=session.created_at.replace(microsecond=0),
         expires_at=session.expires_at.replace(microsecond=0),
@@ -248,11 +307,17 @@ def view(
     )
 
 
+def link_of(room: Checkout, token: str | None) -> str | None:
+    """The address for the buyer, while the token is known."""
+    return None if token is None else f"{room.public_url}/c/{token}"
+
+
 def return_url(session: Session) -> str:
     """The vendor's address with the identifiers of what was collected: no decision, no secret."""
     parts = urlsplit(session.asked.return_url)
+    is_checkout = not session.id.startswith(VERIFICATION_SESSION)
     ids = {
-        "checkout_session_id": session.id,
+        "checkout_session_id" if is_checkout else "verification_session_id": session.id,
         "ack_id": session.ack_id,
         "cbid": session.cbid,
         "clearance_id": session.clearance_id,
@@ -287,16 +352,8 @@ async def _to_collect(
     return tuple(kinds), next(iter(needed.notice_ids), None)
 
 
-async def _check(
-    room: Checkout,
-    who: Principal,
-    wanted: CheckoutSessionRequest,
-    collect: tuple[Collected, ...],
-) -> str | None:
-    """Check addresses and what is collected; returns the origin as browsers write it."""
-    back = origin_of(wanted.return_url)
-    if back is None or "#" in wanted.return_url:
-        raise InvalidRequest(_ADDRESS.format("return_url"))
+async def _check(room: Checkout, who: Principal, wanted: CheckoutSessionRequest) -> str | None:
+    """Check addresses and the product's class; returns the origin as browsers write it."""
     origin = None if wanted.origin is None else parse_origin(wanted.origin)
     if wanted.origin is not None and origin is None:
         raise InvalidRequest("Expected scheme, host and port of a page - at `$.origin`.")
@@ -306,17 +363,27 @@ async def _check(
         if class_ not in fresh.classes:
             known = ", ".join(sorted(fresh.classes))
             raise InvalidRequest(f"Expected one of {known} - at `$.product_class`.")
+    await check_addresses(room, who, wanted.return_url, origin)
+    return origin
+
+
+async def check_addresses(
+    room: Checkout, who: Principal, return_url: str, origin: str | None = None
+) -> None:
+    """Check where a buyer is sent to, and the origin of a page.
+
+    Raises:
+        InvalidRequest: the return address is not acceptable.
+        OriginNotRegistered: with a live key, where one of them is of an origin that is not.
+    """
+    back = origin_of(return_url)
+    if back is None or "#" in return_url:
+        raise InvalidRequest(_ADDRESS.format("return_url"))
     if who.mode is Mode.LIVE:
-        if Collected.IDENTITY in collect:
-            raise VerificationNotConfigured(
-                "Live checkout sessions cannot collect the identity yet: verify the buyer with "
-                "POST /v1/buyers/verify, and create the session with its cbid."
-            )
         registered = await room.access.database.read(origins_of, who.account_id)
         for given in (back, origin):
             if given is not None and given not in registered:
                 raise OriginNotRegistered(f"The origin {given} is not registered for this account.")
-    return origin
 
 
 def _session_index(room: Checkout, account_id: str, session_id: str) -> bytes:

@@ -23,7 +23,7 @@ from countersign.errors import NotFound
 from countersign.events.model import EventType, NewEvent
 from countersign.events.sql import write_events
 from countersign.evidence.record import CBID_FIELD
-from countersign.ids import CHECKOUT_SESSION, is_id
+from countersign.ids import CHECKOUT_SESSION, VERIFICATION_SESSION, is_id
 from countersign.instant import from_ns, to_ms
 from countersign.mode import Mode
 from countersign.vault.vault import NONCE_BYTES, DataKey, Place
@@ -41,11 +41,20 @@ _COLUMNS: Final = (
 )
 _insert: Final = BulkInsert(checkout_sessions, *_COLUMNS)
 _insert_keys: Final = BulkInsert(shred_keys, "record_id", "key")
-_EVENTS: Final[Mapping[Status, EventType]] = {
-    Status.COMPLETED: EventType.CHECKOUT_SESSION_COMPLETED,
-    Status.DECLINED: EventType.CHECKOUT_SESSION_DECLINED,
-    Status.EXPIRED: EventType.CHECKOUT_SESSION_EXPIRED,
+_EVENTS: Final[Mapping[str, Mapping[Status, EventType]]] = {
+    CHECKOUT_SESSION: {
+        Status.COMPLETED: EventType.CHECKOUT_SESSION_COMPLETED,
+        Status.DECLINED: EventType.CHECKOUT_SESSION_DECLINED,
+        Status.EXPIRED: EventType.CHECKOUT_SESSION_EXPIRED,
+    },
+    VERIFICATION_SESSION: {
+        Status.COMPLETED: EventType.VERIFICATION_SESSION_COMPLETED,
+        Status.DECLINED: EventType.VERIFICATION_SESSION_CANCELLED,
+        Status.EXPIRED: EventType.VERIFICATION_SESSION_EXPIRED,
+        Status.CANCELLED: EventType.VERIFICATION_SESSION_CANCELLED,
+    },
 }
+"""By the prefix of the session's identifier."""
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Content).decode
 
@@ -91,17 +100,19 @@ def _place(session: Session) -> Place:
     )
 
 
-async def find(room: Checkout, account_id: str, mode: Mode, session_id: str) -> Session:
-    """A session of this account and mode.
+async def find(
+    room: Checkout, account_id: str, mode: Mode, session_id: str, kind: str = CHECKOUT_SESSION
+) -> Session:
+    """A session of this account and mode; `kind` is the prefix of its identifier.
 
     Raises:
         NotFound: there is none.
     """
-    if is_id(CHECKOUT_SESSION, session_id):
+    if is_id(kind, session_id):
         own = _SELECT.where(_c.id == session_id, _c.account_id == account_id, _c.mode == mode)
         if (found := await _one(room, own)) is not None:
             return found
-    raise NotFound("The checkout session was not found.")
+    raise NotFound("The session was not found.")
 
 
 async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
@@ -111,7 +122,7 @@ async def find_by_token(room: Checkout, digest: bytes) -> Session | None:
 
 async def find_by_id(room: Checkout, session_id: str) -> Session | None:
     """A session of any account: what is shown of it depends on what is known of its token."""
-    if not is_id(CHECKOUT_SESSION, session_id):
+    if not any(is_id(kind, session_id) for kind in _EVENTS):
         return None
     return await _one(room, _SELECT.where(_c.id == session_id))
 
@@ -121,12 +132,13 @@ async def find_many(
     account_id: str,
     mode: Mode,
     *,
+    kind: str,
     session_index: bytes | None,
     after: str | None,
     limit: int,
 ) -> list[Session]:
-    """Sessions of this account and mode, newest first."""
-    wanted = _SELECT.where(_c.account_id == account_id, _c.mode == mode)
+    """Sessions of this account and mode, newest first; `kind` is the prefix of their ids."""
+    wanted = _SELECT.where(_c.account_id == account_id, _c.mode == mode, _c.id.startswith(kind))
     if session_index is not None:
         wanted = wanted.where(_c.session_index == session_index)
     if after is not None:
@@ -164,6 +176,7 @@ async def change(
             "ended_at": changed.ended_at,
             "ack_id": changed.ack_id,
             "clearance_id": changed.clearance_id,
+            "check_revision": changed.check_revision,
             "content": content,
             "cbid_index": cbid_index(room, changed),
         }
@@ -175,7 +188,8 @@ async def change(
             _write_change, session, changed, values, at, also, kept
         ):
             return replace(changed, revision=session.revision + 1)
-        session = await find(room, session.account_id, session.mode, session.id)
+        kind = session.id.partition("_")[0]
+        session = await find(room, session.account_id, session.mode, session.id, kind)
 
 
 def _write_change(  # noqa: PLR0917 - see `Database.write`
@@ -191,8 +205,8 @@ def _write_change(  # noqa: PLR0917 - see `Database.write`
     same = update(checkout_sessions).where(_c.id == before.id, _c.revision == before.revision)
     if connection.execute(same.values(values)).rowcount != 1:
         return False
-    if after.status is not before.status and after.status in _EVENTS:
-        event = _EVENTS[after.status]
+    event = _EVENTS[after.id.partition("_")[0]].get(after.status)
+    if after.status is not before.status and event is not None:
         write_events(connection, [NewEvent(after.account_id, after.mode, event, after.id, at)])
     if also is not None:
         also(connection)
@@ -253,6 +267,7 @@ async def _opened(room: Checkout, row: Row[Any]) -> Session:
         ended_at=row.ended_at,
         ack_id=row.ack_id,
         clearance_id=row.clearance_id,
+        check_revision=row.check_revision,
         content=None,
     )
     if row.content is None or row.shred_key is None:

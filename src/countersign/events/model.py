@@ -37,6 +37,9 @@ class EventType(StrEnum):
     CHECKOUT_SESSION_COMPLETED = "checkout_session.completed"
     CHECKOUT_SESSION_DECLINED = "checkout_session.declined"
     CHECKOUT_SESSION_EXPIRED = "checkout_session.expired"
+    VERIFICATION_SESSION_COMPLETED = "verification_session.completed"
+    VERIFICATION_SESSION_EXPIRED = "verification_session.expired"
+    VERIFICATION_SESSION_CANCELLED = "verification_session.cancelled"
     NOTICE_PUBLISHED = "notice.published"
 
 
@@ -45,6 +48,7 @@ _IDENTIFIER: Final = {
     "acknowledgment": "ack_id",
     "clearance": "clearance_id",
     "checkout_session": "checkout_session_id",
+    "verification_session": "verification_session_id",
     "notice": "notice_id",
 }
 """By the first word of the type, the name of the object's identifier in `data`."""

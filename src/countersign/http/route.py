@@ -116,13 +116,14 @@ class Router(Generic[R_contra]):
         exact = self._exact.get(path)
         if exact is not None:
             return exact, ""
-        # A parameter is the third segment: /v1/{collection}/{parameter}[/{action}].
-        parts = path.split("/", 4)
-        if len(parts) >= 4 and parts[3]:
-            _, version, collection, parameter, *action = parts
-            found = self._around.get((version, collection, *action))
-            if found is not None:
-                return found, parameter
+        # A parameter is the third segment, /v1/{collection}/{parameter}[/{action}], or the fourth.
+        parts = path.split("/")
+        for at in (4, 3):
+            if len(parts) > at and parts[at]:
+                action = ["/".join(parts[at + 1 :])] if len(parts) > at + 1 else []
+                found = self._around.get((*parts[1:at], *action))
+                if found is not None:
+                    return found, parts[at]
         for before, found in self._below.items():
             if path.startswith(before):
                 return found, path[len(before) :]

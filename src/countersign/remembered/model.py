@@ -13,8 +13,6 @@ from msgspec import Struct
 from countersign.evidence.process import Binding
 from countersign.mode import Mode
 
-PROVIDER: Final = "remembered"
-"""Stands in the place of the identity provider in the record of a remembered buyer."""
 COOKIE_KEPT: Final = timedelta(days=90)
 PASSKEY_KEPT: Final = timedelta(days=400)
 """How long a passkey is kept that is not used."""

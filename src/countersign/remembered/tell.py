@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from msgspec.structs import replace
 from sqlalchemy import Connection, insert, select
 
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import zip5
 from countersign.buyers.sql import write_verification
+from countersign.buyers.started import REMEMBERED as PROVIDER
 from countersign.buyers.started import Check, judge_known
 from countersign.db.tables import remembered_uses, verifications
 from countersign.ids import VERIFICATION, timed_id
@@ -17,15 +18,13 @@ from countersign.instant import from_ns
 from countersign.log.append_record import account_fact
 from countersign.log.record import NewRecord, RecordType
 from countersign.mode import Mode
-from countersign.remembered.model import PROVIDER, Known
+from countersign.remembered.model import Known
 from countersign.remembered.room import Remembered
 
 _USE: Final = "use"
 
 
-async def tell(
-    room: Remembered, account_id: str, known: Known, shipping_zip: str | None
-) -> Check:
+async def tell(room: Remembered, account_id: str, known: Known, shipping_zip: str | None) -> Check:
     """Whether this buyer is verified for this account now; durable when this returns.
 
     If so, a record of it is written, which `verification` names. The buyer sees both outcomes.
@@ -33,9 +32,7 @@ async def tell(
     Raises:
         RateLimited: too many ZIP codes tried for one buyer.
     """
-    check = await judge_known(
-        room.buyers, account_id, known.mode, known.cbid, shipping_zip
-    )
+    check = await judge_known(room.buyers, account_id, known.mode, known.cbid, shipping_zip)
     access = room.buyers.access
     clock = await access.test_clocks.of(account_id, known.mode)
     time_ns = access.clock.time_ns()

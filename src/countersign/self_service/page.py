@@ -104,9 +104,7 @@ async def _page(visit: Visit, *, unsure: bool = False) -> Reply:
     )
 
 
-def _all_of(
-    connection: Connection, cbid: str, now: datetime
-) -> tuple[list[Known], list[_Shown]]:
+def _all_of(connection: Connection, cbid: str, now: datetime) -> tuple[list[Known], list[_Shown]]:
     cbids = sql.identifiers_of(connection, cbid)
     uses: Sequence[Use] = sql.uses_of(connection, cbids, _USES_SHOWN)
     names = {id_: brand_of(connection, id_).name for id_ in {use.account_id for use in uses}}

@@ -10,7 +10,12 @@ from hmac import compare_digest
 from typing import Final
 from urllib.parse import parse_qs
 
-from countersign.checkout.remembered_cookies import REMEMBERED, browser_cookie, browser_header, cookie
+from countersign.checkout.remembered_cookies import (
+    REMEMBERED,
+    browser_cookie,
+    browser_header,
+    cookie,
+)
 from countersign.checkout.visits import FIELDS_MAX
 from countersign.checkout.words import LOCALES, WORDS
 from countersign.errors import InvalidRequest
@@ -111,7 +116,7 @@ async def visit_of(room: SelfService, call: Call) -> Visit:
 
 
 async def _signed_in(visit: Visit, who: list[str]) -> Known | None:
-    if len(who) != 3 or not visit.has_signed_in(*who):  # noqa: PLR2004 - id, time and code
+    if len(who) != 3 or not visit.has_signed_in(*who):
         return None
     return await visit.room.checkout.access.database.read(sql.find_by_id, who[0], visit.now)
 

@@ -9,6 +9,7 @@ from countersign.buyers import routes as buyers
 from countersign.checkout import current_routes as current_checkout
 from countersign.checkout import page
 from countersign.checkout import routes as checkout
+from countersign.checkout import verification_routes as verification_sessions
 from countersign.clearances import routes as clearances
 from countersign.events import routes as events
 from countersign.http.reply import Call, Reply
@@ -17,6 +18,7 @@ from countersign.log import routes as log
 from countersign.notices import routes as notices
 from countersign.operations import routes as operations
 from countersign.sandbox import routes as test_helpers
+from countersign.self_service import page as self_service
 from countersign.webhooks import routes as webhooks
 
 ROUTES: Final[tuple[Route[Any], ...]] = (
@@ -25,12 +27,14 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *evidence.ROUTES,
     *log.ROUTES,
     *buyers.ROUTES,
+    *verification_sessions.ROUTES,
     *events.ROUTES,
     *webhooks.ROUTES,
     *clearances.ROUTES,
     *checkout.ROUTES,
     *current_checkout.ROUTES,
     *page.ROUTES,
+    *self_service.ROUTES,
     *test_helpers.ROUTES,
     *operations.ROUTES,
 )

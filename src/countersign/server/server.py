@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from countersign.bootstrap import Deployment
 from countersign.buyers import expiry, poll_sessions
 from countersign.checkout import expiry as checkout_expiry
+from countersign.checkout import following
 from countersign.errors import CountersignError
 from countersign.loops import forever, restarted
 from countersign.notices.publish import refuse_changed
@@ -148,6 +149,7 @@ def _loops(
             "anchoring": deployment.log.anchor.run,
             "expiry": partial(expiry.run, deployment.buyers),
             "checkout_expiry": partial(checkout_expiry.run, deployment.checkout),
+            "checkout_following": partial(following.run, deployment.checkout),
             "webhooks": DeliverWebhooks(deployment.webhooks).run,
         }
     )

@@ -1,0 +1,118 @@
+"""The identity checks of a session: states in, states out, without a clock or a database.
+
+Each check has a number of its own. Of all of them the best counts: verified before pending, and
+pending before the newest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from countersign.buyers.model import BuyerStatus
+from countersign.checkout.model import (
+    ATTEMPTS_MAX,
+    Collected,
+    Content,
+    IdentityCheck,
+    Session,
+    StartedCheck,
+    Status,
+    ended,
+    require_open,
+    with_content,
+)
+from countersign.errors import CheckoutSessionClosed
+
+
+def reserved(
+    session: Session, now: datetime, provider: str | None, first: str, seen: int, *, again: bool
+) -> Session:
+    """An identity check is about to be started; none, where there is one to go on with.
+
+    `provider` is the one that is asked for; without one it is the last, or the `first`. `again`:
+    give up the check that the buyer has `seen`, by its number. Of two who ask for the same at once,
+    the second goes on with the check of the first.
+
+    Raises:
+        CheckoutSessionClosed: the session has ended, is at another step, or has used up its
+            attempts.
+    """
+    content = require_open(session, now, Collected.IDENTITY)
+    starting, check, another = content.starting, content.check, again and content.attempts <= seen
+    name = provider or starting or (check.provider if check else first)
+    if starting == name and not another:
+        return session
+    if check is not None and check.provider == name and not another and _is_usable(content, now):
+        return session if starting is None else with_content(session, content, starting=None)
+    if content.attempts >= ATTEMPTS_MAX:
+        raise CheckoutSessionClosed("The checkout session has used up its identity checks.")
+    return with_content(session, content, starting=name, attempts=content.attempts + 1)
+
+
+def _is_usable(content: Content, now: datetime) -> bool:
+    """Whether the buyer can go on with the newest check, or waits for its decision."""
+    check, identity = content.check, content.identity
+    if check is None:
+        return False
+    if content.is_waiting:
+        return check.expires_at is None or now < check.expires_at
+    return identity is not None and identity.status is BuyerStatus.PENDING
+
+
+def begun(session: Session, now: datetime, check: StartedCheck) -> Session:
+    """An identity check was started; unchanged where another one has taken its place."""
+    content = require_open(session, now, Collected.IDENTITY)
+    if (content.starting, content.attempts) != (check.provider, check.attempt):
+        return session
+    return with_content(session, content, starting=None, check=check, reasons=())
+
+
+def identified(session: Session, now: datetime, check: IdentityCheck) -> Session:
+    """An identity check has an outcome; the session ends with it where nothing else is left.
+
+    Raises:
+        CheckoutSessionClosed: the session has ended, or is at another step.
+        ValueError: the check is none of this session.
+    """
+    return _judged(session, require_open(session, now, Collected.IDENTITY), check, now)
+
+
+def taken_over(session: Session, now: datetime, check: IdentityCheck | None, seen: int) -> Session:
+    """The best of all checks of this session, as found without its buyer; `seen` counts decisions.
+
+    Nothing happens after the end, nor if all these decisions were seen before. What is verified
+    stays so, unless the buyer was revoked.
+    """
+    if session.status_at(now) is not Status.OPEN or seen <= session.check_revision:
+        return session
+    content, known = session.content, replace(session, check_revision=seen)
+    if check is None or content is None or Collected.IDENTITY not in content.collect:
+        return known
+    before = content.identity
+    is_revoked = check.status is BuyerStatus.REVOKED
+    if before is not None and before.verified and not (is_revoked and check.cbid == before.cbid):
+        return known
+    counts = check.verified or check.status is BuyerStatus.PENDING
+    if before is not None and check.attempt < before.attempt and not counts:
+        return known
+    return _judged(known, content, check, now)
+
+
+def given_up(session: Session, now: datetime, check: IdentityCheck) -> Session:
+    """The newest check is over, and its buyer submitted nothing; unchanged if it is not that."""
+    content = session.content
+    if content is None or session.status_at(now) is not Status.OPEN:
+        return session
+    is_newest = content.is_waiting and check.attempt == content.attempts
+    if not is_newest or session.step is not Collected.IDENTITY:
+        return session
+    return _judged(session, content, check, now)
+
+
+def _judged(session: Session, content: Content, check: IdentityCheck, now: datetime) -> Session:
+    if check.attempt > content.attempts:
+        raise ValueError("the identity check was not started in this session")
+    reasons = () if check.verified else check.reasons
+    changed = with_content(session, content, identity=check, reasons=reasons)
+    return ended(changed, Status.COMPLETED, now) if changed.step is None else changed

@@ -1,0 +1,299 @@
+"""The identity step of a session: start a check at a provider, follow it, take its decision over.
+
+Nothing that a browser brings back decides anything: what counts is what the provider says to this
+service about a session that was started for this very checkout session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from sqlalchemy import select
+
+from countersign.buyers import started
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sandbox import PROVIDER as PLAYED
+from countersign.buyers.sandbox import simulate
+from countersign.buyers.started import AccountRef, Check
+from countersign.checkout import checks, store
+from countersign.checkout.model import (
+    Collected,
+    Content,
+    IdentityCheck,
+    Session,
+    StartedCheck,
+    Status,
+    require_open,
+)
+from countersign.checkout.room import Checkout
+from countersign.db.tables import verifications
+from countersign.errors import CheckoutSessionClosed, InvalidRequest, VerificationNotConfigured
+from countersign.evidence.process import Binding
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.reason import Reason
+
+OUTCOMES: Final[Mapping[str, str | None]] = {
+    "verified": None,
+    "failed": "test_failed",
+    "underage": "test_underage",
+    "zip_mismatch": "test_zip_mismatch",
+    "requires_input": "test_requires_input",
+    "later": "test_pending",
+    "cancelled": None,
+    "expired": None,
+    "provider_down": "test_provider_unavailable",
+}
+"""What the pretended provider can find, with the session of the sandbox that plays it."""
+_GIVEN_UP: Final = {"cancelled": Reason.SESSION_CANCELED, "expired": Reason.SESSION_EXPIRED}
+"""Outcomes of checks in which the buyer submitted nothing."""
+
+
+async def providers(room: Checkout, session: Session) -> tuple[str, ...]:
+    """The names of the providers that the buyer may choose from, the account's first one first.
+
+    Where none is configured the sandbox plays one. Raises VerificationNotConfigured for a live
+    session of an account without a provider.
+    """
+    names = await started.providers_for(room.buyers, session.account_id, session.mode)
+    return names or played(session.mode)
+
+
+def played(mode: Mode) -> tuple[str, ...]:
+    """The provider that the sandbox plays.
+
+    Raises:
+        VerificationNotConfigured: the mode is live.
+    """
+    if mode is Mode.LIVE:
+        raise VerificationNotConfigured
+    return (PLAYED,)
+
+
+async def begin(
+    room: Checkout, session: Session, provider: str | None = None, *, again: bool = False
+) -> Session:
+    """Start an identity check, or return the one that the buyer can go on with.
+
+    The buyer continues at `session.asked.check.url`. A check that is decided, or that the provider
+    gave up, is followed by a new one, and so is any other if another `provider` is asked for, or
+    if the buyer wants to begin `again`.
+
+    Raises:
+        CheckoutSessionClosed: the session has ended, collects something else now, or has used up
+            its attempts.
+        InvalidRequest: the account has no such provider.
+        VerificationNotConfigured: it has none at all.
+        VerificationMisconfigured, ProviderUnavailable: no check could be started.
+    """
+    names = await providers(room, session)
+    if provider is not None and provider not in names:
+        raise InvalidRequest("There is no such identity provider for this session.")
+    reserved = partial(
+        checks.reserved,
+        provider=provider,
+        first=names[0],
+        seen=session.asked.attempts,
+        again=again,
+    )
+    session = await store.change(room, session, reserved)
+    content = session.asked
+    if content.starting is None:
+        return session
+    check = await start(
+        room, session.id, session.account_id, session.mode, content, content.starting
+    )
+    return await store.change(room, session, partial(checks.begun, check=check))
+
+
+async def start(  # noqa: PLR0917 - what a check is started with
+    room: Checkout, session_id: str, account_id: str, mode: Mode, content: Content, provider: str
+) -> StartedCheck:
+    """Start the check with the number `content.attempts`; repeated, it is the same check.
+
+    Raises:
+        VerificationNotConfigured, VerificationMisconfigured, ProviderUnavailable: it could not be.
+    """
+    attempt, now = content.attempts, from_ns(room.access.clock.time_ns())
+    if provider == PLAYED:
+        return StartedCheck(
+            provider=PLAYED,
+            provider_session=played_session(session_id),
+            url=f"{room.public_url}/c/{session_id}",
+            attempt=attempt,
+            started_at=now,
+            played=True,
+        )
+    made = await started.start(
+        room.buyers,
+        AccountRef(account_id, mode),
+        provider=provider,
+        reference=session_id,
+        attempt=attempt,
+        return_url=f"{room.public_url}/c/{session_id}/return",
+        locale=content.locale,
+        shipping_zip=content.shipping_zip or "",
+    )
+    return StartedCheck(
+        provider=made.provider,
+        provider_session=made.session_id,
+        url=made.url,
+        attempt=attempt,
+        started_at=now,
+        expires_at=made.expires_at,
+    )
+
+
+def played_session(session_id: str) -> str:
+    """The id of the pretended provider's session."""
+    return f"hosted_{session_id}"
+
+
+async def play(room: Checkout, session: Session, outcome: str) -> Session:
+    """Let the pretended provider of the sandbox find one of OUTCOMES.
+
+    Raises:
+        CheckoutSessionClosed: the session has ended, or collects something else now.
+        InvalidRequest: there is no such outcome, or a provider's own test mode is configured.
+        VerificationNotConfigured: the session is live.
+        ProviderUnavailable: as played.
+    """
+    require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
+    if outcome not in OUTCOMES:
+        raise InvalidRequest("There is no such outcome.")
+    if await providers(room, session) != played(session.mode):
+        raise InvalidRequest("This account has the test mode of an identity provider.")
+    session = await begin(room, session, PLAYED)
+    if outcome in _GIVEN_UP:
+        check = _played(session, None, BuyerStatus.REQUIRES_INPUT, (_GIVEN_UP[outcome],), None)
+        return await store.change(room, session, partial(checks.identified, check=check))
+    return await _play(room, session, OUTCOMES[outcome])
+
+
+async def _play(room: Checkout, session: Session, scripted: str | None) -> Session:
+    played = scripted or played_session(session.id)
+    zip_ = session.asked.shipping_zip
+    result = await simulate(room.buyers, session.account_id, played, zip_)
+    newest = (
+        select(verifications.c.id)
+        .where(verifications.c.cbid == result.cbid)
+        .order_by(verifications.c.id.desc())
+        .limit(1)
+    )
+    verification = await room.access.database.read(lambda c: c.execute(newest).scalar())
+    view = result.view
+    check = _played(session, result.cbid, view.status, tuple(view.reasons), verification)
+    return await store.change(room, session, partial(checks.identified, check=check))
+
+
+def _played(
+    session: Session,
+    cbid: str | None,
+    status: BuyerStatus,
+    reasons: tuple[Reason, ...],
+    verification: str | None,
+) -> IdentityCheck:
+    return IdentityCheck(
+        cbid=cbid,
+        status=status,
+        reasons=tuple(map(str, reasons)),
+        verification=verification,
+        binding=Binding.IDENTITY_SESSION,
+        attempt=session.asked.check.attempt if session.asked.check else 0,
+    )
+
+
+async def follow(room: Checkout, session: Session) -> Session:
+    """Ask the provider about the newest check now, and take its decision over.
+
+    Nothing happens where nothing was started, or the session has ended or collects something else.
+
+    Raises:
+        ProviderUnavailable, VerificationMisconfigured: the provider said nothing usable.
+        ProviderSessionNotFound, ProviderSessionNotBound: it denies the session that it made.
+        RateLimited: too many ZIP codes tried for this buyer.
+    """
+    check = None if session.content is None else session.asked.check
+    if check is None or not await _is_at_identity(room, session):
+        return session
+    if check.played:
+        identity = session.asked.identity
+        is_pending = identity is not None and identity.status is BuyerStatus.PENDING
+        return await _play(room, session, None) if is_pending else session
+    found = await started.ask(
+        room.buyers,
+        AccountRef(session.account_id, session.mode),
+        provider=check.provider,
+        session_id=check.provider_session,
+        reference=session.id,
+        shipping_zip=session.asked.shipping_zip or "",
+    )
+    session = await take_over(room, session)
+    if not _is_given_up(found):
+        return session
+    # Nothing was submitted, so that nothing was written of it.
+    outcome = _identity(found, check.attempt)
+    return await store.change(room, session, partial(checks.given_up, check=outcome))
+
+
+async def take_over(room: Checkout, session: Session) -> Session:
+    """Take over what polls, webhooks and vendors have found of the session's checks."""
+    best, seen = await room.access.database.read(started.check_of, session.id)
+    said = best is not None and (best.cbid is not None or _is_given_up(best))
+    outcome = _identity(best, best.attempt) if best is not None and said else None
+    return await store.change(room, session, partial(checks.taken_over, check=outcome, seen=seen))
+
+
+async def remembered(
+    room: Checkout, session: Session, cbid: str, binding: Binding, verification: str | None
+) -> Session:
+    """A buyer that is known by `binding` is verified for this account now, by its own rules.
+
+    Args:
+        room: the room.
+        session: the session, which is at the identity.
+        cbid: the buyer, whose ZIP code `judge_known` has compared already.
+        binding: how it is known that it is this buyer.
+        verification: the record of this.
+
+    Raises:
+        CheckoutSessionClosed: the session has ended, or collects something else now; or the buyer
+            is not verified any more.
+    """
+    known = await started.judge_known(room.buyers, session.account_id, session.mode, cbid, None)
+    if known.status is not BuyerStatus.VERIFIED or known.cbid is None:
+        raise CheckoutSessionClosed("The buyer is not verified for this account now.")
+    check = IdentityCheck(
+        cbid=known.cbid,
+        status=known.status,
+        reasons=(),
+        verification=verification,
+        binding=binding,
+        attempt=0,
+    )
+    return await store.change(room, session, partial(checks.identified, check=check))
+
+
+async def _is_at_identity(room: Checkout, session: Session) -> bool:
+    if session.content is None:
+        return False
+    status = session.status_at(await store.clock_of(room, session))
+    return status is Status.OPEN and session.step is Collected.IDENTITY
+
+
+def _is_given_up(check: Check) -> bool:
+    """Whether a check in which nothing was submitted is over."""
+    return check.cbid is None and {*check.reasons} - {Reason.IDENTITY_REQUIRES_INPUT} != set()
+
+
+def _identity(check: Check, attempt: int) -> IdentityCheck:
+    return IdentityCheck(
+        cbid=check.cbid,
+        status=check.status,
+        reasons=tuple(map(str, check.reasons)),
+        verification=check.verification,
+        binding=Binding.IDENTITY_SESSION,
+        attempt=attempt,
+    )
