@@ -101,7 +101,7 @@ async def consent(visit: Visit) -> Reply:
 
 
 async def _told(room: Checkout, session: Session, known: Known) -> Session:
-    """The session after its account was told of the buyer; the same if there was nothing to tell."""
+    """The session after its account was told of the buyer; the same if nothing was told."""
     try:
         check = await tell(room.remembered, session.account_id, known, session.asked.shipping_zip)
     except RateLimited:

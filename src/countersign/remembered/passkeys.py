@@ -34,7 +34,7 @@ _PREFIX: Final = "rem"
 _log: Final = structlog.get_logger("countersign.remembered")
 
 
-def registration_options(
+def registration_options(  # noqa: PLR0917 - what the options are made of
     room: Remembered, party: RelyingParty, mode: Mode, cbid: str, challenge: bytes, name: str
 ) -> dict[str, Any]:
     """The options of `navigator.credentials.create` (§5.4), with bytes as base64url.
