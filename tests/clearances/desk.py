@@ -25,11 +25,11 @@ from countersign.acknowledgments.origin import Origin
 from countersign.buyers import admin
 from countersign.buyers import routes as verifying
 from countersign.buyers import settings as verification_settings
-from countersign.buyers.zips import proved_zip_index
 from countersign.buyers.model import Buyer, BuyerStatus, ProvedSession
 from countersign.buyers.rules import Facts, VerificationRules
 from countersign.buyers.schemas import BuyerVerificationRequest
 from countersign.buyers.sql import write_buyer
+from countersign.buyers.zips import proved_zip_index
 from countersign.clearances.clear import clear_order
 from countersign.clearances.fulfil import fulfil_order
 from countersign.clearances.model import ClearanceRules

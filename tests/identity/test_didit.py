@@ -17,7 +17,7 @@ from countersign.buyers.decision import decide
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import DocumentExpiry, VerificationRules
 from countersign.identity import didit
-from countersign.identity.model import Check, FactSource, Finding, ProviderResult, Tri
+from countersign.identity.model import FactSource, Finding, ProviderCheck, ProviderResult, Tri
 from countersign.instant import from_ns
 from countersign.reason import Reason
 from countersign_simulators import didit as simulated
@@ -97,7 +97,7 @@ def test_an_approval_gives_every_fact_with_the_document_as_its_source() -> None:
     assert result.document is not None
     assert result.document.expires_on == date(2030, 1, 15)
     assert result.document_fingerprint == fingerprint("US", "CA", "dl", "Y7714093")
-    assert Check(name="face_matches", verdict=Tri.UNKNOWN, raw="In Review") in result.checks
+    assert ProviderCheck(name="face_matches", verdict=Tri.UNKNOWN, raw="In Review") in result.checks
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.identity.base import evidence_of, reason_word, report
+from countersign.identity.base import evidence_of
 from countersign.identity.model import Finding, ProviderResult
 from countersign.identity.registry import PROVIDER_NAMES, IdentityProviders
+from countersign.identity.reporting import reason_word, report
 from countersign.identity.stripe import Stripe
 from countersign_simulators.registry import SIMULATORS
 from countersign_simulators.server import serve

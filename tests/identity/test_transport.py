@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from countersign.identity import stripe, transport
-from countersign.identity.base import reason_word
 from countersign.identity.model import Finding
+from countersign.identity.reporting import reason_word
 from countersign.identity.transport import (
     FAILURES,
     ProviderHttp,

@@ -214,7 +214,7 @@ def nothing_submitted(result: ProviderResult) -> bool:
 
 
 def before_submission(decision: SessionDecision, result: ProviderResult) -> SessionDecision:
-    """What the buyer is told of a session to which nothing was submitted, as it seems.
+    """What counts for the buyer of a session to which, as it seems, nothing was submitted.
 
     Where the provider says that the buyer has begun, it is the buyer's turn.
     """

@@ -70,7 +70,7 @@ async def evaluate(
     """
     _, result = await _asked(room, integration, request, entry)
     if result is None:
-        raise AssertionError("whoever names a session gets a buyer")
+        raise AssertionError("a session that is named has a buyer")
     return result
 
 
@@ -84,7 +84,7 @@ async def look_again(
 ) -> tuple[VerifyResult | None, SessionDecision]:
     """The same for a session that is followed. Raises as `evaluate` does.
 
-    Of a session that was started here, and to which nobody has submitted anything, no buyer is
+    Of a session that was started here, and to which nothing was submitted, no buyer is
     written: None. `polled` is the followed session that this is a poll of. With `give_up`, the
     provider is not asked again about a session that is still not decided.
     """

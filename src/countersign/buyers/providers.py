@@ -219,7 +219,7 @@ def stored_providers(
 ) -> tuple[VerificationSettings | None, Sequence[VerificationSettings]]:
     """The first provider of an account in this mode, and the further ones by name.
 
-    All go by the account's rules; where it has none, by `floor`. Live ones count only beside a
+    All go by the account's rules; where it has none, by `floor`. Live ones count only after a
     first one.
     """
     first = stored_settings(connection, account_id)

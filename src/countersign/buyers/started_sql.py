@@ -143,7 +143,7 @@ def settle(
 def give_up(
     connection: Connection, account_id: str, mode: Mode, session_index: bytes, at: datetime
 ) -> None:
-    """Note that an undecided session, if it was started here, is asked about no longer."""
+    """Note that an undecided session, if it was started here, is followed no longer."""
     known = of_session(connection, account_id, mode, session_index, to_change=True)
     if known is None or known.status not in {None, BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT}:
         return

@@ -135,7 +135,7 @@ def write_evaluation(
 
 
 def _is_unsubmitted(started: StoredCheck | None, work: Evaluation) -> TypeGuard[StoredCheck]:
-    """Whether nobody has given the provider anything in a session that was started here."""
+    """Whether nothing was submitted to a session that was started here."""
     return (
         work.quiet
         and started is not None
@@ -153,7 +153,7 @@ def _is_of(started: StoredCheck, room: Buyers, work: Evaluation) -> bool:
 
 
 def _write_unsubmitted(connection: Connection, work: Evaluation, started: StoredCheck) -> None:
-    """Write no more than that a session which nobody has used is over, if it is."""
+    """Write no more than that a session to which nothing was submitted is over, if it is."""
     decision = work.decision
     if decision.is_followed:
         return

@@ -6,28 +6,26 @@ provider's bytes to a `ProviderResult`.
 
 from __future__ import annotations
 
-import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import ClassVar, Final, Generic, TypeVar
 
 import msgspec
-import structlog
 
 from countersign.clock import Clock
 from countersign.errors import WebhookRefused
 from countersign.identity import json_reader as read
 from countersign.identity.fingerprint import Fingerprint
-from countersign.identity.json_reader import Words, listed
+from countersign.identity.json_reader import Words
 from countersign.identity.model import (
     Address,
-    Check,
     Document,
     FactSource,
     Finding,
+    ProviderCheck,
     ProviderEvidence,
     ProviderResult,
     StartedSession,
@@ -35,7 +33,9 @@ from countersign.identity.model import (
     Tri,
     WebhookHint,
 )
+from countersign.identity.reporting import report
 from countersign.identity.same_person import Holder
+from countersign.identity.starting import HOST, NotStarted, is_page, refusal
 from countersign.identity.transport import (
     DIRECT,
     RETRY_AFTER_SECONDS,
@@ -48,69 +48,6 @@ from countersign.identity.transport import (
 )
 from countersign.instant import from_ns
 
-_log: Final = structlog.get_logger("countersign.identity")
-
-_LEVELS: Final = {
-    Finding.PROVIDER_REJECTED: logging.ERROR,
-    Finding.INVALID_RESPONSE: logging.ERROR,
-    Finding.PROVIDER_UNAVAILABLE: logging.WARNING,
-}
-"""Of what decides nothing: an unavailable provider needs no person to look at it."""
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}", re.ASCII)
-_HTTP: Final = re.compile(r"(?:report_)?http_[1-5][0-9]{2}", re.ASCII)
-_REASONS: Final = frozenset(
-    listed(
-        # Of the transport.
-        "breaker_open no_place timeout body_too_large encoded_body certificate_refused",
-        "connection_refused name_not_resolved network_unreachable tls_failure",
-        # httpx2's names for what can go wrong with a connection.
-        "CloseError ConnectError ConnectTimeout DecodingError LocalProtocolError PoolTimeout",
-        "ProtocolError ProxyError ReadError ReadTimeout RemoteProtocolError TooManyRedirects",
-        "UnsupportedProtocol WriteError WriteTimeout",
-        # Of the adapters.
-        "bad_signature environment_mismatch other_session unknown_kind unknown_status unreadable",
-        "unreadable_report verifications_withheld",
-    )
-)
-
-
-def reason_word(
-    reason: str | None, status: int | None = None, published: Container[str] = ()
-) -> str:
-    """A reason as it can be logged; the HTTP status in place of an unknown word.
-
-    `published` are the error codes that the provider documents.
-    """
-    if reason is not None and (
-        reason in _REASONS or reason in published or _HTTP.fullmatch(reason)
-    ):
-        return reason
-    return "other" if status is None else f"http_{status}"
-
-
-def report(result: ProviderResult, published: Container[str]) -> None:
-    """Log a result that decides nothing, or that could not be read completely."""
-    unread = {"members": list(result.unread)} if result.unread else {}
-    if result.outcome not in _LEVELS:
-        if unread:
-            # What is unknown may refuse a buyer; the response is kept as evidence.
-            _log.warning("provider_facts_unreadable", provider=result.provider, **unread)
-        return
-    evidence = result.evidence
-    status = evidence.http_status if evidence else None
-    request_id = evidence.request_id if evidence else None
-    _log.log(
-        _LEVELS[result.outcome],
-        "provider_no_result",
-        provider=result.provider,
-        outcome=result.outcome.value,
-        reason_code=reason_word(result.reason_code, status, published),
-        **unread,
-        **({} if status is None else {"http_status": status}),
-        **({"request_id": request_id} if _REQUEST_ID.fullmatch(request_id or "") else {}),
-    )
-
-
 UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
 """Of any version: the providers' examples are not all version 4."""
 _VISIBLE: Final = re.compile(r"[!-~]{8,300}", re.ASCII)
@@ -118,6 +55,14 @@ _VISIBLE: Final = re.compile(r"[!-~]{8,300}", re.ASCII)
 
 class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of an account's credentials file."""
+
+    page_hosts: tuple[str, ...] = ()
+    """Hosts of your own at which the provider serves its pages to buyers, such as
+    `verify.example.com`; its own are known."""
+
+    def __post_init__(self) -> None:
+        if not all(map(HOST.fullmatch, self.page_hosts)):
+            raise ValueError("`page_hosts`: give names of hosts, such as verify.example.com")
 
     @property
     def origin(self) -> str:
@@ -210,6 +155,8 @@ class IdentityProvider(ABC, Generic[C]):
     request_id_header: ClassVar[str] = ""
     """Of a response, in small letters."""
     words: ClassVar[Words]
+    pages: ClassVar[tuple[str, ...]]
+    """The domains of the provider's pages: `start` sends a buyer nowhere else."""
 
     def __init__(
         self,
@@ -221,6 +168,7 @@ class IdentityProvider(ABC, Generic[C]):
         reach: Reach = DIRECT,
     ) -> None:
         self._credentials = credentials
+        self._base_url = base_url
         self._fingerprint = fingerprint
         self._clock = clock
         self._http = ProviderHttp(base_url or credentials.origin, clock, reach=reach)
@@ -238,25 +186,37 @@ class IdentityProvider(ABC, Generic[C]):
         try:
             result = await self._retrieve(session_id, self._http.budget())
         except TransportFailure as failure:
-            result = ProviderResult(
-                provider=self.name,
-                session_id=session_id,
-                outcome=failure.outcome,
-                reason_code=failure.reason,
-                retry_after=failure.retry_after or RETRY_AFTER_SECONDS,
-            )
+            result = self._nothing(session_id, failure)
         report(result, self.words.error_codes)
         return result
 
     async def start(self, wanted: StartRequest) -> StartedSession:
-        """Make a session for a buyer.
+        """Make a session for a buyer, with `wanted.reference` as its subject.
+
+        Where the provider knows a repetition, the same request again returns the same session, with
+        an address that works: some providers' addresses work once. Veriff and Onfido know none.
 
         Raises:
-            ProviderUnavailable: no usable response; a repetition is safe.
-            VerificationMisconfigured: the provider refuses the credentials, or they lack what a
-                new session needs, such as a template.
+            ProviderUnavailable: no usable response. A repetition is safe: at worst a session is
+                left that no one can open.
+            VerificationMisconfigured: the provider refuses the request, or the credentials lack
+                what a new session needs, such as a template.
         """
-        raise NotImplementedError
+        try:
+            started = await self._start(wanted, self._http.budget())
+            domains = (*self.pages, *self._credentials.page_hosts)
+            if is_page(started.url, domains, self._base_url):
+                return started
+            # A buyer who was sent on would trust whatever is there.
+            result = self._unusable("page_elsewhere")
+        except TransportFailure as failure:
+            result = self._nothing("", failure)
+        except NotStarted as refused:
+            result = refused.result
+        except read.Unreadable as unread:
+            result = replace(self._unusable("unreadable"), unread=(str(unread),))
+        report(result, self.words.error_codes, "provider_session_not_started")
+        raise refusal(result)
 
     async def read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         """The session that an authentic webhook is about; None if it is about something else.
@@ -302,6 +262,17 @@ class IdentityProvider(ABC, Generic[C]):
         """The result of one with another status; the body is None if it is no JSON object."""
 
     @abstractmethod
+    async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
+        """Make the session; its address is checked afterwards.
+
+        Raises:
+            TransportFailure: there is no response.
+            NotStarted: the provider refuses.
+            Unreadable: the response is not what the provider describes, or of another session.
+            VerificationMisconfigured: the credentials lack something.
+        """
+
+    @abstractmethod
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         """See `read_webhook`; raises Unreadable for what the provider does not describe."""
 
@@ -319,6 +290,38 @@ class IdentityProvider(ABC, Generic[C]):
             reply=reply,
             evidence=evidence_of(reply, self._clock, self.api_version, request_id),
         )
+
+    async def _make(
+        self, request: ProviderRequest, budget: Budget
+    ) -> tuple[ProviderReply, read.Object]:
+        """The response to a request that makes something, and its body; raises as `_start`."""
+        response = await self._ask("", request, budget)
+        reply = response.reply
+        if reply.status in {200, 201}:
+            return reply, read.parse(reply.body)
+        with read.facts_unknown():
+            refused = self._error(response, read.parsed(reply.body))
+        if reply.status == 422 or refused.outcome is Finding.NOT_FOUND:
+            # Some providers' words for a value that they do not accept, or a template unknown.
+            refused = replace(refused, outcome=Finding.PROVIDER_REJECTED)
+        raise NotStarted(refused)
+
+    def _nothing(self, session_id: str, failure: TransportFailure) -> ProviderResult:
+        """The result without a response."""
+        return ProviderResult(
+            provider=self.name,
+            session_id=session_id,
+            outcome=failure.outcome,
+            reason_code=failure.reason,
+            retry_after=failure.retry_after or RETRY_AFTER_SECONDS,
+        )
+
+    def _not_open(self) -> NotStarted:
+        """The session has no page any more: the buyer has submitted, or it has ended."""
+        return NotStarted(self._unusable("not_open"))
+
+    def _unusable(self, reason: str) -> ProviderResult:
+        return self._nothing("", TransportFailure(Finding.INVALID_RESPONSE, reason))
 
     def _now(self) -> int:
         """Unix seconds."""
@@ -393,7 +396,7 @@ def address(parts: read.Object, source: FactSource, *same: str, **names: str) ->
 
 def checks(
     found: Iterable[tuple[str, str | None]], verdicts: Mapping[str, Tri], other: Tri | None = None
-) -> tuple[Check, ...]:
+) -> tuple[ProviderCheck, ...]:
     """Checks by name, with the provider's words for their verdicts.
 
     `other` is the verdict of a word that is not published; without it such a word is not repeated,
@@ -401,7 +404,9 @@ def checks(
     """
     judged = ((name, raw, verdicts.get(raw, other)) for name, raw in found if raw is not None)
     return tuple(
-        Check(name=name, verdict=verdict, raw=raw) for name, raw, verdict in judged if verdict
+        ProviderCheck(name=name, verdict=verdict, raw=raw)
+        for name, raw, verdict in judged
+        if verdict
     )
 
 

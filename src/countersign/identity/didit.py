@@ -1,8 +1,8 @@
 """Didit: the decision of a session, `GET /v3/session/{id}/decision/`, and the webhooks.
 
-Sources: Didit's pages "Retrieve session", "Verification statuses" and "Webhooks". The statuses are
-words with capitals and spaces, and are compared exactly. The package `didit` in Python's index has
-nothing to do with this provider.
+Sources: Didit's pages "Create session", "Retrieve session", "Verification statuses" and "Webhooks".
+The statuses are words with capitals and spaces, and are compared exactly. The package `didit` in
+Python's index has nothing to do with this provider.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ from countersign.identity.model import (
     FactSource,
     Finding,
     ProviderResult,
+    StartedSession,
+    StartRequest,
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
-from countersign.identity.transport import ProviderRequest
+from countersign.identity.starting import ADDRESS, check_form, needed, post
+from countersign.identity.transport import Budget, ProviderRequest
 from countersign.identity.webhook_signature import is_fresh, is_signed
 
 _WORDS: Final = words_of("didit")
@@ -70,6 +73,8 @@ class DiditCredentials(Credentials, frozen=True, kw_only=True):
     webhook_secrets: tuple[str, ...] = ()
     """Of each webhook destination, old and new during a replacement. Without any, webhooks are
     refused, and undecided sessions are only polled."""
+    workflow_id: str | None = None
+    """Of a published workflow that asks for a document; to start sessions."""
 
     @property
     def origin(self) -> str:
@@ -83,6 +88,7 @@ class DiditCredentials(Credentials, frozen=True, kw_only=True):
             raise ValueError(
                 "webhook_secrets: this value is the API key; give the destination's secret"
             )
+        check_form("workflow_id", self.workflow_id, UUID, "a1b2c3d4-…")
 
 
 class Didit(IdentityProvider[DiditCredentials]):
@@ -94,6 +100,26 @@ class Didit(IdentityProvider[DiditCredentials]):
     probe_session_id = "00000000-0000-4000-8000-000000000000"
     api_version = API_VERSION
     words = _WORDS
+    pages = ("didit.me",)
+
+    async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
+        body = {
+            "workflow_id": needed(self.name, "workflow_id", self._credentials.workflow_id),
+            "vendor_data": wanted.reference,
+            "callback": wanted.return_url,
+            "language": wanted.locale,
+        }
+        headers = {"x-api-key": self._credentials.api_key}
+        # Didit returns the unfinished session of the same `vendor_data`.
+        making = post("/v3/session/", body, headers, repeatable=True)
+        _, made = await self._make(making, budget)
+        if made.get("session_kind") not in (None, "user"):
+            # The workflow verifies businesses.
+            raise read.Unreadable("session_kind")
+        if made.get("vendor_data") != wanted.reference:
+            raise read.Unreadable("vendor_data")
+        url = read.matching(made, "url", ADDRESS)
+        return StartedSession(session_id=read.matching(made, "session_id", UUID), url=url)
 
     def _request(self, session_id: str) -> ProviderRequest:
         return ProviderRequest(

@@ -97,7 +97,7 @@ class Document(_Private):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class ProviderCheck:
     """One check that the provider made, under the provider's own name for it."""
 
     name: str
@@ -162,7 +162,7 @@ class ProviderResult(_Private):
     document: Document | None = None
     document_fingerprint: bytes | None = None
     """A keyed hash of issuer, type and number; the number itself is dropped in the adapter."""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ProviderCheck, ...] = ()
     retry_after: int | None = None
     """Seconds, where the provider said when to come back."""
     evidence: ProviderEvidence | None = None
@@ -183,7 +183,7 @@ class StartRequest:
     """The same for each repetition: one that was received before makes no second session."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StartedSession(_Private):
     """A provider's session that waits for its buyer."""
 

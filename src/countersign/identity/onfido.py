@@ -31,15 +31,18 @@ from countersign.identity.base import (
 from countersign.identity.json_reader import words_of
 from countersign.identity.model import (
     Address,
-    Check,
     Document,
     FactSource,
     Finding,
+    ProviderCheck,
     ProviderEvidence,
     ProviderResult,
+    StartedSession,
+    StartRequest,
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
+from countersign.identity.starting import ADDRESS, check_form, needed, post
 from countersign.identity.transport import (
     RETRY_AFTER_SECONDS,
     Budget,
@@ -59,6 +62,10 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _DOCUMENT_TASK: Final = "document_check"
 """How the definition of a task with a document report begins, in each of its variants."""
 _TASK_ID: Final = re.compile(r"[0-9a-z_-]{1,128}")
+_LANGUAGES: Final = {"en": "en_US", "es": "es_ES"}
+_NOBODY: Final = {"first_name": "Anonymous", "last_name": "Buyer"}
+"""An applicant must have names, and we know none: the workflow must not compare them with those on
+the document."""
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -121,6 +128,8 @@ class OnfidoCredentials(Credentials, frozen=True, kw_only=True):
     webhook_secrets: tuple[str, ...] = ()
     """One for each registered webhook; two during a replacement."""
     output: OnfidoOutput = OnfidoOutput()
+    workflow_id: str | None = None
+    """Of an active workflow with a document report; to start runs."""
 
     @property
     def origin(self) -> str:
@@ -143,6 +152,7 @@ class OnfidoCredentials(Credentials, frozen=True, kw_only=True):
                 "`webhook_secrets` contains a secret that is shorter than 8 characters"
             )
         self.output.check()
+        check_form("workflow_id", self.workflow_id, UUID, "a1b2c3d4-…")
 
 
 class _NoReport(Exception):
@@ -170,6 +180,7 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
     api_version = API_VERSION
     request_id_header = "x-request-id"
     words = _WORDS
+    pages = ("onfido.app", "onfido.com")
 
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
         response = await self._ask(session_id, self._request(session_id), budget)
@@ -198,10 +209,43 @@ class Onfido(IdentityProvider[OnfidoCredentials]):
         return self._get(f"/workflow_runs/{session_id}")
 
     def _get(self, path: str) -> ProviderRequest:
-        authorization = f"Token token={self._credentials.api_token}"
-        return ProviderRequest(
-            path=f"/{API_VERSION}{path}",
-            headers={"Accept": "application/json", "Authorization": authorization},
+        headers = {"Accept": "application/json", **self._authorization}
+        return ProviderRequest(path=f"/{API_VERSION}{path}", headers=headers)
+
+    @property
+    def _authorization(self) -> dict[str, str]:
+        return {"Authorization": f"Token token={self._credentials.api_token}"}
+
+    async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
+        async def make(path: str, body: Mapping[str, object]) -> read.Object:
+            # Onfido knows no repetition.
+            path = f"/{API_VERSION}{path}"
+            making = post(path, body, self._authorization, repeatable=False)
+            return (await self._make(making, budget))[1]
+
+        workflow_id = needed(self.name, "workflow_id", self._credentials.workflow_id)
+        applicant = await make("/applicants", _NOBODY)
+        run = await make(
+            "/workflow_runs",
+            {
+                "applicant_id": read.matching(applicant, "id", UUID),
+                "workflow_id": workflow_id,
+                "customer_user_id": wanted.reference,
+                "link": {
+                    "completed_redirect_url": wanted.return_url,
+                    "expired_redirect_url": wanted.return_url,
+                    "language": _LANGUAGES[wanted.locale],
+                },
+            },
+        )
+        if run.get("workflow_id") != workflow_id:
+            raise read.Unreadable("workflow_id")
+        if run.get("customer_user_id") != wanted.reference:
+            raise read.Unreadable("customer_user_id")
+        return StartedSession(
+            session_id=read.matching(run, "id", UUID),
+            url=read.matching(run, "link.url", ADDRESS),
+            expires_at=read.instant(run, "link.expires_at"),
         )
 
     async def _report(
@@ -330,7 +374,7 @@ class _Report:
     """A clear document report."""
 
     properties: read.Object
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ProviderCheck, ...] = ()
     unknown_fields: int = 0
     completed_at: datetime | None = None
     """Of its task; a run's `updated_at` moves with every later change."""

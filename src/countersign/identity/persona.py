@@ -2,7 +2,8 @@
 
 An inquiry's `fields` are input of the buyer or of the vendor. What is proved is in the
 verifications that it includes. Sources: Persona's API reference and OpenAPI description, version
-2025-12-08; "Webhooks", "Checking signatures".
+2025-12-08; "Idempotence", "One-time links", "Internationalization"; "Webhooks", "Checking
+signatures".
 """
 
 from __future__ import annotations
@@ -22,21 +23,26 @@ from countersign.identity.model import (
     FactSource,
     Finding,
     ProviderResult,
+    StartedSession,
+    StartRequest,
     Tri,
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
-from countersign.identity.transport import ProviderRequest
+from countersign.identity.starting import ADDRESS, NotStarted, check_form, needed, post
+from countersign.identity.transport import Budget, ProviderReply, ProviderRequest
 from countersign.identity.webhook_signature import check_timestamped
 
 API_VERSION: Final = "2025-12-08"
 SESSION_ID: Final = re.compile(r"inq_[A-Za-z0-9]{16,64}", re.ASCII)
 _ENVIRONMENT: Final = "persona-environment-id"
 _ENVIRONMENT_ID: Final = re.compile(r"env_[A-Za-z0-9]{8,64}", re.ASCII)
+_TEMPLATE_ID: Final = re.compile(r"itmpl_[A-Za-z0-9]{8,64}", re.ASCII)
 _SECRET: Final = re.compile(r"[!-~]{16,250}", re.ASCII)
 _EVENT_ID: Final = re.compile(r"evt_[A-Za-z0-9]{1,64}", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,96}", re.ASCII)
 """The name of a check or its status; a sentence could contain a name."""
+_LANGUAGES: Final = {"en": "en-US", "es": "es-MX"}
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 MDOC: Final = "verification/mdoc"
 AAMVA: Final = "verification/aamva"
@@ -63,7 +69,8 @@ class PersonaCredentials(Credentials, frozen=True, kw_only=True):
     """The credentials file of an account that uses Persona."""
 
     api_key: str
-    """A key with the permissions `inquiry.read` and `verification.read`."""
+    """A key with the permissions `inquiry.read` and `verification.read`; to start inquiries, also
+    `inquiry.write`."""
     environment: Literal["live", "sandbox"]
     """What the key's environment is for: Persona calls the live one Production."""
     environment_id: str
@@ -73,6 +80,8 @@ class PersonaCredentials(Credentials, frozen=True, kw_only=True):
     accept_completed: bool = False
     """Whether `completed` is final once a verification passed: only for templates on which no
     person and no workflow approves or declines."""
+    inquiry_template_id: str | None = None
+    """`itmpl_…`, of a template that asks for a government ID and a selfie; to start inquiries."""
 
     @property
     def origin(self) -> str:
@@ -90,6 +99,7 @@ class PersonaCredentials(Credentials, frozen=True, kw_only=True):
             raise ValueError("environment_id: give the environment's id, env_….")
         if not all(map(_SECRET.fullmatch, self.webhook_secrets)):
             raise ValueError("webhook_secrets: give each secret exactly as Persona shows it.")
+        check_form("inquiry_template_id", self.inquiry_template_id, _TEMPLATE_ID, "itmpl_Ab1…")
 
 
 class Persona(IdentityProvider[PersonaCredentials]):
@@ -102,18 +112,63 @@ class Persona(IdentityProvider[PersonaCredentials]):
     api_version = API_VERSION
     request_id_header = "request-id"
     words = _WORDS
+    pages = ("withpersona.com",)
 
     def _request(self, session_id: str) -> ProviderRequest:
         return ProviderRequest(
-            path=f"/api/v1/inquiries/{session_id}",
-            query=QUERY,
-            headers={
-                "Authorization": f"Bearer {self._credentials.api_key}",
-                "Accept": "application/json",
-                "Key-Inflection": "kebab",
-                "Persona-Version": API_VERSION,
-            },
+            path=f"/api/v1/inquiries/{session_id}", query=QUERY, headers=self._headers
         )
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {
+            "Authorization": f"Bearer {self._credentials.api_key}",
+            "Accept": "application/json",
+            "Key-Inflection": "kebab",
+            "Persona-Version": API_VERSION,
+        }
+
+    async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
+        ours = self._credentials
+        attributes = {
+            "inquiry-template-id": needed(
+                self.name, "inquiry_template_id", ours.inquiry_template_id
+            ),
+            "reference-id": wanted.reference,
+            "redirect-uri": wanted.return_url,
+        }
+        headers = {**self._headers, "Idempotency-Key": wanted.key}
+        body = {"data": {"attributes": attributes}}
+        making = post("/api/v1/inquiries", body, headers, repeatable=True)
+        made = await self._make(making, budget)
+        inquiry = self._started(*made, wanted.reference)
+        session_id = read.matching(inquiry, "id", SESSION_ID)
+        # Without a key: each link works once, and a further one takes nothing from the others.
+        path = f"/api/v1/inquiries/{session_id}/generate-one-time-link"
+        linking = post(path, {}, self._headers, repeatable=True)
+        reply, linked = await self._make(linking, budget)
+        if self._started(reply, linked, wanted.reference).get("id") != session_id:
+            raise read.Unreadable("data.id")
+        link = read.matching(linked, "meta.one-time-link", ADDRESS)
+        language = f"language={_LANGUAGES[wanted.locale]}"
+        return StartedSession(
+            session_id=session_id,
+            url=f"{link}{'&' if '?' in link else '?'}{language}",
+            expires_at=read.instant(inquiry, "attributes.expires-at"),
+        )
+
+    def _started(self, reply: ProviderReply, body: read.Object, reference: str) -> read.Object:
+        """The inquiry of a response, of our environment and with our reference."""
+        environment = self._credentials.environment_id
+        if reply.headers.get(_ENVIRONMENT, environment) != environment:
+            result = self._unusable("environment_mismatch")
+            raise NotStarted(replace(result, outcome=Finding.PROVIDER_REJECTED))
+        inquiry = read.mapping(body, "data")
+        if inquiry.get("type") != "inquiry":
+            raise read.Unreadable("data.type")
+        if read.text(inquiry, "attributes.reference-id") != reference:
+            raise read.Unreadable("data.attributes.reference-id")
+        return inquiry
 
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         header, secrets = headers.get("persona-signature", ""), self._credentials.webhook_secrets

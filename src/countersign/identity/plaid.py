@@ -1,13 +1,19 @@
 """Plaid Identity Verification, and the webhooks about it.
 
 `user` is "either collected from the user or provided via API", so it counts only where `kyc_check`
-says that a data source has exactly that; `extracted_data` is read from the document. Sources:
-Plaid's published description, API version 2020-09-14; "Webhook verification".
+says that a data source has exactly that; `extracted_data` is read from the document.
+
+A buyer goes to a verification link (`shareable_url`). Plaid has no way to send the browser back:
+no member of the request names a return address, and Hosted Link, which has one, "will not redirect
+to the `completion_redirect_uri`" with Identity Verification (Plaid's page "Hosted Link"). So the
+buyer comes back without Plaid's help. The link, unlike one of Hosted Link, does not expire.
+
+Sources: Plaid's published description, API version 2020-09-14; "Webhook verification";
+"Verification links" and "Retries" of "Introduction to Identity Verification".
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -29,15 +35,18 @@ from countersign.identity.base import (
 from countersign.identity.json_reader import by_word, words_of
 from countersign.identity.model import (
     Address,
-    Check,
     Document,
     FactSource,
     Finding,
+    ProviderCheck,
     ProviderResult,
+    StartedSession,
+    StartRequest,
     Tri,
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
+from countersign.identity.starting import check_form, needed, post
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, TransportFailure
 from countersign.identity.webhook_jwt import PublicKey, WebhookKeys
 
@@ -49,6 +58,8 @@ API_VERSION: Final = "2020-09-14"
 SESSION_ID: Final = re.compile(r"idv_[A-Za-z0-9]{8,64}", re.ASCII)
 RETRIEVED_MAX: Final = 4096
 """Sessions that are remembered, so that strangers' messages do not delay those about them."""
+_TEMPLATE_ID: Final = re.compile(r"idvtmp_[A-Za-z0-9]{8,64}", re.ASCII)
+_LANGUAGES: Final = {"en": "en-US", "es": "es-US"}
 _WORD: Final = re.compile(r"(?=_*[A-Za-z0-9])[A-Za-z0-9_]{1,64}", re.ASCII)
 """An error code or a status; a sentence could contain anything."""
 _UNVERIFIED_BYTES_MAX: Final = 4096
@@ -77,6 +88,8 @@ class PlaidCredentials(Credentials, frozen=True, kw_only=True):
     """Selects the host; Plaid's responses do not say it."""
     accept_kyc: bool = False
     """Whether a template without a document proves a person by what data sources confirm."""
+    template_id: str | None = None
+    """`idvtmp_…`, of a template with the document step; to start verifications."""
 
     @property
     def origin(self) -> str:
@@ -87,6 +100,7 @@ class PlaidCredentials(Credentials, frozen=True, kw_only=True):
         self.check_visible(client_id=self.client_id, secret=self.secret)
         if self.client_id == self.secret:
             raise ValueError("`secret` is the client identifier; Plaid shows the secret next to it")
+        check_form("template_id", self.template_id, _TEMPLATE_ID, "idvtmp_Ab1…")
 
 
 class Plaid(IdentityProvider[PlaidCredentials]):
@@ -98,6 +112,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
     probe_session_id = "idv_CountersignAsksWhetherItMay"
     api_version = API_VERSION
     words = _WORDS
+    pages = ("plaid.com",)
 
     def __init__(self, credentials: PlaidCredentials, **rest: Any) -> None:  # noqa: ANN401 - see the base
         super().__init__(credentials, **rest)
@@ -105,28 +120,58 @@ class Plaid(IdentityProvider[PlaidCredentials]):
         self._retrieved: OrderedDict[str, None] = OrderedDict()
 
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
+        self._expect(session_id)
+        return await super()._retrieve(session_id, budget)
+
+    def _expect(self, session_id: str) -> None:
+        """Messages about this session are worth fetching a key for."""
         self._retrieved[session_id] = None
         if len(self._retrieved) > RETRIEVED_MAX:
             self._retrieved.popitem(last=False)
-        return await super()._retrieve(session_id, budget)
 
     def _request(self, session_id: str) -> ProviderRequest:
         return self._post("/identity_verification/get", identity_verification_id=session_id)
 
-    def _post(self, path: str, **body: str) -> ProviderRequest:
-        # A POST that only reads: safe to repeat.
-        return ProviderRequest(
-            method="POST",
-            path=path,
-            headers={
-                "Content-Type": "application/json",
-                "Accept": "application/json",
-                "PLAID-CLIENT-ID": self._credentials.client_id,
-                "PLAID-SECRET": self._credentials.secret,
-                "Plaid-Version": API_VERSION,
-            },
-            body=json.dumps(body).encode("ascii"),
+    async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
+        subject: dict[str, object] = {
+            "template_id": needed(self.name, "template_id", self._credentials.template_id),
+            "client_user_id": wanted.reference,
+            "is_shareable": True,
+        }
+        _, made = await self._make(
+            self._post(
+                "/identity_verification/create",
+                **subject,
+                # The buyer agrees to Plaid's own terms at Plaid.
+                gave_consent=False,
+                is_idempotent=True,
+                language=_LANGUAGES[wanted.locale],
+            ),
+            budget,
         )
+        if made.get("status") != "active":
+            # It returned an earlier verification of this subject, which has ended.
+            again = self._post("/identity_verification/retry", **subject, strategy="reset")
+            _, made = await self._make(replace(again, repeatable=False), budget)
+        if made.get("client_user_id") != wanted.reference:
+            raise read.Unreadable("client_user_id")
+        if read.text(made, "template.id") != subject["template_id"]:
+            raise read.Unreadable("template.id")
+        url = read.text(made, "shareable_url")
+        if made.get("status") != "active" or url is None:
+            raise self._not_open()
+        session_id = read.matching(made, "id", SESSION_ID)
+        self._expect(session_id)
+        return StartedSession(session_id=session_id, url=url)
+
+    def _post(self, path: str, **body: object) -> ProviderRequest:
+        # Most only read, and `create` knows a repetition.
+        headers = {
+            "PLAID-CLIENT-ID": self._credentials.client_id,
+            "PLAID-SECRET": self._credentials.secret,
+            "Plaid-Version": API_VERSION,
+        }
+        return post(path, body, headers, repeatable=True)
 
     async def _fetch_key(self, kid: str) -> PublicKey:
         request = self._post("/webhook_verification_key/get", key_id=kid)
@@ -310,7 +355,7 @@ def _attempt(document: read.Object) -> int:
     return attempt
 
 
-def _match_checks(body: read.Object, document: read.Object) -> tuple[Check, ...]:
+def _match_checks(body: read.Object, document: read.Object) -> tuple[ProviderCheck, ...]:
     """What matched a data source, and what was found of the document."""
     codes = [(f"kyc_check.{name}", _summary(body, name)) for name in _LISTS["summaries"]]
     codes.append(("document.authenticity", read.text(document, "analysis.authenticity")))

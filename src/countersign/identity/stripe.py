@@ -1,7 +1,7 @@
 """Stripe Identity: VerificationSessions, and the webhooks about them.
 
 Sources: Stripe's API reference, version 2026-10-28.endive; "Access verification results" for which
-key may read what; "Verify webhook signatures manually".
+key may read what; "Idempotent requests"; "Verify webhook signatures manually".
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Final
+from urllib.parse import urlencode
 
 from countersign.identity import json_reader as read
 from countersign.identity.base import Credentials, IdentityProvider, Response, address, checks
@@ -20,10 +21,13 @@ from countersign.identity.model import (
     FactSource,
     Finding,
     ProviderResult,
+    StartedSession,
+    StartRequest,
     Tri,
     WebhookHint,
 )
 from countersign.identity.same_person import Holder
+from countersign.identity.starting import check_form
 from countersign.identity.transport import Budget, ProviderReply, ProviderRequest, is_transient
 from countersign.identity.webhook_signature import check_timestamped
 
@@ -32,9 +36,18 @@ _LISTS: Final = _WORDS.lists
 API_VERSION: Final = "2026-10-28.endive"
 SESSION_ID: Final = re.compile(r"vs_[A-Za-z0-9]{8,200}", re.ASCII)
 _API_KEY: Final = re.compile(r"rk_(?:live|test)_[A-Za-z0-9_]{8,250}", re.ASCII)
+_FLOW_ID: Final = re.compile(r"vf_[A-Za-z0-9_]{8,200}", re.ASCII)
 _WEBHOOK_SECRET: Final = re.compile(r"whsec_[!-~]{8,250}", re.ASCII)
 _EVENT_ID: Final = re.compile(r"evt_[A-Za-z0-9_]{1,200}", re.ASCII)
 _WORD: Final = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
+_SESSIONS: Final = "/v1/identity/verification_sessions"
+_DOCUMENT: Final = (
+    ("type", "document"),
+    # A passport has no address, and Stripe no other proof of one: it could only fail.
+    ("options[document][allowed_types][0]", "driving_license"),
+    ("options[document][allowed_types][1]", "id_card"),
+    ("options[document][require_matching_selfie]", "true"),
+)
 _CREATED: Final = "last_verification_report.created"
 _REDACTED: Final = "[redacted]"
 _REDACTED_BIRTH: Final = date(1, 1, 1)
@@ -54,6 +67,9 @@ class StripeCredentials(Credentials, frozen=True, kw_only=True):
     """The codes of `last_error` that are a final refusal, rather than a reason to try again."""
     subject_metadata_key: str | None = None
     """The metadata key with the reference to the buyer, if not `client_reference_id`."""
+    verification_flow: str | None = None
+    """`vf_…`, a flow of the dashboard that sessions are started with. Without it a session asks
+    for a driving licence or an identity card, and a selfie."""
 
     @property
     def origin(self) -> str:
@@ -67,8 +83,9 @@ class StripeCredentials(Credentials, frozen=True, kw_only=True):
         if self.api_key.startswith(("sk_", "pk_")):
             raise ValueError(
                 "api_key: only a restricted key (rk_…) can read dates of birth. Create one at "
-                "Stripe with the permissions 'Verification Sessions and Reports: Read' and 'Access "
-                "recent sensitive verification results: Read', and nothing else."
+                "Stripe with the permissions 'Verification Sessions and Reports: Read' ('Write' to "
+                "start sessions too) and 'Access recent sensitive verification results: Read', and "
+                "nothing else."
             )
         if not _API_KEY.fullmatch(self.api_key):
             raise ValueError("api_key: give a restricted key, rk_live_… or rk_test_….")
@@ -76,6 +93,7 @@ class StripeCredentials(Credentials, frozen=True, kw_only=True):
             raise ValueError("webhook_secrets: each must begin with whsec_, as Stripe shows it.")
         if self.subject_metadata_key == "":
             raise ValueError("subject_metadata_key: leave it out to use client_reference_id.")
+        check_form("verification_flow", self.verification_flow, _FLOW_ID, "vf_123…")
 
 
 class Stripe(IdentityProvider[StripeCredentials]):
@@ -88,6 +106,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
     api_version = API_VERSION
     request_id_header = "request-id"
     words = _WORDS
+    pages = ("stripe.com",)
 
     async def _retrieve(self, session_id: str, budget: Budget) -> ProviderResult:
         response = await self._ask(session_id, self._request(session_id), budget)
@@ -104,14 +123,52 @@ class Stripe(IdentityProvider[StripeCredentials]):
 
     def _expanding(self, session_id: str, *sensitive: str) -> ProviderRequest:
         return ProviderRequest(
-            path=f"/v1/identity/verification_sessions/{session_id}",
+            path=f"{_SESSIONS}/{session_id}",
             query=tuple([("expand[]", path) for path in (*_LISTS["expanded"], *sensitive)]),
-            headers={
-                "Authorization": f"Bearer {self._credentials.api_key}",
-                "Stripe-Version": API_VERSION,
-            },
+            headers=self._headers,
             is_transient=_is_transient,
         )
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        key = self._credentials.api_key
+        return {"Authorization": f"Bearer {key}", "Stripe-Version": API_VERSION}
+
+    async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
+        key, flow = self._credentials.subject_metadata_key, self._credentials.verification_flow
+        subject = "client_reference_id" if key is None else f"metadata[{key}]"
+        form = [
+            *(_DOCUMENT if flow is None else [("verification_flow", flow)]),
+            (subject, wanted.reference),
+            ("return_url", wanted.return_url),
+        ]
+        making = ProviderRequest(
+            method="POST",
+            path=_SESSIONS,
+            headers={
+                **self._headers,
+                "Content-Type": "application/x-www-form-urlencoded",
+                "Idempotency-Key": wanted.key,
+            },
+            body=urlencode(form).encode("ascii"),
+            is_transient=_is_transient,
+        )
+        reply, session = await self._make(making, budget)
+        session_id = read.matching(session, "id", SESSION_ID)
+        if reply.headers.get("idempotent-replayed") == "true":
+            # The address works once: a buyer who comes back needs that of today.
+            asking = replace(self._expanding(session_id), query=())
+            _, session = await self._make(asking, budget)
+        if session.get("object") != "identity.verification_session":
+            raise read.Unreadable("object")
+        if session.get("id") != session_id or self._subject(session) != wanted.reference:
+            raise read.Unreadable("id")
+        if session.get("livemode") is not (not self._credentials.is_test):
+            raise read.Unreadable("livemode")
+        url = read.text(session, "url")
+        if url is None:
+            raise self._not_open()
+        return StartedSession(session_id=session_id, url=url)
 
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         secrets = self._credentials.webhook_secrets

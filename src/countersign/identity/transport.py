@@ -191,7 +191,7 @@ def is_transient(reply: ProviderReply) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRequest:
-    """A request to a provider; safe to repeat."""
+    """A request to a provider."""
 
     path: str
     """Percent-encoded, beginning with `/`."""
@@ -200,7 +200,14 @@ class ProviderRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     is_transient: Callable[[ProviderReply], bool] = is_transient
-    """Whether it is sent again after this response."""
+    """Whether a second attempt can succeed after this response."""
+    repeatable: bool = True
+    """False if a second one would make a second thing: then it is sent again only if nothing of
+    it reached the provider, or if the provider turned it away unread (429)."""
+
+    def repeats_after(self, reply: ProviderReply) -> bool:
+        """Whether it is sent again after this response."""
+        return self.is_transient(reply) and (self.repeatable or reply.status == 429)
 
     @property
     def target(self) -> str:
@@ -217,13 +224,22 @@ class TransportFailure(Exception):
 
     `outcome` is PROVIDER_UNAVAILABLE, or INVALID_RESPONSE for a response that is too large or
     compressed; `reason` is a fixed word, without anything of the request or the response.
+    `unsent` is whether nothing of the request can have reached the provider.
     """
 
-    def __init__(self, outcome: Finding, reason: str, retry_after: int | None = None) -> None:
+    def __init__(
+        self,
+        outcome: Finding,
+        reason: str,
+        retry_after: int | None = None,
+        *,
+        unsent: bool = False,
+    ) -> None:
         super().__init__(reason)
         self.outcome = outcome
         self.reason = reason
         self.retry_after = retry_after
+        self.unsent = unsent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,11 +353,12 @@ class ProviderHttp:
             try:
                 reply = await self._send_once(request)
             except TransportFailure as failure:
-                if failure.outcome is Finding.INVALID_RESPONSE:
+                may_repeat = request.repeatable or failure.unsent
+                if failure.outcome is Finding.INVALID_RESPONSE or not may_repeat:
                     raise
             else:
                 pause = reply.retry_after or pause
-                if not request.is_transient(reply) or pause > _LONGEST_PAUSE:
+                if not request.repeats_after(reply) or pause > _LONGEST_PAUSE:
                     # Longer than a response may take: our caller has to come back.
                     return reply
             await asyncio.sleep(pause)
@@ -376,7 +393,9 @@ class ProviderHttp:
                 )
         except httpx2.HTTPError as error:
             # The error's text can contain the address with the session id; its kind cannot.
-            raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, _kind(error)) from None
+            unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            kind = _kind(error)
+            raise TransportFailure(Finding.PROVIDER_UNAVAILABLE, kind, unsent=unsent) from None
 
     def _connected(self) -> httpx2.AsyncClient:
         context = httpx2.create_ssl_context(trust_env=False)

@@ -3,8 +3,8 @@
 The one provider that signs its responses. The signature is an HMAC with a secret that we have too:
 it protects us against a stranger, and proves nothing to one.
 
-Sources: Veriff's pages "Verification session status codes" and "Decision data". The numeric `code`
-is not used: Veriff's pages contradict each other about 9121.
+Sources: Veriff's pages "Verification session status codes", "Decision data" and "Create session".
+The numeric `code` is not used: Veriff's pages contradict each other about 9121.
 """
 
 from __future__ import annotations
@@ -26,8 +26,17 @@ from countersign.identity.base import (
     holder,
 )
 from countersign.identity.json_reader import words_of
-from countersign.identity.model import Document, FactSource, Finding, ProviderResult, WebhookHint
-from countersign.identity.transport import ProviderReply, ProviderRequest
+from countersign.identity.model import (
+    Document,
+    FactSource,
+    Finding,
+    ProviderResult,
+    StartedSession,
+    StartRequest,
+    WebhookHint,
+)
+from countersign.identity.starting import ADDRESS, post
+from countersign.identity.transport import Budget, ProviderReply, ProviderRequest
 from countersign.identity.webhook_signature import hmac_sha256, is_signed
 
 API_VERSION: Final = "v1"
@@ -87,18 +96,42 @@ class Veriff(IdentityProvider[VeriffCredentials]):
     probe_session_id = "00000000-0000-4000-8000-000000000000"
     api_version = API_VERSION
     words = words_of("veriff")
+    pages = ("veriff.com", "veriff.me")
 
     def _request(self, session_id: str) -> ProviderRequest:
         # For a GET, the session id is signed.
-        signature = hmac_sha256(self._credentials.shared_secrets[0], session_id.encode("ascii"))
         return ProviderRequest(
             path=f"/v1/sessions/{session_id}/decision",
-            headers={
-                "X-AUTH-CLIENT": self._credentials.api_key,
-                "X-HMAC-SIGNATURE": signature,
-                "Accept": "application/json",
-            },
+            headers={**self._signed(session_id.encode("ascii")), "Accept": "application/json"},
         )
+
+    def _signed(self, content: bytes) -> dict[str, str]:
+        return {
+            "X-AUTH-CLIENT": self._credentials.api_key,
+            "X-HMAC-SIGNATURE": hmac_sha256(self._credentials.shared_secrets[0], content),
+        }
+
+    async def _start(self, wanted: StartRequest, budget: Budget) -> StartedSession:
+        verification = {
+            "callback": wanted.return_url,
+            "vendorData": wanted.reference,
+            "lang": wanted.locale,
+        }
+        # What is asked for belongs to the integration. Veriff knows no repetition.
+        making = post("/v1/sessions", {"verification": verification}, {}, repeatable=False)
+        signed = {**making.headers, **self._signed(making.body or b"")}
+        reply, body = await self._make(replace(making, headers=signed), budget)
+        signature = _header(reply, "hmac-signature")
+        if signature is not None and not self._is_theirs(reply, signature):
+            raise read.Unreadable("signature")
+        made = read.mapping(body, "verification")
+        if body.get("status") != "success" or made.get("vendorData") != wanted.reference:
+            raise read.Unreadable("status or vendorData")
+        url = read.matching(made, "url", ADDRESS)
+        return StartedSession(session_id=read.matching(made, "id", UUID), url=url)
+
+    def _is_theirs(self, reply: ProviderReply, signature: str) -> bool:
+        return is_signed(reply.body, self._credentials.shared_secrets, signature.lower())
 
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         signature = headers.get("x-hmac-signature", "").lower()
@@ -117,8 +150,7 @@ class Veriff(IdentityProvider[VeriffCredentials]):
             response = replace(response, evidence=evidence)
         client = _header(reply, "auth-client")
         ours = client is None or _same(client, self._credentials.api_key)
-        signed = is_signed(reply.body, self._credentials.shared_secrets, signature.lower())
-        if reply.status == 200 and not (ours and signed):
+        if reply.status == 200 and not (ours and self._is_theirs(reply, signature)):
             return response.refused(Finding.INVALID_RESPONSE, "bad_signature")
         return super().translate(response)
 
