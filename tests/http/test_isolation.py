@@ -521,9 +521,7 @@ def a_verification_session_is_not_replayed_to_another(stage: Stage) -> None:
     assert len({answer.json()["url"] for answer in answers}) == len(answers)
 
 
-def a_verification_session_is_its_owners(
-    method: str, action: str = ""
-) -> Callable[[Stage], None]:
+def a_verification_session_is_its_owners(method: str, action: str = "") -> Callable[[Stage], None]:
     return a_session_is_its_owners(VERIFICATIONS, "vfs", a_verification_session, method, action)
 
 

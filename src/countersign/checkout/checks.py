@@ -99,8 +99,11 @@ def taken_over(session: Session, now: datetime, check: IdentityCheck | None, see
     return _judged(known, content, check, now)
 
 
-def given_up(session: Session, now: datetime, check: IdentityCheck) -> Session:
-    """The newest check is over, and its buyer submitted nothing; unchanged if it is not that."""
+def unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Session:
+    """What is said of the newest check, in which nothing was submitted that is known of.
+
+    Unchanged if it is not the newest, or more is known of it.
+    """
     content = session.content
     if content is None or session.status_at(now) is not Status.OPEN:
         return session

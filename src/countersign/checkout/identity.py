@@ -231,18 +231,18 @@ async def follow(room: Checkout, session: Session) -> Session:
         shipping_zip=session.asked.shipping_zip or "",
     )
     session = await take_over(room, session)
-    if not _is_given_up(found):
+    if found.cbid is not None or not _says_something(found):
         return session
-    # Nothing was submitted, so that nothing was written of it.
+    # Nothing was submitted that is known of, so that nothing was written about a buyer.
     outcome = _identity(found, check.attempt)
-    return await store.change(room, session, partial(checks.given_up, check=outcome))
+    return await store.change(room, session, partial(checks.unsubmitted, check=outcome))
 
 
 async def take_over(room: Checkout, session: Session) -> Session:
     """Take over what polls, webhooks and vendors have found of the session's checks."""
     best, seen = await room.access.database.read(started.check_of, session.id)
-    said = best is not None and (best.cbid is not None or _is_given_up(best))
-    outcome = _identity(best, best.attempt) if best is not None and said else None
+    says = best is not None and _says_something(best)
+    outcome = _identity(best, best.attempt) if best is not None and says else None
     return await store.change(room, session, partial(checks.taken_over, check=outcome, seen=seen))
 
 
@@ -283,9 +283,10 @@ async def _is_at_identity(room: Checkout, session: Session) -> bool:
     return status is Status.OPEN and session.step is Collected.IDENTITY
 
 
-def _is_given_up(check: Check) -> bool:
-    """Whether a check in which nothing was submitted is over."""
-    return check.cbid is None and {*check.reasons} - {Reason.IDENTITY_REQUIRES_INPUT} != set()
+def _says_something(check: Check) -> bool:
+    """Whether it says more than that the buyer has not come to an end at the provider."""
+    waits = {*check.reasons} <= {Reason.IDENTITY_REQUIRES_INPUT}
+    return check.cbid is not None or check.status is not BuyerStatus.REQUIRES_INPUT or not waits
 
 
 def _identity(check: Check, attempt: int) -> IdentityCheck:

@@ -37,7 +37,7 @@ async def get(room: Checkout, call: Call) -> Reply:
 
 
 async def cancel(room: Checkout, call: Call) -> Reply:
-    """Cancel a verification session: its link verifies nobody any more."""
+    """Cancel a verification session: its link stops working."""
     parse_body(call.body, schemas.Cancellation)
     session = await verification.find_verification(room, call.principal, call.parameter)
     now = await store.clock_of(room, session)
