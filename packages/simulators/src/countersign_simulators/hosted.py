@@ -114,6 +114,7 @@ class Hosted:
         self._changed = changed
         self._again = frozenset(again)
         self._created: dict[str, Created] = {}
+        self._pages: dict[str, str] = {}
 
     def create(
         self,
@@ -151,9 +152,10 @@ class Hosted:
         state = State.PENDING if outcome is Outcome.LATER else State.ENDED
         return self._move(created, state=state, outcome=outcome)
 
-    def change(self, created: Created, *, page: str) -> Created:
-        """Give it another page; the former one exists no more."""
-        return self._put(replace(created, page=page))
+    def change(self, created: Created, *, page: str, return_url: str | None = None) -> Created:
+        """Give it another page, and another way back if there is one; former pages lead to it."""
+        changed = replace(created, page=page, return_url=return_url or created.return_url)
+        return self._put(changed)
 
     def retrieved(self, session_id: str) -> None:
         """Say that the API has returned the session: a pending one is decided after that."""
@@ -163,12 +165,11 @@ class Hosted:
 
     def answer(self, request: Request) -> Reply | None:
         """The page of a session, or its next one; None if the request is not for a page."""
-        path = urlsplit(request.path).path
         asked = frozenset(request.query)
-        for created in self._created.values():
-            page = urlsplit(created.page)
-            if page.path == path and frozenset(parse_qsl(page.query)) <= asked:
-                return self._page(created, request)
+        for page, session_id in self._pages.items():
+            parts = urlsplit(page)
+            if parts.path == request.path and frozenset(parse_qsl(parts.query)) <= asked:
+                return self._page(self._created[session_id], request)
         return None
 
     def missing(self) -> Reply:
@@ -214,6 +215,7 @@ class Hosted:
 
     def _put(self, created: Created) -> Created:
         self._created[created.session_id] = created
+        self._pages[created.page] = created.session_id
         return created
 
 

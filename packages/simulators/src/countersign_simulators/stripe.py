@@ -23,6 +23,8 @@ from countersign_simulators.base import (
     failing,
     hmac_hex,
 )
+from countersign_simulators.hosted import Created, Hosted, Outcome, State
+from countersign_simulators.stripe_created import AGAIN, Idempotency, Refused, create, session_of
 from countersign_simulators.stripe_sessions import StripeSession, all_sessions
 
 API_VERSION: Final = "2026-10-28.endive"
@@ -86,9 +88,16 @@ class Stripe(SimulatedProvider[StripeSession]):
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
         self._changed: dict[str, dict[str, Any]] = {}
+        self._idempotency = Idempotency()
+        self._hosted = Hosted(
+            "Stripe Identity", now, back=_back, changed=self._progressed, again=AGAIN
+        )
 
     def answer(self, request: Request) -> Reply:
-        """Sessions, one of them, its report, or a change of it."""
+        """A page for the buyer; sessions, one of them, its report, or a change of it."""
+        page = self._hosted.answer(request)
+        if page is not None:
+            return page
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not key:
             return self._error(401, "You did not provide an API key.")
@@ -122,18 +131,51 @@ class Stripe(SimulatedProvider[StripeSession]):
 
     def _routed(self, request: Request, key: str) -> Reply | None:
         path, _, last = request.path.rpartition("/")
-        if request.method == "POST" and last in {"cancel", "redact"}:
-            return self._change(unquote(path.removeprefix(f"{_SESSIONS}/")), last, key)
-        if request.method != "GET":
-            return None
+        if request.method == "POST":
+            if last in {"cancel", "redact"}:
+                return self._change(unquote(path.removeprefix(f"{_SESSIONS}/")), last, key)
+            return self._create(request, key) if request.path == _SESSIONS else None
+        return self._shown(request, key) if request.method == "GET" else None
+
+    def _shown(self, request: Request, key: str) -> Reply | None:
+        path, _, last = request.path.rpartition("/")
         if request.path == _SESSIONS:
-            visible = [session for session in self._sessions() if _is_visible(session, key)]
+            created = [session_of(one, self._now()) for one in self._hosted.all()]
+            known = (*created, *self._sessions())
+            visible = [session for session in known if _is_visible(session, key)]
             return self._list([self._body(session) for session in visible], request.query)
         if path == _SESSIONS:
             return self._session(request, unquote(last), key)
         if path == _REPORTS:
             return self._report(request, unquote(last), key)
         return None
+
+    def _create(self, request: Request, key: str) -> Reply:
+        """A new session, in the mode of the key; once for each idempotency key."""
+        mode = "test" if key == TEST_KEY else "live"
+        sent = request.headers.get("idempotency-key")
+        try:
+            known = self._idempotency.find((mode, sent), request.body)
+            if known is not None:
+                return known
+            made = create(self._hosted, request, live=mode == "live")
+        except Refused as refused:
+            return self._error(
+                400, str(refused), code=refused.code, kind=refused.kind, param=refused.param
+            )
+        session = session_of(made, self._now())
+        reply = self._reply(200, _shown(session.body, _expand(made.made["form"]), sensitive=False))
+        self._idempotency.keep((mode, sent), request.body, reply)
+        return reply
+
+    def _created(self, session_id: str) -> StripeSession | None:
+        created = self._hosted.find(session_id)
+        return None if created is None else session_of(created, self._now())
+
+    def _progressed(self, created: Created) -> None:
+        """Stripe sends nothing when the buyer opens the page: the status is as it was."""
+        if created.state is not State.BEGUN:
+            self._announce(created.session_id)
 
     def _visible(self, session_id: str, key: str) -> StripeSession | None:
         session = self._find(session_id)
@@ -153,6 +195,7 @@ class Stripe(SimulatedProvider[StripeSession]):
         if unknown is not None:
             return self._error(400, f"This property cannot be expanded ({unknown}).")
         body = _shown(self._body(session), expand, sensitive=_is_recent(session, key))
+        self._hosted.retrieved(session_id)
         return self._failed(session) or failing(self._reply(200, body), session.failure)
 
     def _report(self, request: Request, report_id: str, key: str) -> Reply:
@@ -173,11 +216,15 @@ class Stripe(SimulatedProvider[StripeSession]):
         status = self._body(session)["status"]
         if status not in {"requires_input", "verified"} or (what, status) == ("cancel", "verified"):
             return self._error(400, f"A VerificationSession that is {status} cannot be {what}ed.")
-        changed = self._changed.setdefault(session_id, {})
-        if status == "requires_input":
-            changed["status"] = "canceled"
+        changed, created = self._changed.setdefault(session_id, {}), self._hosted.find(session_id)
         if what == "redact":
             changed["redaction"] = {"status": "processing"}
+        if status == "requires_input":
+            changed["status"] = "canceled"
+        if created is not None and status == "requires_input":
+            self._hosted.end(created, Outcome.CANCELLED)
+        elif created is not None:
+            self._announce(session_id)
         return self._reply(200, _shown(self._body(session), (), sensitive=False))
 
     def _failed(self, session: StripeSession) -> Reply | None:
@@ -233,9 +280,11 @@ class Stripe(SimulatedProvider[StripeSession]):
         *,
         code: str | None = None,
         kind: str = "invalid_request_error",
+        param: str | None = None,
         headers: Headers = (),
     ) -> Reply:
-        error = {"message": message, "type": kind} | ({} if code is None else {"code": code})
+        more = {"code": code, "param": param}
+        error = {"message": message, "type": kind} | {k: v for k, v in more.items() if v}
         return self._reply(status, {"error": error}, headers)
 
     def _reply(self, status: int, body: object, headers: Headers = ()) -> Reply:
@@ -256,6 +305,11 @@ def signature_of(payload: bytes, secret: str, timestamp: int) -> str:
     """The `Stripe-Signature` of a message, with a signature of the old scheme next to it."""
     made = hmac_hex(secret, f"{timestamp}.".encode() + payload)
     return f"t={timestamp},v1={made},v0={sha256(payload).hexdigest()}"
+
+
+def _back(created: Created) -> str | None:
+    """The `return_url` exactly as it was given; a link that has expired leads nowhere."""
+    return None if created.outcome is Outcome.EXPIRED else created.return_url
 
 
 def _is_visible(session: StripeSession, key: str) -> bool:

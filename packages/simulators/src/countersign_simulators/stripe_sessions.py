@@ -114,7 +114,7 @@ def _address(person: Person) -> dict[str, Any] | None:
     }
 
 
-def _outputs(person: Person) -> dict[str, Any]:
+def outputs_of(person: Person) -> dict[str, Any]:
     """`verified_outputs`, with everything that a key could be allowed to see."""
     return {
         "address": _address(person),
@@ -131,7 +131,7 @@ def _outputs(person: Person) -> dict[str, Any]:
     }
 
 
-def _document(person: Person, now: float, status: str) -> dict[str, Any]:
+def document_of(person: Person, now: float, status: str) -> dict[str, Any]:
     """`document` of the report, with everything that a key could be allowed to see."""
     return {
         "address": _address(person),
@@ -152,7 +152,7 @@ def _document(person: Person, now: float, status: str) -> dict[str, Any]:
     }
 
 
-def _report(own_id: str, created: int, document: object, *, livemode: bool) -> dict[str, Any]:
+def report_of(own_id: str, created: int, document: object, *, livemode: bool) -> dict[str, Any]:
     return {
         "id": f"vr_{own_id.removeprefix('vs_')}",
         "object": "identity.verification_report",
@@ -167,7 +167,7 @@ def _report(own_id: str, created: int, document: object, *, livemode: bool) -> d
     }
 
 
-def _verification_session(own_id: str, subject: str, created: int) -> dict[str, Any]:
+def session_body(own_id: str, subject: str, created: int) -> dict[str, Any]:
     return {
         "id": own_id,
         "object": "identity.verification_session",
@@ -196,7 +196,7 @@ def _redacted() -> dict[str, Any]:
     """What redaction leaves: it still says `verified`."""
     members = ("first", "last", "street", "city", "number", "state", "postcode")
     gone: dict[str, Any] = dict.fromkeys(members, "[redacted]")
-    outputs = _outputs(Person(born=None, **gone))
+    outputs = outputs_of(Person(born=None, **gone))
     first_of_all = {"day": 1, "month": 1, "year": 1}
     return {
         "status": "verified",
@@ -242,16 +242,16 @@ def _session(
     own_id, changes = session_id(name), changes or {}
     subject = subject or f"buyer-{name.lower()}"
     created = int(now - other.get("hours_ago", 0.5) * 3600)
-    body = _verification_session(own_id, subject, created)
+    body = session_body(own_id, subject, created)
     if person is not None:
         if own_document:
             # So that no two sessions are the same buyer by accident.
             person = replace(person, number=f"{person.number}{crc32(name.encode()):08X}")
-        document = _document(person, now, document_status)
+        document = document_of(person, now, document_status)
         livemode = changes.get("livemode", True)
         body |= {
-            "verified_outputs": _outputs(person),
-            "last_verification_report": _report(own_id, created, document, livemode=livemode),
+            "verified_outputs": outputs_of(person),
+            "last_verification_report": report_of(own_id, created, document, livemode=livemode),
             "provided_details": {"email": person.email, "phone": None},
         }
     fields = ("first", "last", "street", "number", "email", "born")
