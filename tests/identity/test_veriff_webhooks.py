@@ -16,6 +16,7 @@ from countersign.errors import WebhookRefused
 from countersign.identity.model import WebhookHint
 from countersign.identity.veriff import Veriff, VeriffCredentials
 from countersign_simulators import veriff as simulated
+from countersign_simulators.veriff_sessions import INTEGRATION
 from tests.identity.asking import JUNK, FixedClock, fingerprint
 
 KEY: Final = "5f0c7a1e-aaaa-4bbb-8ccc-0123456789ab"
@@ -179,7 +180,7 @@ def test_the_simulator_signs_as_the_adapter_expects() -> None:
         VeriffCredentials(
             api_key=simulated.API_KEY,
             shared_secrets=(simulated.SHARED_SECRET,),
-            integration_id=simulated.INTEGRATION,
+            integration_id=INTEGRATION,
             environment="live",
         ),
         base_url="http://127.0.0.1:9",

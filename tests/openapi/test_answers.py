@@ -261,8 +261,8 @@ def walk_verification(walk: Walk, key: str, live: str) -> dict[str, str]:
         walk(key, "POST", url, json={"x": 1})
         walk(key, "POST", url, content=b"{}", headers={"Content-Type": "text/plain"})
         walk(key, "POST", url, **LARGE)
-    for sent in ({}, {}, {"x": 1}):
-        walk(key, "POST", f"{path}/cancel", json=sent, headers={"Idempotency-Key": "cancelling"})
+    for body in ({}, {}, {"x": 1}):
+        walk(key, "POST", f"{path}/cancel", json=body, headers={"Idempotency-Key": "cancelling"})
     walk(key, "POST", f"{path}/cancel", json={})
     return {
         "createVerificationSession": VERIFICATIONS,

@@ -1,4 +1,4 @@
-"""Decisions about identity checks reach sessions that nobody looks at: a loop takes them over.
+"""Decisions about identity checks reach sessions that no browser shows: a loop takes them over.
 
 A buyer who closes the window while the provider decides is verified all the same, and the vendor
 gets the event of it.

@@ -114,7 +114,6 @@ class Hosted:
         self._changed = changed
         self._again = frozenset(again)
         self._created: dict[str, Created] = {}
-        self._pages: dict[str, str] = {}
 
     def create(
         self,
@@ -152,10 +151,12 @@ class Hosted:
         state = State.PENDING if outcome is Outcome.LATER else State.ENDED
         return self._move(created, state=state, outcome=outcome)
 
-    def change(self, created: Created, *, page: str, return_url: str | None = None) -> Created:
-        """Give it another page, and another way back if there is one; former pages lead to it."""
-        changed = replace(created, page=page, return_url=return_url or created.return_url)
-        return self._put(changed)
+    def change(self, created: Created, **changes: Any) -> Created:  # noqa: ANN401 - of Created
+        """Give it another page, so that the former one exists no more, or another return address.
+
+        Nothing is announced: what has happened in the session stays as it is.
+        """
+        return self._put(replace(created, **changes))
 
     def retrieved(self, session_id: str) -> None:
         """Say that the API has returned the session: a pending one is decided after that."""
@@ -165,11 +166,12 @@ class Hosted:
 
     def answer(self, request: Request) -> Reply | None:
         """The page of a session, or its next one; None if the request is not for a page."""
+        path = urlsplit(request.path).path
         asked = frozenset(request.query)
-        for page, session_id in self._pages.items():
-            parts = urlsplit(page)
-            if parts.path == request.path and frozenset(parse_qsl(parts.query)) <= asked:
-                return self._page(self._created[session_id], request)
+        for created in self._created.values():
+            page = urlsplit(created.page)
+            if page.path == path and frozenset(parse_qsl(page.query)) <= asked:
+                return self._page(created, request)
         return None
 
     def missing(self) -> Reply:
@@ -215,7 +217,6 @@ class Hosted:
 
     def _put(self, created: Created) -> Created:
         self._created[created.session_id] = created
-        self._pages[created.page] = created.session_id
         return created
 
 
