@@ -39,8 +39,7 @@ from countersign.notices.room import Notices
 from countersign.operations.room import Operations, open_operations
 from countersign.privacy.erase import finish_restore
 from countersign.privacy.room import Privacy, open_privacy
-from countersign.remembered.model import relying_party
-from countersign.remembered.room import Remembered
+from countersign.remembered.room import Remembered, relying_party
 from countersign.sandbox.helpers import SandboxRoom
 from countersign.self_service.room import SelfService
 from countersign.vault.key_encryption import KeyRing, key_source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ class Person:
     def open(self, path: str, **headers: str) -> Page:
         return self._page(self.client.get(path, headers=headers, follow_redirects=True))
 
-    def send(self, form: Form, headers: dict[str, str] | None = None, **changes: str) -> Page:
+    def send(self, form: Form, headers: Mapping[str, str] | None = None, **changes: str) -> Page:
         """Send a form, and follow where it leads, unless that is another site."""
         response = self.post(form, headers, **changes)
         target = response.headers.get("location", "")
@@ -45,9 +45,11 @@ class Person:
         return Page(response)
 
     def post(
-        self, form: Form, headers: dict[str, str] | None = None, **changes: str
+        self, form: Form, headers: Mapping[str, str] | None = None, **changes: str
     ) -> httpx2.Response:
-        response = self.client.post(form.action, data=form.fields | changes, headers=headers or {})
+        response = self.client.post(
+            form.action, data=form.fields | changes, headers=dict(headers or {})
+        )
         check_headers(response)
         return response
 
@@ -82,18 +84,18 @@ class Shop:
             "collect": ["identity"],
             "shipping_zip": "94110",
         }
-        made = self._client.post("/v1/checkout_sessions", json=body | changes)
+        made = self.client.post("/v1/checkout_sessions", json=body | changes)
         assert made.status_code == 200, made.text
         found: dict[str, Any] = made.json()
         return found
 
     def read(self, session: dict[str, Any]) -> dict[str, Any]:
         path = f"/v1/checkout_sessions/{session['checkout_session_id']}"
-        found: dict[str, Any] = self._client.get(path).raise_for_status().json()
+        found: dict[str, Any] = self.client.get(path).raise_for_status().json()
         return found
 
     @property
-    def _client(self) -> httpx2.Client:
+    def client(self) -> httpx2.Client:
         client: httpx2.Client = getattr(self.vendor, self.mode)
         return client
 

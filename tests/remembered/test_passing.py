@@ -81,15 +81,15 @@ def test_the_initials_say_by_what_the_buyer_was_known(person: Person, shop: Shop
     session = shop.session(**both)
     page = person.send(form_of(person.open(link(session)), "cookie"))
     assert page.heading == EN["title"]
-    review = person.send(page.form, **dict.fromkeys(page.form.texts, "AB"))
-    person.send(review.form, **dict.fromkeys(review.form.boxes, "yes"))
+    review = person.send(page.form, None, **dict.fromkeys(page.form.texts, "AB"))
+    person.send(review.form, None, **dict.fromkeys(review.form.boxes, "yes"))
     ack_id = shop.read(session)["ack_id"]
     process = shop.vendor.test.get(f"/v1/acknowledgments/{ack_id}").json()["process"]
     assert process["binding"] == "cookie"
     assert process["verification"].startswith("ver_")
 
 
-def test_a_second_shop_of_the_deployment_is_told_by_its_own_rules(
+def test_a_second_shop_of_the_deployment_is_informed_by_its_own_rules(
     person: Person, live_shop: Callable[..., Shop], operator: Operator
 ) -> None:
     first, second = live_shop(), live_shop()
@@ -103,13 +103,13 @@ def test_a_second_shop_of_the_deployment_is_told_by_its_own_rules(
     assert (found["status"], found["cbid"], found["reasons"]) == ("completed", cbid, [])
     [row] = operator.rows("SELECT * FROM verifications WHERE provider = 'remembered'")
     assert row["account_id"] == second.vendor.account_id
-    # Nobody was asked: the provider has no session of this.
+    # No one was asked: the provider has no session of this.
     told = person.open("/buyer").text
     assert EN["remembered_use_verified"] in told
 
 
 def test_what_is_known_is_never_on_the_page_that_asks(person: Person, shop: Shop) -> None:
-    """On a device of two people the next one sees nobody's name, and can say so."""
+    """On a device of two people the next one sees no one's name, and can say so."""
     first = shop.session()
     person.send(form_of(verify_in(person, first), "cookie"))
     cbid = shop.read(first)["cbid"]

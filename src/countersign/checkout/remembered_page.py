@@ -34,14 +34,14 @@ from countersign.http.reply import Call, Reply
 from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.mode import Mode
 from countersign.remembered.cookies import by_cookie, forget_cookie, remember_cookie
-from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, Known
+from countersign.remembered.inform import inform
+from countersign.remembered.model import COOKIE_KEPT, PASSKEY_KEPT, Kind, KnownBy
 from countersign.remembered.passkeys import (
     assert_passkey,
     assertion_options,
     register,
     registration_options,
 )
-from countersign.remembered.tell import tell
 
 CHECK: Final = "check"
 """The value of `step` with which the page of the identity check itself is asked for."""
@@ -50,7 +50,7 @@ _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedfr
 
 
 async def asked_first(visit: Visit) -> Reply | None:
-    """The page that asks a remembered buyer; None where nobody is known to be remembered."""
+    """The page that asks a remembered buyer; None where no one is known to be remembered."""
     content, call = visit.session.asked, visit.call
     begun = content.identity or has_begun(visit.room, visit.session, content.attempts, call)
     if begun or visit.form.get("step") == CHECK or is_framed(call):
@@ -84,14 +84,14 @@ async def consent(visit: Visit) -> Reply:
     if not compare_digest(form.get("served", "").encode(), _text(challenge).encode()):
         return visit.go_on()
     session = await store.change(room, session, _spent(session))
-    known: Known | None
+    known: KnownBy | None
     if how == Kind.PASSKEY:
         response = form.get("credential", "")
         known = await assert_passkey(room.remembered, mode, challenge, response)
     else:
         known = await _by_cookie(visit)
     if known is not None:
-        session = await _told(room, session, known)
+        session = await _informed(room, session, known)
     if session.step is Collected.IDENTITY:
         # Whoever asks gets to know no more of it than that there was no buyer yet.
         return lead(f"{_check_page(visit)}&remembered=no")
@@ -100,10 +100,10 @@ async def consent(visit: Visit) -> Reply:
     return visit.go_on()
 
 
-async def _told(room: Checkout, session: Session, known: Known) -> Session:
-    """The session after its account was told of the buyer; the same if nothing was told."""
+async def _informed(room: Checkout, session: Session, known: KnownBy) -> Session:
+    """The session after its account was informed of the buyer; the same if nothing was said."""
     try:
-        check = await tell(room.remembered, session.account_id, known, session.asked.shipping_zip)
+        check = await inform(room.remembered, session.account_id, known, session.asked.shipping_zip)
     except RateLimited:
         return session
     if check.verification is None or check.cbid is None:
@@ -163,7 +163,7 @@ async def keep(visit: Visit) -> Reply:
 
 
 async def begun(visit: Visit, reply: Reply) -> Reply:
-    """The response to a form that can begin an identity check: its browser is told that it has."""
+    """The response to a form that can begin an identity check: its browser is informed that it has."""
     session = await store.find_by_id(visit.room, visit.session.id)
     if session is None or session.content is None:
         return reply
@@ -196,7 +196,7 @@ def _consent(visit: Visit, *, with_cookie: bool) -> Reply:
     )
 
 
-async def _by_cookie(visit: Visit) -> Known | None:
+async def _by_cookie(visit: Visit) -> KnownBy | None:
     mode = visit.session.mode
     value = cookie(visit.room, visit.call, REMEMBERED, mode)
     return await by_cookie(visit.room.remembered, mode, value) if value else None
@@ -215,7 +215,7 @@ def _may_keep(visit: Visit) -> bool:
 
 def _cbid(session: Session) -> str:
     if session.cbid is None:
-        raise CheckoutSessionClosed("Nobody was verified.")
+        raise CheckoutSessionClosed("No one was verified.")
     return session.cbid
 
 

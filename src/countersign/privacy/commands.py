@@ -70,7 +70,7 @@ def erase(
         return
     confirm(f"Erase {what}? This cannot be undone.", yes=yes)
     remain = not _erase(plan, ErasureReason(reason))
-    say(f"Erased: {what}.")
+    say(f"ErasureOutcome: {what}.")
     _say_what_can_bring_it_back(remain=remain)
     result |= {"erased": True, "copies_remain": remain}
     show(result, "\n".join(ids), as_json=as_json)

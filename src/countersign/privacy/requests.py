@@ -17,7 +17,7 @@ from countersign.privacy.model import ErasureReason
 from countersign.privacy.room import Privacy
 
 
-class Erased(StrEnum):
+class ErasureOutcome(StrEnum):
     """What came of a request."""
 
     ERASED = "erased"
@@ -27,7 +27,7 @@ class Erased(StrEnum):
     """The server may not erase: `countersign retention run` does, as the owner of the tables."""
 
 
-async def request_erasure(privacy: Privacy, cbid: str) -> Erased:
+async def request_erasure(privacy: Privacy, cbid: str) -> ErasureOutcome:
     """Erase a buyer at the buyer's own request, or keep the request; durable when this returns.
 
     What the buyer is remembered by goes in any case.
@@ -37,7 +37,7 @@ async def request_erasure(privacy: Privacy, cbid: str) -> Erased:
     return await carry_out_request(privacy, cbid)
 
 
-async def carry_out_request(privacy: Privacy, cbid: str) -> Erased:
+async def carry_out_request(privacy: Privacy, cbid: str) -> ErasureOutcome:
     """Try to erase this buyer, who has asked for it."""
     try:
         plan = await plan_erasure(privacy, cbid)
@@ -45,12 +45,12 @@ async def carry_out_request(privacy: Privacy, cbid: str) -> Erased:
     except UnknownSubject:
         await privacy.access.database.write(_settle, cbid)
     except OnHold:
-        return Erased.ON_HOLD
+        return ErasureOutcome.ON_HOLD
     except DatabasePermissionDenied:
-        return Erased.REQUESTED
+        return ErasureOutcome.REQUESTED
     else:
         await destroy_copies(privacy.access.database)
-    return Erased.ERASED
+    return ErasureOutcome.ERASED
 
 
 def requested(connection: Connection) -> Sequence[str]:

@@ -9,7 +9,7 @@ from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.remembered import sql
-from countersign.remembered.model import COOKIE_KEPT, Kind, Known
+from countersign.remembered.model import COOKIE_KEPT, Kind, KnownBy
 from countersign.remembered.room import Remembered
 
 _BYTES: Final = 32
@@ -38,7 +38,7 @@ async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
     return value
 
 
-async def by_cookie(room: Remembered, mode: Mode, value: str) -> Known | None:
+async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
     """Who is remembered by this cookie in this mode."""
     if not 0 < len(value) <= _LENGTH_MAX:
         return None

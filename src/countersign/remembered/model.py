@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -34,7 +32,7 @@ class Kind(StrEnum):
         return Binding(self.value)
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class KnownBy(Struct, frozen=True, kw_only=True):
     """A passkey or a cookie of a buyer."""
 
     id: str
@@ -52,7 +50,7 @@ class Use(Struct, frozen=True, kw_only=True):
     account_id: str
     kind: Kind
     verified: bool
-    """Whether the account was told that the buyer is verified; otherwise it was told nothing."""
+    """Whether the account was informed that the buyer is verified; otherwise it learned nothing."""
     at: datetime
 
 
@@ -61,24 +59,3 @@ class RelyingParty(NamedTuple):
 
     id: str
     origin: str
-
-
-def relying_party(public_url: str) -> RelyingParty | None:
-    """The relying party at this address; None where browsers allow no passkeys.
-
-    They need a host that is a name, and HTTPS unless that is `localhost`.
-    """
-    parts = urlsplit(public_url)
-    host = (parts.hostname or "").lower()
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        pass
-    else:
-        return None
-    is_local = host == "localhost" or host.endswith(".localhost")
-    if not host or not (parts.scheme == "https" or is_local):
-        return None
-    default = {"https": 443, "http": 80}[parts.scheme]
-    port = "" if parts.port in {None, default} else f":{parts.port}"
-    return RelyingParty(host, f"{parts.scheme}://{host}{port}")

@@ -20,7 +20,7 @@ from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.remembered import sql
-from countersign.remembered.model import PASSKEY_KEPT, Kind, Known, RelyingParty
+from countersign.remembered.model import PASSKEY_KEPT, Kind, KnownBy, RelyingParty
 from countersign.remembered.room import Remembered
 
 T = TypeVar("T")
@@ -104,8 +104,8 @@ async def assert_passkey(
     challenge: bytes,
     response: str,
     asked_at: datetime | None = None,
-) -> Known | None:
-    """Whose passkey has signed this challenge; None: nobody's that is known in this mode.
+) -> KnownBy | None:
+    """Whose passkey has signed this challenge; None: no one's that is known in this mode.
 
     A counter that did not grow means that there is a copy of the passkey (§6.1.1): it is removed.
     `asked_at`, where the challenge itself can be used more than once: a passkey that was used since
@@ -131,7 +131,7 @@ async def assert_passkey(
 
 def _use(
     connection: Connection, row: Row[*tuple[Any, ...]], count: int, now: datetime
-) -> Known | None:
+) -> KnownBy | None:
     if (count or row.sign_count) and count <= row.sign_count:
         sql.remove_by(connection, row.lookup)
         _log.warning("passkey_copied", id=row.id)

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from countersign.db.tables import buyers, remembered, remembered_uses
 from countersign.mode import Mode
-from countersign.remembered.model import KEPT_MAX, Kind, Known, Use
+from countersign.remembered.model import KEPT_MAX, Kind, KnownBy, Use
 
 _c: Final = remembered.c
-_KNOWN: Final = tuple(Known.__struct_fields__)
+_KNOWN: Final = tuple(KnownBy.__struct_fields__)
 
 
 def find(
@@ -27,7 +27,7 @@ def find(
     return connection.execute(found).one_or_none()
 
 
-def find_by_id(connection: Connection, id_: str, now: datetime) -> Known | None:
+def find_by_id(connection: Connection, id_: str, now: datetime) -> KnownBy | None:
     """What has this identifier, if it has not expired."""
     found = select(remembered).where(_c.id == id_, _c.expires_at > now)
     row = connection.execute(found).one_or_none()
@@ -66,7 +66,7 @@ def remove_by(connection: Connection, lookup: bytes) -> None:
     connection.execute(delete(remembered).where(_c.lookup == lookup))
 
 
-def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[Known]:
+def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[KnownBy]:
     """What these buyers are remembered by, the newest first."""
     columns = select(*(_c[name] for name in _KNOWN))
     own = columns.where(_c.cbid.in_(cbids), _c.expires_at > now).order_by(_c.id.desc())
@@ -103,6 +103,6 @@ def delete_outdated(
     return max(numbers)
 
 
-def known(row: Row[*tuple[Any, ...]]) -> Known:
+def known(row: Row[*tuple[Any, ...]]) -> KnownBy:
     """From a row that has its columns."""
-    return msgspec.convert({name: getattr(row, name) for name in _KNOWN}, Known)
+    return msgspec.convert({name: getattr(row, name) for name in _KNOWN}, KnownBy)

@@ -22,17 +22,17 @@ from countersign.http.reply import Call, Reply
 from countersign.http.route import Route, grouped
 from countersign.instant import from_ms, to_ms
 from countersign.mode import Mode
-from countersign.privacy.requests import Erased, request_erasure
+from countersign.privacy.requests import ErasureOutcome, request_erasure
 from countersign.remembered import sql
-from countersign.remembered.model import COOKIE_KEPT, Known, Use
+from countersign.remembered.model import COOKIE_KEPT, KnownBy, Use
 from countersign.remembered.passkeys import TIMEOUT_MS, assert_passkey, assertion_options
 from countersign.self_service.room import SelfService
-from countersign.self_service.visits import Visit, is_partial, visit_of
+from countersign.self_service.visits import BuyerVisit, is_partial, visit_of
 
 _USES_SHOWN: Final = 200
 _SCRIPTS: Final = ("remembered.js",)
 _MS_DIGITS_MAX: Final = 14
-_SAYS: Final = frozenset({*Erased, "removed", "refused", "signed_out"})
+_SAYS: Final = frozenset({*ErasureOutcome, "removed", "refused", "signed_out"})
 
 
 class _Shown(NamedTuple):
@@ -71,9 +71,9 @@ async def post_form(room: SelfService, call: Call) -> Reply:
             return _lead(visit)
 
 
-async def _page(visit: Visit, *, unsure: bool = False) -> Reply:
+async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
     room, known, party = visit.room.checkout, visit.known, visit.room.checkout.remembered.party
-    kept, uses = list[Known](), list[_Shown]()
+    kept, uses = list[KnownBy](), list[_Shown]()
     if known is not None:
         kept, uses = await room.access.database.read(_all_of, known.cbid, visit.now)
     partial = known is not None and is_partial(known, kept)
@@ -104,7 +104,7 @@ async def _page(visit: Visit, *, unsure: bool = False) -> Reply:
     )
 
 
-def _all_of(connection: Connection, cbid: str, now: datetime) -> tuple[list[Known], list[_Shown]]:
+def _all_of(connection: Connection, cbid: str, now: datetime) -> tuple[list[KnownBy], list[_Shown]]:
     cbids = sql.identifiers_of(connection, cbid)
     uses: Sequence[Use] = sql.uses_of(connection, cbids, _USES_SHOWN)
     names = {id_: brand_of(connection, id_).name for id_ in {use.account_id for use in uses}}
@@ -112,7 +112,7 @@ def _all_of(connection: Connection, cbid: str, now: datetime) -> tuple[list[Know
     return sql.all_of(connection, cbids, now), shown
 
 
-async def _sign_in(visit: Visit) -> Reply:
+async def _sign_in(visit: BuyerVisit) -> Reply:
     """By a passkey, over a challenge that was made for this browser minutes ago."""
     asked = visit.form.get("asked", "")
     if not (asked.isascii() and asked.isdecimal() and len(asked) <= _MS_DIGITS_MAX):
@@ -132,7 +132,7 @@ async def _sign_in(visit: Visit) -> Reply:
     return _lead(visit, "", visit.header(known))
 
 
-async def _remove(visit: Visit, known: Known) -> Reply:
+async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
     """Remove one of what the buyer is remembered by."""
     database = visit.room.checkout.access.database
     kept, _ = await database.read(_all_of, known.cbid, visit.now)
@@ -149,7 +149,7 @@ def _remove_one(connection: Connection, cbid: str, id_: str) -> None:
     sql.remove(connection, sql.identifiers_of(connection, cbid), id_)
 
 
-async def _erase(visit: Visit, known: Known) -> Reply:
+async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
     """Erase everything that is known of the buyer, if the buyer has said to be sure."""
     room = visit.room
     kept, _ = await room.checkout.access.database.read(_all_of, known.cbid, visit.now)
@@ -161,7 +161,7 @@ async def _erase(visit: Visit, known: Known) -> Reply:
     return _lead(visit, came_of_it.value, visit.header(), *_without(visit, known))
 
 
-def _without(visit: Visit, known: Known) -> list[tuple[bytes, bytes]]:
+def _without(visit: BuyerVisit, known: KnownBy) -> list[tuple[bytes, bytes]]:
     """The headers by which this browser loses its cookies of this mode."""
     room = visit.room.checkout
     return [
@@ -169,7 +169,7 @@ def _without(visit: Visit, known: Known) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def _lead(visit: Visit, says: str = "", *headers: tuple[bytes, bytes]) -> Reply:
+def _lead(visit: BuyerVisit, says: str = "", *headers: tuple[bytes, bytes]) -> Reply:
     query = f"?lang={visit.locale}" + (f"&says={says}" if says else "")
     return lead(f"/buyer{query}", *headers)
 

@@ -24,7 +24,7 @@ from countersign.instant import from_ms, from_ns, to_ms
 from countersign.mode import Mode
 from countersign.remembered import sql
 from countersign.remembered.cookies import by_cookie
-from countersign.remembered.model import Kind, Known
+from countersign.remembered.model import Kind, KnownBy
 from countersign.self_service.room import SelfService
 
 SIGNED_IN: Final = timedelta(minutes=15)
@@ -34,7 +34,7 @@ _MS_DIGITS_MAX: Final = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class BuyerVisit:
     """A request of a browser, and whom it is from."""
 
     room: SelfService
@@ -43,8 +43,8 @@ class Visit:
     locale: str
     token: str
     """Of this browser, for a while: forms and challenges belong to it."""
-    known: Known | None
-    """By what the buyer is known; None: nobody is signed in."""
+    known: KnownBy | None
+    """By what the buyer is known; None: no one is signed in."""
     signed_in: bool = False
     """Whether a passkey was used minutes ago."""
     form: Mapping[str, str]
@@ -57,7 +57,7 @@ class Visit:
         """What a passkey has to sign, of this browser and time."""
         return self._made(f"challenge {to_ms(asked_at)}")
 
-    def header(self, known: Known | None = None) -> Header:
+    def header(self, known: KnownBy | None = None) -> Header:
         """The cookie of this visit, which says who is signed in by a passkey."""
         value = self.token
         if known is not None:
@@ -85,7 +85,7 @@ class Visit:
         return secret.page_code(f"buyer {use}", self.token, b"")
 
 
-async def visit_of(room: SelfService, call: Call) -> Visit:
+async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
     """The visit of a browser.
 
     Raises:
@@ -100,7 +100,7 @@ async def visit_of(room: SelfService, call: Call) -> Visit:
     token, *who = browser_cookie(room.checkout, call, _COOKIE).split(".")
     if len(token) != len(_new_token(bytes(_VISIT_BYTES))) or not token.isascii():
         token, who = _new_token(access.entropy(_VISIT_BYTES)), []
-    visit = Visit(
+    visit = BuyerVisit(
         room=room,
         call=call,
         now=from_ns(access.clock.time_ns()),
@@ -115,13 +115,13 @@ async def visit_of(room: SelfService, call: Call) -> Visit:
     return replace(visit, known=await _remembered(visit))
 
 
-async def _signed_in(visit: Visit, who: list[str]) -> Known | None:
+async def _signed_in(visit: BuyerVisit, who: list[str]) -> KnownBy | None:
     if len(who) != 3 or not visit.has_signed_in(*who):
         return None
     return await visit.room.checkout.access.database.read(sql.find_by_id, who[0], visit.now)
 
 
-async def _remembered(visit: Visit) -> Known | None:
+async def _remembered(visit: BuyerVisit) -> KnownBy | None:
     checkout = visit.room.checkout
     for mode in (Mode.LIVE, Mode.TEST):
         value = cookie(checkout, visit.call, REMEMBERED, mode)
@@ -130,7 +130,7 @@ async def _remembered(visit: Visit) -> Known | None:
     return None
 
 
-def is_partial(known: Known, kept: list[Known]) -> bool:
+def is_partial(known: KnownBy, kept: list[KnownBy]) -> bool:
     """Whether this buyer has to sign in by passkey to see more than this browser's cookie."""
     return known.kind is Kind.COOKIE and any(one.kind is Kind.PASSKEY for one in kept)
 

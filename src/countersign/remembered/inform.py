@@ -1,4 +1,4 @@
-"""Telling an account about a remembered buyer who has agreed to it, and writing that down."""
+"""Informing an account about a remembered buyer who has agreed to it, and writing that down."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from countersign.instant import from_ns
 from countersign.log.append_record import account_fact
 from countersign.log.record import NewRecord, RecordType
 from countersign.mode import Mode
-from countersign.remembered.model import Known
+from countersign.remembered.model import KnownBy
 from countersign.remembered.room import Remembered
 
 _USE: Final = "use"
 
 
-async def tell(room: Remembered, account_id: str, known: Known, shipping_zip: str | None) -> Check:
+async def inform(
+    room: Remembered, account_id: str, known: KnownBy, shipping_zip: str | None
+) -> Check:
     """Whether this buyer is verified for this account now; durable when this returns.
 
     If so, a record of it is written, which `verification` names. The buyer sees both outcomes.
