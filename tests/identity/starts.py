@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -291,6 +292,7 @@ CASES: Final = {
                         "workflow_id": WORKFLOW,
                         "vendor_data": REFERENCE,
                         "callback": RETURN,
+                        "callback_method": "both",
                         "language": "es",
                     },
                 ),
@@ -383,28 +385,38 @@ def replied(case: Case, body: object, status: int = 200) -> Reply:
     return Reply(status=status, body=raw, headers=headers)
 
 
-async def started(
+@asynccontextmanager
+async def receiving(
     case: Case, replies: Sequence[Reply], **credentials: object
-) -> tuple[StartedSession | Refusal, list[Request]]:
-    """What comes of a start at a server with these replies, and what it was asked."""
+) -> AsyncIterator[tuple[Callable[[], Awaitable[StartedSession | Refusal]], list[Request]]]:
+    """A provider at a server with these replies: how to start a session there, and what it got."""
     content = json.dumps({**case.credentials, **credentials}).encode()
     async with serve(Receiver(replies)) as served:
         provider = IdentityProviders(keyed, FixedClock())(case.name, content, served.url)
+
+        async def begin() -> StartedSession | Refusal:
+            try:
+                return await provider.start(WANTED)
+            except Refusal as error:
+                return error
+
         try:
-            session: StartedSession | Refusal = await provider.start(WANTED)
-        except Refusal as error:
-            session = error
+            yield begin, served.requests
         finally:
             await provider.close()
-    return session, served.requests
 
 
 def start(
     case: Case, replies: Sequence[Reply] | None = None, **credentials: object
 ) -> tuple[StartedSession | Refusal, list[Request]]:
-    """The same, outside of an event loop."""
+    """What comes of a start at a server with these replies, and what it was asked."""
     given = replies_of(case) if replies is None else replies
-    return asyncio.run(started(case, given, **credentials))
+
+    async def once() -> tuple[StartedSession | Refusal, list[Request]]:
+        async with receiving(case, given, **credentials) as (begin, requests):
+            return await begin(), requests
+
+    return asyncio.run(once())
 
 
 def asked(request: Request) -> tuple[str, Any]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from countersign_simulators import didit, onfido, veriff
+from countersign_simulators.base import Reply, Request
 from countersign_simulators.didit_created import WORKFLOW as DIDIT_WORKFLOW
 from countersign_simulators.hosted import Outcome
 from countersign_simulators.onfido_created import WORKFLOW as ONFIDO_WORKFLOW
+from countersign_simulators.registry import SIMULATORS
+from tests.identity.asking import JUNK, FixedClock
 from tests.simulators import published
 from tests.simulators.creating import CLIENT, choose, create, found, post, signature
 from tests.support.providers import Playing, playing
@@ -31,6 +37,45 @@ def played(request: pytest.FixtureRequest) -> Iterator[Playing]:
 at_veriff = pytest.mark.parametrize("played", ["veriff"], indirect=True)
 at_didit = pytest.mark.parametrize("played", ["didit"], indirect=True)
 at_onfido = pytest.mark.parametrize("played", ["onfido"], indirect=True)
+
+
+AT: Final = {
+    "veriff": ("/v1/sessions", {"x-auth-client": veriff.API_KEY}),
+    "didit": ("/v3/session/", {"x-api-key": didit.API_KEY}),
+    "onfido": (
+        "/v3.6/workflow_runs",
+        {"authorization": f"Token token={onfido.TOKENS['live']}"},
+    ),
+}
+"""Where a session is created, and with which key."""
+MEMBERS: Final = ("verification", "callback", "vendorData", "workflow_id", "link", "metadata")
+
+
+def sent(name: str, body: bytes) -> Reply:
+    """The response to a body, right out of the simulator."""
+    path, headers = AT[name]
+    headers = headers | {"content-type": "application/json"}
+    request = Request(method="POST", path=path, query=(), headers=headers, body=body)
+    return SIMULATORS[name](FixedClock().now).answer(request)
+
+
+@pytest.mark.parametrize("name", AT)
+@given(body=st.dictionaries(st.sampled_from(MEMBERS), JUNK) | JUNK)
+def test_no_body_is_too_odd_for_an_answer(name: str, body: object) -> None:
+    """Whatever is sent, the simulator returns a session or what is wrong."""
+    for raw in (json.dumps(body).encode(), json.dumps({"verification": body}).encode()):
+        reply = sent(name, raw)
+        assert reply.status in {201, 400, 422}
+        assert json.loads(reply.body)
+
+
+@pytest.mark.parametrize("name", AT)
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"\xff", b"[" * 100_000, b'{"verification": NaN}', b'"\\ud800"']
+)
+def test_what_is_no_json_is_refused(name: str, raw: bytes) -> None:
+    """In the shape of any other mistake."""
+    assert sent(name, raw).status in {400, 422}
 
 
 @at_veriff
@@ -128,8 +173,8 @@ def test_didit_names_what_is_wrong_with_a_field(
 ) -> None:
     """400 with the field and its reasons."""
     body = {"workflow_id": DIDIT_WORKFLOW, "vendor_data": "b"} | dict(changes)
-    sent = {name: value for name, value in body.items() if value is not ...}
-    reply = post(f"{played.url}/v3/session/", sent, x_api_key=didit.API_KEY)
+    wanted = {name: value for name, value in body.items() if value is not ...}
+    reply = post(f"{played.url}/v3/session/", wanted, x_api_key=didit.API_KEY)
     assert reply.status_code == 400
     assert set(reply.json()) == {named}
     assert all(isinstance(reason, str) for reason in reply.json()[named])

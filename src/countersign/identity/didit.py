@@ -107,6 +107,8 @@ class Didit(IdentityProvider[DiditCredentials]):
             "workflow_id": needed(self.name, "workflow_id", self._credentials.workflow_id),
             "vendor_data": wanted.reference,
             "callback": wanted.return_url,
+            # The device that began and the one that finishes: Didit's page offers to change it.
+            "callback_method": "both",
             "language": wanted.locale,
         }
         headers = {"x-api-key": self._credentials.api_key}

@@ -152,7 +152,7 @@ class Hosted:
         return self._move(created, state=state, outcome=outcome)
 
     def change(self, created: Created, **changes: Any) -> Created:  # noqa: ANN401 - of Created
-        """Give it another page, so that the former one exists no more, or another return address.
+        """Give it another page (the former ones lead to it, too), or another return address.
 
         Nothing is announced: what has happened in the session stays as it is.
         """

@@ -23,15 +23,27 @@ from countersign_simulators.base import (
     hmac_hex,
     json_reply,
 )
+from countersign_simulators.hosted import Created, Hosted, Outcome, unguessable, with_query
+from countersign_simulators.persona_created import (
+    AGAIN,
+    TEMPLATE_ID,
+    Invalid,
+    check_link,
+    create,
+    session_of,
+)
 from countersign_simulators.persona_sessions import PersonaSession, all_sessions, session_id, time
 
 API_KEY: Final = "persona_production_simulated_key"
+SANDBOX_KEY: Final = "persona_sandbox_simulated_key"
 # Made-up values that open nothing.
 WEBHOOK_SECRET: Final = "wbhsec_simulated_signing_secret"  # noqa: S105 - see above
 OLD_WEBHOOK_SECRET: Final = "wbhsec_simulated_secret_of_before"  # noqa: S105 - see above
 ENVIRONMENT_ID: Final = "env_SimProduction00000000000000"
 SANDBOX_ID: Final = "env_SimSandbox0000000000000000"
 ORGANIZATION_ID: Final = "org_SimOrganization000000000000"
+_KEYS: Final[Mapping[str, str]] = {API_KEY: ENVIRONMENT_ID, SANDBOX_KEY: SANDBOX_ID}
+"""The environment of each key."""
 DECIDED_AFTER_SECONDS: Final = 10.0
 """How long the scenario `decided_later` stays `completed` after it was first requested."""
 _VERSIONS: Final = ("2025-10-27", "2025-12-08", "2026-09-29")
@@ -52,13 +64,17 @@ _ENVIRONMENTS: Final[Mapping[str | None, str | None]] = {
 
 
 class Persona(SimulatedProvider[PersonaSession]):
-    """Persona as it answers a key of its Production environment, on good days and on others."""
+    """Persona as it answers a key of its Production environment, on good days and on others.
+
+    A key of the Sandbox sees only the inquiries that it has created.
+    """
 
     name: Final = "persona"
     credentials: Final[Mapping[str, object]] = {
         "api_key": API_KEY,
         "environment": "live",
         "environment_id": ENVIRONMENT_ID,
+        "inquiry_template_id": TEMPLATE_ID,
         "webhook_secrets": [WEBHOOK_SECRET, OLD_WEBHOOK_SECRET],
     }
 
@@ -66,20 +82,45 @@ class Persona(SimulatedProvider[PersonaSession]):
         super().__init__(now)
         self._first_requested: dict[str, float] = {}
         self._changed: dict[str, dict[str, Any]] = {}
+        self._environment = ENVIRONMENT_ID
+        self._kept: dict[str, tuple[tuple[str, bytes], Reply]] = {}
+        self._hosted = Hosted(
+            "Persona",
+            now,
+            back=_back,
+            changed=lambda created: self._announce(created.session_id),
+            again=AGAIN,
+        )
 
     def answer(self, request: Request) -> Reply:
-        """An inquiry, a decision about it, or its redaction."""
+        """A page for the buyer; an inquiry, a decision about it, its link, or its redaction."""
+        page = self._hosted.answer(request)
+        if page is not None:
+            return page
+        refused = self._refused(request)
+        if refused is not None:
+            return refused
+        try:
+            found = self._once(request) if request.method == "POST" else self._routed(request)
+        except Invalid as invalid:
+            return self._error(400, "Bad Request", str(invalid))
+        return found or self._error(404, "Record not found")
+
+    def _refused(self, request: Request) -> Reply | None:
+        """What is wrong with the headers, if anything; else its key's environment is taken."""
         sent = request.headers.get("authorization", "")
         if not sent.startswith("Bearer "):
             # Without a key there is no environment, no limit and no log entry to name.
             return _unauthenticated("Must be authenticated to access this endpoint")
-        if sent.removeprefix("Bearer ") != API_KEY:
+        environment = _KEYS.get(sent.removeprefix("Bearer "))
+        if environment is None:
             return _unauthenticated("Token is invalid")
+        self._environment = environment
         if request.headers.get("persona-version", _VERSIONS[-1]) not in _VERSIONS:
             return self._error(400, "Bad Request", "Persona-Version is not a known version")
         if request.headers.get("key-inflection", "kebab") not in _INFLECTIONS:
             return self._error(400, "Bad Request", "Key-Inflection must be camel, kebab or snake")
-        return self._routed(request) or self._error(404, "Record not found")
+        return None
 
     def webhook(self, session_id: str) -> Webhook:
         """An event about the inquiry's status, signed with both secrets of a rotation."""
@@ -114,17 +155,80 @@ class Persona(SimulatedProvider[PersonaSession]):
     def _routed(self, request: Request) -> Reply | None:
         path, _, last = request.path.rpartition("/")
         if path == _INQUIRIES:
-            session = self._find(unquote(last))
+            session = self._seen(unquote(last))
             if session and request.method == "GET":
                 return self._inquiry(session, request)
             if session and request.method == "DELETE":
                 return self._change(session, request, {"redacted-at": time(self._now())})
-        inquiries, _, inquiry = path.rpartition("/")
-        if inquiries == _INQUIRIES and request.method == "POST" and last in _DECISIONS:
-            session = self._find(unquote(inquiry))
-            decided = {"status": _DECISIONS[last], "decisioned-at": time(self._now())}
-            return self._change(session, request, decided) if session else None
         return None
+
+    def _once(self, request: Request) -> Reply | None:
+        """What a POST gets: with an `Idempotency-Key`, the same for every same request."""
+        key, asked = request.headers.get("idempotency-key"), (request.path, request.body)
+        known = None if key is None else self._kept.get(f"{self._environment} {key}")
+        if known is not None and known[0] != asked:
+            return self._error(409, "Conflict", "Idempotency-Key was used for another request")
+        reply = self._posted(request) if known is None else known[1]
+        if key is not None and reply is not None:
+            self._kept[f"{self._environment} {key}"] = asked, reply
+        return reply
+
+    def _posted(self, request: Request) -> Reply | None:
+        if request.path == _INQUIRIES:
+            made = create(self._hosted, request, self._environment)
+            meta: dict[str, str | None] = dict.fromkeys(
+                ("session-token", "one-time-link", "one-time-link-short")
+            )
+            if made.made["session"]:
+                meta["session-token"] = unguessable(40)
+            if made.made["link"]:
+                made, meta = self._linked(made, request, meta)
+            return self._with_meta(201, made, meta, request)
+        path, _, last = request.path.rpartition("/")
+        inquiries, _, inquiry = path.rpartition("/")
+        session = self._seen(unquote(inquiry)) if inquiries == _INQUIRIES else None
+        if session is not None and last in _DECISIONS:
+            decided = {"status": _DECISIONS[last], "decisioned-at": time(self._now())}
+            return self._change(session, request, decided)
+        created = None if session is None else self._hosted.find(session.session_id)
+        if session is None or created is None:
+            return None
+        if last == "expire":
+            expired = session_of(self._hosted.end(created, Outcome.EXPIRED), self._now())
+            return self._reply(200, self._inflected(expired, request))
+        if last == "generate-one-time-link":
+            check_link(request)
+            return self._with_meta(200, *self._linked(created, request, {}), request)
+        return None
+
+    def _linked(
+        self, created: Created, request: Request, meta: Mapping[str, str | None]
+    ) -> tuple[Created, dict[str, str | None]]:
+        """Another address of the page; the short one is the same, as it needs another host."""
+        changed = self._hosted.change(created, page=f"/verify?code=us1-{unguessable(32)}")
+        link = request.origin + changed.page
+        return changed, {**meta, "one-time-link": link, "one-time-link-short": link}
+
+    def _with_meta(
+        self, status: int, created: Created, meta: Mapping[str, str | None], request: Request
+    ) -> Reply:
+        shown = self._inflected(session_of(created, self._now()), request)
+        inflection = request.headers.get("key-inflection", "kebab")
+        return self._reply(status, shown | {"meta": _inflected(dict(meta), inflection)})
+
+    def _created(self, session_id: str) -> PersonaSession | None:
+        created = self._hosted.find(session_id)
+        return None if created is None else session_of(created, self._now())
+
+    def _seen(self, session_id: str) -> PersonaSession | None:
+        """The inquiry, if it is in the environment of the key."""
+        created = self._hosted.find(session_id)
+        environment = ENVIRONMENT_ID if created is None else created.made["environment"]
+        return self._find(session_id) if environment == self._environment else None
+
+    def _inflected(self, session: PersonaSession, request: Request) -> dict[str, Any]:
+        inflection = request.headers.get("key-inflection", "kebab")
+        return _shown(self._body(session), request.query, inflection)
 
     def _change(
         self, session: PersonaSession, request: Request, attributes: dict[str, Any]
@@ -132,6 +236,8 @@ class Persona(SimulatedProvider[PersonaSession]):
         if self._body(session)["data"]["attributes"]["redacted-at"]:
             return self._error(409, "Conflict", "Inquiry already redacted")
         self._changed.setdefault(session.session_id, {}).update(attributes)
+        if self._hosted.find(session.session_id) is not None:
+            self._announce(session.session_id)
         return self._reply(200, _shown(self._body(session), request.query, "kebab"))
 
     def _body(self, session: PersonaSession) -> dict[str, Any]:
@@ -162,27 +268,29 @@ class Persona(SimulatedProvider[PersonaSession]):
             return self._limited(_LIMITS[session.failure])
         if session.failure == "server_error":
             return self._error(500, "Internal server error")
-        headers = self._headers(environment_id=_ENVIRONMENTS.get(session.failure, ENVIRONMENT_ID))
-        inflection = request.headers.get("key-inflection", "kebab")
-        body = _shown(self._body(session), request.query, inflection)
+        environment = _ENVIRONMENTS.get(session.failure, self._environment)
+        headers = self._headers(environment_id=environment)
+        body = self._inflected(session, request)
+        self._hosted.retrieved(session.session_id)
         return failing(self._reply(200, body, headers), session.failure)
 
     def _limited(self, reset: int | None) -> Reply:
         details = f"You have hit your rate limit of {_LIMIT} requests / min."
         errors = {"errors": [{"title": "Rate limit exceeded", "details": details}]}
-        return self._reply(429, errors, self._headers(remaining=0, reset=reset))
+        headers = self._headers(environment_id=self._environment, remaining=0, reset=reset)
+        return self._reply(429, errors, headers)
 
     def _error(self, status: int, title: str, details: str | None = None) -> Reply:
         error = {"title": title} | ({} if details is None else {"details": details})
         return self._reply(status, {"errors": [error]})
 
     def _reply(self, status: int, body: object, headers: Headers | None = None) -> Reply:
-        return json_reply(status, body, headers or self._headers())
+        return json_reply(status, body, headers or self._headers(environment_id=self._environment))
 
     def _headers(
         self,
         *,
-        environment_id: str | None = ENVIRONMENT_ID,
+        environment_id: str | None,
         remaining: int = _LIMIT - 1,
         reset: int | None = 42,
     ) -> Headers:
@@ -205,6 +313,25 @@ class Persona(SimulatedProvider[PersonaSession]):
 def signature_of(payload: bytes, secret: str, timestamp: int) -> str:
     """One set of the `Persona-Signature` of a message."""
     return f"t={timestamp},v1={hmac_hex(secret, f'{timestamp}.'.encode() + payload)}"
+
+
+def _back(created: Created) -> str | None:
+    """The redirect URI with what became of the inquiry, once it is completed or failed.
+
+    From "Redirecting After Inquiry" in Persona's documentation.
+    """
+    session = session_of(created, created.changed_at)
+    attributes = session.data["attributes"]
+    if created.return_url is None or not (attributes["completed-at"] or attributes["failed-at"]):
+        return None
+    reference = attributes["reference-id"]
+    return with_query(
+        created.return_url,
+        ("inquiry-id", created.session_id),
+        *(() if reference is None else (("reference-id", reference),)),
+        ("status", "failed" if attributes["failed-at"] else "completed"),
+        ("fields", json.dumps(attributes["fields"])),
+    )
 
 
 def _unauthenticated(title: str) -> Reply:

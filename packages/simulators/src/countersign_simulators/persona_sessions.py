@@ -110,7 +110,7 @@ def _common(
     }
 
 
-def _government_id(
+def government_id_of(
     person: Person, now: float, status: str = "passed", minutes_ago: float = 10
 ) -> dict[str, Any]:
     """The attributes of a `verification/government-id`."""
@@ -238,7 +238,7 @@ def _database(person: Person, now: float, match: str) -> dict[str, Any]:
     )
 
 
-def _fields(person: Person) -> dict[str, Any]:
+def fields_of(person: Person) -> dict[str, Any]:
     """What the buyer typed, under the names of the inquiry template."""
     typed = {
         "name-first": person.first,
@@ -261,7 +261,7 @@ def _fields(person: Person) -> dict[str, Any]:
     }
 
 
-def _attributes(status: str, subject: str, fields: object, now: float) -> dict[str, Any]:
+def attributes_of(status: str, subject: str, fields: object, now: float) -> dict[str, Any]:
     """The attributes of an inquiry."""
     decided = time(now, minutes_ago=5) if status in {"approved", "declined"} else None
     finished = None if status in {"created", "pending", "expired"} else time(now, minutes_ago=8)
@@ -289,7 +289,7 @@ def _attributes(status: str, subject: str, fields: object, now: float) -> dict[s
     }
 
 
-def _relationships(included: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def relationships_of(included: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     links = [{"type": one["type"], "id": one["id"]} for one in included]
     return {
         "account": {"data": {"type": "account", "id": "act_SimAccount00000000000000"}},
@@ -310,13 +310,13 @@ def _proof(variant: str, person: Person, now: float) -> tuple[str, dict[str, Any
         "aamva_without_birth": ("aamva", _aamva(person, now, "not_applicable")),
         "partial_match": ("database", _database(person, now, "partial")),
         "selfie": ("selfie", {"status": "passed", "checks": []}),
-        "passed_of_another": ("government-id", _government_id(_ANOTHER, now, minutes_ago=20)),
-        "redacted": ("government-id", _redacted(_government_id(person, now), now)),
+        "passed_of_another": ("government-id", government_id_of(_ANOTHER, now, minutes_ago=20)),
+        "redacted": ("government-id", _redacted(government_id_of(person, now), now)),
     }
     if variant in others:
         return others[variant]
     minutes_ago = 10 if variant == "passed" else 20
-    return "government-id", _government_id(person, now, variant, minutes_ago)
+    return "government-id", government_id_of(person, now, variant, minutes_ago)
 
 
 # --- the inquiries ------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ def _session(
         )
     if scenario == "date_of_birth_withheld":
         del included[0]["attributes"]["birthdate"]
-    attributes = _attributes(status, reference or subject, _fields(typed or person), now)
+    attributes = attributes_of(status, reference or subject, fields_of(typed or person), now)
     others = _ANOTHER.texts(*_PERSONAL) if "passed_of_another" in proofs else ()
     is_gone = redacted_at is not None or "redacted" in proofs
     return PersonaSession(
@@ -383,7 +383,7 @@ def _session(
             "type": "inquiry",
             "id": own_id,
             "attributes": attributes | {"redacted-at": redacted_at},
-            "relationships": _relationships([] if redacted_at else included),
+            "relationships": relationships_of([] if redacted_at else included),
         },
         included=included,
         failure=failure,

@@ -30,6 +30,14 @@ from countersign_simulators.base import (
     json_reply,
     with_headers,
 )
+from countersign_simulators.hosted import Created, Hosted, State
+from countersign_simulators.plaid_created import (
+    TEMPLATE_ID,
+    Creations,
+    Invalid,
+    session_of,
+    verification_of,
+)
 from countersign_simulators.plaid_sessions import PlaidSession, all_sessions, verification
 
 CLIENT_ID: Final = "5f1a7ed0c0ffee0000000001"
@@ -60,6 +68,7 @@ class Plaid(SimulatedProvider[PlaidSession]):
         "client_id": CLIENT_ID,
         "secret": SECRETS["live"],
         "environment": "live",
+        "template_id": TEMPLATE_ID,
     }
 
     def __init__(self, now: Clock) -> None:
@@ -67,13 +76,27 @@ class Plaid(SimulatedProvider[PlaidSession]):
         self._expired: dict[str, int] = {}
         self._keys: dict[str, _Key] = {}
         self._key = self._make_key()
-        self._endpoints: Mapping[str, Callable[[Mapping[str, Any], str], Reply]] = {
+        self._hosted = Hosted(
+            "Plaid",
+            now,
+            back=lambda created: created.return_url,
+            changed=self._progressed,
+        )
+        self._creations = Creations(self._hosted, now)
+        self._endpoints: Mapping[str, Callable[[Mapping[str, Any], str, Request], Reply]] = {
+            "/identity_verification/create": self._create,
             "/identity_verification/get": self._answer_session,
+            "/identity_verification/list": self._list,
+            "/link/token/create": self._link,
             "/webhook_verification_key/get": self._answer_key,
         }
 
     def answer(self, request: Request) -> Reply:
-        """An identity verification, or the key of a webhook."""
+        """A page for the buyer; identity verifications, a Link token, or the key of a webhook."""
+        page = self._hosted.answer(request)
+        return self._answered(request) if page is None else page
+
+    def _answered(self, request: Request) -> Reply:
         asked = _object(request.body)
         endpoint = self._endpoints.get(request.path) if request.method == "POST" else None
         if endpoint is None:
@@ -82,24 +105,29 @@ class Plaid(SimulatedProvider[PlaidSession]):
             return self._error(400, "INVALID_REQUEST", "INVALID_BODY", "body is not JSON")
         if request.headers.get("plaid-version") not in _VERSIONS:
             return self._error(400, "INVALID_REQUEST", "INCOMPATIBLE_API_VERSION", "version")
-        client = request.headers.get("plaid-client-id", asked.get("client_id"))
-        secret = request.headers.get("plaid-secret", asked.get("secret"))
-        if client is None or secret is None:
-            return self._missing("client_id, secret")
-        environment = next((name for name, known in SECRETS.items() if known == secret), None)
-        if client != CLIENT_ID or environment is None:
-            invalid = "invalid client_id or secret provided"
-            return self._error(400, "INVALID_INPUT", "INVALID_API_KEYS", invalid)
-        return endpoint(asked, environment)
+        try:
+            return endpoint(asked, _environment(request, asked), request)
+        except Invalid as invalid:
+            return self._invalid(invalid)
+
+    def _invalid(self, invalid: Invalid) -> Reply:
+        if invalid.code == "MISSING_FIELDS":
+            return self._missing(str(invalid))
+        if invalid.code == "UNKNOWN_FIELDS":
+            unknown = f"the following fields are not recognized by this endpoint: {invalid}"
+            return self._error(400, "INVALID_REQUEST", invalid.code, unknown)
+        return self._error(400, "INVALID_INPUT", invalid.code, str(invalid))
 
     def webhook(self, session_id: str) -> Webhook:
         """A `STATUS_UPDATED` message."""
+        is_live = self._known(session_id).environment == "live"
+        environment = "production" if is_live else "sandbox"
         return self.signed(
             {
                 "webhook_type": "IDENTITY_VERIFICATION",
                 "webhook_code": "STATUS_UPDATED",
                 "identity_verification_id": session_id,
-                "environment": "production",
+                "environment": environment,
             }
         )
 
@@ -130,7 +158,31 @@ class Plaid(SimulatedProvider[PlaidSession]):
         self._keys[key.kid] = key
         return key
 
-    def _answer_key(self, asked: Mapping[str, Any], _: str) -> Reply:
+    def _create(self, asked: Mapping[str, Any], environment: str, request: Request) -> Reply:
+        return self._ok(self._body(self._creations.create(asked, environment, request)))
+
+    def _list(self, asked: Mapping[str, Any], environment: str, _: Request) -> Reply:
+        found = [self._body(session) for session in self._creations.listed(asked, environment)]
+        return self._ok({"identity_verifications": found, "next_cursor": None})
+
+    def _link(self, asked: Mapping[str, Any], environment: str, request: Request) -> Reply:
+        return self._ok(self._creations.link(asked, environment, request))
+
+    def _created(self, session_id: str) -> PlaidSession | None:
+        created = self._hosted.find(session_id)
+        return None if created is None else session_of(created, self._now())
+
+    def _progressed(self, created: Created) -> None:
+        """A buyer who agrees changes a step, and not the status."""
+        if created.state is not State.BEGUN:
+            self._announce(created.session_id)
+
+    def _body(self, session: PlaidSession) -> dict[str, Any]:
+        if self._hosted.find(session.session_id) is None:
+            return verification(session, self._started)
+        return verification_of(session, self._now())
+
+    def _answer_key(self, asked: Mapping[str, Any], _: str, __: Request) -> Reply:
         kid = asked.get("key_id")
         key = self._keys.get(kid) if isinstance(kid, str) else None
         if key is None:
@@ -152,7 +204,7 @@ class Plaid(SimulatedProvider[PlaidSession]):
             }
         )
 
-    def _answer_session(self, asked: Mapping[str, Any], environment: str) -> Reply:
+    def _answer_session(self, asked: Mapping[str, Any], environment: str, _: Request) -> Reply:
         session_id = asked.get("identity_verification_id")
         if session_id is None:
             return self._missing("identity_verification_id")
@@ -166,7 +218,9 @@ class Plaid(SimulatedProvider[PlaidSession]):
             return with_headers(limited, *_LIMITS[session.failure])
         if session.failure == "server_error":
             return self._error(500, "API_ERROR", "INTERNAL_SERVER_ERROR", "unexpected")
-        return failing(self._ok(verification(session, self._started)), session.failure)
+        reply = self._ok(self._body(session))
+        self._hosted.retrieved(session.session_id)
+        return failing(reply, session.failure)
 
     def _missing(self, names: str) -> Reply:
         message = f"the following required fields are missing: {names}"
@@ -195,6 +249,18 @@ class Plaid(SimulatedProvider[PlaidSession]):
 
     def _sessions(self) -> Sequence[PlaidSession]:
         return all_sessions(self._now())
+
+
+def _environment(request: Request, asked: Mapping[str, Any]) -> str:
+    """The environment of the keys; raises Invalid without good ones."""
+    client = request.headers.get("plaid-client-id", asked.get("client_id"))
+    secret = request.headers.get("plaid-secret", asked.get("secret"))
+    if client is None or secret is None:
+        raise Invalid("client_id, secret", "MISSING_FIELDS")
+    environment = next((name for name, known in SECRETS.items() if known == secret), None)
+    if client != CLIENT_ID or environment is None:
+        raise Invalid("invalid client_id or secret provided", "INVALID_API_KEYS")
+    return environment
 
 
 def _object(body: bytes) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from countersign_simulators.base import Session, merged, timestamp
 from countersign_simulators.people import Person, birthday
 
-_PERSONAL: Final = (
+PERSONAL: Final = (
     *("first", "last", "born", "number", "street"),
     *("city", "phone", "email", "id_number"),
 )
@@ -51,7 +51,7 @@ def all_sessions(now: float) -> Sequence[PlaidSession]:
 def verification(session: PlaidSession, started: float) -> dict[str, Any]:
     """The response for a session, without its request id; `started` is in Unix seconds."""
     subject = session.subject_reference or ""
-    plain = _success(session.session_id, session.person, subject, started)
+    plain = success_of(session.session_id, session.person, subject, started)
     return merged(plain, session.changes)
 
 
@@ -85,7 +85,7 @@ def _user(person: Person) -> dict[str, Any]:
     }
 
 
-def _document(
+def document_of(
     person: Person, session_id: str, *, attempt: int = 1, status: str = "success"
 ) -> dict[str, Any]:
     """One attempt to show a document."""
@@ -123,7 +123,7 @@ def _document(
     }
 
 
-def _success(session_id: str, person: Person, subject: str, started: float) -> dict[str, Any]:
+def success_of(session_id: str, person: Person, subject: str, started: float) -> dict[str, Any]:
     """A verification that passed: document and selfie shown, and the typed data matched."""
     return {
         "id": session_id,
@@ -138,7 +138,7 @@ def _success(session_id: str, person: Person, subject: str, started: float) -> d
         "steps": _steps("success") | {"watchlist_screening": "not_applicable"},
         "documentary_verification": {
             "status": "success",
-            "documents": [_document(person, session_id)],
+            "documents": [document_of(person, session_id)],
         },
         "selfie_check": _selfie(session_id),
         "kyc_check": _kyc("match"),
@@ -171,7 +171,7 @@ def _kyc(code: str) -> dict[str, Any]:
     }
 
 
-def _without_results(status: str, step: str) -> dict[str, Any]:
+def without_results(status: str, step: str) -> dict[str, Any]:
     """The members of a verification in which no step has come to a result."""
     return {
         "status": status,
@@ -237,7 +237,7 @@ def _session(
     **fields: Any,  # noqa: ANN401 - the fields of PlaidSession
 ) -> PlaidSession:
     """A session about a person; `others` are in the response too."""
-    personal = [text for each in (person, *others) for text in each.texts(*_PERSONAL)]
+    personal = [text for each in (person, *others) for text in each.texts(*PERSONAL)]
     return PlaidSession(
         **{"shipping_zip": person.postcode} | fields,
         session_id=f"idv_{name}",
@@ -256,7 +256,7 @@ def _documents(*documents: Mapping[str, Any], **other: str) -> dict[str, Any]:
 
 def _shown(session_id: str, person: Person, **changes: object) -> Mapping[str, Any]:
     """The section of one accepted document, with changes to what was read from it."""
-    document = merged(_document(person, session_id), {"extracted_data": changes})
+    document = merged(document_of(person, session_id), {"extracted_data": changes})
     return _documents(document, status="success")
 
 
@@ -267,12 +267,12 @@ def _verified(now: float) -> Sequence[PlaidSession]:
     third, attempts = _buyer(7, "Lysanderine", "Cobblegrove"), "idv_VerifiedThirdAttempt"
     failed = _buyer(8, "Grizelbart", "Underquay")
     thrice = _documents(
-        _document(failed, attempts, status="failed"),
-        _document(third, attempts, attempt=3),
-        _document(failed, attempts, attempt=2, status="failed"),
+        document_of(failed, attempts, status="failed"),
+        document_of(third, attempts, attempt=3),
+        document_of(failed, attempts, attempt=2, status="failed"),
     )
     reviewed = _buyer(9, "Marigolda", "Pepperwhistle")
-    manual = _document(reviewed, "idv_VerifiedByReviewer", status="manually_approved")
+    manual = document_of(reviewed, "idv_VerifiedByReviewer", status="manually_approved")
     moved, typed_street = ("Bartholoma", "Snickerthorn"), "12 Mossgable Court"
     contradicted, typed_born = ("Isambardine", "Wolverquist"), "1931-02-03"
     typed = {
@@ -328,16 +328,16 @@ def _verified(now: float) -> Sequence[PlaidSession]:
 
 def _undecided() -> Sequence[PlaidSession]:
     typed = ("phone_number", "date_of_birth", "email_address", "name", "address", "id_number")
-    not_begun = _without_results("active", "waiting_for_prerequisite")
+    not_begun = without_results("active", "waiting_for_prerequisite")
     review = {"status": "pending_review", "steps": {"watchlist_screening": "pending_review"}}
-    failed = _document(_ZENOBELLE, "idv_FailedDocument", status="failed")
+    failed = document_of(_ZENOBELLE, "idv_FailedDocument", status="failed")
     failed_document = {
         "status": "failed",
         "steps": {"documentary_verification": "failed"},
         **_documents(failed, status="failed"),
     }
     failed_selfie = {"steps": {"selfie_check": "failed"}}
-    canceled = _without_results("canceled", "canceled")
+    canceled = without_results("canceled", "canceled")
     return (
         _session(
             "ActiveNotBegun",
@@ -349,9 +349,7 @@ def _undecided() -> Sequence[PlaidSession]:
         _session("FailedDocument", "failed", _ZENOBELLE, failed_document),
         _session("FailedSelfie", "failed_selfie", _THISTLEWANE, failed_selfie),
         _session("CanceledInReview", "canceled", _ZENOBELLE, canceled),
-        _session(
-            "ExpiredUnfinished", "expired", _ZENOBELLE, _without_results("expired", "expired")
-        ),
+        _session("ExpiredUnfinished", "expired", _ZENOBELLE, without_results("expired", "expired")),
         _session("UnknownStatus", "unknown_status", _ZENOBELLE, {"status": "under_observation"}),
     )
 
@@ -360,12 +358,12 @@ def _redacted(now: float) -> Sequence[PlaidSession]:
     gone = timestamp(now - 86400)
     members = ("date_of_birth", "name", "address", "id_number", "phone_number", "email_address")
     emptied = {
-        **_document(_ZENOBELLE, "idv_RedactedAltogether"),
+        **document_of(_ZENOBELLE, "idv_RedactedAltogether"),
         "extracted_data": None,
         "redacted_at": gone,
     }
     redacted = {"redacted_at": gone, "user": dict.fromkeys(members), **_documents(emptied)}
-    half = {**_document(_THISTLEWANE, "idv_RedactedDocument"), "redacted_at": gone}
+    half = {**document_of(_THISTLEWANE, "idv_RedactedDocument"), "redacted_at": gone}
     return (
         _session("RedactedAltogether", "redacted", _ZENOBELLE, redacted),
         _session("RedactedDocument", "redacted_document", _THISTLEWANE, _documents(half)),
@@ -378,7 +376,7 @@ def _unproved(now: float) -> Sequence[PlaidSession]:
     tomorrow = _buyer(15, "Crispinella", "Bogglesworth", born=birthday(now, 18, days_later=1))
     canada = {"country": "CA", "state": "ON", "postcode": "K1A 0B1"}
     expired_undated = merged(
-        _document(_ZENOBELLE, "idv_ExpiredUndated"),
+        document_of(_ZENOBELLE, "idv_ExpiredUndated"),
         {
             "extracted_data": {"expiration_date": None},
             "analysis": {"extracted_data": {"expiration_date": "expired"}},
@@ -435,7 +433,7 @@ def _other_person() -> Sequence[PlaidSession]:
     """Sessions in which something is of another person, or not of this account's buyer."""
     typed = {"user": _user(_OTTOLINDE)}
     of_another = merged(
-        _document(_THISTLEWANE, "idv_KycOfAnother"),
+        document_of(_THISTLEWANE, "idv_KycOfAnother"),
         {"analysis": {"extracted_data": {"name": "no_match"}}},
     )
     deceased = {"kyc_check": {"id_number": {"ssa_verification": {"is_deceased": True}}}}

@@ -43,9 +43,16 @@ def json_body(request: Request) -> Any:  # noqa: ANN401 - any JSON
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return None
     try:
-        return json.loads(request.body)
-    except ValueError:
+        body = json.loads(request.body, parse_constant=_refused)
+        # What cannot be sent again, such as half a surrogate pair, is not readable either.
+        json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
         return None
+    return body
+
+
+def _refused(word: str) -> None:
+    raise ValueError(word)
 
 
 def problems(value: object, shape: Shape, path: str = "") -> Iterator[Problem]:

@@ -24,7 +24,14 @@ from countersign_simulators.base import (
     hmac_hex,
 )
 from countersign_simulators.hosted import Created, Hosted, Outcome, State
-from countersign_simulators.stripe_created import AGAIN, Idempotency, Refused, create, session_of
+from countersign_simulators.stripe_created import (
+    AGAIN,
+    VERIFICATION_FLOW,
+    Idempotency,
+    Refused,
+    create,
+    session_of,
+)
 from countersign_simulators.stripe_sessions import StripeSession, all_sessions
 
 API_VERSION: Final = "2026-10-28.endive"
@@ -83,6 +90,7 @@ class Stripe(SimulatedProvider[StripeSession]):
     credentials: Final[Mapping[str, object]] = {
         "api_key": SENSITIVE_KEY,
         "webhook_secrets": [WEBHOOK_SECRET],
+        "verification_flow": VERIFICATION_FLOW,
     }
 
     def __init__(self, now: Clock) -> None:

@@ -1,0 +1,294 @@
+"""Identity verifications that are created over the API of the simulated Plaid.
+
+Written from Plaid's published description of `/identity_verification/create`, `.../list` and
+`/link/token/create`, API version 2020-09-14, and from "Hosted Link". A buyer at a `shareable_url`
+is not led back; one at a `hosted_link_url` goes to `completion_redirect_uri` as it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from countersign_simulators.base import Request, merged, timestamp
+from countersign_simulators.hosted import (
+    Created,
+    Hosted,
+    Outcome,
+    State,
+    person_of,
+    unguessable,
+)
+from countersign_simulators.plaid_sessions import (
+    PERSONAL,
+    PlaidSession,
+    document_of,
+    success_of,
+    without_results,
+)
+
+TEMPLATE_ID: Final = "idvtmp_SimulatedTemplate"
+_LANGUAGES: Final = ("en-US", "es-ES", "es-US", "fr-CA", "ja-JP", "pt-BR", "pt-PT")
+_NAME_MAX: Final = 30
+_LINK_SECONDS: Final = 4 * 3600
+_TEXT: Final = (str,)
+_AUTHENTICATION: Final = {"client_id": _TEXT, "secret": _TEXT}
+_CREATE: Final[Mapping[str, tuple[type, ...]]] = {
+    **_AUTHENTICATION,
+    "is_shareable": (bool,),
+    "template_id": _TEXT,
+    "gave_consent": (bool,),
+    "client_user_id": _TEXT,
+    "user_id": _TEXT,
+    "language": _TEXT,
+    "user": (dict,),
+    "is_idempotent": (bool, type(None)),
+}
+_USER: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("email_address", "date_of_birth"), _TEXT),
+    **dict.fromkeys(("phone_number", "client_user_id", "ip_address"), (str, type(None))),
+    **dict.fromkeys(("name", "address", "id_number"), (dict,)),
+}
+_LIST: Final[Mapping[str, tuple[type, ...]]] = {
+    **_AUTHENTICATION,
+    **dict.fromkeys(("template_id", "client_user_id"), _TEXT),
+    **dict.fromkeys(("user_id", "cursor"), (str, type(None))),
+}
+_LINK: Final[Mapping[str, tuple[type, ...]]] = {
+    **_AUTHENTICATION,
+    **dict.fromkeys(("client_name", "language", "webhook", "redirect_uri"), _TEXT),
+    **dict.fromkeys(("country_codes", "products"), (list,)),
+    **dict.fromkeys(("user", "identity_verification", "hosted_link"), (dict,)),
+}
+"""Members of other products are not simulated, and refused."""
+_LINK_USER: Final = {"client_user_id": _TEXT}
+_LINK_IDENTITY: Final = {"template_id": _TEXT, "consent": (bool,), "gave_consent": (bool,)}
+_LINK_HOSTED: Final = {
+    "completion_redirect_uri": _TEXT,
+    "url_lifetime_seconds": (int,),
+    "is_mobile_app": (bool,),
+}
+_ENDS: Final[Mapping[Outcome, str]] = {
+    Outcome.PHOTO_BLURRED: "failed",
+    Outcome.CONSENT_DECLINED: "failed",
+    Outcome.FAILED: "failed",
+    Outcome.CANCELLED: "canceled",
+    Outcome.EXPIRED: "expired",
+}
+_OPEN: Final = frozenset({State.CREATED, State.BEGUN})
+
+
+class Invalid(Exception):
+    """A request that does not fit the description; `code` is Plaid's."""
+
+    def __init__(self, message: str, code: str = "INVALID_FIELD") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Creations:
+    """What makes sessions, and finds them."""
+
+    hosted: Hosted
+    now: Callable[[], float]
+
+    def create(self, asked: Mapping[str, Any], environment: str, request: Request) -> PlaidSession:
+        """A new verification, or the one that there is of an idempotent creation.
+
+        Raises:
+            Invalid: a member is unknown, missing or invalid, or the user has one already.
+        """
+        _check(asked, _CREATE, needed=("is_shareable", "template_id"))
+        _check_template(asked["template_id"])
+        if asked.get("language", _LANGUAGES[0]) not in _LANGUAGES:
+            raise Invalid("language must be one of the supported languages")
+        user = _check(asked.get("user", {}), _USER)
+        client_user_id = asked.get("client_user_id") or user.get("client_user_id")
+        if not client_user_id:
+            raise Invalid("client_user_id, user_id", "MISSING_FIELDS")
+        known = self._of_user(client_user_id, environment)
+        if known is not None and asked.get("is_idempotent") is not True:
+            raise Invalid("an Identity Verification already exists for this client_user_id")
+        made = known or self._make(
+            client_user_id, environment, request, is_shareable=asked["is_shareable"]
+        )
+        return session_of(made, self.now())
+
+    def listed(self, asked: Mapping[str, Any], environment: str) -> tuple[PlaidSession, ...]:
+        """The verifications of a user by a template, the newest first.
+
+        Raises:
+            Invalid: a member is unknown, missing or invalid.
+        """
+        _check(asked, _LIST, needed=("template_id",))
+        _check_template(asked["template_id"])
+        found = (one for one in self.hosted.all() if one.made["environment"] == environment)
+        wanted = asked.get("client_user_id")
+        return tuple(
+            session_of(one, self.now()) for one in found if wanted in {None, one.reference}
+        )
+
+    def link(self, asked: Mapping[str, Any], environment: str, request: Request) -> dict[str, Any]:
+        """A Link token, with a page that leads back if it is one of Hosted Link.
+
+        Raises:
+            Invalid: a member is unknown, missing or invalid.
+        """
+        needed = ("client_name", "language", "country_codes", "user", "products")
+        _check(asked, _LINK, needed=(*needed, "identity_verification"))
+        if len(asked["client_name"]) > _NAME_MAX:
+            raise Invalid(f"client_name must have at most {_NAME_MAX} characters")
+        if asked["products"] != ["identity_verification"]:
+            raise Invalid("products must be identity_verification: others are not simulated")
+        user = _check(asked["user"], _LINK_USER, needed=("client_user_id",))["client_user_id"]
+        identity = asked["identity_verification"]
+        _check_template(_check(identity, _LINK_IDENTITY, needed=("template_id",))["template_id"])
+        environment_word = "production" if environment == "live" else "sandbox"
+        token = f"link-{environment_word}-{unguessable(36)}"
+        hosted = asked.get("hosted_link")
+        seconds = _LINK_SECONDS
+        answer: dict[str, Any] = {"link_token": token}
+        if hosted is not None:
+            hosted = _check(hosted, _LINK_HOSTED)
+            address = hosted.get("completion_redirect_uri")
+            if address is not None and not urlsplit(address).scheme:
+                raise Invalid("completion_redirect_uri must be a URI")
+            seconds = hosted.get("url_lifetime_seconds", seconds)
+            created = self._of_user(user, environment)
+            if created is None or created.state not in _OPEN:
+                created = self._make(user, environment, request, is_shareable=False)
+            page = f"/hosted/{token}"
+            self.hosted.change(created, page=page, return_url=address or created.return_url)
+            answer["hosted_link_url"] = request.origin + page
+        return answer | {"expiration": timestamp(self.now() + seconds)}
+
+    def _of_user(self, client_user_id: str, environment: str) -> Created | None:
+        return next(
+            (
+                one
+                for one in self.hosted.all()
+                if (one.reference, one.made["environment"]) == (client_user_id, environment)
+            ),
+            None,
+        )
+
+    def _make(
+        self, client_user_id: str, environment: str, request: Request, *, is_shareable: bool
+    ) -> Created:
+        own_id = f"idv_{unguessable(14)}"
+        page = f"/verify/{own_id}?key={unguessable(64)}"
+        shareable_url = request.origin + page if is_shareable else None
+        made = {"environment": environment, "shareable_url": shareable_url}
+        return self.hosted.create(own_id, page, reference=client_user_id, made=made)
+
+
+def session_of(created: Created, now: float) -> PlaidSession:
+    """The verification as it is at this Unix time."""
+    person = person_of(created, now)
+    common = {
+        "client_user_id": created.reference,
+        "created_at": timestamp(created.created_at),
+        "shareable_url": created.made["shareable_url"],
+    }
+    is_shown = created.state in {State.PENDING, State.ENDED} and created.outcome not in {
+        Outcome.CONSENT_DECLINED,
+        Outcome.CANCELLED,
+        Outcome.EXPIRED,
+    }
+    return PlaidSession(
+        session_id=created.session_id,
+        scenario="created",
+        shipping_zip=created.zip,
+        subject_reference=created.reference,
+        personal=person.texts(*PERSONAL) if is_shown else (),
+        person=person,
+        changes=merged(_changes(created, now), common),
+        environment=created.made["environment"],
+    )
+
+
+def verification_of(session: PlaidSession, now: float) -> dict[str, Any]:
+    """The response for a created session, without its request id."""
+    plain = success_of(session.session_id, session.person, session.subject_reference or "", now)
+    return merged(plain, session.changes)
+
+
+def _changes(created: Created, now: float) -> Mapping[str, Any]:
+    """How the verification differs from a plain success."""
+    outcome, own_id = created.outcome, created.session_id
+    person = person_of(created, now)
+    typed = ("phone_number", "date_of_birth", "email_address", "name", "address", "id_number")
+    nothing_typed = {"user": dict.fromkeys(typed)}
+    if created.state in _OPEN:
+        not_begun = without_results("active", "waiting_for_prerequisite") | nothing_typed
+        step = "active" if created.state is State.CREATED else "success"
+        return merged(not_begun, {"steps": {"accept_tos": step}})
+    completed = {"completed_at": timestamp(created.changed_at)}
+    if created.state is State.PENDING:
+        steps = {"steps": {"documentary_verification": "pending_review"}}
+        return steps | {"status": "pending_review", "completed_at": None}
+    if outcome in {Outcome.CANCELLED, Outcome.EXPIRED}:
+        return without_results(_ENDS[outcome], _ENDS[outcome]) | nothing_typed
+    if outcome is Outcome.CONSENT_DECLINED:
+        declined = without_results("failed", "waiting_for_prerequisite") | nothing_typed
+        return merged(declined, {"steps": {"accept_tos": "failed"}} | completed)
+    # The buyer types the ZIP code of the form; a data source has that of the person.
+    typed_zip = {"user": {"address": {"postal_code": created.zip}}}
+    if outcome in {Outcome.PHOTO_BLURRED, Outcome.FAILED}:
+        part = "documentary_verification" if outcome is Outcome.PHOTO_BLURRED else "selfie_check"
+        failed = {"status": "failed", "steps": {part: "failed"}, part: {"status": "failed"}}
+        quality = "low" if outcome is Outcome.PHOTO_BLURRED else "high"
+        shown = "failed" if outcome is Outcome.PHOTO_BLURRED else "success"
+        document = merged(
+            document_of(person, own_id, status=shown), {"analysis": {"image_quality": quality}}
+        )
+        documents = {"documentary_verification": {"documents": [document]}}
+        return merged(merged(failed, documents), completed | typed_zip)
+    document = document_of(person, own_id)
+    if person.expires is not None:
+        expired = {
+            "extracted_data": {"expiration_date": person.expires.isoformat()},
+            "analysis": {"extracted_data": {"expiration_date": "expired"}},
+        }
+        document = merged(document, expired)
+    return (
+        completed
+        | typed_zip
+        | {"documentary_verification": {"documents": [document]}}
+        | ({} if outcome is not Outcome.WRONG_ZIP else {"kyc_check": _NO_ADDRESS})
+    )
+
+
+_NO_ADDRESS: Final = {
+    "status": "failed",
+    "address": {"summary": "no_match", "postal_code": "no_match"},
+}
+
+
+def _check_template(template_id: str) -> None:
+    if template_id != TEMPLATE_ID:
+        raise Invalid("template_id could not be found")
+
+
+def _check(
+    value: Any,  # noqa: ANN401 - any JSON
+    members: Mapping[str, tuple[type, ...]],
+    *,
+    needed: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """The object, if it has all that are needed, and only these members of these types."""
+    if not isinstance(value, dict):
+        raise Invalid("must be an object")
+    missing = [name for name in needed if name not in value]
+    if missing:
+        raise Invalid(", ".join(missing), "MISSING_FIELDS")
+    for name, member in value.items():
+        if name not in members:
+            raise Invalid(name, "UNKNOWN_FIELDS")
+        wanted = members[name]
+        if not isinstance(member, wanted) or (isinstance(member, bool) and bool not in wanted):
+            raise Invalid(f"{name} has the wrong type")
+    return value

@@ -1,0 +1,243 @@
+"""Verifications that are created at the simulated Plaid, judged by its description and its SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import httpx2
+import pytest
+
+from countersign_simulators import plaid as simulated
+from countersign_simulators.plaid_created import TEMPLATE_ID
+from tests.conftest import SHARED
+from tests.simulators import published
+from tests.simulators.walking import RETURN_URL, Walker, walk
+
+pytestmark = pytest.mark.vectors
+T = TypeVar("T")
+SPECIFICATION: Final[Path] = SHARED / "specs" / "plaid-identity-verification.json"
+ASKED: Final = {"is_shareable": True, "template_id": TEMPLATE_ID, "client_user_id": "chk_1.1"}
+LINK: Final[dict[str, Any]] = {
+    "client_name": "A shop",
+    "language": "en",
+    "country_codes": ["US"],
+    "products": ["identity_verification"],
+    "user": {"client_user_id": "chk_1.1"},
+    "identity_verification": {"template_id": TEMPLATE_ID},
+    "hosted_link": {"completion_redirect_uri": RETURN_URL},
+}
+
+
+class Shop:
+    """A client of Plaid."""
+
+    def __init__(self, walker: Walker, environment: str = "live") -> None:
+        self.walker = walker
+        secret = simulated.SECRETS[environment]
+        self.headers = {"plaid-client-id": simulated.CLIENT_ID, "plaid-secret": secret}
+        description = published.load(SPECIFICATION)
+        self.answer = published.validator(description, "IdentityVerificationGetResponse")
+
+    def post(self, path: str, body: object) -> httpx2.Response:
+        address = f"{self.walker.url}{path}"
+        return httpx2.post(address, json=body, headers=self.headers, trust_env=False)
+
+    def create(self, **other: object) -> Any:  # noqa: ANN401 - any JSON
+        made = self.post("/identity_verification/create", {**ASKED, **other})
+        assert made.status_code == 200, made.text
+        self.answer.validate(made.json())
+        return made.json()
+
+    def read(self, own_id: str) -> Any:  # noqa: ANN401 - any JSON
+        found = self.post("/identity_verification/get", {"identity_verification_id": own_id})
+        assert found.status_code == 200, found.text
+        self.answer.validate(found.json())
+        return found.json()
+
+    def finish(self, outcome: str, zip_: str = "94110") -> tuple[Any, str | None]:
+        made = self.create(client_user_id=f"chk_{outcome}")
+        back = self.walker.finish(made["shareable_url"], outcome, zip_)
+        return self.read(made["id"]), back
+
+
+def at(use: Callable[[Shop], T], environment: str = "live") -> T:
+    return walk(simulated.Plaid, lambda walker: use(Shop(walker, environment)))
+
+
+def test_a_new_verification_has_a_shareable_url() -> None:
+    """Of the simulator itself; none if it is not shareable."""
+
+    def use(shop: Shop) -> None:
+        made = shop.create()
+        assert (made["status"], made["client_user_id"]) == ("active", "chk_1.1")
+        start = f"{shop.walker.url}/verify/{made['id']}?key="
+        assert made["shareable_url"].startswith(start)
+        assert shop.read(made["id"])["steps"]["accept_tos"] == "active"
+        shop.walker.submit(made["shareable_url"])
+        assert shop.read(made["id"])["steps"]["accept_tos"] == "success"
+        hidden = shop.create(is_shareable=False, client_user_id="chk_2")
+        assert hidden["shareable_url"] is None
+
+    at(use)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "step"),
+    [
+        ("verified", "success", None),
+        ("underage", "success", None),
+        ("wrong_zip", "success", None),
+        ("document_expired", "success", None),
+        ("never", "success", None),
+        ("photo_blurred", "failed", "documentary_verification"),
+        ("consent_declined", "failed", "accept_tos"),
+        ("failed", "failed", "selfie_check"),
+        ("later", "pending_review", None),
+        ("cancelled", "canceled", None),
+        ("expired", "expired", None),
+    ],
+)
+def test_each_outcome_is_a_verification_as_plaid_describes_it(
+    outcome: str, status: str, step: str | None
+) -> None:
+    """A shareable link leads nowhere in the end."""
+
+    def use(shop: Shop) -> None:
+        found, back = shop.finish(outcome, "95814")
+        assert found["status"] == status
+        assert back is None
+        if step is not None:
+            assert found["steps"][step] == "failed"
+        documents = (found["documentary_verification"] or {}).get("documents", [])
+        if status == "success":
+            (document,) = documents
+            data = document["extracted_data"]
+            assert (data["address"]["postal_code"] == "95814") is (outcome != "wrong_zip")
+            assert (data["date_of_birth"] > "2005") is (outcome == "underage")
+            verdict = document["analysis"]["extracted_data"]["expiration_date"]
+            assert (verdict == "expired") is (outcome == "document_expired")
+        if outcome == "wrong_zip":
+            assert found["kyc_check"]["address"]["postal_code"] == "no_match"
+
+    at(use)
+
+
+def test_a_later_decision_comes_after_one_retrieval() -> None:
+    """`pending_review` first, then `success`."""
+
+    def use(shop: Shop) -> None:
+        found, _ = shop.finish("later")
+        assert found["status"] == "pending_review"
+        assert shop.read(found["id"])["status"] == "success"
+
+    at(use)
+
+
+def test_a_user_has_one_verification_for_each_template() -> None:
+    """`is_idempotent` returns it; without it the second creation is refused."""
+
+    def use(shop: Shop) -> None:
+        made = shop.create()
+        again = shop.create(is_idempotent=True)
+        assert (again["id"], again["shareable_url"]) == (made["id"], made["shareable_url"])
+        refused = shop.post("/identity_verification/create", ASKED)
+        assert refused.status_code == 400
+        assert shop.create(client_user_id="chk_1.2")["id"] != made["id"]
+        asked = {"template_id": TEMPLATE_ID, "client_user_id": "chk_1.1"}
+        listed = shop.post("/identity_verification/list", asked).json()
+        assert [one["id"] for one in listed["identity_verifications"]] == [made["id"]]
+
+    at(use)
+
+
+@pytest.mark.parametrize("is_created", [False, True])
+def test_hosted_link_leads_back_to_the_address_as_it_is(*, is_created: bool) -> None:
+    """It continues the user's open verification, or makes one; Plaid adds nothing."""
+
+    def use(shop: Shop) -> None:
+        if is_created:
+            shop.create()
+        made = shop.post("/link/token/create", LINK)
+        assert made.status_code == 200
+        assert made.json()["link_token"].startswith("link-production-")
+        back = shop.walker.finish(made.json()["hosted_link_url"], "verified")
+        assert back == RETURN_URL
+        asked = {"template_id": TEMPLATE_ID, "client_user_id": "chk_1.1"}
+        listed = shop.post("/identity_verification/list", asked).json()
+        assert [one["status"] for one in listed["identity_verifications"]] == ["success"]
+
+    at(use)
+
+
+def test_the_sandbox_is_an_environment_of_its_own() -> None:
+    """Neither environment sees the verifications of the other."""
+
+    def use(shop: Shop) -> None:
+        own_id = shop.create()["id"]
+        live = Shop(shop.walker)
+        asked = {"identity_verification_id": own_id}
+        assert live.post("/identity_verification/get", asked).status_code == 400
+        assert live.create()["id"] != own_id
+        assert shop.read(own_id)["status"] == "active"
+
+    at(use, "sandbox")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("/identity_verification/create", {}, "MISSING_FIELDS"),
+        ("/identity_verification/create", {**ASKED, "redirect": "x"}, "UNKNOWN_FIELDS"),
+        ("/identity_verification/create", {**ASKED, "is_shareable": "yes"}, "INVALID_FIELD"),
+        ("/identity_verification/create", {**ASKED, "template_id": "x"}, "INVALID_FIELD"),
+        ("/identity_verification/create", {**ASKED, "language": "tlh"}, "INVALID_FIELD"),
+        ("/identity_verification/create", {**ASKED, "client_user_id": ""}, "MISSING_FIELDS"),
+        ("/identity_verification/create", {**ASKED, "user": {"ssn": "x"}}, "UNKNOWN_FIELDS"),
+        ("/identity_verification/list", {}, "MISSING_FIELDS"),
+        ("/link/token/create", {}, "MISSING_FIELDS"),
+        ("/link/token/create", {**LINK, "client_name": "x" * 31}, "INVALID_FIELD"),
+        ("/link/token/create", {**LINK, "products": ["auth"]}, "INVALID_FIELD"),
+        ("/link/token/create", {**LINK, "hosted_link": {"url": "x"}}, "UNKNOWN_FIELDS"),
+        (
+            "/link/token/create",
+            {**LINK, "hosted_link": {"url_lifetime_seconds": True}},
+            "INVALID_FIELD",
+        ),
+    ],
+)
+def test_what_plaid_does_not_describe_is_refused(path: str, body: object, code: str) -> None:
+    """400 in Plaid's shape, and no verification."""
+
+    def use(shop: Shop) -> None:
+        reply = shop.post(path, body)
+        assert reply.status_code == 400
+        assert reply.json()["error_code"] == code
+
+    at(use)
+
+
+def test_plaids_sdk_creates_a_verification() -> None:
+    """With its models of the request and of the response, also those of Hosted Link."""
+    import plaid as sdk  # noqa: PLC0415 - slow: only the test that needs it pays
+    from plaid.api.plaid_api import PlaidApi  # noqa: PLC0415
+    from plaid.model.identity_verification_create_request import (  # noqa: PLC0415
+        IdentityVerificationCreateRequest,
+    )
+    from plaid.model.identity_verification_get_request import (  # noqa: PLC0415
+        IdentityVerificationGetRequest,
+    )
+
+    def use(shop: Shop) -> list[str]:
+        secret = simulated.SECRETS["live"]
+        keys = {"clientId": simulated.CLIENT_ID, "secret": secret, "plaidVersion": "2020-09-14"}
+        configuration = sdk.Configuration(host=shop.walker.url, api_key=keys)
+        with sdk.ApiClient(configuration) as client:
+            api = PlaidApi(client)
+            made = api.identity_verification_create(IdentityVerificationCreateRequest(**ASKED))
+            shop.walker.finish(made["shareable_url"], "verified")
+            asked = IdentityVerificationGetRequest(identity_verification_id=made["id"])
+            return [str(one["status"]) for one in (made, api.identity_verification_get(asked))]
+
+    assert at(use) == ["active", "success"]
