@@ -81,7 +81,7 @@ def test_a_check_that_is_decided_later_follows_by_itself(desk: Counter) -> None:
     deciding = check(surfer, "later")
     assert EN["identity_deciding"] in deciding.text
     assert "{vendor}" not in deciding.text
-    assert '<noscript><meta http-equiv="refresh" content="15;url=' in deciding.response.text
+    assert '<noscript><meta http-equiv="refresh" content="10;url=' in deciding.response.text
     done = send(surfer, deciding, "check")
     assert (done.heading, EN["done_identity"] in done.text) == (EN["done_title"], True)
     assert desk.shop.events(surfer.buyer) == ["checkout_session.completed"]

@@ -27,7 +27,7 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
-from countersign.checkout.visits import Handler, Visit, visit_of
+from countersign.checkout.visits import VisitHandler, Visit, visit_of
 from countersign.errors import (
     CheckoutSessionClosed,
     InvalidRequest,
@@ -266,5 +266,5 @@ def _qr(url: str, name: str) -> Markup:
     return Markup(svg.replace("<svg ", '<svg role="img" ', 1))  # noqa: S704 - segno escapes it
 
 
-GETS: Final[Mapping[str, Handler]] = {"continue": go_to_provider, "updates": updates}
-POSTS: Final[Mapping[str, Handler]] = {"start": start, "check": check_now, "identity": play}
+GETS: Final[Mapping[str, VisitHandler]] = {"continue": go_to_provider, "updates": updates}
+POSTS: Final[Mapping[str, VisitHandler]] = {"start": start, "check": check_now, "identity": play}

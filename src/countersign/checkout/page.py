@@ -37,7 +37,7 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token
-from countersign.checkout.visits import FIELDS_MAX, Handler, Visit, visit_of, with_form
+from countersign.checkout.visits import FIELDS_MAX, VisitHandler, Visit, visit_of, with_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import (
     CheckoutSessionClosed,
@@ -96,7 +96,7 @@ async def get_logo(room: Checkout, call: Call) -> Reply:
     return Reply(picture, ((b"content-type", kind), kept, NOTHING))
 
 
-async def _handled(handlers: Mapping[str, Handler], what: str, visit: Visit) -> Reply:
+async def _handled(handlers: Mapping[str, VisitHandler], what: str, visit: Visit) -> Reply:
     handler = handlers.get(what)
     if handler is None:
         raise NotFound
@@ -373,7 +373,7 @@ def _shown(visit: Visit, reading: Reading) -> str:
     return code(visit.room, visit.session, "\x00".join(("review", *parts)))
 
 
-_GETS: Final[Mapping[str, Handler]] = {
+_GETS: Final[Mapping[str, VisitHandler]] = {
     "": _state,
     "decline": _ask_to_decline,
     "copy": _copy,
@@ -381,7 +381,7 @@ _GETS: Final[Mapping[str, Handler]] = {
     **identity_page.GETS,
     "remembered": remembered_page.ask,
 }
-_POSTS: Final[Mapping[str, Handler]] = {
+_POSTS: Final[Mapping[str, VisitHandler]] = {
     "initials": _take_initials,
     "accept": _accept,
     "decline": _decline,

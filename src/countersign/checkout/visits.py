@@ -63,7 +63,7 @@ class Visit:
         return lead(self.root + self.lang)
 
 
-Handler: TypeAlias = Callable[[Visit], Awaitable[Reply]]
+VisitHandler: TypeAlias = Callable[[Visit], Awaitable[Reply]]
 
 
 async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None = None) -> Visit:
