@@ -27,7 +27,7 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
-from countersign.checkout.visits import VisitHandler, Visit, visit_of
+from countersign.checkout.visits import Visit, VisitHandler, visit_of
 from countersign.errors import (
     CheckoutSessionClosed,
     InvalidRequest,

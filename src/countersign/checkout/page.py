@@ -37,7 +37,7 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token
-from countersign.checkout.visits import FIELDS_MAX, VisitHandler, Visit, visit_of, with_form
+from countersign.checkout.visits import FIELDS_MAX, Visit, VisitHandler, visit_of, with_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import (
     CheckoutSessionClosed,

@@ -163,7 +163,7 @@ async def keep(visit: Visit) -> Reply:
 
 
 async def begun(visit: Visit, reply: Reply) -> Reply:
-    """The response to a form that can begin an identity check: its browser is informed that it has."""
+    """The response to a form that can begin a check: its browser is informed that it has."""
     session = await store.find_by_id(visit.room, visit.session.id)
     if session is None or session.content is None:
         return reply
