@@ -93,7 +93,7 @@ async def consent(visit: Visit) -> Reply:
     if known is not None:
         session = await _informed(room, session, known)
     if session.step is Collected.IDENTITY:
-        # Whoever asks gets to know no more of it than that there was no buyer yet.
+        # The vendor learns no more of it than that there is no buyer yet.
         return lead(f"{_check_page(visit)}&remembered=no")
     if session.status is Status.COMPLETED:
         return lead(return_url(session))
