@@ -17,7 +17,7 @@ from sqlalchemy import text
 from countersign import bootstrap
 from countersign.access.account import create_account
 from countersign.access.key import VENDOR_SCOPES, Principal
-from countersign.buyers import poll_sessions
+from countersign.buyers import admin, poll_sessions
 from countersign.buyers import routes as verifying
 from countersign.buyers import settings as verification_settings
 from countersign.buyers.model import BuyerStatusView
@@ -111,7 +111,11 @@ class Insider:
 
     def hint(self, session: Session) -> None:
         """Have the provider send its message about a session."""
-        message = self.playing.simulator.webhook(session.session_id)
+        self.hint_of(session.session_id)
+
+    def hint_of(self, session_id: str) -> None:
+        """The same about the session with this identifier."""
+        message = self.playing.simulator.webhook(session_id)
         headers = {name.lower(): value for name, value in message.headers}
         room, name = self.stage.opened.buyers, self.playing.name
         found = self.stage.do(poll_sessions.webhook_integrations(room, name, self.account_id))
@@ -181,6 +185,10 @@ class Stage:
         made = Insider(self, principal, provider)
         made.configure(**rules)
         return made
+
+    def revoke(self, cbid: str) -> None:
+        """Revoke a buyer, as `buyers revoke` does."""
+        self.do(admin.revoke(self.opened.buyers, cbid, "a test"))
 
     def rows(self, query: str, **values: object) -> Sequence[Mapping[Any, Any]]:
         """Look into the database."""

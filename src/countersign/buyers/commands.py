@@ -11,7 +11,8 @@ from typing import Any
 import click
 import msgspec
 
-from countersign.buyers import admin
+from countersign.access.account import find_account
+from countersign.buyers import admin, review
 from countersign.buyers import settings as acts
 from countersign.buyers.admin import StoredEvidence
 from countersign.buyers.model import Buyer, BuyerStatus
@@ -39,6 +40,7 @@ from countersign.cli.support import (
 from countersign.errors import InvalidArgument
 from countersign.identity.registry import PROVIDER_NAMES
 from countersign.instant import rfc3339
+from countersign.mode import Mode
 
 _in_room = with_room(Buyers)
 _CREDENTIALS_VARIABLE = "COUNTERSIGN_PROVIDER_CREDENTIALS"
@@ -101,6 +103,72 @@ def accept_zip(cbid: str, zip_: str, *, document: str, reason: str, as_json: boo
     buyer = _in_room(admin.accept_zip)(cbid, zip_, document=document, reason=reason)
     say(f"This was recorded in the audit log: countersign buyers audit {buyer.cbid}")
     _show(buyer, buyer.status, as_json=as_json)
+
+
+@buyers.command("queue")
+@click.option("--account", help="Only the attempts of this account (id or name).")
+@click.option(
+    "--status",
+    "statuses",
+    type=click.Choice([status.value for status in review.REVIEWED]),
+    multiple=True,
+    help="Only buyers with this status; may be repeated.",
+)
+@command
+@_in_room
+async def queue(
+    room: Buyers, *, account: str | None, statuses: tuple[str, ...], as_json: bool
+) -> None:
+    """List the live buyers whose last attempt did not verify them, the oldest attempt first."""
+    found = await review.queue(
+        room,
+        Mode.LIVE,
+        account_id=None if account is None else (await find_account(room.access, account)).id,
+        statuses=[BuyerStatus(status) for status in statuses] or review.REVIEWED,
+    )
+    view = [msgspec.to_builtins(one) | {"attempted_at": rfc3339(one.attempted_at)} for one in found]
+    lines = [
+        f"{rfc3339(one.attempted_at)}  {one.cbid}  {one.account_id}  {one.provider}  {one.status}  "
+        f"{', '.join(one.reasons)}".rstrip()
+        for one in found
+    ]
+    show_all(view, lines, "No buyer waits for a review.", as_json=as_json)
+
+
+@buyers.command("decide")
+@click.argument("cbid")
+@click.argument("decision", type=click.Choice([one.value for one in review.ReviewDecision]))
+@click.option("--zip", "zip_", metavar="ZIP", help="With accept_zip: the ZIP code to accept.")
+@click.option("--document", help="With accept_zip: the document that you checked.")
+@click.option("--reason", required=True, help="Why, such as the number of a case.")
+@asking("Decide on {cbid}: {decision}?")
+@command
+@_in_room
+async def decide(
+    room: Buyers,
+    cbid: str,
+    decision: str,
+    *,
+    zip_: str | None,
+    document: str | None,
+    reason: str,
+    as_json: bool,
+) -> None:
+    """Decide on a buyer in the queue. `accept_zip` is the same as `buyers accept-zip`.
+
+    `dismiss` takes the buyer out of the queue until the next attempt; the status stays as it is.
+    """
+    if decision == review.ReviewDecision.ACCEPT_ZIP:
+        if zip_ is None or document is None:
+            raise InvalidArgument("accept_zip needs --zip ZIP and --document TEXT.")
+        await admin.accept_zip(room, cbid, zip_, document=document, reason=reason)
+    elif zip_ is not None or document is not None:
+        raise InvalidArgument("Only accept_zip takes --zip and --document.")
+    else:
+        await review.dismiss(room, None, cbid, admin.checked(reason))
+    buyer, status = await admin.show(room, cbid)
+    say(f"This was recorded in the audit log: countersign buyers audit {buyer.cbid}")
+    _show(buyer, status, as_json=as_json)
 
 
 @buyers.command("evidence")
@@ -178,7 +246,14 @@ def _show(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:
 
 @click.group()
 def verification() -> None:
-    """How an account verifies live buyers: its identity provider and its rules."""
+    """How an account verifies live buyers: its identity providers and its rules."""
+
+
+_test_keys = click.option(
+    "--test-keys",
+    is_flag=True,
+    help="For sessions of test keys: the provider's own test mode, in place of the sandbox.",
+)
 
 
 @verification.command("set")
@@ -271,7 +346,9 @@ async def set_settings(
             "--require-subject-reference every verify request must name the customer for whom "
             "the session was created."
         )
+    more = await acts.further(room, account)
     view = _settings_view(room, settings)
+    view |= {"further_providers": [_further_view(room, *one) for one in more]}
     say(f"The URL for the provider's webhooks: {view['webhook_url']}")
     show(view, field_lines(view), as_json=as_json)
 
@@ -283,8 +360,11 @@ async def set_settings(
 async def show_settings(room: Buyers, account: str, *, as_json: bool) -> None:
     """Show the settings of ACCOUNT; never the credentials."""
     settings = await acts.show(room, account)
+    further = await acts.further(room, account)
     view = None if settings is None else _settings_view(room, settings)
-    if view is None:
+    if view is not None or further:
+        view = (view or {}) | {"further_providers": [_further_view(room, *one) for one in further]}
+    if settings is None:
         say(
             f"{account} does not verify live buyers yet: countersign accounts verification set "
             f"{account} …"
@@ -301,6 +381,77 @@ def remove_settings(account: str, *, as_json: bool) -> None:
     removed = _in_room(acts.remove)(account)
     say(f"{account} no longer verifies live buyers." if removed else "The account had no provider.")
     show({"account": account, "removed": removed}, account, as_json=as_json)
+
+
+@verification.command("add")
+@click.argument("account")
+@click.option("--provider", type=click.Choice(PROVIDER_NAMES), required=True)
+@click.option(
+    "--credentials-file",
+    type=click.Path(path_type=Path),
+    help=f"JSON file. Left out: the variable {_CREDENTIALS_VARIABLE}.",
+)
+@_test_keys
+@click.option(
+    "--dangerous-base-url",
+    metavar="URL",
+    help="Send requests to this URL, such as a simulator, instead of the provider.",
+)
+@click.option("--check", is_flag=True, help="Test the credentials at the provider first.")
+@command
+@_in_room
+async def add_provider(
+    room: Buyers,
+    /,
+    account: str,
+    *,
+    provider: str,
+    credentials_file: Path | None,
+    test_keys: bool,
+    dangerous_base_url: str | None,
+    check: bool,
+    as_json: bool,
+) -> None:
+    """Give ACCOUNT another provider, from which its buyers may choose. The rules are the account's.
+
+    With --test-keys, sessions that are started with test keys go to the provider's own test mode
+    from now on. Give credentials of that test mode. Nothing there counts for a live buyer.
+    """
+    mode = Mode.TEST if test_keys else Mode.LIVE
+    credentials, url = _read_credentials(credentials_file), dangerous_base_url
+    hints = acts.review(room, mode, provider, credentials, url)
+    if check:
+        await acts.check(room, provider, credentials, url)
+    added = await acts.add(room, account, mode, provider, credentials, url)
+    whose = "Sessions of test keys" if test_keys else "Live buyers"
+    say(f"{whose} of account {added.account_id} may use {provider}.")
+    if check:
+        say("The provider accepts the credentials.")
+    if url is not None and not test_keys:
+        say(
+            f"warning: requests go to {url} instead of {provider}. The service at "
+            "that URL decides who is verified, at every vendor of this deployment."
+        )
+    for hint in hints:
+        say(f"warning: {hint}")
+    view = _further_view(room, mode, added)
+    say(f"The URL for the provider's webhooks: {view['webhook_url']}")
+    show(view, field_lines(view), as_json=as_json)
+
+
+@verification.command("drop")
+@click.argument("account")
+@click.option("--provider", type=click.Choice(PROVIDER_NAMES), required=True)
+@_test_keys
+@asking("Remove {provider} and its credentials from {account}?")
+@command
+def drop_provider(account: str, *, provider: str, test_keys: bool, as_json: bool) -> None:
+    """Take a provider that was added away from ACCOUNT. Its buyers keep their status."""
+    mode = Mode.TEST if test_keys else Mode.LIVE
+    dropped = _in_room(acts.drop)(account, mode, provider)
+    say(f"{provider} was removed." if dropped else f"{provider} was not added to this account.")
+    view = {"account": account, "provider": provider, "mode": mode.value, "removed": dropped}
+    show(view, account, as_json=as_json)
 
 
 def _read_credentials(file: Path | None) -> bytes:
@@ -339,14 +490,28 @@ def _confirm_change(before: VerificationRules, after: VerificationRules, *, yes:
     confirm("Make these rules weaker?", yes=yes)
 
 
-def _settings_view(room: Buyers, settings: VerificationSettings) -> dict[str, Any]:
+def _further_view(room: Buyers, mode: Mode, settings: VerificationSettings) -> dict[str, Any]:
+    return {
+        "provider": settings.provider,
+        "mode": mode.value,
+        "base_url": settings.base_url,
+        "changed_at": rfc3339(settings.changed_at),
+        "webhook_url": _webhook_url(room, settings),
+    }
+
+
+def _webhook_url(room: Buyers, settings: VerificationSettings) -> str:
     place = f"{settings.provider}/{settings.account_id}"
+    return f"{room.public_url}/v1/provider_webhooks/{place}"
+
+
+def _settings_view(room: Buyers, settings: VerificationSettings) -> dict[str, Any]:
     return {
         "account_id": settings.account_id,
         "provider": settings.provider,
         "base_url": settings.base_url,
         "revision": settings.revision,
         "changed_at": rfc3339(settings.changed_at),
-        "webhook_url": f"{room.public_url}/v1/provider_webhooks/{place}",
+        "webhook_url": _webhook_url(room, settings),
         **msgspec.to_builtins(settings.rules),
     }

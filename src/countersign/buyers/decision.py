@@ -41,9 +41,9 @@ _TEST_SESSION: Final = (
     "The session is of the provider's test mode or of another integration, and a live key needs a "
     "live session of the integration in the account's credentials."
 )
-_NOT_LIVE: Final = (
-    "The provider does not confirm that the session is a live session of the integration in the "
-    "account's credentials."
+_MODE_UNKNOWN: Final = (
+    "The provider does not confirm that the session is of the mode of the key, and of the "
+    "integration in the account's credentials."
 )
 _LIVE_SESSION: Final = (
     "The session is a live one, and sessions of test keys must be of the provider's test mode."
@@ -52,6 +52,7 @@ _OTHER_MODE: Final[dict[bool | None, str]] = {False: _TEST_SESSION, True: _LIVE_
 _UNDER_WAY: Final = frozenset({None, "created", "started", "In Progress"})
 """The words of providers that say `pending` before anything is submitted: Veriff's, which says
 nothing at all until there is a decision, and Didit's."""
+_NOT_BEGUN: Final = frozenset({Reason.CONSENT_DECLINED, Reason.DEVICE_UNSUPPORTED})
 _UNDECIDED: Final[dict[Finding, tuple[BuyerStatus, tuple[Reason, ...]]]] = {
     Finding.PENDING: (BuyerStatus.PENDING, ()),
     Finding.REQUIRES_INPUT: (BuyerStatus.REQUIRES_INPUT, (Reason.IDENTITY_REQUIRES_INPUT,)),
@@ -205,8 +206,10 @@ def nothing_submitted(result: ProviderResult) -> bool:
     """Whether the buyer has, as far as the provider says, not given it anything to judge."""
     match result.outcome:
         case Finding.REQUIRES_INPUT | Finding.CANCELED | Finding.EXPIRED:
-            # With a reason, something was judged.
-            return result.reason is None
+            # With any other reason, something was judged.
+            return result.reason is None or result.reason in _NOT_BEGUN
+        case Finding.FAILED:
+            return result.reason in _NOT_BEGUN
         case Finding.PENDING:
             return result.provider_status in _UNDER_WAY
         case _:
@@ -247,7 +250,7 @@ def refuse_unbound(decision: SessionDecision, result: ProviderResult) -> None:
     else.
     """
     if Reason.TEST_SESSION in decision.reasons:
-        raise ProviderSessionNotBound(_OTHER_MODE.get(result.live, _NOT_LIVE))
+        raise ProviderSessionNotBound(_OTHER_MODE.get(result.live, _MODE_UNKNOWN))
     if decision.not_bound:
         raise ProviderSessionNotBound(OTHER_SUBJECT)
 

@@ -224,18 +224,18 @@ def check_of(connection: Connection, reference: str) -> tuple[Check | None, int]
     checks = [
         Check(
             cbid=stored.cbid,
-            status=BuyerStatus.REVOKED if revoked else stored.status,
-            reasons=() if revoked else stored.reasons,
+            status=stored.status,
+            reasons=stored.reasons,
             verification=stored.verification_id,
             provider=stored.provider,
             attempt=stored.attempt,
         )
-        for stored, revoked in reversed(found)
+        for stored in reversed(found)
         if stored.status is not None
     ]
     # The newest first: of equals, `min` gives the first.
     best = min(checks, key=lambda check: _RANK.get(check.status, len(_RANK)), default=None)
-    return best, sum(stored.revision for stored, _ in found)
+    return best, sum(stored.revision for stored in found)
 
 
 async def judge_known(

@@ -30,8 +30,12 @@ _COLUMNS: Final = (
 )
 # Two servers that start or evaluate one session take turns, and neither fails.
 _INSERT: Final = {
-    "sqlite": sqlite.insert(started_checks).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(started_checks).on_conflict_do_nothing(),
+    "sqlite": sqlite.insert(started_checks)
+    .on_conflict_do_nothing()
+    .returning(started_checks.c.attempt),
+    "postgresql": postgresql.insert(started_checks)
+    .on_conflict_do_nothing()
+    .returning(started_checks.c.attempt),
 }
 _decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 
@@ -65,7 +69,7 @@ def add(
         "started_at": at,
         "changed_at": at,
     }
-    return connection.execute(_INSERT[connection.dialect.name], row).rowcount == 1
+    return connection.execute(_INSERT[connection.dialect.name], row).first() is not None
 
 
 def of_session(
@@ -86,17 +90,26 @@ def of_session(
     return None if row is None else _stored(row)
 
 
-def of_reference(connection: Connection, reference: str) -> Sequence[tuple[StoredCheck, bool]]:
-    """What was started for a reference, oldest first; each with whether the buyer is revoked."""
+def of_reference(connection: Connection, reference: str) -> Sequence[StoredCheck]:
+    """What was started for a reference, oldest first.
+
+    A buyer who was verified, and is revoked or reported as expired, is so here too.
+    """
     query: Select[*tuple[object, ...]] = (
-        select(*_COLUMNS, buyers.c.status.label("buyer_status"))
+        select(*_COLUMNS, buyers.c.status.label("buyer_status"), buyers.c.expiry_due_at)
         .outerjoin(buyers, buyers.c.cbid == started_checks.c.cbid)
         .where(started_checks.c.reference == reference)
         .order_by(started_checks.c.attempt, started_checks.c.started_at)
     )
-    return [
-        (_stored(row), row.buyer_status == BuyerStatus.REVOKED) for row in connection.execute(query)
-    ]
+    found = []
+    for row in connection.execute(query):
+        stored = _stored(row)
+        if row.buyer_status == BuyerStatus.REVOKED:
+            stored = stored._replace(status=BuyerStatus.REVOKED, reasons=())
+        elif stored.status is BuyerStatus.VERIFIED and row.expiry_due_at is None:
+            stored = stored._replace(status=BuyerStatus.EXPIRED)
+        found.append(stored)
+    return found
 
 
 def _stored(row: Row[*tuple[object, ...]]) -> StoredCheck:

@@ -153,11 +153,13 @@ def _is_of(started: StoredCheck, room: Buyers, work: Evaluation) -> bool:
 
 
 def _write_unsubmitted(connection: Connection, work: Evaluation, started: StoredCheck) -> None:
-    """Write no more than that a session to which nothing was submitted is over, if it is."""
+    """Write of a session to which nothing was submitted only why, or that it is over."""
     decision = work.decision
-    if decision.is_followed:
+    if decision.is_followed and work.result.reason is None:
         return
     settle(connection, started, (None, decision.status, decision.reasons), None, work.at)
+    if decision.is_followed:
+        return
     for index in (work.keys.session, work.keys.with_reference):
         if index is not None:
             sessions_sql.unfollow(connection, work.account_id, work.mode, index)

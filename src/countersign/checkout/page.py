@@ -162,15 +162,17 @@ async def _notice(
     *,
     stale: bool = False,
 ) -> Reply:
-    """The notice with a field for each line; `stale`: the browser had another text.
+    """The notice with a field for each line; `stale`: initials came for another text.
 
     Without `typed` the fields have the initials that are to be corrected, if there are any of this
     very text. Of another text nothing is kept, and the page says so.
     """
     session, content = visit.session, notice.content
     reading = session.asked.reading
-    changed = stale or (reading is not None and reading.notice_digest != notice.digest)
-    kept = None if reading is None or changed else reading.initials
+    changed = (reading is not None and reading.notice_digest != notice.digest) or (
+        stale and await _was_in_force(visit, notice)
+    )
+    kept = None if reading is None or stale or changed else reading.initials
     status = 422 if errors else 409 if stale else 200
     reply = visit.show(
         "notice.html",
@@ -187,6 +189,13 @@ async def _notice(
         digest = sha256(reply.body).hexdigest()
         await buyer.show(visit.room, session, notice, Surface.PAGE, digest, visit.locale)
     return reply
+
+
+async def _was_in_force(visit: Visit, notice: NoticeEdition) -> bool:
+    """Whether the browser sent the digest of another version of this notice."""
+    versions = await visit.room.clearances.registry.versions(notice.content.id)
+    sent = visit.form.get("notice_digest")
+    return sent in {one.digest for one in versions} - {notice.digest}
 
 
 def _review(
@@ -264,7 +273,10 @@ async def _certificate(visit: Visit) -> Reply:
     if ack is None:
         raise NotFound
     room, who = visit.room.acknowledgments, principal_of(visit.session)
-    pdf = await certificate(room, who, ack.ack_id, _SHOWN_FIELDS, _CERTIFICATE_SECONDS)
+    # Nothing is made for a look, as by a scanner of mail.
+    pdf = b""
+    if visit.call.method != "HEAD":
+        pdf = await certificate(room, who, ack.ack_id, _SHOWN_FIELDS, _CERTIFICATE_SECONDS)
     name = f'attachment; filename="{ack.ack_id}.pdf"'.encode()
     kind = (b"content-type", b"application/pdf")
     return Reply(pdf, (kind, (b"content-disposition", name), *PRIVATE, NOTHING))

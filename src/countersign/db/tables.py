@@ -206,6 +206,10 @@ buyers: Final = _table(
     Column("reminder_due_at", Instant),
     # The account whose attempt led to the reasons: the only one that is shown them.
     Column("attempted_by", String(40)),
+    # The verification after which an operator took the buyer out of the review queue.
+    Column("dismissed", String(40)),
+    # For the review queue.
+    Index(None, "attempted_by", "status"),
     # For the sweep that reports verifications which have expired.
     Index(None, "expiry_due_at"),
     Index(None, "reminder_due_at"),

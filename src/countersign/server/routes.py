@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from countersign.acknowledgments import evidence_routes as evidence
 from countersign.acknowledgments import routes as acknowledgments
+from countersign.buyers import review_routes as reviews
 from countersign.buyers import routes as buyers
 from countersign.checkout import current_routes as current_checkout
 from countersign.checkout import page
@@ -27,6 +28,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *evidence.ROUTES,
     *log.ROUTES,
     *buyers.ROUTES,
+    *reviews.ROUTES,
     *verification_sessions.ROUTES,
     *events.ROUTES,
     *webhooks.ROUTES,

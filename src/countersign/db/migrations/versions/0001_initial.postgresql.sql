@@ -401,6 +401,7 @@ CREATE TABLE buyers (
   expiry_due_at BIGINT,
   reminder_due_at BIGINT,
   attempted_by VARCHAR(40),
+  dismissed VARCHAR(40),
   CONSTRAINT pk_buyers PRIMARY KEY (cbid),
   CONSTRAINT fk_buyers_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
@@ -408,6 +409,8 @@ CREATE TABLE buyers (
 CREATE INDEX ix_buyers_account_id_mode_expiry_due_at ON buyers (account_id, mode, expiry_due_at);
 
 CREATE INDEX ix_buyers_account_id_mode_reminder_due_at ON buyers (account_id, mode, reminder_due_at);
+
+CREATE INDEX ix_buyers_attempted_by_status ON buyers (attempted_by, status);
 
 CREATE INDEX ix_buyers_expiry_due_at ON buyers (expiry_due_at);
 

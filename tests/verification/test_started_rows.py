@@ -1,0 +1,118 @@
+"""What is kept of started checks goes with the buyer, follows a join, and ends with its session."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from countersign.buyers.model import CHECKS_KEPT, BuyerStatus
+from countersign.errors import ProviderSessionNotFound
+from countersign.instant import from_ns
+from countersign.operations.housekeeping import delete_outdated
+from countersign.privacy.erase import erase_planned, plan_erasure
+from countersign.privacy.model import ErasureReason
+from tests.http.backstage import another_deployment
+from tests.support import postgres
+from tests.verification.conftest import each_engine
+from tests.verification.inside import Stage, staged
+from tests.verification.starting import Starter, a_reference, counted, live_starter, walk
+
+pytestmark = pytest.mark.long
+
+AT_ONCE = 8
+
+
+def erase(stage: Stage, cbid: str) -> None:
+    """Erase a buyer, as `countersign erase` does."""
+
+    async def work() -> None:
+        privacy = stage.opened.privacy
+        await erase_planned(privacy, await plan_erasure(privacy, cbid), ErasureReason.REQUEST)
+
+    stage.do(work())
+
+
+@each_engine
+def test_an_erased_buyer_leaves_no_started_check(stage: Stage) -> None:
+    """Nor one that is still followed; the session is unknown then."""
+    vendor = live_starter(stage)
+    made, check = vendor.verified()
+    waiting = vendor.start()
+    walk(waiting, "later")
+    pending = vendor.ask(waiting)
+    assert pending.status is BuyerStatus.PENDING
+    for cbid in (check.cbid, pending.cbid):
+        erase(stage, cbid or "")
+    assert counted(stage, "started_checks", "pending_sessions", "buyers") == [0, 0, 0]
+    assert vendor.found(made) == (None, 0)
+    with pytest.raises(ProviderSessionNotFound):
+        vendor.ask(made)
+
+
+def test_checks_are_kept_as_long_as_something_refers_to_them(stage: Stage) -> None:
+    """Then they go with their time; what is followed or has its session stays."""
+    vendor = live_starter(stage)
+    vendor.verified()
+    followed = vendor.start()
+    database = stage.opened.access.database
+
+    def tidy() -> int:
+        now = from_ns(stage.clock.time_ns())
+        stage.do(delete_outdated(database, now))
+        return counted(stage, "started_checks")[0]
+
+    stage.clock.now += CHECKS_KEPT
+    assert tidy() == 2
+    stage.clock.now += timedelta(seconds=1)
+    assert tidy() == 1
+    stage.wait(timedelta(0))  # it is given up now
+    assert vendor.found(followed)[1] == 1
+    assert tidy() == 0
+
+
+@each_engine
+def test_starts_and_questions_at_once_agree(stage: Stage) -> None:
+    """One check, one buyer, one decision; no one gets an error."""
+    vendor = live_starter(stage)
+    first = vendor.start()
+    reference = vendor.references[first.session_id]
+
+    async def starts() -> set[str]:
+        made = await asyncio.gather(*(vendor.starting(reference) for _ in range(AT_ONCE)))
+        return {one.session_id for one in made}
+
+    async def asks() -> set[str | None]:
+        found = await asyncio.gather(*(vendor.asking(first, reference) for _ in range(AT_ONCE)))
+        return {check.cbid for check in found}
+
+    assert stage.do(starts()) == {first.session_id}
+    walk(first, "verified")
+    assert len(stage.do(asks())) == 1
+    assert vendor.found(first)[1] == 1
+    assert counted(stage, "started_checks", "buyers", "pending_sessions") == [1, 1, 0]
+
+
+@pytest.mark.postgres
+@pytest.mark.both_engines
+def test_two_servers_at_once_agree(
+    postgres_server: postgres.PostgresServer, tmp_path: Path
+) -> None:
+    """On one database, in starting, asking and polling."""
+    own = another_deployment(tmp_path / "data", postgres_server)
+    with staged(own) as one, staged(own) as two, ThreadPoolExecutor(2) as threads:
+        vendor = live_starter(one)
+        both = [vendor, Starter(two, vendor.who, vendor.references)]
+        for _ in range(5):
+            reference = a_reference()
+            made = list(threads.map(lambda v: v.start(reference), both))  # noqa: B023 - at once
+            assert made[0].session_id == made[1].session_id
+            walk(made[0], "verified")
+            checks = list(threads.map(lambda v: v.ask(made[0]), both))  # noqa: B023 - at once
+            assert {check.status for check in checks} == {BuyerStatus.VERIFIED}
+            assert len({check.cbid for check in checks}) == 1
+            assert vendor.found(made[0])[1] == 1
+        assert counted(one, "started_checks", "buyers", "pending_sessions") == [5, 5, 0]
