@@ -194,6 +194,8 @@ def test_after_its_end_nothing_changes_a_session(checks: Checks) -> None:
         assert checks.follow(one) == one
     checks.stage.wait(timedelta(minutes=1))
     checks.sweep()
+    for one in before:
+        assert checks.do(identity.take_over(checks.room, one)) == one
     assert [checks.read(one.id) for one in before] == before
     assert [seen(checks, one).status for one in before] == ["cancelled", "cancelled", "expired"]
     assert seen(checks, declined).reasons == ["session_canceled"]
