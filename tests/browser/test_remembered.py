@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
+from countersign import bootstrap
 from countersign.access.origins import add_origin
 from countersign.checkout.words import WORDS
 from tests.browser.windows import Windows, assert_accessible
@@ -22,7 +24,6 @@ from tests.verification.live import live_vendor
 
 pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.long]
 EN, ES = WORDS["en"], WORDS["es"]
-VENDOR = {"{vendor}": ""}
 Shop = Callable[..., str]
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 640}}
 
@@ -54,7 +55,7 @@ def shops(server: Server, operator: Operator) -> Iterator[list[Shop]]:
         made: list[Shop] = []
         for _ in range(2):
             vendor = stack.enter_context(live_vendor(operator, server, provider))
-            operator.act(lambda opened, v=vendor: add_origin(opened.access, v.account_id, base))
+            operator.act(partial(_allow, account_id=vendor.account_id, origin=base))
 
             def link(v: Any = vendor, **changes: object) -> str:  # noqa: ANN401
                 body = {
@@ -69,6 +70,10 @@ def shops(server: Server, operator: Operator) -> Iterator[list[Shop]]:
 
             made.append(link)
         yield made
+
+
+async def _allow(opened: bootstrap.Deployment, account_id: str, origin: str) -> None:
+    await add_origin(opened.access, account_id, origin)
 
 
 def authenticator(page: Page) -> tuple[CDPSession, str]:
