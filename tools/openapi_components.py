@@ -43,10 +43,14 @@ def with_references(document: dict[str, Any]) -> dict[str, Any]:
         shared: dict[str, Any] = {}
         for place in places:
             if uses[json.dumps(place.value, sort_keys=True)] > 1:
-                if shared.setdefault(place.name, place.value) != place.value:
-                    msg = f"Two different shared {section} are named {place.name}."
+                name = place.name
+                if shared.get(name, place.value) != place.value and "in" in place.value:
+                    # Such as the filter of a list by what is elsewhere part of a path.
+                    name = f"{name}_in_{place.value['in']}"
+                if shared.setdefault(name, place.value) != place.value:
+                    msg = f"Two different shared {section} are named {name}."
                     raise ValueError(msg)
-                place.holder[place.key] = {"$ref": f"#/components/{section}/{place.name}"}
+                place.holder[place.key] = {"$ref": f"#/components/{section}/{name}"}
         document["components"][section] = shared
     return document
 

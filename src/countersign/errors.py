@@ -197,6 +197,10 @@ class VerificationNotConfigured(Refusal, code="verification_not_configured", sta
     """This account has no identity provider configured for live verification."""
 
 
+class ReviewRefused(Refusal, code="review_refused", status=409):
+    """This decision cannot make the buyer verified."""
+
+
 class ClearanceNotGranted(Refusal, code="clearance_not_granted", status=409):
     """This order was not cleared, so no fulfilment can be reported for it."""
 

@@ -16,7 +16,7 @@ from tests.simulators.creating import CREATE, create, found
 from tests.support.providers import Playing, playing
 from tests.support.service import free_port
 
-pytestmark = [pytest.mark.browser, pytest.mark.npm]
+pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.long]
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 
 

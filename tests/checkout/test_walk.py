@@ -95,7 +95,7 @@ class Expected:
     def status(self, now: datetime) -> Status:
         if self.ended is not None:
             return self.ended
-        return Status.EXPIRED if now >= self.expires_at else Status.OPEN
+        return Status.EXPIRED if self.erased or now >= self.expires_at else Status.OPEN
 
     @property
     def step(self) -> Collected | None:
@@ -367,7 +367,7 @@ class Walk(RuleBasedStateMachine):
 
     def _swept(self) -> None:
         for one in self.all:
-            one.swept |= one.status(self.desk.clock.now) is Status.EXPIRED
+            one.swept |= one.ended is None and self.desk.clock.now >= one.expires_at
 
     def _pick(self, number: int) -> Expected:
         return self.all[number % len(self.all)]

@@ -51,6 +51,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "buyers accept-zip": (
         *("{moved}", "10001", "--document", "a utility bill", "--reason", "case 7", "--yes"),
     ),
+    "buyers queue": ("--account", "{reviewing}"),
+    "buyers decide": ("{waiting}", "dismiss", "--reason", "case 7", "--yes"),
     "buyers evidence": ("{cbid}", "--reason", "case 7"),
     "audit": (),
     "buyers audit": (),
@@ -211,6 +213,22 @@ def moved(bench: Bench, _: Mapping[str, str]) -> str:
         return vendor.verify(vendor.part("verified"), "10001").cbid
 
 
+def waiting(bench: Bench, _: Mapping[str, str]) -> str:
+    """Have a live buyer refused."""
+    return _refused(bench)[0]
+
+
+def reviewing(bench: Bench, _: Mapping[str, str]) -> str:
+    """Have a live buyer refused; gives the account."""
+    return _refused(bench)[1]
+
+
+def _refused(bench: Bench) -> tuple[str, str]:
+    with staged(bench) as stage:
+        vendor = stage.insider()
+        return vendor.verify(vendor.part("underage")).cbid, vendor.account_id
+
+
 def replaced_key(bench: Bench, _: Mapping[str, str]) -> str:
     """Have another key sign; gives the one that did before."""
     before: str = next(key for key in bench.read("clearances", "keys") if key["mode"] == "test")[
@@ -285,7 +303,8 @@ def now(_bench: Bench, _there_is: Mapping[str, str]) -> str:
 MADE: dict[str, Callable[[Bench, Mapping[str, str]], str]] = {
     made.__name__: made
     for made in (
-        *(verifying, credentials, revoked, moved, replaced_key, endpoint_id, owner, event_id),
+        *(verifying, credentials, revoked, moved, waiting, reviewing, replaced_key, endpoint_id),
+        *(owner, event_id),
         *(complete, enjoined, now, origin, of_origin, checkout_session_id, session),
     )
 }

@@ -187,6 +187,7 @@ def ordinary_failures(caller: Caller) -> Iterator[Failure]:
     yield from _requests(caller)
     yield from _rules(caller)
     yield from _clearances(caller)
+    yield from _reviews(caller)
     yield from _checkout_sessions(caller)
     yield _in_progress(caller)
 
@@ -380,6 +381,24 @@ def _clearances(caller: Caller) -> Iterator[Failure]:
     yield caller.failure("an empty report", "invalid_request", answer, b"POST")
     assert caller.post(order, shipped).status == 200
     yield caller.failure("closed", "clearance_closed", caller.post(order, shipped), b"POST")
+
+
+def _reviews(caller: Caller) -> Iterator[Failure]:
+    """Decisions on buyers who do not wait for one, or that would change nothing."""
+    [reviewing] = caller.operator.keys(caller.account_id, [("test", [Scope.BUYERS_REVIEW])])
+    key = b"Bearer " + reviewing.token.encode()
+    fields = b'"test_mode":true,"provider_identity_session_id":"test_failed"'
+    cbid = json.loads(caller.post(VERIFY, b"{%s}" % fields).body)["cbid"]
+    accepting = b'{"decision":"accept_zip","zip":"94110","document":"d","reason":"r"}'
+    for label, code, who, body in (
+        ("another rule", "review_refused", cbid, accepting),
+        ("no ZIP code", "invalid_request", cbid, b'{"decision":"accept_zip","reason":"r"}'),
+        ("no reason", "invalid_request", cbid, b'{"decision":"dismiss","reason":" "}'),
+        ("not waiting", "not_found", "cbid_unknown", accepting),
+    ):
+        path = f"/v1/buyers/{who}/review"
+        answer = caller.send(path, b"POST", body=body, authorization=key)
+        yield caller.failure(f"a review: {label}", code, answer, b"POST")
 
 
 def _checkout_sessions(caller: Caller) -> Iterator[Failure]:

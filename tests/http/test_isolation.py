@@ -12,13 +12,15 @@ import httpx2
 import pytest
 from sqlalchemy import insert
 
+from countersign.access.key import Scope
 from countersign.db.tables import buyers
 from countersign.ids import BUYER, timed_id
 from countersign.server.app import route_table
-from tests.http.backstage import make_client
+from tests.http.backstage import Vendor, make_client
 from tests.http.calls import acknowledge, refusal, verify
 from tests.http.conftest import LIVE_NOTICE, Configured
 
+REVIEWS = "/v1/buyers/reviews"
 LINES = ["A", "B", "C"]
 WHO = [(account, mode) for account in ("first", "second") for mode in ("test", "live")]
 
@@ -34,6 +36,8 @@ class Party:
     cbid: str
     session_id: str
     secrets: tuple[str, ...]
+    reviewing: httpx2.Client
+    """With the scope that a key has only if it is named."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +64,15 @@ def stage(configured: Configured) -> Iterator[Stage]:
             name: stack.enter_context(configured.operator.vendor(configured.server))
             for name in ("first", "second")
         }
-        parties = tuple(
-            _party(configured, name, mode, vendors[name].account_id, vendors[name].client(mode))
-            for name, mode in WHO
-        )
+        parties = tuple(_party(configured, stack, name, mode, vendors[name]) for name, mode in WHO)
         stranger = stack.enter_context(make_client(configured.server))
         ids = tuple(vendor.account_id for vendor in vendors.values())
         yield Stage(parties, stranger, ids)
 
 
-def _party(
-    configured: Configured, name: str, mode: str, account_id: str, client: httpx2.Client
-) -> Party:
-    mark = f"{name}-{mode}"
+def _party(configured: Configured, stack: ExitStack, name: str, mode: str, vendor: Vendor) -> Party:
+    mark, client, account_id = f"{name}-{mode}", vendor.client(mode), vendor.account_id
+    reviewing = configured.operator.key(account_id, mode, scopes=[Scope.BUYERS_REVIEW])
     cbid = (
         verify(client, provider_identity_session_id=mark).json()["cbid"]
         if mode == "test"
@@ -97,6 +97,7 @@ def _party(
         cbid=cbid,
         session_id=session_id,
         secrets=(*secrets, answer.json()["ack_id"]),
+        reviewing=stack.enter_context(make_client(configured.server, reviewing.token)),
     )
 
 
@@ -266,6 +267,28 @@ def live_keys_have_no_sandbox(stage: Stage, method: str, path: str, body: object
         if party.mode == "live":
             answer = party.client.request(method, path, json=body)
             assert refusal(answer) == (403, "mode_mismatch")
+
+
+def a_buyer_is_reviewed_by_the_account_of_the_attempt(stage: Stage) -> None:
+    """No one else's queue has it, and no one else finds it to decide on."""
+    dismissing = {"decision": "dismiss", "reason": "case 7"}
+    for owner in of_the_sandbox(stage):
+        failed = verify(owner.client, provider_identity_session_id="test_failed")
+        cbid = failed.json()["cbid"]
+        path = f"/v1/buyers/{cbid}/review"
+        assert refusal(owner.client.get(REVIEWS)) == (403, "forbidden")
+        assert refusal(owner.client.post(path, json=dismissing)) == (403, "forbidden")
+        for other in stage.parties:
+            if other is not owner:
+                assert cbid not in other.reviewing.get(REVIEWS).text
+                answer = other.reviewing.post(path, json=dismissing)
+                assert refusal(answer) == (404, "not_found")
+        assert cbid in owner.reviewing.get(REVIEWS).text
+        assert owner.reviewing.post(path, json=dismissing).json()["cbid"] == cbid
+        assert cbid not in owner.reviewing.get(REVIEWS).text
+        # The next run finds it waiting again.
+        moved = owner.client.post("/v1/test/buyers", json={"cbid": cbid, "status": "pending"})
+        assert moved.status_code == 200
 
 
 def a_test_clock_is_ones_own(stage: Stage) -> None:
@@ -624,6 +647,19 @@ def a_hosted_page_is_for_the_browser_of_its_link(method: str) -> Callable[[Stage
     return check
 
 
+def the_page_of_buyers_is_for_the_browser_of_the_buyer(method: str) -> Callable[[Stage], None]:
+    """No key opens it, and without a passkey or a cookie it has nothing of a buyer."""
+
+    def check(stage: Stage) -> None:
+        for client in (stage.stranger, *(party.client for party in stage.parties)):
+            answer = client.request(method, "/buyer")
+            assert answer.status_code == (200 if method == "GET" else 415)
+            for owner in of_the_sandbox(stage):
+                nothing_of(owner, answer)
+
+    return check
+
+
 CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("POST", CHECKOUTS): a_checkout_session_is_not_replayed_to_another,
     ("GET", CHECKOUTS): lists_of_checkout_sessions_hold_only_ones_own,
@@ -650,6 +686,8 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     },
     ("GET", "/c/{path*}"): a_hosted_page_is_for_the_browser_of_its_link("GET"),
     ("POST", "/c/{path*}"): a_hosted_page_is_for_the_browser_of_its_link("POST"),
+    ("GET", "/buyer"): the_page_of_buyers_is_for_the_browser_of_the_buyer("GET"),
+    ("POST", "/buyer"): the_page_of_buyers_is_for_the_browser_of_the_buyer("POST"),
     ("GET", "/logos/{path*}"): it_is_the_same_for_everyone(f"/logos/{'0' * 64}"),
     ("GET", "/v1/notices"): notices_are_the_same_for_every_account("/v1/notices"),
     ("GET", "/v1/notices/{notice_id}"): notices_are_the_same_for_every_account(
@@ -674,6 +712,8 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("GET", "/verify"): it_is_the_same_for_everyone("/verify"),
     ("POST", "/v1/buyers/verify"): a_verification_is_an_accounts_own,
     ("GET", "/v1/buyers/{cbid}/status"): the_status_of_a_buyer_crosses_accounts_and_not_modes,
+    ("GET", REVIEWS): a_buyer_is_reviewed_by_the_account_of_the_attempt,
+    ("POST", "/v1/buyers/{cbid}/review"): a_buyer_is_reviewed_by_the_account_of_the_attempt,
     ("GET", "/v1/test/clock"): a_test_clock_is_ones_own,
     ("POST", "/v1/test/clock/advance"): a_test_clock_is_ones_own,
     ("DELETE", "/v1/test/clock"): a_test_clock_is_ones_own,

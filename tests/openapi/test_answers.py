@@ -26,6 +26,7 @@ VERIFY = "/v1/buyers/verify"
 INITIALS: dict[str, Any] = {"initials_per_line": ["JD"] * 4}
 SANDBOX: dict[str, Any] = {"test_mode": True, "shipping_zip": "94111"}
 REQUIREMENTS = "/v1/requirements"
+REVIEWS = "/v1/buyers/reviews"
 CART: dict[str, Any] = {"product_classes": ["barrel"], "ship_to": {"state": "CA"}}
 CLEARANCES = "/v1/clearances"
 SHIPPED: dict[str, Any] = {"carrier": "UPS"}
@@ -117,7 +118,7 @@ def test_an_answer_at_the_rate_limit_is_in_the_document(tmp_path: Path) -> None:
     own.run("init")
     with running_server(own, RATE_LIMIT="1/60") as limited, limited.client() as client:
         walk = Walk(client)
-        key = own.key(own.account("limited"))
+        key = own.widest_key(own.account("limited"))
         walk(key, "GET", "/v1/notices")
         for operation in document.operations():
             if operation.definition["security"] == [{"key": []}]:
@@ -130,7 +131,7 @@ def test_an_answer_at_the_rate_limit_is_in_the_document(tmp_path: Path) -> None:
 
 def walk_through(walk: Walk, document: Document, deployment: Deployment, account: str) -> None:
     """Every operation, with every kind of request that it answers in a way of its own."""
-    key = deployment.key(account)
+    key = deployment.widest_key(account)
     narrow = deployment.key(account, "test", "--scope", "events:read")
     narrow_else = deployment.key(account, "test", "--scope", "notices:read")
     live = deployment.key(account, "live")
@@ -144,6 +145,7 @@ def walk_through(walk: Walk, document: Document, deployment: Deployment, account
         **walk_checkout(walk, key, live),
         **walk_verification(walk, key, live),
         **walk_helpers(walk, key, live, buyer["cbid"]),
+        **walk_reviews(walk, key),
         "listNotices": "/v1/notices",
         "getNotice": NOTICE,
         "listNoticeVersions": f"{NOTICE}/versions",
@@ -215,6 +217,24 @@ def walk_evidence(walk: Walk, deployment: Deployment, key: str, ack_id: str) -> 
         if name != "getAcknowledgmentProof":
             walk(key, "GET", f"{path}?disclose=initials")
             walk(key, "GET", f"/v1/acknowledgments/{erased}/{what}?disclose=cbid")
+
+
+def walk_reviews(walk: Walk, key: str) -> dict[str, str]:
+    """A buyer who waits for a review, and decisions; gives where the operations are."""
+    body = SANDBOX | {"provider_identity_session_id": "test_failed", "shipping_zip": "94999"}
+    path = f"/v1/buyers/{walk(key, 'POST', VERIFY, json=body).json()['cbid']}/review"
+    walk(key, "GET", f"{REVIEWS}?status=failed&limit=1")
+    walk(key, "GET", f"{REVIEWS}?status=verified")
+    accepting = {"decision": "accept_zip", "zip": "94110", "document": "d", "reason": "r"}
+    dismissing = {"decision": "dismiss", "reason": "r"}
+    walk(key, "POST", path, json=accepting)
+    walk(key, "POST", path, json=accepting | {"zip": None})
+    for sent in (dismissing, dismissing, dismissing | {"reason": "another"}):
+        walk(key, "POST", path, json=sent, headers={"Idempotency-Key": "reviewing"})
+    walk(key, "POST", path, json=dismissing)
+    walk(key, "POST", path, content=b"{}", headers={"Content-Type": "text/plain"})
+    walk(key, "POST", path, **LARGE)
+    return {"listBuyerReviews": REVIEWS, "reviewBuyer": path}
 
 
 def walk_clearances(walk: Walk, key: str, cbid: str) -> str:

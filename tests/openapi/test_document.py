@@ -263,6 +263,7 @@ OWN_CODES = {
         "provider_unavailable",
     },
     "getBuyerStatus": {"not_found"},
+    "reviewBuyer": {"not_found", "review_refused"},
     "getClearance": {"not_found"},
     "fulfilOrder": {"not_found", "clearance_not_granted", "clearance_closed"},
     "listEvents": {"cursor_expired"},

@@ -92,6 +92,13 @@ BEYOND_JSON_SCHEMA = (
         body={"provider_identity_session_id": "test_session_not_found", "test_mode": True},
     ),
     Beyond(
+        operation="reviewBuyer",
+        status=400,
+        reason="What has to be sent besides depends on the decision.",
+        path="/v1/buyers/cbid_unknown/review",
+        body={"decision": "accept_zip", "reason": "r"},
+    ),
+    Beyond(
         operation="listEvents",
         status=400,
         reason="`after` is an event that this account has.",
@@ -296,7 +303,9 @@ def run_schemathesis(
     fails: bool = False,
 ) -> dict[str, Any]:
     """Run every phase and every check as two accounts that must not see each other's objects."""
-    keys = {name: deployment.key(deployment.account(f"{directory.name} {name}")) for name in "ab"}
+    keys = {
+        name: deployment.widest_key(deployment.account(f"{directory.name} {name}")) for name in "ab"
+    }
     with server.client(keys["a"]) as client:
         cleared = _cleared(client)
     entries = [

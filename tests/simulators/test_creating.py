@@ -334,6 +334,14 @@ def test_onfidos_sdk_creates_a_run_and_reads_it_to_the_end(played: Playing) -> N
         assert report.properties is not None
         assert report.properties.address_lines is not None
         assert report.properties.address_lines.postal_code == "95501"
+    message = played.simulator.webhook(str(run.id))
+    event = sdk.WebhookEventVerifier(onfido.WEBHOOK_TOKEN).read_payload(
+        message.body.decode(), dict(message.headers)["X-SHA2-Signature"]
+    )
+    assert event is not None
+    assert event.payload is not None
+    assert event.payload.object is not None
+    assert (event.payload.object.id, event.payload.object.status) == (str(run.id), "approved")
 
 
 @at_onfido

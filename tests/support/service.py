@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import httpx2
 
+from countersign.access.key import RESERVED_SCOPES, Scope
 from tests.support import command, forked, privacy
 
 PREFIX = "COUNTERSIGN_"
@@ -79,6 +80,11 @@ class Deployment:
         """Make a key; gives the key itself."""
         made = self.run("keys", "create", "--account", account, "--mode", mode, *options)
         return made.stdout.strip()
+
+    def widest_key(self, account: str, mode: str = "test") -> str:
+        """Make a key with every scope that an operation needs."""
+        scopes = sorted(frozenset(Scope) - RESERVED_SCOPES)
+        return self.key(account, mode, *(word for one in scopes for word in ("--scope", one)))
 
 
 @dataclass(kw_only=True)

@@ -148,9 +148,11 @@ def test_a_key_works_until_it_expires_or_is_revoked(
     assert works == (revoked_at is None and (expires_at is None or expires_at > NOW))
 
 
-def test_a_vendors_key_may_do_all_but_manage_keys_and_erase() -> None:
+def test_a_vendors_key_may_do_all_but_review_buyers_manage_keys_and_erase() -> None:
     """What a checkout never needs is not in the default."""
-    assert frozenset(Scope) - VENDOR_SCOPES == {Scope("keys:manage"), Scope("erasure:write")}
+    assert frozenset(Scope) - VENDOR_SCOPES == {
+        Scope("buyers:review"), Scope("keys:manage"), Scope("erasure:write"),
+    }  # fmt: skip
 
 
 def test_the_reserved_scopes_are_those_that_no_operation_needs() -> None:

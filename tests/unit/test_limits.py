@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,3 +124,26 @@ def test_keys_that_are_idle_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
     limiter.admit("e")
     assert set(limiter._arrivals._times) == {"d", "e"}
     assert not admitted(limiter, "d")
+
+
+@given(
+    st.integers(1, 300),
+    st.integers(1, 3600),
+    st.floats(0, 1e8),
+    st.lists(st.floats(0, 100), max_size=5),
+)
+def test_as_many_pass_as_are_left(
+    requests: int, seconds: int, start: float, pauses: list[float]
+) -> None:
+    """What the header says is left is what is let through now, however times are rounded."""
+    clock = HandClock(seconds=start)
+    limiter = RateLimiter(Rate(requests, seconds), clock)
+    _, headers = limiter.admit("key_1")
+    assert left(headers) == (requests - 1, math.ceil(seconds / requests))
+    for pause in pauses:
+        clock.advance(pause)
+        _, headers = limiter.admit("key_1")
+        remaining, _ = left(headers)
+        passed = [limiter.admit("key_1") for _ in range(remaining + 1)]
+        assert [wait == 0 for wait, _ in passed] == [True] * remaining + [False]
+        assert [left(one)[0] for _, one in passed] == [*reversed(range(remaining)), 0]

@@ -122,8 +122,8 @@ def test_who_is_erased_at_that_moment_does_not_come_back(
     cbid = moved_house(stage.insider(zip_sources=WITH_OPERATOR))
     privacy, approved = stage.opened.privacy, admin._approved
 
-    async def erased_after(room: Buyers, buyer: Buyer) -> object:
-        found = await approved(room, buyer)
+    async def erased_after(room: Buyers, buyer: Buyer, account_id: str | None) -> object:
+        found = await approved(room, buyer, account_id)
         await erase_planned(privacy, await plan_erasure(privacy, cbid), ErasureReason.REQUEST)
         return found
 

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from countersign import bootstrap
+from countersign.access.key import VENDOR_SCOPES, Scope
 from countersign.buyers import admin
 from countersign.instant import rfc3339
 from countersign.server.app import route_table
@@ -119,6 +120,7 @@ def bodies(route: str, known: Known, vendor: LiveVendor) -> list[dict[str, Any]]
             for ack_id in known.values["ack_id"]
             for cbid in cbids
         ],
+        "/v1/buyers/{cbid}/review": [{"decision": "dismiss", "reason": "case 7"}],
         FULFILMENT: [{"carrier": "UPS"}],
         "/v1/requirements": [{"product_classes": ["accessory"], "ship_to": {"state": "CA"}}],
         CHECKOUTS: [
@@ -222,7 +224,13 @@ def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: s
         return forms(content) | personal(content.decode("utf-8", "replace"))
 
     [token] = known.values["client_token"]
-    with make_client(vendor.server) as stranger, make_client(vendor.server, token) as browser:
+    scopes = [*VENDOR_SCOPES, Scope.BUYERS_REVIEW]
+    review_key = vendor.operator.key(vendor.account_id, "live", scopes=scopes).token
+    with (
+        make_client(vendor.server) as stranger,
+        make_client(vendor.server, token) as browser,
+        make_client(vendor.server, review_key) as reviewer,
+    ):
         walkers = [
             Walker(name=name, client=client, search=search)
             for name, client in (
@@ -232,6 +240,7 @@ def test_no_route_answers_anything_personal(vendor_with: MakeVendor, provider: s
                 ("a buyer's browser", browser),
                 ("the own test key", vendor.test),
                 ("the own live key", vendor.live),
+                ("the own reviewer", reviewer),
             )
         ]
         for walker in walkers:

@@ -31,6 +31,7 @@ class AuditAction(StrEnum):
     BUYER_REVOKED = "buyer_revoked"
     BUYER_REINSTATED = "buyer_reinstated"
     BUYER_ZIP_ACCEPTED = "buyer_zip_accepted"
+    BUYER_REVIEW_DISMISSED = "buyer_review_dismissed"
     EVIDENCE_SHOWN = "evidence_shown"
     CLEARANCE_SETTINGS_CHANGED = "clearance_settings_changed"
     CLEARANCE_KEY_ADDED = "clearance_key_added"
@@ -69,7 +70,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     id: str
     at: datetime
     actor: str
-    """Who, as far as the command line knows: the user of the operating system."""
+    """Who, as far as is known: the user of the operating system, or the API key (`key_…`)."""
     action: AuditAction
     subject: str
     """The account, buyer, record, notice or webhook endpoint; or `log`, `vault`."""

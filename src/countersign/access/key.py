@@ -36,6 +36,7 @@ class Scope(StrEnum):
     ACKS_READ = "acks:read"
     BUYERS_VERIFY = "buyers:verify"
     BUYERS_READ = "buyers:read"
+    BUYERS_REVIEW = "buyers:review"
     EVIDENCE_READ = "evidence:read"
     CLEARANCES_CREATE = "clearances:create"
     CLEARANCES_READ = "clearances:read"
@@ -47,12 +48,11 @@ class Scope(StrEnum):
     ERASURE_WRITE = "erasure:write"
 
 
-VENDOR_SCOPES: Final = frozenset(Scope) - {Scope.KEYS_MANAGE, Scope.ERASURE_WRITE}
-"""All that a vendor's server needs: what a key made without `--scope` may do."""
-
-
 RESERVED_SCOPES: Final = frozenset({Scope.KEYS_MANAGE, Scope.ERASURE_WRITE})
 """For operations of releases to come: no operation needs one of them yet."""
+
+VENDOR_SCOPES: Final = frozenset(Scope) - RESERVED_SCOPES - {Scope.BUYERS_REVIEW}
+"""All that a vendor's server needs: what a key made without `--scope` may do."""
 
 
 class KeyKind(StrEnum):

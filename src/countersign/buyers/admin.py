@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, and_, or_, select
 
 from countersign.access.audit import AuditAction, AuditEntry, find_audit, write_audit
+from countersign.access.idempotency import Remember
 from countersign.buyers.evaluate_session import override
 from countersign.buyers.model import (
     Buyer,
@@ -22,6 +23,7 @@ from countersign.buyers.model import (
 )
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import is_zip
+from countersign.buyers.schemas import VerifyResult
 from countersign.buyers.session_evidence import (
     SessionRequest,
     evidence_place,
@@ -76,7 +78,7 @@ async def revoke(room: Buyers, cbid: str, reason: str) -> Buyer:
 
     Raises UnknownSubject if there is no such buyer, and InvalidArgument if no reason is given.
     """
-    audit = room.access.audit.entry(AuditAction.BUYER_REVOKED, cbid, reason=_checked(reason))
+    audit = room.access.audit.entry(AuditAction.BUYER_REVOKED, cbid, reason=checked(reason))
     return await room.access.database.write(_change, cbid, audit)
 
 
@@ -86,7 +88,7 @@ async def reinstate(room: Buyers, cbid: str, reason: str) -> Buyer:
     Raises UnknownSubject if there is no such buyer, and InvalidArgument if it is not revoked,
     or no reason is given.
     """
-    audit = room.access.audit.entry(AuditAction.BUYER_REINSTATED, cbid, reason=_checked(reason))
+    audit = room.access.audit.entry(AuditAction.BUYER_REINSTATED, cbid, reason=checked(reason))
     return await room.access.database.write(_change, cbid, audit)
 
 
@@ -120,11 +122,27 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
     """
     if not is_zip(zip_):
         raise InvalidArgument("A ZIP code must have five digits, or be ZIP+4.")
-    document, reason = _checked(document, "--document"), _checked(reason)
-    buyer, _ = await show(room, cbid)
+    details = {"reason": checked(reason), "document": checked(document, "--document")}
+    audit = room.access.audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, cbid, **details)
+    accepted = await accept_zip_of(room, None, zip_, audit)
+    return (await show(room, accepted.cbid))[0]
+
+
+async def accept_zip_of(
+    room: Buyers,
+    account_id: str | None,
+    zip_: str,
+    audit: AuditEntry,
+    entry: Remember[bytes] = None,
+) -> VerifyResult:
+    """Accept another ZIP code for the buyer of this audit entry, as `accept_zip`.
+
+    With `account_id`, only what a provider said to this account counts. Raises as `accept_zip`.
+    """
+    buyer, _ = await show(room, audit.subject)
     if buyer.status is BuyerStatus.REVOKED:
         raise InvalidArgument(f"The buyer {buyer.cbid} is revoked.")
-    basis, content = await _approved(room, buyer)
+    basis, content = await _approved(room, buyer, account_id)
     place = (content["provider"], content["base_url"])
     integration = next(
         (
@@ -142,11 +160,13 @@ async def accept_zip(room: Buyers, cbid: str, zip_: str, *, document: str, reaso
             "an address. To accept it, repeat the account's rules with one more source: "
             "countersign accounts verification set … --zip-source operator"
         )
-    details = {"reason": reason, "document": document, "verification": basis.verification_id}
-    accepted = room.access.audit.entry(AuditAction.BUYER_ZIP_ACCEPTED, buyer.cbid, **details)
+    accepted = replace(
+        audit,
+        subject=buyer.cbid,
+        details={**audit.details, "verification": basis.verification_id},
+    )
     request = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
-    await override(room, integration, request, result_in(content, zip_), accepted)
-    return (await show(room, cbid))[0]
+    return await override(room, integration, request, result_in(content, zip_), accepted, entry)
 
 
 async def evidence(
@@ -162,7 +182,7 @@ async def evidence(
         WrongKeyEncryptionKey: it does not open.
     """
     buyer, _ = await show(room, cbid)
-    entry = room.access.audit.entry(AuditAction.EVIDENCE_SHOWN, buyer.cbid, reason=_checked(reason))
+    entry = room.access.audit.entry(AuditAction.EVIDENCE_SHOWN, buyer.cbid, reason=checked(reason))
     await room.access.database.write(write_audit, entry)
     found = await room.access.database.scan(_evidence, buyer.cbid)
     if not found and await _was_erased(room, buyer.cbid):
@@ -183,9 +203,16 @@ async def audit_log(room: Buyers, subject: str | None) -> Sequence[AuditEntry]:
     return sorted((*found, *later), key=lambda entry: entry.id)
 
 
-async def _approved(room: Buyers, buyer: Buyer) -> tuple[StoredEvidence, dict[str, Any]]:
-    """The newest verification in which a provider approved the person, opened."""
+async def _approved(
+    room: Buyers, buyer: Buyer, account_id: str | None
+) -> tuple[StoredEvidence, dict[str, Any]]:
+    """The newest verification in which a provider approved the person, opened.
+
+    With `account_id`, the newest of this account.
+    """
     for stored in reversed(await room.access.database.scan(_evidence, buyer.cbid)):
+        if account_id not in {None, stored.account_id}:
+            continue
         content = await _opened(room, stored)
         if (
             content
@@ -222,7 +249,8 @@ async def _was_erased(room: Buyers, cbid: str) -> bool:
     )
 
 
-def _checked(text: str, option: str = "--reason") -> str:
+def checked(text: str, option: str = "--reason") -> str:
+    """The text that an operator gave. Raises InvalidArgument if it is blank."""
     if not text.strip():
         raise InvalidArgument(f"Give a reason: {option} TEXT.")
     return text.strip()

@@ -14,7 +14,7 @@ import msgspec
 from countersign.buyers import admin
 from countersign.buyers import settings as acts
 from countersign.buyers.admin import StoredEvidence
-from countersign.buyers.model import Buyer, BuyerStatus
+from countersign.buyers.review_commands import decide, queue, show_buyer
 from countersign.buyers.room import Buyers
 from countersign.buyers.rules import (
     ACCEPTABLE,
@@ -57,7 +57,7 @@ def buyers() -> None:
 def show_(cbid: str, *, as_json: bool) -> None:
     """Show a buyer, without personal data."""
     buyer, status = _in_room(admin.show)(cbid)
-    _show(buyer, status, as_json=as_json)
+    show_buyer(buyer, status, as_json=as_json)
 
 
 @buyers.command("revoke")
@@ -69,7 +69,7 @@ def revoke(cbid: str, *, reason: str, as_json: bool) -> None:
     """Revoke a buyer and the buyer's documents at every vendor, until the buyer is reinstated."""
     buyer = _in_room(admin.revoke)(cbid, reason)
     say(f"{buyer.cbid} is revoked until `countersign buyers reinstate {buyer.cbid}`.")
-    _show(buyer, buyer.status, as_json=as_json)
+    show_buyer(buyer, buyer.status, as_json=as_json)
 
 
 @buyers.command("reinstate")
@@ -81,7 +81,7 @@ def reinstate(cbid: str, *, reason: str, as_json: bool) -> None:
     _in_room(admin.reinstate)(cbid, reason)
     buyer, status = _in_room(admin.show)(cbid)
     say(f"{buyer.cbid} is reinstated. The status is {status.value}.")
-    _show(buyer, status, as_json=as_json)
+    show_buyer(buyer, status, as_json=as_json)
 
 
 @buyers.command("accept-zip")
@@ -101,7 +101,7 @@ def accept_zip(cbid: str, zip_: str, *, document: str, reason: str, as_json: boo
     """
     buyer = _in_room(admin.accept_zip)(cbid, zip_, document=document, reason=reason)
     say(f"This was recorded in the audit log: countersign buyers audit {buyer.cbid}")
-    _show(buyer, buyer.status, as_json=as_json)
+    show_buyer(buyer, buyer.status, as_json=as_json)
 
 
 @buyers.command("evidence")
@@ -141,6 +141,8 @@ def audit(subject: str | None, *, as_json: bool) -> None:
 
 
 buyers.add_command(audit)
+buyers.add_command(queue)
+buyers.add_command(decide)
 
 
 def _opened(one: StoredEvidence, content: dict[str, Any] | None) -> dict[str, Any]:
@@ -161,20 +163,6 @@ def _readable(response: dict[str, Any] | None) -> dict[str, Any] | None:
     text = b64decode(response["body"]).decode("utf-8", "replace")
     further = [_readable(more) for more in response["further"]]
     return response | {"text": text, "further": further}
-
-
-def _show(buyer: Buyer, status: BuyerStatus, *, as_json: bool) -> None:
-    view: dict[str, Any] = {
-        "cbid": buyer.cbid,
-        "livemode": buyer.mode == "live",
-        "status": status.value,
-        "reasons": [reason.value for reason in buyer.reasons],
-        "account_id": buyer.account_id,
-        "verified_at": buyer.verified_at and rfc3339(buyer.verified_at),
-        "expires_at": buyer.expires_at and rfc3339(buyer.expires_at),
-        "proved": [msgspec.to_builtins(proof.facts) for proof in buyer.proofs],
-    }
-    show(view, field_lines(view), as_json=as_json)
 
 
 @click.group()

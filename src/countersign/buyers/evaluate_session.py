@@ -122,12 +122,13 @@ async def _asked(
     return work, result
 
 
-async def override(
+async def override(  # noqa: PLR0917 - all that `_evaluated` takes, and how to keep the response
     room: Buyers,
     integration: Integration,
     request: SessionRequest,
     result: ProviderResult,
     accepted: AuditEntry,
+    entry: Remember[bytes] = None,
 ) -> VerifyResult:
     """Evaluate what a provider said before, with what an operator accepts; durable on return.
 
@@ -139,7 +140,7 @@ async def override(
         why = ", ".join(view.reasons) or view.status.value
         msg = f"This would not make the buyer verified: {why}. Nothing was changed."
         raise InvalidArgument(msg)
-    written = await room.access.database.write(write_evaluation, room, work, None)
+    written = await room.access.database.write(write_evaluation, room, work, entry)
     if written is None:
         raise AssertionError("what an operator accepts is about a buyer")
     return written

@@ -45,7 +45,7 @@ ERASED_BUYER: Final = "erased:"
 """Beginning of the names of deployment values that say: the buyer of this keyed hash was erased."""
 
 _encode: Final = msgspec.json.Encoder().encode
-_decode_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
+decoded_reasons: Final = msgspec.json.Decoder(tuple[Reason, ...]).decode
 _decode_proofs: Final = msgspec.json.Decoder(tuple[ProvedSession, ...]).decode
 _decode_rules: Final = msgspec.json.Decoder(VerificationRules).decode
 
@@ -77,7 +77,7 @@ _UPDATE: Final = (
         {
             c.name: bindparam(c.name)
             for c in buyers.c
-            if c.name not in {"cbid", "expiry_due_at", "reminder_due_at"}
+            if c.name not in {"cbid", "expiry_due_at", "reminder_due_at", "dismissed"}
         }
     )
 )
@@ -298,7 +298,7 @@ def _from_row(row: Row[*tuple[Any, ...]]) -> Buyer:
         account_id=account_id,
         mode=_MODES[mode],
         status=_STATUSES[status],
-        reasons=_decode_reasons(reasons) if reasons != "[]" else (),
+        reasons=decoded_reasons(reasons) if reasons != "[]" else (),
         verified_at=None if verified_at is None else from_ms(verified_at),
         expires_at=None if expires_at is None else from_ms(expires_at),
         simulated=bool(simulated),

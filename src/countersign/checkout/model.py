@@ -177,8 +177,8 @@ class Session:
     content: Content | None
 
     def status_at(self, now: datetime) -> Status:
-        """An open session expires by itself."""
-        if self.status is Status.OPEN and now >= self.expires_at:
+        """An open session expires by itself, and at once if its content was erased."""
+        if self.status is Status.OPEN and (self.content is None or now >= self.expires_at):
             return Status.EXPIRED
         return self.status
 

@@ -206,6 +206,10 @@ buyers: Final = _table(
     Column("reminder_due_at", Instant),
     # The account whose attempt led to the reasons: the only one that is shown them.
     Column("attempted_by", String(40)),
+    # The verification after which an operator took the buyer out of the review queue.
+    Column("dismissed", String(40)),
+    # For the review queue.
+    Index(None, "attempted_by", "status"),
     # For the sweep that reports verifications which have expired.
     Index(None, "expiry_due_at"),
     Index(None, "reminder_due_at"),
@@ -737,6 +741,13 @@ remembered_uses: Final = _table(
     Column("at", Instant, nullable=False),
     Index(None, "cbid"),
     Index(None, "at"),
+)
+
+# Buyers who want to be erased, where a server may not erase or a hold keeps something.
+erasure_requests: Final = _table(
+    "erasure_requests",
+    Column("cbid", String(40), primary_key=True),
+    Column("requested_at", Instant, nullable=False),
 )
 
 # How far ahead the sandbox of an account is; without a row it goes by real time.

@@ -141,7 +141,8 @@ class App:
         complete = [*own, *call.also, _NOSNIFF, (b"x-request-id", request_id.encode())]
         if pieces is not None:
             return Reply(body, complete, status, pieces)
-        if status != 304:
+        # A handler need not make a body for a look (RFC 9110 §8.6).
+        if status != 304 and (body or call.method != "HEAD"):
             complete.append((b"content-length", b"%d" % len(body)))
         return Reply(b"" if call.method == "HEAD" else body, complete, status)
 
@@ -205,7 +206,7 @@ class App:
         return reply
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
-        if call.path.startswith("/c/"):
+        if call.path.startswith("/c/") or call.path == "/buyer":
             return failed(refusal, call.headers.get(b"accept-language", b""))
         return error_reply(refusal, self._help)
 

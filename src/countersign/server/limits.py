@@ -14,6 +14,8 @@ from countersign.errors import Overloaded
 from countersign.http.reply import Header
 
 _KEYS_MAX: Final = 10_000
+_ROUNDING: Final = 1e-3
+"""Of the time of one request, at most of a second: what sums of its time may be wrong by."""
 
 
 class Arrivals:
@@ -44,7 +46,8 @@ class RateLimiter:
         """`arrivals` are shared with the other workers of a server, if there are any."""
         self._clock = clock
         self._interval = rate.seconds / rate.requests
-        self._window = float(rate.seconds)
+        self._slack = min(self._interval, 1.0) * _ROUNDING
+        self._most = rate.seconds + self._slack
         self._arrivals = arrivals or Arrivals()
         self._policy: Header = (
             b"ratelimit-policy",
@@ -57,13 +60,13 @@ class RateLimiter:
         Gives the seconds to wait (0: it is let through) and the headers that state what is left.
         """
         now = self._clock.monotonic()
-        most = self._window + self._interval / 1e6
-        arrival = self._arrivals.add(key_id, now, self._interval, most)
-        if arrival - now > most:
-            wait = max(1, math.ceil(arrival - now - self._window))
+        ahead = self._arrivals.add(key_id, now, self._interval, self._most) - now
+        if ahead > self._most:
+            wait = max(1, math.ceil(ahead - self._most))
             return wait, (self._policy, self._state(0, wait))
-        left = int((self._window - (arrival - now)) / self._interval)
-        return 0, (self._policy, self._state(left, math.ceil(arrival - now)))
+        # As many as would be let through now.
+        left = int((self._most - ahead) / self._interval)
+        return 0, (self._policy, self._state(left, math.ceil(ahead - self._slack)))
 
     @staticmethod
     def _state(left: int, seconds: int) -> Header:

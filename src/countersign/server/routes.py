@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from countersign.acknowledgments import evidence_routes as evidence
 from countersign.acknowledgments import routes as acknowledgments
+from countersign.buyers import review_routes as reviews
 from countersign.buyers import routes as buyers
 from countersign.checkout import current_routes as current_checkout
 from countersign.checkout import page
@@ -18,6 +19,7 @@ from countersign.log import routes as log
 from countersign.notices import routes as notices
 from countersign.operations import routes as operations
 from countersign.sandbox import routes as test_helpers
+from countersign.self_service import page as self_service
 from countersign.webhooks import routes as webhooks
 
 ROUTES: Final[tuple[Route[Any], ...]] = (
@@ -26,6 +28,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *evidence.ROUTES,
     *log.ROUTES,
     *buyers.ROUTES,
+    *reviews.ROUTES,
     *verification_sessions.ROUTES,
     *events.ROUTES,
     *webhooks.ROUTES,
@@ -33,6 +36,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *checkout.ROUTES,
     *current_checkout.ROUTES,
     *page.ROUTES,
+    *self_service.ROUTES,
     *test_helpers.ROUTES,
     *operations.ROUTES,
 )

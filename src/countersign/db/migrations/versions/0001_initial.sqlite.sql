@@ -158,6 +158,12 @@ CREATE INDEX ix_disclosures_cbid_index ON disclosures (cbid_index);
 
 CREATE INDEX ix_disclosures_session_index ON disclosures (session_index);
 
+CREATE TABLE erasure_requests (
+  cbid VARCHAR(40) NOT NULL,
+  requested_at BIGINT NOT NULL,
+  CONSTRAINT pk_erasure_requests PRIMARY KEY (cbid)
+);
+
 CREATE TABLE erasures (
   record_id VARCHAR(40) NOT NULL,
   at BIGINT NOT NULL,
@@ -400,6 +406,7 @@ CREATE TABLE buyers (
   expiry_due_at BIGINT,
   reminder_due_at BIGINT,
   attempted_by VARCHAR(40),
+  dismissed VARCHAR(40),
   CONSTRAINT pk_buyers PRIMARY KEY (cbid),
   CONSTRAINT fk_buyers_account_id FOREIGN KEY(account_id) REFERENCES accounts (id)
 );
@@ -407,6 +414,8 @@ CREATE TABLE buyers (
 CREATE INDEX ix_buyers_account_id_mode_expiry_due_at ON buyers (account_id, mode, expiry_due_at);
 
 CREATE INDEX ix_buyers_account_id_mode_reminder_due_at ON buyers (account_id, mode, reminder_due_at);
+
+CREATE INDEX ix_buyers_attempted_by_status ON buyers (attempted_by, status);
 
 CREATE INDEX ix_buyers_expiry_due_at ON buyers (expiry_due_at);
 

@@ -1,0 +1,252 @@
+"""The review queue: buyers whose last attempt did not verify them, and what is decided on them.
+
+A buyer leaves the queue when an operator dismisses the attempt, and comes back with the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+from sqlalchemy import ColumnElement, Connection, Row, Select, or_, select, update
+
+from countersign.access.audit import AuditAction, AuditEntry, write_audit
+from countersign.access.idempotency import Remember, keep_answer
+from countersign.access.key import Principal
+from countersign.buyers.admin import accept_zip_of
+from countersign.buyers.model import BuyerStatus, BuyerStatusView, simulated_status_view
+from countersign.buyers.room import Buyers
+from countersign.buyers.sandbox import SimulatedAct, in_state, sandbox_act, write_simulated
+from countersign.buyers.schemas import VerifyResult, verify_result
+from countersign.buyers.sql import buyers_by_cbid, decoded_reasons
+from countersign.db.tables import buyers, verifications
+from countersign.errors import (
+    CountersignError,
+    InvalidArgument,
+    NotFound,
+    ReviewRefused,
+    UnknownSubject,
+)
+from countersign.mode import Mode
+from countersign.reason import Reason
+
+REVIEWED: Final = (BuyerStatus.PENDING, BuyerStatus.REQUIRES_INPUT, BuyerStatus.FAILED)
+"""The statuses of buyers in the queue."""
+_NOT_WAITING: Final = "This buyer is not in the review queue of this account."
+_ZIP_REASONS: Final = {Reason.ZIP_MISMATCH, Reason.ZIP_UNKNOWN}
+
+
+class ReviewDecision(StrEnum):
+    """What is decided on a buyer in the queue."""
+
+    ACCEPT_ZIP = "accept_zip"
+    DISMISS = "dismiss"
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """A buyer in the queue, with the last attempt to verify it."""
+
+    verification_id: str
+    cbid: str
+    account_id: str
+    """Whose attempt it was."""
+    mode: Mode
+    provider: str
+    status: BuyerStatus
+    reasons: tuple[Reason, ...]
+    attempted_at: datetime
+
+
+class AcceptedZip(NamedTuple):
+    """The ZIP code that is accepted, the document that an operator has seen, and why."""
+
+    zip: str
+    document: str
+    reason: str
+
+
+async def queue(
+    room: Buyers,
+    mode: Mode,
+    *,
+    account_id: str | None = None,
+    statuses: Collection[BuyerStatus] = REVIEWED,
+    after: str = "",
+    limit: int | None = None,
+) -> list[Waiting]:
+    """The buyers that wait for a decision, the oldest attempt first.
+
+    With `account_id`, only those whose last attempt was this account's. `after` is the
+    verification of the last buyer of the page before.
+    """
+    found = _query(mode, account_id, statuses, verifications.c.id > after)
+    return await room.access.database.scan(_queue, found.limit(limit))
+
+
+async def accept(
+    room: Buyers,
+    principal: Principal,
+    cbid: str,
+    accepted: AcceptedZip,
+    entry: Remember[bytes] = None,
+) -> VerifyResult:
+    """Accept another ZIP code, as `admin.accept_zip`, for an attempt of the caller's account.
+
+    A buyer of the played sandbox is verified if its ZIP code is all that is against it.
+
+    Raises:
+        NotFound: the buyer is not in the review queue of this account.
+        ReviewRefused: a ZIP code is not what is missing, or an operator's word does not count.
+    """
+    waiting, played = await room.access.database.scan(_waiting, principal, cbid)
+    details = {"reason": accepted.reason, "document": accepted.document}
+    audit = _signed(room, principal, AuditAction.BUYER_ZIP_ACCEPTED, waiting, details)
+    if played:
+        act = await sandbox_act(room, principal.account_id, waiting.cbid)
+        return await room.access.database.write(_play, room, act, audit, entry)
+    try:
+        return await accept_zip_of(room, principal.account_id, accepted.zip, audit, entry)
+    except InvalidArgument as error:
+        raise ReviewRefused(error.message) from None
+    except UnknownSubject:
+        raise NotFound(_NOT_WAITING) from None
+
+
+async def dismiss(
+    room: Buyers,
+    principal: Principal | None,
+    cbid: str,
+    reason: str,
+    entry: Remember[bytes] = None,
+) -> VerifyResult:
+    """Take a buyer out of the queue until the next attempt; the status stays as it is.
+
+    `principal` is None for the deployment's operator, who decides on the live buyers of every
+    account.
+
+    Raises NotFound if the buyer is not in this queue.
+    """
+    waiting, _ = await room.access.database.scan(_waiting, principal, cbid)
+    details = {"reason": reason, "verification": waiting.verification_id}
+    audit = _signed(room, principal, AuditAction.BUYER_REVIEW_DISMISSED, waiting, details)
+    return await room.access.database.write(_dismiss, waiting, audit, entry)
+
+
+def _dismiss(
+    connection: Connection, waiting: Waiting, audit: AuditEntry, entry: Remember[bytes]
+) -> VerifyResult | NotFound:
+    # A newer attempt is not what was decided on: it stays in the queue.
+    changed = connection.execute(
+        update(buyers)
+        .where(buyers.c.cbid == waiting.cbid)
+        .values(dismissed=waiting.verification_id)
+    )
+    if not changed.rowcount:
+        return NotFound(_NOT_WAITING)  # erased at this moment
+    write_audit(connection, audit)
+    view = BuyerStatusView(status=waiting.status, reasons=waiting.reasons)
+    result = verify_result(waiting.cbid, view)
+    keep_answer(connection, entry, result.body)
+    return result
+
+
+def _play(
+    connection: Connection,
+    room: Buyers,
+    act: SimulatedAct,
+    audit: AuditEntry,
+    entry: Remember[bytes],
+) -> VerifyResult | CountersignError:
+    before = buyers_by_cbid(connection, [act.cbid], to_change=True).get(act.cbid)
+    if before is None:
+        return NotFound(_NOT_WAITING)
+    if before.status is not BuyerStatus.FAILED or not set(before.reasons) <= _ZIP_REASONS:
+        return ReviewRefused("A ZIP code is not all that is against this buyer.")
+    result = (BuyerStatus.VERIFIED, ())
+    after = in_state(before, *result, act.now)
+    write_simulated(connection, room, act, (before, after), result, test_helper=True)
+    write_audit(connection, audit)
+    answer = verify_result(act.cbid, simulated_status_view(after, act.now))
+    keep_answer(connection, entry, answer.body)
+    return answer
+
+
+def _signed(
+    room: Buyers,
+    principal: Principal | None,
+    action: AuditAction,
+    waiting: Waiting,
+    details: dict[str, str],
+) -> AuditEntry:
+    """The entry, by the key that asked; the operator's own is by the user at the command line."""
+    made = room.access.audit.entry(action, waiting.cbid, **details)
+    return made if principal is None else replace(made, actor=principal.key_id)
+
+
+def _waiting(
+    connection: Connection, principal: Principal | None, cbid: str
+) -> tuple[Waiting, bool] | NotFound:
+    """The buyer in this queue, and whether it is one of the played sandbox."""
+    mode = Mode.LIVE if principal is None else principal.mode
+    account_id = None if principal is None else principal.account_id
+    row = connection.execute(_query(mode, account_id, REVIEWED, buyers.c.cbid == cbid)).first()
+    if row is None:
+        return NotFound(_NOT_WAITING)
+    return _from_row(row), row.attempted_by is None
+
+
+def _queue(connection: Connection, found: Select[Any]) -> list[Waiting]:
+    return [_from_row(row) for row in connection.execute(found.order_by(verifications.c.id))]
+
+
+def _query(
+    mode: Mode,
+    account_id: str | None,
+    statuses: Collection[BuyerStatus],
+    *rest: ColumnElement[bool],
+) -> Select[Any]:
+    """Each buyer with the newest attempt of the account that is shown its reasons."""
+    # A sandbox is one account's own, and what is played there has no attempt of an account.
+    asked_by = buyers.c.attempted_by if mode is Mode.LIVE else buyers.c.account_id
+    newer = verifications.alias()
+    return (
+        select(
+            *(verifications.c.id, verifications.c.account_id, verifications.c.provider),
+            *(verifications.c.at, buyers.c.cbid, buyers.c.mode, buyers.c.status, buyers.c.reasons),
+            buyers.c.attempted_by,
+        )
+        .join(verifications, verifications.c.cbid == buyers.c.cbid)
+        .where(
+            buyers.c.mode == mode,
+            buyers.c.status.in_([status.value for status in statuses]),
+            buyers.c.same_as.is_(None),
+            verifications.c.account_id == asked_by,
+            *() if account_id is None else (asked_by == account_id,),
+            ~select(newer.c.id)
+            .where(
+                newer.c.cbid == buyers.c.cbid,
+                newer.c.account_id == asked_by,
+                newer.c.id > verifications.c.id,
+            )
+            .exists(),
+            or_(buyers.c.dismissed.is_(None), buyers.c.dismissed < verifications.c.id),
+            *rest,
+        )
+    )
+
+
+def _from_row(row: Row[Any]) -> Waiting:
+    return Waiting(
+        verification_id=row.id,
+        cbid=row.cbid,
+        account_id=row.account_id,
+        mode=Mode(row.mode),
+        provider=row.provider,
+        status=BuyerStatus(row.status),
+        reasons=decoded_reasons(row.reasons),
+        attempted_at=row.at,
+    )

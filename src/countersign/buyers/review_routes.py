@@ -1,0 +1,176 @@
+"""The review queue over the API: for the attempts of the caller's own account."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from countersign.access.key import Scope
+from countersign.buyers import review
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.review import REVIEWED, AcceptedZip, ReviewDecision, Waiting
+from countersign.buyers.room import Buyers
+from countersign.buyers.schemas import UNDERAGE, VERIFIED, BuyerVerification
+from countersign.errors import InvalidRequest, NotFound, ReviewRefused
+from countersign.http.body import parse_body
+from countersign.http.examples import CBID
+from countersign.http.paging import LIMIT_DEFAULT, Limit, Page, cursor, page_of
+from countersign.http.reply import Call, Reply, encode
+from countersign.http.route import Route, grouped
+from countersign.http.schemas import Reference, Request, Timestamp, ZipCode
+from countersign.ids import VERIFICATION
+from countersign.instant import to_the_second
+from countersign.reason import Reason
+
+_VERIFICATION_ID: Final = "ver_01km9x4v8gen3rr1p6q1s2t3v4"
+
+
+class ReviewsQuery(Request, frozen=True, kw_only=True):
+    status: Annotated[
+        Literal["pending", "requires_input", "failed"] | None,
+        Meta(description="Only buyers with this status.", examples=["failed"]),
+    ] = None
+    limit: Limit = LIMIT_DEFAULT
+    after: (
+        Annotated[
+            str,
+            cursor("the verification of that page's last buyer", _VERIFICATION_ID, VERIFICATION),
+        ]
+        | None
+    ) = None
+
+
+class BuyerReview(Struct, frozen=True, kw_only=True):
+    """A buyer in the review queue, with the last attempt to verify it."""
+
+    cbid: str
+    status: BuyerStatus
+    provider: Annotated[
+        str, Meta(description="The identity provider; `sandbox` for a played attempt.")
+    ]
+    verification_id: Annotated[str, Meta(description="The record of the attempt.")]
+    attempted_at: Timestamp
+    reasons: Annotated[
+        tuple[Reason, ...] | UnsetType,
+        Meta(description="The reasons against it; present only if there is a reason."),
+    ] = UNSET
+
+
+class BuyerReviewRequest(Request, frozen=True, kw_only=True):
+    """A decision on a buyer in the review queue."""
+
+    decision: ReviewDecision
+    reason: Annotated[
+        Reference,
+        Meta(description="Why, such as the number of a case. Kept permanently: nothing personal."),
+    ]
+    zip: Annotated[
+        ZipCode | None,
+        Meta(description="With `accept_zip`, required: the ZIP code to accept."),
+    ] = None
+    document: Annotated[
+        Reference | None,
+        Meta(
+            description="With `accept_zip`, required: the kind of document that you checked, such "
+            "as a utility bill. Kept permanently: nothing personal."
+        ),
+    ] = None
+
+
+async def list_reviews(room: Buyers, call: Call) -> Reply:
+    """Buyers whose last attempt did not verify them, oldest attempt first.
+
+    Only attempts of this account, and not those that were dismissed.
+    """
+    query: ReviewsQuery = call.query
+    found = await review.queue(
+        room,
+        call.principal.mode,
+        account_id=call.principal.account_id,
+        statuses=REVIEWED if query.status is None else (BuyerStatus(query.status),),
+        after=query.after or "",
+        limit=query.limit + 1,
+    )
+    rows = [_view(waiting) for waiting in found]
+    return Reply(encode(page_of(rows, query.limit, lambda row: row.verification_id)))
+
+
+async def review_buyer(room: Buyers, call: Call) -> Reply:
+    """Decide on a buyer in the review queue. The audit log names the key that decided.
+
+    `accept_zip` accepts another ZIP code on sight of a document, if a provider approved the person
+    for this account; all other rules are applied again. `dismiss` takes the buyer out of the queue
+    until the next attempt; the status stays as it is.
+    """
+    body = parse_body(call.body, BuyerReviewRequest)
+    reason = _text(body.reason, "reason")
+    if body.decision is ReviewDecision.DISMISS:
+        if body.zip is not None or body.document is not None:
+            raise InvalidRequest("Only accept_zip takes a ZIP code and a document - at `$.zip`.")
+        result = await review.dismiss(room, call.principal, call.parameter, reason, call.entry)
+        return Reply(result.body)
+    accepted = AcceptedZip(_text(body.zip, "zip"), _text(body.document, "document"), reason)
+    result = await review.accept(room, call.principal, call.parameter, accepted, call.entry)
+    return Reply(result.body)
+
+
+def _text(value: str | None, name: str) -> str:
+    if value is None or not value.strip():
+        raise InvalidRequest(f"A required field is missing or blank - at `$.{name}`.")
+    return value.strip()
+
+
+def _view(waiting: Waiting) -> BuyerReview:
+    return BuyerReview(
+        cbid=waiting.cbid,
+        status=waiting.status,
+        provider=waiting.provider,
+        verification_id=waiting.verification_id,
+        attempted_at=to_the_second(waiting.attempted_at) or waiting.attempted_at,
+        reasons=waiting.reasons or UNSET,
+    )
+
+
+_REVIEW: Final[dict[str, Any]] = {
+    "cbid": CBID,
+    "status": "failed",
+    "provider": "stripe",
+    "verification_id": _VERIFICATION_ID,
+    "attempted_at": "2026-11-20T21:31:00Z",
+    "reasons": ["zip_mismatch"],
+}
+_ACCEPT: Final[dict[str, Any]] = {
+    "decision": "accept_zip",
+    "zip": "94110",
+    "document": "a utility bill",
+    "reason": "case 4712",
+}
+_DISMISS: Final[dict[str, Any]] = {"decision": "dismiss", "reason": "The buyer cancelled."}
+
+ROUTES: Final = grouped(
+    "Buyers",
+    Buyers,
+    Route(
+        address="GET /v1/buyers/reviews",
+        handler=list_reviews,
+        operation="listBuyerReviews",
+        summary="List the buyers that wait for a review",
+        scope=Scope.BUYERS_REVIEW,
+        query=ReviewsQuery,
+        response=Page[BuyerReview],
+        response_examples={"one": {"data": [_REVIEW], "next_cursor": None}},
+    ),
+    Route(
+        address="POST /v1/buyers/{cbid}/review",
+        handler=review_buyer,
+        operation="reviewBuyer",
+        summary="Decide on a buyer in the review queue",
+        scope=Scope.BUYERS_REVIEW,
+        request=BuyerReviewRequest,
+        response=BuyerVerification,
+        refusals=(NotFound, ReviewRefused),
+        request_examples={"accept another ZIP code": _ACCEPT, "dismiss": _DISMISS},
+        response_examples={"accepted": VERIFIED, "dismissed": UNDERAGE},
+    ),
+)

@@ -1,0 +1,152 @@
+"""Sessions whose buyers are checked at simulated providers, in a deployment of this process."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Awaitable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import httpx2
+from sqlalchemy import Connection, select
+
+from countersign.access.key import Principal
+from countersign.access.origins import add_origin
+from countersign.buyers import settings as verification_settings
+from countersign.checkout import buyer, following, identity, sessions, store, verification
+from countersign.checkout.model import Collected, Session
+from countersign.checkout.room import Checkout
+from countersign.checkout.schemas import CheckoutSessionRequest
+from countersign.checkout.verification_schemas import VerificationSessionRequest
+from countersign.db.tables import events
+from countersign.evidence.process import Surface
+from countersign.mode import Mode
+from countersign.notices import publish as publishing
+from tests.clearances.desk import NOBODY
+from tests.http.backstage import notice_file
+from tests.support.providers import Playing, playing
+from tests.verification.inside import Insider, Stage
+
+T = TypeVar("T")
+ZIP = "94110"
+SHOP = "https://shop.example"
+NOTICE = "checks"
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """An account whose buyers are checked at two providers."""
+
+    stage: Stage
+    insider: Insider
+    providers: Sequence[Playing]
+
+    @property
+    def room(self) -> Checkout:
+        return self.stage.opened.checkout
+
+    @property
+    def who(self) -> Principal:
+        return self.insider.principal
+
+    def do(self, work: Awaitable[T]) -> T:
+        return self.stage.do(work)
+
+    def create(self, *collect: Collected) -> Session:
+        """A session: of the identity alone it is a verification session."""
+        name = f"cart-{next(_numbers)}"
+        if collect == (Collected.IDENTITY,):
+            wanted = VerificationSessionRequest(
+                return_url=f"{SHOP}/back", shipping_zip=ZIP, session_id=name
+            )
+            return self.do(verification.create_verification(self.room, self.who, wanted)).session
+        asked = CheckoutSessionRequest(
+            return_url=f"{SHOP}/back",
+            session_id=name,
+            notice_id=NOTICE,
+            collect=list(collect),
+            shipping_zip=ZIP,
+        )
+        return self.do(sessions.create_session(self.room, self.who, asked)).session
+
+    def read(self, session_id: str) -> Session:
+        kind = session_id.partition("_")[0]
+        who = self.who
+        return self.do(store.find(self.room, who.account_id, who.mode, session_id, kind))
+
+    def begin(self, session: Session, provider: str | None = None, **more: bool) -> Session:
+        return self.do(identity.begin(self.room, session, provider, **more))
+
+    def follow(self, session: Session) -> Session:
+        return self.do(identity.follow(self.room, session))
+
+    def acknowledge(self, session: Session) -> Session:
+        """The buyer initials every line on the page, and agrees."""
+
+        async def work() -> Session:
+            room = self.room
+            notice = await buyer.notice_of(room, session)
+            initials = ["AB"] * len(notice.content.bullets)
+            shown = await buyer.show(room, session, notice, Surface.PAGE, None, "en")
+            typed = await buyer.initial(room, shown, notice.digest, initials)
+            return await buyer.accept(room, await buyer.review(room, typed, "en"), NOBODY)
+
+        return self.do(work())
+
+    def sweep(self) -> int:
+        """What the loop does."""
+        return self.do(following.sweep(self.room))
+
+    def submit(self, session: Session, outcome: str, zip_: str = ZIP) -> None:
+        """The buyer goes through the provider's page of the newest check."""
+        check = session.asked.check
+        assert check is not None
+        submit(check.url, outcome, zip_)
+
+    def events(self, session_id: str) -> list[str]:
+        def found(connection: Connection) -> list[str]:
+            own = select(events.c.type).where(events.c.object_id == session_id)
+            return [*connection.execute(own.order_by(events.c.seq)).scalars()]
+
+        return self.do(self.stage.opened.database.read(found))
+
+
+def submit(url: str, outcome: str, zip_: str = ZIP) -> None:
+    """Submit the form of a simulated provider's page with this outcome."""
+    done = httpx2.post(url, data={"zip": zip_, "outcome": outcome}, follow_redirects=False)
+    assert done.status_code < 400, done.text
+
+
+def publish(stage: Stage) -> None:
+    """Have a notice that live sessions can show."""
+    notices = stage.opened.notices
+    file = notice_file(NOTICE, "1", lines=2).encode()
+    stage.do(publishing.publish(notices, file, ""))
+    against = "https://law.example/text"
+    stage.do(publishing.review(notices, NOTICE, "1", "A. Reader", against))
+    stage.clock.now += timedelta(seconds=2)
+
+
+def checks_at(stage: Stage, stack: ExitStack, mode: Mode = Mode.LIVE) -> Checks:
+    """Make an account with the simulated Stripe and Persona, for live keys or for test keys."""
+    seconds = stage.provider_seconds
+    found = [stack.enter_context(playing(name, clock=seconds)) for name in ("stripe", "persona")]
+    insider = stage.insider(found[0])
+    for one in found if mode is Mode.TEST else found[1:]:
+        stage.do(
+            verification_settings.add(
+                stage.opened.buyers,
+                insider.account_id,
+                mode,
+                one.name,
+                json.dumps(one.simulator.credentials).encode(),
+                one.url,
+            )
+        )
+    stage.do(add_origin(stage.opened.access, insider.account_id, SHOP))
+    publish(stage)
+    return Checks(stage, insider, found)

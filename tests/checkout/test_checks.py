@@ -1,0 +1,269 @@
+"""Identity checks in the same link: started by the service, and decided by what providers say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+import msgspec
+import pytest
+
+from countersign.acknowledgments.find import find_one
+from countersign.checkout import buyer, expiry, identity, sessions, verification
+from countersign.checkout.model import ATTEMPTS_MAX, Collected, Session, Status
+from countersign.checkout.verification_schemas import VerificationSession
+from countersign.errors import (
+    CheckoutSessionClosed,
+    InvalidRequest,
+    NotFound,
+    ProviderSessionNotFound,
+)
+from countersign.evidence.process import Binding, Process
+from countersign.ids import VERIFICATION_SESSION
+from tests.checkout.checks import Checks, checks_at, submit
+from tests.verification.conftest import each_engine, stage
+from tests.verification.inside import Stage
+
+__all__ = ["stage"]
+
+pytestmark = each_engine
+
+
+@pytest.fixture
+def checks(stage: Stage) -> Iterator[Checks]:
+    """Give an account whose buyers are checked at two providers."""
+    with ExitStack() as stack:
+        yield checks_at(stage, stack)
+
+
+def seen(checks: Checks, session: Session) -> VerificationSession:
+    """The session as the vendor reads it."""
+    return verification.view(checks.room, checks.read(session.id), checks.stage.clock.now)
+
+
+def test_a_positive_decision_completes_a_verification_session(checks: Checks) -> None:
+    """The vendor gets the buyer, and one event."""
+    session = checks.create(Collected.IDENTITY)
+    check = session.asked.check
+    assert check is not None
+    assert seen(checks, session).provider_identity_session_id == check.provider_session
+    checks.submit(session, "verified")
+    after = checks.follow(session)
+    found = seen(checks, session)
+    assert (found.status, found.reasons) == ("completed", [])
+    assert found.cbid == after.cbid is not None
+    assert after.asked.identity is not None
+    assert after.asked.identity.binding is Binding.IDENTITY_SESSION
+    assert after.asked.identity.verification is not None
+    assert checks.events(session.id) == ["verification_session.completed"]
+
+
+def test_who_never_comes_back_is_verified_all_the_same(checks: Checks) -> None:
+    """The provider is polled, and the loop completes the session."""
+    session = checks.create(Collected.IDENTITY)
+    checks.submit(session, "never")
+    assert checks.sweep() == 0
+    checks.stage.wait(timedelta(minutes=1))
+    assert checks.sweep() == 1
+    assert seen(checks, session).status == "completed"
+    assert checks.sweep() == 0
+    assert checks.events(session.id) == ["verification_session.completed"]
+
+
+def test_where_nothing_is_submitted_the_session_stays_open(checks: Checks) -> None:
+    session = checks.create(Collected.IDENTITY)
+    after = checks.follow(session)
+    checks.stage.wait(timedelta(minutes=1))
+    checks.sweep()
+    assert seen(checks, session).status == "open"
+    assert checks.begin(after).asked.check == session.asked.check
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("underage", "age_below_minimum"),
+        ("wrong_zip", "zip_mismatch"),
+        ("document_expired", "identity_requires_input"),
+        ("consent_declined", "consent_declined"),
+        ("cancelled", "session_canceled"),
+    ],
+)
+def test_after_a_negative_decision_the_buyer_may_try_again(
+    checks: Checks, outcome: str, reason: str
+) -> None:
+    """With another session of the provider; the vendor reads why."""
+    session = checks.create(Collected.IDENTITY)
+    checks.submit(session, outcome)
+    after = checks.follow(session)
+    found = seen(checks, session)
+    assert (found.status, found.cbid) == ("requires_input", None)
+    assert reason in found.reasons
+    again = checks.begin(after)
+    assert again.asked.check != session.asked.check
+    assert seen(checks, session).status == "open"
+    checks.submit(again, "verified")
+    assert checks.follow(again).status is Status.COMPLETED
+
+
+def test_a_decision_that_takes_time_is_pending_until_it_is_there(checks: Checks) -> None:
+    session = checks.create(Collected.IDENTITY)
+    checks.submit(session, "later")
+    after = checks.follow(session)
+    assert seen(checks, session).status == "pending"
+    assert checks.begin(after).asked.check == session.asked.check
+    assert checks.follow(after).status is Status.COMPLETED
+
+
+def test_attempts_of_one_session_are_limited(checks: Checks) -> None:
+    session = checks.create(Collected.IDENTITY)
+    for _ in range(ATTEMPTS_MAX):
+        checks.submit(session := checks.begin(session), "underage")
+        session = checks.follow(session)
+    with pytest.raises(CheckoutSessionClosed):
+        checks.begin(session)
+    assert session.asked.attempts == ATTEMPTS_MAX
+    assert len({one.url for one in [checks.read(session.id).asked.check] if one}) == 1
+
+
+def test_another_provider_is_another_attempt_and_either_may_verify(checks: Checks) -> None:
+    """The first one's decision still counts."""
+    session = checks.create(Collected.IDENTITY)
+    other = checks.begin(session, "persona")
+    assert other.asked.check is not None
+    assert (other.asked.check.provider, other.asked.check.attempt) == ("persona", 2)
+    checks.submit(session, "verified")
+    assert checks.follow(other).status is Status.OPEN
+    checks.stage.wait(timedelta(minutes=1))
+    assert checks.sweep() == 1
+    found = checks.read(session.id)
+    assert found.status is Status.COMPLETED
+    assert found.asked.identity is not None
+    assert found.asked.identity.attempt == 1
+
+
+def test_a_provider_that_the_account_does_not_have_is_refused(checks: Checks) -> None:
+    with pytest.raises(InvalidRequest):
+        checks.begin(checks.create(Collected.IDENTITY), "veriff")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_two_tabs_that_begin_at_once_have_one_session_of_the_provider(
+    checks: Checks, again: bool
+) -> None:
+    session = checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
+    if again:
+        session = checks.begin(session)
+
+    async def both() -> list[Session]:
+        begin = partial(identity.begin, checks.room, session, again=again)
+        return [*await asyncio.gather(begin(), begin(), begin())]
+
+    urls = {s.asked.check.url for s in checks.do(both()) if s.asked.check}
+    assert len(urls) == 1
+    assert checks.read(session.id).asked.attempts == 1 + again
+
+
+def test_a_session_of_somebody_else_never_counts(checks: Checks) -> None:
+    """Not even if it stood in the place of one's own."""
+    mine, yours = checks.create(Collected.IDENTITY), checks.create(Collected.IDENTITY)
+    checks.submit(yours, "verified")
+    swapped = replace(mine, content=msgspec.structs.replace(mine.asked, check=yours.asked.check))
+    with pytest.raises(ProviderSessionNotFound):
+        checks.follow(swapped)
+    checks.stage.wait(timedelta(minutes=1))
+    checks.sweep()
+    assert seen(checks, mine).status == "open"
+    assert seen(checks, yours).status == "completed"
+
+
+def test_after_its_end_nothing_changes_a_session(checks: Checks) -> None:
+    """Whatever the provider decides then."""
+    cancelled, declined, expired = (checks.create(Collected.IDENTITY) for _ in range(3))
+    checks.do(sessions.cancel_session(checks.room, cancelled))
+    checks.do(buyer.decline(checks.room, declined))
+    checks.stage.clock.now += timedelta(minutes=31)
+    checks.do(expiry.sweep(checks.room))
+    before = [checks.read(one.id) for one in (cancelled, declined, expired)]
+    for one in before:
+        checks.submit(one, "verified")
+        assert checks.follow(one) == one
+    checks.stage.wait(timedelta(minutes=1))
+    checks.sweep()
+    for one in before:
+        assert checks.do(identity.take_over(checks.room, one)) == one
+    assert [checks.read(one.id) for one in before] == before
+    assert [seen(checks, one).status for one in before] == ["cancelled", "cancelled", "expired"]
+    assert seen(checks, declined).reasons == ["session_canceled"]
+    kinds = [checks.events(one.id) for one in before]
+    cancelled_, expired_ = "verification_session.cancelled", "verification_session.expired"
+    assert kinds == [[cancelled_], [cancelled_], [expired_]]
+
+
+def test_a_session_that_cannot_be_read_holds_up_no_other(checks: Checks) -> None:
+    """Neither when sessions expire, nor when decisions are taken over."""
+    damaged, whole = checks.create(Collected.IDENTITY), checks.create(Collected.IDENTITY)
+    for one in (damaged, whole):
+        checks.submit(one, "verified")
+    checks.stage.wait(timedelta(minutes=1))
+    checks.stage.execute(
+        "UPDATE shred_keys SET key = :key WHERE record_id = :id", key=bytes(32), id=damaged.id
+    )
+    assert checks.sweep() == 1
+    assert seen(checks, whole).status == "completed"
+    late = checks.create(Collected.IDENTITY)
+    checks.stage.clock.now += timedelta(minutes=31)
+    assert checks.do(expiry.sweep(checks.room)) == 1
+    assert seen(checks, late).status == "expired"
+
+
+def test_sessions_of_one_kind_are_not_found_as_the_other(checks: Checks) -> None:
+    session = checks.create(Collected.IDENTITY)
+    with pytest.raises(NotFound):
+        checks.do(sessions.get_session(checks.room, checks.who, session.id))
+    other = checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
+    with pytest.raises(NotFound):
+        checks.do(verification.find_verification(checks.room, checks.who, other.id))
+    listed = checks.do(sessions.list_sessions(checks.room, checks.who, limit=10))
+    assert [one.id for one in listed] == [other.id]
+    assert session.id.startswith(VERIFICATION_SESSION)
+
+
+def test_both_halves_are_in_one_link_and_the_record_says_how_they_belong_together(
+    checks: Checks,
+) -> None:
+    """The identity first; then the initials, bound to the check with its record."""
+    session = checks.create(Collected.IDENTITY, Collected.ACKNOWLEDGMENT)
+    assert session.asked.check is None
+    session = checks.begin(session)
+    checks.submit(session, "verified")
+    session = checks.follow(session)
+    assert (session.status, session.step) == (Status.OPEN, Collected.ACKNOWLEDGMENT)
+    ended = checks.acknowledge(session)
+    assert ended.status is Status.COMPLETED
+    assert ended.ack_id is not None
+    room, who = checks.stage.opened.acknowledgments, checks.who
+    found = checks.do(find_one(room, who, ended.ack_id))
+    process = msgspec.convert(found.process, Process)
+    assert ended.asked.identity is not None
+    assert process.binding == "identity_session"
+    assert process.verification == ended.asked.identity.verification
+    assert found.cbid == ended.cbid
+    assert ended.clearance_id is not None
+    assert checks.events(session.id) == ["checkout_session.completed"]
+
+
+def test_a_page_of_an_older_attempt_can_still_be_used(checks: Checks) -> None:
+    """A buyer who begins again in one tab, and goes on in the other."""
+    session = checks.create(Collected.IDENTITY)
+    assert session.asked.check is not None
+    again = checks.begin(session, again=True)
+    assert again.asked.check != session.asked.check
+    submit(session.asked.check.url, "verified")
+    checks.stage.wait(timedelta(minutes=1))
+    assert checks.sweep() == 1
+    assert seen(checks, session).status == "completed"

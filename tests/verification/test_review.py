@@ -1,0 +1,189 @@
+"""The review queue: who waits in it, who sees it, and what is decided there, on the record."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from countersign.access.key import Principal
+from countersign.buyers import admin, review
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.review import AcceptedZip
+from countersign.buyers.rules import PROOFS
+from countersign.errors import NotFound, ReviewRefused
+from countersign.identity.model import FactSource
+from countersign.mode import Mode
+from countersign.privacy.erase import erase_planned, plan_erasure
+from countersign.privacy.model import ErasureReason
+from tests.verification.conftest import each_engine
+from tests.verification.inside import Insider, Stage
+from tests.verification.test_settling import undecided
+
+S = BuyerStatus
+NEW_ZIP = "10001"
+WITH_OPERATOR = (*PROOFS, FactSource.OPERATOR)
+BILL = AcceptedZip(NEW_ZIP, "a utility bill", "case 7")
+
+
+def waiting(stage: Stage, of: Insider | None = None, *statuses: BuyerStatus) -> list[str]:
+    """The buyers in the queue of an account, or in that of the deployment's operator."""
+    account_id = None if of is None else of.account_id
+    found = review.queue(
+        stage.opened.buyers,
+        Mode.LIVE,
+        account_id=account_id,
+        statuses=statuses or review.REVIEWED,
+    )
+    return [one.cbid for one in stage.do(found)]
+
+
+def dismiss(stage: Stage, who: Principal | None, cbid: str) -> None:
+    stage.do(review.dismiss(stage.opened.buyers, who, cbid, "case 7"))
+
+
+@each_engine
+def test_whom_the_last_attempt_did_not_verify_waits_oldest_first(stage: Stage) -> None:
+    """With status, reasons and provider; who is verified does not wait."""
+    vendor = stage.insider()
+    verified = vendor.verify(vendor.part("verified")).cbid
+    young = vendor.verify(vendor.part("underage")).cbid
+    stage.clock.now += timedelta(minutes=1)
+    _, _, pending = undecided(vendor)
+    assert waiting(stage, vendor) == waiting(stage) == [young, pending]
+    assert waiting(stage, vendor, S.FAILED) == [young]
+    assert waiting(stage, vendor, S.PENDING, S.REQUIRES_INPUT) == [pending]
+    [one, _] = stage.do(review.queue(stage.opened.buyers, Mode.LIVE))
+    assert (one.provider, one.status, one.reasons) == ("stripe", S.FAILED, ("age_below_minimum",))
+    assert one.account_id == vendor.account_id
+    assert verified not in waiting(stage)
+
+
+@each_engine
+def test_a_page_of_the_queue_continues_after_the_one_before(stage: Stage) -> None:
+    """By the verification of its last buyer."""
+    vendor = stage.insider()
+    for plays in ("underage", "requires_input", "no_date_of_birth"):
+        vendor.verify(vendor.part(plays))
+        stage.clock.now += timedelta(seconds=1)
+    everyone = stage.do(review.queue(stage.opened.buyers, Mode.LIVE))
+    first = stage.do(review.queue(stage.opened.buyers, Mode.LIVE, limit=2))
+    rest = review.queue(stage.opened.buyers, Mode.LIVE, after=first[-1].verification_id)
+    assert [*first, *stage.do(rest)] == everyone
+    assert len(everyone) == 3
+
+
+@each_engine
+def test_an_account_sees_and_decides_on_its_own_attempts_alone(stage: Stage) -> None:
+    """The buyer of another account is not found; the deployment's operator sees all."""
+    vendor, other = stage.insider(zip_sources=WITH_OPERATOR), stage.insider()
+    cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
+    assert (waiting(stage, vendor), waiting(stage, other)) == ([cbid], [])
+    room = stage.opened.buyers
+    for who in (other.principal, replace_mode(vendor.principal)):
+        with pytest.raises(NotFound):
+            dismiss(stage, who, cbid)
+        with pytest.raises(NotFound):
+            stage.do(review.accept(room, who, cbid, BILL))
+    assert waiting(stage) == [cbid]
+
+
+def replace_mode(who: Principal) -> Principal:
+    """The same account's test key."""
+    return Principal(
+        key_id=who.key_id,
+        account_id=who.account_id,
+        mode=Mode.TEST,
+        scopes=who.scopes,
+        credential=who.credential,
+    )
+
+
+@each_engine
+def test_who_is_dismissed_leaves_the_queue_until_the_next_attempt(stage: Stage) -> None:
+    """The status stays, and the audit log says who dismissed what, and why."""
+    vendor = stage.insider(zip_sources=WITH_OPERATOR)
+    cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
+    [one] = stage.do(review.queue(stage.opened.buyers, Mode.LIVE))
+    dismiss(stage, vendor.principal, cbid)
+    assert waiting(stage) == waiting(stage, vendor) == []
+    assert vendor.standing(cbid).status is S.FAILED
+    [entry] = stage.do(admin.audit_log(stage.opened.buyers, cbid))
+    assert (entry.action, entry.actor) == ("buyer_review_dismissed", vendor.principal.key_id)
+    assert entry.details == {"reason": "case 7", "verification": one.verification_id}
+    with pytest.raises(NotFound):
+        dismiss(stage, vendor.principal, cbid)
+    stage.clock.now += timedelta(minutes=1)
+    vendor.verify(vendor.part("verified"), "60601")
+    assert waiting(stage) == [cbid]
+    dismiss(stage, None, cbid)
+    assert waiting(stage) == []
+
+
+@each_engine
+def test_an_accepted_zip_code_verifies_with_the_evidence_of_the_operator(stage: Stage) -> None:
+    """As `buyers accept-zip` does; the audit log names the key."""
+    vendor = stage.insider(zip_sources=WITH_OPERATOR)
+    cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
+    result = stage.do(review.accept(stage.opened.buyers, vendor.principal, cbid, BILL))
+    assert (result.cbid, result.view.status) == (cbid, S.VERIFIED)
+    assert vendor.standing(cbid).status is S.VERIFIED
+    assert waiting(stage) == []
+    [basis, made] = stage.rows("SELECT id FROM verifications ORDER BY status")
+    [record] = stage.rows("SELECT body FROM records WHERE id = :id", id=made["id"])
+    assert json.loads(bytes(record["body"]))["override"] == "zip"
+    [entry] = stage.do(admin.audit_log(stage.opened.buyers, cbid))
+    assert (entry.action, entry.actor) == ("buyer_zip_accepted", vendor.principal.key_id)
+    assert entry.details == {
+        "reason": "case 7",
+        "document": BILL.document,
+        "verification": basis["id"],
+    }
+
+
+@pytest.mark.parametrize("plays", ["underage", "redacted", "requires_input"])
+def test_no_decision_makes_another_rule_give_way(stage: Stage, plays: str) -> None:
+    """The buyer stays in the queue, and nothing is written."""
+    vendor = stage.insider(zip_sources=WITH_OPERATOR)
+    cbid = vendor.verify(vendor.part(plays)).cbid
+    before = stage.rows("SELECT * FROM audit_log"), stage.rows("SELECT * FROM verifications")
+    with pytest.raises(ReviewRefused):
+        stage.do(review.accept(stage.opened.buyers, vendor.principal, cbid, BILL))
+    after = stage.rows("SELECT * FROM audit_log"), stage.rows("SELECT * FROM verifications")
+    assert after == before
+    assert waiting(stage) == [cbid]
+
+
+def test_a_rule_of_the_account_decides_whether_an_operators_word_counts(stage: Stage) -> None:
+    """Without the source `operator` the decision is refused, with what to change."""
+    vendor = stage.insider()
+    cbid = vendor.verify(vendor.part("verified"), NEW_ZIP).cbid
+    with pytest.raises(ReviewRefused, match="--zip-source operator"):
+        stage.do(review.accept(stage.opened.buyers, vendor.principal, cbid, BILL))
+
+
+def test_what_a_provider_said_to_another_account_is_no_ground_to_accept(stage: Stage) -> None:
+    """Each account decides on what a provider said to it."""
+    first = stage.insider(zip_sources=WITH_OPERATOR)
+    second = stage.insider(first.playing, zip_sources=WITH_OPERATOR)
+    cbid = first.verify(first.part("verified"), NEW_ZIP).cbid
+    with pytest.raises(NotFound):
+        stage.do(review.accept(stage.opened.buyers, second.principal, cbid, BILL))
+    second.verify(second.part("verified"), NEW_ZIP)
+    assert (waiting(stage, first), waiting(stage, second)) == ([], [cbid])
+    accepted = review.accept(stage.opened.buyers, second.principal, cbid, BILL)
+    assert stage.do(accepted).view.status is S.VERIFIED
+
+
+@each_engine
+def test_who_is_erased_is_in_no_queue(stage: Stage) -> None:
+    """Nor can anything be decided on them."""
+    vendor = stage.insider()
+    cbid = vendor.verify(vendor.part("underage")).cbid
+    privacy = stage.opened.privacy
+    plan = stage.do(plan_erasure(privacy, cbid))
+    stage.do(erase_planned(privacy, plan, ErasureReason.REQUEST))
+    assert waiting(stage) == []
+    with pytest.raises(NotFound):
+        dismiss(stage, None, cbid)
