@@ -10,6 +10,7 @@ import pytest
 
 from countersign.checkout import words as room
 from countersign.checkout.words import WORDS
+from countersign.reason import Reason
 
 _ROOM = Path(room.__file__).parent
 _COMPONENT = Path(__file__).parents[2] / "web" / "src"
@@ -28,13 +29,13 @@ def test_no_text_is_blank_or_has_other_places() -> None:
     for words in WORDS.values():
         for text in words.values():
             assert text.strip() == text != ""
-            assert set(_PLACES.findall(text)) <= {"{vendor}", "{number}"}
+            assert set(_PLACES.findall(text)) <= {"{vendor}", "{number}", "{provider}"}
 
 
 @pytest.mark.skipif(not _COMPONENT.exists(), reason="the component's source is not in this copy")
 def test_every_text_is_used_by_the_page_or_the_component() -> None:
     sources = "\n".join(_sources())
-    made = ("outcome_", "reason_", "_title", "_intro", "_missing")
+    made = ("outcome_", "reason_", "_title", "_intro", "_missing", "_identity")
     unused = [
         name
         for name in WORDS["en"]
@@ -42,6 +43,11 @@ def test_every_text_is_used_by_the_page_or_the_component() -> None:
         and not (name.startswith(made[:2]) or name.endswith(made[2:]))
     ]
     assert unused == []
+
+
+def test_every_reason_has_words_for_the_buyer() -> None:
+    for words in WORDS.values():
+        assert {f"reason_{reason}" for reason in Reason} <= words.keys()
 
 
 def _sources() -> Iterator[str]:

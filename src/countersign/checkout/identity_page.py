@@ -1,18 +1,212 @@
-"""The identity step of the hosted page."""
+"""The identity step of the hosted page: to a provider's own page, back from it, and its decision.
+
+What a browser brings back from a provider is not read: only what the provider says to this service
+counts. Nothing is started or asked by looking at a page.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
 
-from countersign.checkout.screens import NOTHING, PRIVATE
-from countersign.checkout.visits import Visit
-from countersign.errors import InvalidRequest
-from countersign.http.reply import Header, Reply
+from countersign.access.origins import origin_of
+from countersign.buyers.model import BuyerStatus
+from countersign.buyers.sandbox import PROVIDER as PLAYED
+from countersign.checkout import identity
+from countersign.checkout.model import (
+    ATTEMPTS_MAX,
+    Collected,
+    Content,
+    Session,
+    StartedCheck,
+    Status,
+    require_open,
+)
+from countersign.checkout.room import Checkout
+from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
+from countersign.checkout.sessions import return_url
+from countersign.checkout.visits import Visit, VisitHandler, visit_of
+from countersign.errors import (
+    CheckoutSessionClosed,
+    InvalidRequest,
+    NotFound,
+    ProviderUnavailable,
+    Refusal,
+    VerificationMisconfigured,
+    VerificationNotConfigured,
+)
+from countersign.http.reply import Call, Header, Reply
+from countersign.reason import Reason
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+RETURN: Final = "return"
+"""The last part of the address at which a provider sends the buyer's browser back."""
+_NOTICED: Final = "checked"
 _EVENTS: Final[Header] = (b"content-type", b"text/event-stream")
 _UNBUFFERED: Final[Header] = (b"x-accel-buffering", b"no")
 """For nginx, which otherwise collects a response before it passes it on."""
+_GENERAL: Final = frozenset({Reason.IDENTITY_FAILED, Reason.IDENTITY_REQUIRES_INPUT})
+_OTHER: Final = "other"
+_RETRY_SECONDS: Final = 30
 _REVISION_DIGITS_MAX: Final = 9
+_NOT_STARTED: Final = (ProviderUnavailable, VerificationMisconfigured, VerificationNotConfigured)
+
+
+class Stage(StrEnum):
+    """Where the identity step stands."""
+
+    BEGIN = "begin"
+    WAITING = "waiting"
+    """A check was started, and its buyer has not finished it."""
+    DECIDING = "deciding"
+    FAILED = "failed"
+    USED_UP = "used_up"
+
+
+def stage_of(visit: Visit) -> Stage:
+    """The stage of a session that is at the identity."""
+    content = visit.session.asked
+    check, known = content.check, content.identity
+    is_used_up = content.attempts >= ATTEMPTS_MAX
+    if check is not None and content.is_waiting:
+        if check.expires_at is None or visit.now < check.expires_at:
+            return Stage.WAITING
+        return Stage.USED_UP if is_used_up else Stage.FAILED
+    if known is not None and known.status is BuyerStatus.PENDING:
+        return Stage.DECIDING
+    if is_used_up:
+        return Stage.USED_UP
+    return Stage.BEGIN if known is None else Stage.FAILED
+
+
+async def up_to_date(visit: Visit) -> Visit:
+    """The same visit, with what was found of the identity meanwhile, without its buyer."""
+    session = visit.session
+    is_open = session.status_at(visit.now) is Status.OPEN
+    if not is_open or session.step is not Collected.IDENTITY or visit.call.method == "HEAD":
+        return visit
+    return replace(visit, session=await identity.take_over(visit.room, session))
+
+
+async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
+    """The page of the identity step; `is_unavailable`: the provider does not respond."""
+    content, stage = visit.session.asked, stage_of(visit)
+    try:
+        names = await identity.providers(visit.room, visit.session)
+    except VerificationNotConfigured:
+        names, is_unavailable = (), True
+    is_played = names == (PLAYED,)
+    if is_played and stage is Stage.WAITING:
+        stage = Stage.BEGIN
+    url = _address(content.check) if stage is Stage.WAITING else None
+    return visit.show(
+        "identity.html",
+        ProviderUnavailable.status if is_unavailable else 200,
+        headers=((b"retry-after", b"%d" % _RETRY_SECONDS),) if is_unavailable else (),
+        stage=stage.value,
+        attempts=content.attempts,
+        may_begin=content.attempts < ATTEMPTS_MAX,
+        providers={name: _title(name) for name in names},
+        provider=_title(content.check.provider if content.check else names[0] if names else ""),
+        outcomes=[*identity.OUTCOMES] if is_played else [],
+        reasons=_reasons(content) if stage in {Stage.FAILED, Stage.USED_UP} else (),
+        unavailable=is_unavailable,
+        unfinished=stage is Stage.WAITING and visit.form.get(_NOTICED) == "yes",
+        url=url,
+        qr=url and _qr(url, words_of(visit.locale)["identity_qr"]),
+        alone=content.collect == (Collected.IDENTITY,),
+        revision=visit.session.revision,
+        return_url=return_url(visit.session),
+    )
+
+
+async def start(visit: Visit) -> Reply:
+    """Start a check at the provider that was chosen, or go on with the one that there is."""
+    form, content = visit.form, visit.session.asked
+    # Of a button that is pressed twice, the second is for a check that is given up already.
+    again = form.get("again") == str(content.attempts)
+    try:
+        session = await identity.begin(
+            visit.room, visit.session, form.get("provider") or None, again=again
+        )
+    except _NOT_STARTED:
+        return await show(visit, is_unavailable=True)
+    check = session.asked.check
+    return lead(f"{visit.root}{'' if check and check.played else '/continue'}{visit.lang}")
+
+
+async def go_to_provider(visit: Visit) -> Reply:
+    """Lead on to the provider's page, from a page of ours.
+
+    Browsers compare the policy of a form with wherever its response leads, and the policy of our
+    forms names no other site.
+    """
+    require_open(visit.session, visit.now, Collected.IDENTITY)
+    check = visit.session.asked.check
+    url = _address(check)
+    if check is None or check.played or url is None or stage_of(visit) is not Stage.WAITING:
+        return visit.go_on()
+    return visit.show(
+        "identity_continue.html",
+        here=f"{visit.root}/continue",
+        url=url,
+        provider=_title(check.provider),
+    )
+
+
+async def check_now(visit: Visit) -> Reply:
+    """Ask the provider, as the buyer says to be done there."""
+    try:
+        session = await identity.follow(visit.room, visit.session)
+    except (CheckoutSessionClosed, NotFound):
+        return visit.go_on()
+    except Refusal:
+        return await show(await up_to_date(visit), is_unavailable=True)
+    if session.content is not None and session.content.is_waiting:
+        sign = "&" if visit.lang else "?"
+        return lead(f"{visit.root}{visit.lang}{sign}{_NOTICED}=yes")
+    return visit.go_on()
+
+
+async def play(visit: Visit) -> Reply:
+    """Play the outcome that was chosen on the page of the pretended provider."""
+    try:
+        await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
+    except ProviderUnavailable:
+        return await show(visit, is_unavailable=True)
+    return visit.go_on()
+
+
+async def come_back(room: Checkout, call: Call, session_id: str) -> Reply:
+    """Where providers lead to. The query is theirs, and anybody could write it: it is not read.
+
+    A browser without the cookie is another device, or a stranger: it is led nowhere.
+    """
+    call.query_string = b""
+    try:
+        visit = await visit_of(room, call, session_id)
+    except NotFound:
+        locale = preferred(call.headers.get(b"accept-language", b""))
+        words = words_of(locale)
+        return screen(
+            "failed.html",
+            locale,
+            None,
+            title=words["elsewhere_title"],
+            intro=words["elsewhere_intro"],
+            return_url=None,
+        )
+    if call.method != "HEAD" and not _is_prefetched(call) and _may_ask(visit.session):
+        try:
+            await identity.follow(room, visit.session)
+        except Refusal:
+            # The page has a button that asks again, and what the provider decides arrives anyway.
+            return visit.go_on()
+    return visit.go_on()
 
 
 async def updates(visit: Visit) -> Reply:
@@ -25,3 +219,52 @@ async def updates(visit: Visit) -> Reply:
         return Reply(b"", headers)
     pieces = visit.room.updates.after(visit.session.id, int(shown))
     return Reply(await anext(pieces), headers, 200, pieces)
+
+
+def _may_ask(session: Session) -> bool:
+    """Whether the provider may say something new."""
+    content = session.content
+    if content is None or session.status is not Status.OPEN:
+        return False
+    known = content.identity
+    return content.is_waiting or (known is not None and known.status is BuyerStatus.PENDING)
+
+
+def _is_prefetched(call: Call) -> bool:
+    """Whether a browser loads this before anybody wants to see it."""
+    said = (call.headers.get(name, b"") for name in (b"sec-purpose", b"purpose", b"x-moz"))
+    return any(b"prefetch" in value.lower() for value in said)
+
+
+def _reasons(content: Content) -> tuple[str, ...]:
+    known = content.identity
+    if content.is_waiting:
+        return (Reason.SESSION_EXPIRED,)
+    if known is None:
+        return ()
+    # Why the provider decided so says more than what it decided.
+    specific = tuple(one for one in known.reasons if one not in _GENERAL)
+    return specific or known.reasons or (_OTHER,)
+
+
+def _address(check: StartedCheck | None) -> str | None:
+    """The address of a check's page: a browser could take any other kind of text for a script."""
+    return check.url if check is not None and origin_of(check.url) is not None else None
+
+
+def _title(provider: str) -> str:
+    return provider.capitalize()
+
+
+def _qr(url: str, name: str) -> Markup:
+    """A QR code of this address, as an SVG element with this name."""
+    import segno  # noqa: PLC0415 - of no use to most pages
+    from markupsafe import Markup  # noqa: PLC0415 - as above
+
+    made = segno.make(url, error="l", micro=False)
+    svg = made.svg_inline(scale=1, border=4, light="#fff", title=name, svgclass="qr", omitsize=True)
+    return Markup(svg.replace("<svg ", '<svg role="img" ', 1))  # noqa: S704 - segno escapes it
+
+
+GETS: Final[Mapping[str, VisitHandler]] = {"continue": go_to_provider, "updates": updates}
+POSTS: Final[Mapping[str, VisitHandler]] = {"start": start, "check": check_now, "identity": play}

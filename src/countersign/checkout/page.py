@@ -6,7 +6,7 @@ looks uses a link up: the state of a session changes by forms alone.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from hmac import compare_digest
@@ -17,7 +17,7 @@ from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import HOSTED_FIELDS, INITIALS_LENGTH_MAX
 from countersign.acknowledgments.proof import certificate
 from countersign.acknowledgments.schemas import Acknowledgment
-from countersign.checkout import buyer, identity, identity_page, store
+from countersign.checkout import buyer, identity_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
 from countersign.checkout.cookies import (
     COPY,
@@ -37,7 +37,7 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, words_of
 from countersign.checkout.sessions import principal_of, return_url, session_of_token
-from countersign.checkout.visits import FIELDS_MAX, Visit, visit_of, with_form
+from countersign.checkout.visits import FIELDS_MAX, Visit, VisitHandler, visit_of, with_form
 from countersign.checkout.words import LOCALES
 from countersign.errors import (
     CheckoutSessionClosed,
@@ -47,7 +47,6 @@ from countersign.errors import (
     NoticeNotInForce,
     NoticeNotReviewed,
     NoticeVersionMismatch,
-    ProviderUnavailable,
 )
 from countersign.evidence.process import Surface, Viewport
 from countersign.evidence.record import CBID_FIELD
@@ -71,6 +70,8 @@ async def get_page(room: Checkout, call: Call) -> Reply:
     what, _, key = rest.partition("/")
     if what == "copy" and key:
         return await _copy_by_link(room, call, name, key)
+    if rest == identity_page.RETURN:
+        return await identity_page.come_back(room, call, name)
     visit = await visit_of(room, call, name)
     if rest in _POSTS and rest not in _GETS:
         return visit.go_on()
@@ -94,10 +95,7 @@ async def get_logo(room: Checkout, call: Call) -> Reply:
     return Reply(picture, ((b"content-type", kind), kept, NOTHING))
 
 
-_Handler = Callable[[Visit], Awaitable[Reply]]
-
-
-async def _handled(handlers: Mapping[str, _Handler], what: str, visit: Visit) -> Reply:
+async def _handled(handlers: Mapping[str, VisitHandler], what: str, visit: Visit) -> Reply:
     handler = handlers.get(what)
     if handler is None:
         raise NotFound
@@ -133,12 +131,12 @@ async def _enter(room: Checkout, call: Call, token: str) -> Reply:
 
 async def _state(visit: Visit) -> Reply:
     """The page of the state that the session is in."""
+    visit = await identity_page.up_to_date(visit)
     session = visit.session
     if session.status_at(visit.now) is not Status.OPEN:
         return await _ended(visit)
     if session.step is Collected.IDENTITY:
-        check = session.asked.identity
-        return _identity(visit, check.reasons if check else ())
+        return await identity_page.show(visit)
     notice, reading = await buyer.notice_of(visit.room, session), session.asked.reading
     if (
         reading is None
@@ -210,22 +208,13 @@ def _review(
     )
 
 
-def _identity(visit: Visit, reasons: Sequence[str], *, unavailable: bool = False) -> Reply:
-    return visit.show(
-        "identity.html",
-        ProviderUnavailable.status if unavailable else 200,
-        reasons=reasons,
-        outcomes=[*identity.OUTCOMES],
-        unavailable=unavailable,
-    )
-
-
 async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
     """How the session ended, and the way back to the vendor."""
     session, status = visit.session, visit.session.status_at(visit.now)
     words = words_of(visit.locale, visit.brand.name)
     name = "done" if status is Status.COMPLETED else status.value
-    intro = "done_identity" if name == "done" and session.ack_id is None else f"{name}_intro"
+    alone = session.asked.collect == (Collected.IDENTITY,)
+    intro = f"{name}_identity" if alone else f"{name}_intro"
     return visit.show(
         "ended.html",
         title=words[f"{name}_title"],
@@ -291,7 +280,8 @@ async def _certificate(visit: Visit) -> Reply:
 
 async def _ask_to_decline(visit: Visit) -> Reply:
     require_open(visit.session, visit.now)
-    return visit.show("decline.html", here=f"{visit.root}/decline")
+    step = visit.session.step
+    return visit.show("decline.html", here=f"{visit.root}/decline", step=step)
 
 
 async def _decline(visit: Visit) -> Reply:
@@ -361,15 +351,6 @@ async def _accept(visit: Visit) -> Reply:
     return visit.go_on()
 
 
-async def _identify(visit: Visit) -> Reply:
-    """Play the outcome that was chosen on the page of the pretended provider."""
-    try:
-        await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
-    except ProviderUnavailable:
-        return _identity(visit, (), unavailable=True)
-    return visit.go_on()
-
-
 async def _claim(visit: Visit) -> Reply:
     """Keep what the script of the page says that the buyer did."""
     form = visit.form
@@ -400,19 +381,19 @@ def _shown(visit: Visit, reading: Reading) -> str:
     return code(visit.room, visit.session, "\x00".join(("review", *parts)))
 
 
-_GETS: Final[Mapping[str, _Handler]] = {
+_GETS: Final[Mapping[str, VisitHandler]] = {
     "": _state,
     "decline": _ask_to_decline,
     "copy": _copy,
     "certificate.pdf": _certificate,
-    "updates": identity_page.updates,
+    **identity_page.GETS,
 }
-_POSTS: Final[Mapping[str, _Handler]] = {
+_POSTS: Final[Mapping[str, VisitHandler]] = {
     "initials": _take_initials,
     "accept": _accept,
     "decline": _decline,
-    "identity": _identify,
     "events": _claim,
+    **identity_page.POSTS,
 }
 
 ROUTES: Final = grouped(

@@ -78,8 +78,7 @@ def failed(error: Refusal, accepted: bytes) -> Reply:
 
     Whether there is a session that the visitor may not see, it does not say.
     """
-    first = accepted.decode("latin-1").strip()[:2].lower()
-    locale = first if first in WORDS else LOCALES[0]
+    locale = preferred(accepted)
     name = "unknown" if isinstance(error, NotFound) else "failed"
     words = words_of(locale)
     retry: tuple[Header, ...] = ()
@@ -95,6 +94,12 @@ def failed(error: Refusal, accepted: bytes) -> Reply:
         intro=words[f"{name}_intro"],
         return_url=None,
     )
+
+
+def preferred(accepted: bytes) -> str:
+    """The locale for a header Accept-Language."""
+    first = accepted.decode("latin-1").strip()[:2].lower()
+    return first if first in WORDS else LOCALES[0]
 
 
 def lead(address: str, *headers: tuple[bytes, bytes]) -> Reply:

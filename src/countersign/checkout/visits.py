@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, parse_qsl
 
 from countersign.checkout import buyer, store
@@ -61,6 +61,9 @@ class Visit:
     def go_on(self) -> Reply:
         """Lead to the page of the state that the session is in now."""
         return lead(self.root + self.lang)
+
+
+VisitHandler: TypeAlias = Callable[[Visit], Awaitable[Reply]]
 
 
 async def visit_of(room: Checkout, call: Call, session_id: str, key: str | None = None) -> Visit:

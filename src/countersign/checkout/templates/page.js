@@ -45,24 +45,34 @@ if (form?.hasAttribute("data-reviewed")) claim("0:reviewed");
 if (document.querySelector("[data-ended]")) {
   try { Object.keys(sessionStorage).filter((key) => key.startsWith(prefix)).forEach((key) => sessionStorage.removeItem(key)); } catch {}
 }
-if (form) {
-  const button = form.querySelector("button"), label = button.textContent, status = form.querySelector("[data-status]");
-  let sent = false;
-  const again = () => { sent = false; button.textContent = label; };
-  form.addEventListener("submit", (event) => {
-    if (sent || !navigator.onLine) {
-      event.preventDefault();
-      if (!sent) status.textContent = form.dataset.offline;
-      return;
-    }
-    send();
-    sent = true;
-    status.textContent = "";
-    button.textContent = form.dataset.sending;
-    setTimeout(again, 15000);
-  });
-  addEventListener("pageshow", again);
-  addEventListener("pagehide", send);
+let sent;
+const again = () => {
+  if (sent) sent.textContent = sent.dataset.label;
+  sent = undefined;
+};
+document.querySelectorAll("form").forEach((one) => one.addEventListener("submit", (event) => {
+  const status = one.querySelector("[data-status]");
+  if (sent || !navigator.onLine) {
+    event.preventDefault();
+    if (!sent) status.textContent = one.dataset.offline;
+    return;
+  }
+  send();
+  sent = event.submitter ?? one.querySelector("button");
+  sent.dataset.label = sent.textContent;
+  sent.textContent = one.dataset.sending;
+  status.textContent = "";
+  setTimeout(again, 15000);
+}));
+addEventListener("pageshow", again);
+addEventListener("pagehide", send);
+const live = document.querySelector("[data-updates]");
+if (live) {
+  const load = () => location.replace(live.dataset.here);
+  const source = new EventSource(live.dataset.updates);
+  source.addEventListener("changed", load);
+  // Refused, as where too many are open: then now and again.
+  source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) setTimeout(load, 15000); });
 }
 document.querySelectorAll("[data-print]").forEach((button) => {
   button.hidden = false;

@@ -1,0 +1,93 @@
+"""A shop whose test keys go to the simulated test mode of a provider, and its buyers there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx2
+
+from countersign.buyers import settings
+from countersign.checkout.words import WORDS
+from countersign.mode import Mode
+from tests.checkout.buyer import Shop
+from tests.checkout.surfer import Page, Surfer
+from tests.http.backstage import Operator
+from tests.support.providers import Playing, playing
+
+ZIP = "94110"
+"""What the simulated pages have, unless they are given another one."""
+EN = WORDS["en"]
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A shop, and the provider that its buyers go to."""
+
+    shop: Shop
+    operator: Operator
+    provider: Playing
+
+    def buyer(self, **changes: object) -> Surfer:
+        """A new session that begins with the identity, and a browser with its link."""
+        wanted = {"collect": ["identity", "acknowledgment"], "shipping_zip": ZIP} | changes
+        surfer = Surfer(self.shop.server, self.shop.buyer(**wanted))
+        return self.shop.opened.enter_context(surfer)
+
+    def use(self, provider: Playing) -> None:
+        """Give the account this provider for its test keys."""
+        credentials = json.dumps(provider.simulator.credentials).encode()
+        account = self.shop.vendor.account_id
+        self.operator.act(
+            lambda opened: settings.add(
+                opened.buyers, account, Mode.TEST, provider.name, credentials, provider.url
+            )
+        )
+
+    def status(self, surfer: Surfer) -> str:
+        return str(self.shop.read(surfer.buyer)["status"])
+
+
+@contextmanager
+def counter(shop: Shop, operator: Operator, name: str = "stripe") -> Iterator[Counter]:
+    """Let the test keys of a shop use this provider's simulator."""
+    with playing(name) as provider:
+        made = Counter(shop, operator, provider)
+        made.use(provider)
+        yield made
+
+
+def begin(surfer: Surfer, page: Page | None = None) -> str:
+    """Start a check, or begin again; gives the address of the provider's page."""
+    page = page or surfer.open()
+    form = next(form for form in page.forms if form.action.endswith("/start"))
+    return address(surfer.send(form))
+
+
+def address(page: Page) -> str:
+    """Where the page leads to the provider."""
+    return page.links[EN["identity_continue"].replace("{provider}", "Stripe")]
+
+
+def finish(url: str, outcome: str, zip_: str = ZIP) -> str | None:
+    """Go through the provider's pages to this outcome; gives where they lead the buyer."""
+    with httpx2.Client(trust_env=False) as client:
+        for form in ({}, {}, {"zip": zip_}, {}):
+            assert client.post(url, data=form).status_code == 303
+        return client.post(url, data={"outcome": outcome}).headers.get("location")
+
+
+def come_back(surfer: Surfer, location: str | None) -> Page:
+    """Follow where the provider leads, at the address of the test's server."""
+    assert location is not None
+    parts = urlsplit(location)
+    assert parts.path == f"{surfer.root}/return"
+    return surfer.open(f"{parts.path}?{parts.query}")
+
+
+def check(surfer: Surfer, outcome: str, page: Page | None = None) -> Page:
+    """A whole check with this outcome."""
+    return come_back(surfer, finish(begin(surfer, page), outcome))

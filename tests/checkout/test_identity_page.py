@@ -1,0 +1,234 @@
+"""The identity step of the hosted page in a browser without JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import segno
+
+from countersign.checkout.model import ATTEMPTS_MAX
+from countersign.checkout.words import WORDS
+from countersign_simulators.base import Reply, Request
+from tests.checkout.buyer import Shop
+from tests.checkout.provider import Counter, address, begin, check, come_back, counter, finish
+from tests.checkout.surfer import Page, Surfer, check_headers
+from tests.http.backstage import Operator, make_client
+from tests.support.providers import playing
+
+Surf = Callable[..., Surfer]
+EN, ES = WORDS["en"], WORDS["es"]
+BOTH = ["identity", "acknowledgment"]
+FULL = 60 * 1024
+
+
+@pytest.fixture
+def desk(shop: Shop, operator: Operator) -> Iterator[Counter]:
+    with counter(shop, operator) as made:
+        yield made
+
+
+def form(page: Page, what: str) -> int:
+    """How many forms lead there."""
+    return sum(one.action.endswith(f"/{what}") for one in page.forms)
+
+
+def send(surfer: Surfer, page: Page, what: str) -> Page:
+    """Press the button of this form."""
+    return surfer.send(next(one for one in page.forms if one.action.endswith(f"/{what}")))
+
+
+def test_a_check_that_succeeds_leads_on_to_the_notice(desk: Counter) -> None:
+    surfer = desk.buyer()
+    page = surfer.open()
+    assert page.heading == EN["identity_title"]
+    assert EN["identity_how"].replace("{provider}", "Stripe") in page.text
+    notice = check(surfer, "verified", page)
+    assert notice.heading == EN["title"]
+    surfer.agree(surfer.initial(notice))
+    found = desk.shop.read(surfer.buyer)
+    assert (found["status"], found["cleared"]) == ("completed", True)
+    acknowledgment = desk.shop.client.get(f"/v1/acknowledgments/{found['ack_id']}").json()
+    assert acknowledgment["process"]["binding"] == "identity_session"
+    assert acknowledgment["process"]["verification"].startswith("ver_")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("underage", "reason_age_below_minimum"),
+        ("wrong_zip", "reason_zip_mismatch"),
+        ("document_expired", "reason_document_expired"),
+        ("photo_blurred", "reason_document_not_accepted"),
+        ("consent_declined", "reason_consent_declined"),
+        ("cancelled", "reason_session_canceled"),
+    ],
+)
+def test_a_check_that_fails_says_why_and_can_be_repeated(
+    desk: Counter, outcome: str, said: str
+) -> None:
+    surfer = desk.buyer()
+    failed = check(surfer, outcome)
+    assert (failed.heading, EN[said] in failed.text) == (EN["identity_title"], True), failed.text
+    assert EN["reason_identity_requires_input"] not in failed.text
+    assert len(failed.having(role="alert")) == 1
+    assert desk.status(surfer) == "open"
+    assert check(surfer, "verified", failed).heading == EN["title"]
+
+
+def test_a_check_that_is_decided_later_follows_by_itself(desk: Counter) -> None:
+    surfer = desk.buyer(collect=["identity"], notice_id=None)
+    deciding = check(surfer, "later")
+    assert EN["identity_deciding"] in deciding.text
+    assert "{vendor}" not in deciding.text
+    assert '<noscript><meta http-equiv="refresh" content="10;url=' in deciding.response.text
+    done = send(surfer, deciding, "check")
+    assert (done.heading, EN["done_identity"] in done.text) == (EN["done_title"], True)
+    assert desk.shop.events(surfer.buyer) == ["checkout_session.completed"]
+
+
+def test_a_buyer_whom_the_provider_does_not_lead_back_says_to_be_done(desk: Counter) -> None:
+    surfer = desk.buyer()
+    assert finish(begin(surfer), "never") is None
+    waiting = surfer.open(surfer.root)
+    assert EN["identity_waiting"].replace("{provider}", "Stripe") in waiting.text
+    assert send(surfer, waiting, "check").heading == EN["title"]
+
+
+def test_a_check_that_is_not_finished_says_so_and_can_be_continued(desk: Counter) -> None:
+    surfer = desk.buyer()
+    url = begin(surfer)
+    waiting = surfer.open(surfer.root)
+    assert address(waiting) == url
+    unfinished = send(surfer, waiting, "check")
+    assert EN["identity_unfinished"].replace("{provider}", "Stripe") in unfinished.text
+    assert address(unfinished) == url
+    assert come_back(surfer, finish(url, "verified")).heading == EN["title"]
+
+
+def test_the_waiting_page_shows_the_address_for_another_device(desk: Counter) -> None:
+    surfer = desk.buyer()
+    url = begin(surfer)
+    waiting = surfer.open(surfer.root)
+    drawn = segno.make(url, error="l", micro=False).svg_inline(border=4, light="#fff")
+    path = drawn.rpartition('d="')[2].partition('"')[0]
+    assert path in waiting.response.text
+    assert EN["identity_qr"] in waiting.text
+    finish(url, "verified")
+    with make_client(desk.shop.server) as phone:
+        told = phone.get(f"{surfer.root}/return")
+        check_headers(told)
+    assert (told.status_code, EN["elsewhere_title"] in told.text) == (200, True)
+    assert send(surfer, waiting, "check").heading == EN["title"]
+
+
+def test_two_tabs_have_one_check_and_a_buyer_may_begin_again(desk: Counter) -> None:
+    surfer = desk.buyer()
+    first = surfer.open()
+    url = begin(surfer, first)
+    assert begin(surfer, first) == url
+    waiting = surfer.open(surfer.root)
+    again = begin(surfer, waiting)
+    assert again != url
+    assert begin(surfer, waiting) == again
+    # The first was finished, in the tab that was left.
+    assert come_back(surfer, finish(url, "verified")).status == 200
+    assert check(surfer, "verified", surfer.open(surfer.root)).heading == EN["title"]
+
+
+def test_attempts_are_used_up_in_the_end(desk: Counter) -> None:
+    surfer = desk.buyer()
+    page = surfer.open()
+    for _ in range(ATTEMPTS_MAX):
+        assert form(page, "start") == 1
+        page = check(surfer, "photo_blurred", page)
+    assert EN["reason_document_not_accepted"] in page.text
+    assert "ask what to do" in page.text
+    assert page.forms == []
+    assert surfer.follow(page, EN["decline"]).heading == EN["decline_identity_title"]
+
+
+def test_a_provider_that_does_not_respond_is_tried_again(desk: Counter) -> None:
+    surfer = desk.buyer()
+    page = surfer.open()
+
+    def down(request: Request, reply: Reply) -> Reply:
+        return Reply(status=500, headers=(), body=b"")
+
+    with desk.provider.mood(down):
+        unavailable = send(surfer, page, "start")
+        assert (unavailable.status, EN["provider_unavailable"] in unavailable.text) == (503, True)
+        assert unavailable.response.headers["retry-after"] == "30"
+    url = begin(surfer, unavailable)
+    location = finish(url, "verified")
+    with desk.provider.mood(down):
+        waiting = send(surfer, surfer.open(surfer.root), "check")
+        assert (waiting.status, address(waiting)) == (503, url)
+        assert come_back(surfer, location).status == 200
+    assert send(surfer, waiting, "check").heading == EN["title"]
+
+
+def test_the_buyer_chooses_where_there_are_several_providers(desk: Counter) -> None:
+    with playing("persona") as other:
+        desk.use(other)
+        surfer = desk.buyer()
+        page = surfer.open()
+        assert EN["identity_choose"] in page.text
+        names = [have["value"] for have in page.having(name="provider")]
+        assert names == ["persona", "stripe"]
+        start = next(one for one in page.forms if one.action.endswith("/start"))
+        assert address(surfer.send(start, provider="stripe")).startswith(desk.provider.url)
+        assert surfer.send(start, provider="nobody").status == 400
+    waiting = surfer.open(surfer.root)
+    assert [have["value"] for have in waiting.having(name="provider")] == names
+
+
+def test_every_state_is_in_spanish_and_light(desk: Counter) -> None:
+    surfer = desk.buyer(locale="es")
+    page = surfer.open()
+    assert page.heading == ES["identity_title"]
+    leaving = surfer.send(page.form)
+    url = leaving.links[ES["identity_continue"].replace("{provider}", "Stripe")]
+    waiting = surfer.open(surfer.root)
+    assert ES["identity_waiting"].replace("{provider}", "Stripe") in waiting.text
+    deciding = come_back(surfer, finish(url, "later"))
+    assert ES["identity_deciding"] in deciding.text
+    other = desk.buyer(locale="es")
+    leaving = other.send(other.open().form)
+    url = leaving.links[ES["identity_continue"].replace("{provider}", "Stripe")]
+    failed = come_back(other, finish(url, "underage"))
+    assert ES["reason_age_below_minimum"] in failed.text
+    for one in (page, leaving, waiting, deciding, failed):
+        assert len(one.response.content) < FULL
+        assert '<html lang="es">' in one.response.text
+        assert "{" not in one.text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [("cancelled", "reason_session_canceled"), ("expired", "reason_session_expired")],
+)
+def test_the_pretended_provider_gives_up_as_real_ones_do(
+    surf: Surf, outcome: str, said: str
+) -> None:
+    surfer = surf(collect=BOTH)
+    failed = surfer.send(surfer.open().form, outcome=outcome)
+    assert EN[said] in failed.text
+    assert surfer.send(failed.form).heading == EN["title"]
+
+
+def test_the_pretended_provider_decides_later(surf: Surf) -> None:
+    surfer = surf(collect=BOTH)
+    deciding = surfer.send(surfer.open().form, outcome="later")
+    assert EN["identity_leave_open"] in deciding.text
+    assert send(surfer, deciding, "check").heading == EN["title"]
+
+
+def test_a_session_without_a_notice_says_nothing_of_one(surf: Surf) -> None:
+    surfer = surf(collect=["identity"], notice_id=None)
+    asked = surfer.follow(surfer.open(), EN["decline"])
+    assert asked.heading == EN["decline_identity_title"]
+    back = surfer.follow(asked, EN["decline_back_identity"])
+    assert back.heading == EN["identity_title"]
+    declined = surfer.send(asked.form)
+    assert "Your identity was not verified." in declined.text
