@@ -453,6 +453,7 @@ class Tampering:
         self._behind = simulated.Veriff(FixedClock().now)
         self._header, self._value = header, value
         self.sessions, self.credentials = self._behind.sessions, self._behind.credentials
+        self.test_credentials = self._behind.test_credentials
         self.webhook, self.take_messages = self._behind.webhook, self._behind.take_messages
 
     def answer(self, request: Request) -> Reply:

@@ -13,21 +13,12 @@ from countersign_simulators import plaid as simulated
 from countersign_simulators.plaid_created import TEMPLATE_ID
 from tests.conftest import SHARED
 from tests.simulators import published
-from tests.simulators.walking import RETURN_URL, Walker, walk
+from tests.simulators.walking import Walker, walk
 
 pytestmark = pytest.mark.vectors
 T = TypeVar("T")
 SPECIFICATION: Final[Path] = SHARED / "specs" / "plaid-identity-verification.json"
 ASKED: Final = {"is_shareable": True, "template_id": TEMPLATE_ID, "client_user_id": "chk_1.1"}
-LINK: Final[dict[str, Any]] = {
-    "client_name": "A shop",
-    "language": "en",
-    "country_codes": ["US"],
-    "products": ["identity_verification"],
-    "user": {"client_user_id": "chk_1.1"},
-    "identity_verification": {"template_id": TEMPLATE_ID},
-    "hosted_link": {"completion_redirect_uri": RETURN_URL},
-}
 
 
 class Shop:
@@ -145,28 +136,6 @@ def test_a_user_has_one_verification_for_each_template() -> None:
         refused = shop.post("/identity_verification/create", ASKED)
         assert refused.status_code == 400
         assert shop.create(client_user_id="chk_1.2")["id"] != made["id"]
-        asked = {"template_id": TEMPLATE_ID, "client_user_id": "chk_1.1"}
-        listed = shop.post("/identity_verification/list", asked).json()
-        assert [one["id"] for one in listed["identity_verifications"]] == [made["id"]]
-
-    at(use)
-
-
-@pytest.mark.parametrize("is_created", [False, True])
-def test_hosted_link_leads_back_to_the_address_as_it_is(*, is_created: bool) -> None:
-    """It continues the user's open verification, or makes one; Plaid adds nothing."""
-
-    def use(shop: Shop) -> None:
-        if is_created:
-            shop.create()
-        made = shop.post("/link/token/create", LINK)
-        assert made.status_code == 200
-        assert made.json()["link_token"].startswith("link-production-")
-        back = shop.walker.finish(made.json()["hosted_link_url"], "verified")
-        assert back == RETURN_URL
-        asked = {"template_id": TEMPLATE_ID, "client_user_id": "chk_1.1"}
-        listed = shop.post("/identity_verification/list", asked).json()
-        assert [one["status"] for one in listed["identity_verifications"]] == ["success"]
 
     at(use)
 
@@ -186,32 +155,22 @@ def test_the_sandbox_is_an_environment_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "code"),
+    ("body", "code"),
     [
-        ("/identity_verification/create", {}, "MISSING_FIELDS"),
-        ("/identity_verification/create", {**ASKED, "redirect": "x"}, "UNKNOWN_FIELDS"),
-        ("/identity_verification/create", {**ASKED, "is_shareable": "yes"}, "INVALID_FIELD"),
-        ("/identity_verification/create", {**ASKED, "template_id": "x"}, "INVALID_FIELD"),
-        ("/identity_verification/create", {**ASKED, "language": "tlh"}, "INVALID_FIELD"),
-        ("/identity_verification/create", {**ASKED, "client_user_id": ""}, "MISSING_FIELDS"),
-        ("/identity_verification/create", {**ASKED, "user": {"ssn": "x"}}, "UNKNOWN_FIELDS"),
-        ("/identity_verification/list", {}, "MISSING_FIELDS"),
-        ("/link/token/create", {}, "MISSING_FIELDS"),
-        ("/link/token/create", {**LINK, "client_name": "x" * 31}, "INVALID_FIELD"),
-        ("/link/token/create", {**LINK, "products": ["auth"]}, "INVALID_FIELD"),
-        ("/link/token/create", {**LINK, "hosted_link": {"url": "x"}}, "UNKNOWN_FIELDS"),
-        (
-            "/link/token/create",
-            {**LINK, "hosted_link": {"url_lifetime_seconds": True}},
-            "INVALID_FIELD",
-        ),
+        ({}, "MISSING_FIELDS"),
+        ({**ASKED, "redirect": "x"}, "UNKNOWN_FIELDS"),
+        ({**ASKED, "is_shareable": "yes"}, "INVALID_FIELD"),
+        ({**ASKED, "template_id": "x"}, "INVALID_FIELD"),
+        ({**ASKED, "language": "tlh"}, "INVALID_FIELD"),
+        ({**ASKED, "client_user_id": ""}, "MISSING_FIELDS"),
+        ({**ASKED, "user": {"ssn": "x"}}, "UNKNOWN_FIELDS"),
     ],
 )
-def test_what_plaid_does_not_describe_is_refused(path: str, body: object, code: str) -> None:
+def test_what_plaid_does_not_describe_is_refused(body: object, code: str) -> None:
     """400 in Plaid's shape, and no verification."""
 
     def use(shop: Shop) -> None:
-        reply = shop.post(path, body)
+        reply = shop.post("/identity_verification/create", body)
         assert reply.status_code == 400
         assert reply.json()["error_code"] == code
 
@@ -219,7 +178,7 @@ def test_what_plaid_does_not_describe_is_refused(path: str, body: object, code: 
 
 
 def test_plaids_sdk_creates_a_verification() -> None:
-    """With its models of the request and of the response, also those of Hosted Link."""
+    """With its models of the request and of the response."""
     import plaid as sdk  # noqa: PLC0415 - slow: only the test that needs it pays
     from plaid.api.plaid_api import PlaidApi  # noqa: PLC0415
     from plaid.model.identity_verification_create_request import (  # noqa: PLC0415

@@ -43,6 +43,10 @@ class Moody:
     def credentials(self) -> Mapping[str, object]:
         return self.simulator.credentials
 
+    @property
+    def test_credentials(self) -> Mapping[str, object]:
+        return self.simulator.test_credentials
+
     def answer(self, request: Request) -> Reply:
         reply = self.simulator.answer(request)
         return reply if self.mood is None else self.mood(request, reply)

@@ -102,6 +102,11 @@ class Simulator(Protocol):
         """The content of a credentials file that it accepts."""
         ...
 
+    @property
+    def test_credentials(self) -> Mapping[str, object]:
+        """The same for the provider's test mode: sessions that it creates are not live."""
+        ...
+
     def answer(self, request: Request) -> Reply:
         """The reply to any request."""
         ...

@@ -38,6 +38,11 @@ _PORT = 9100
     "--credentials", is_flag=True, help="Print a credentials file for the simulator, and exit."
 )
 @click.option(
+    "--test-mode",
+    is_flag=True,
+    help="With --credentials: those of the provider's test mode, for test keys.",
+)
+@click.option(
     "--send-webhook",
     nargs=2,
     metavar="SESSION_ID URL",
@@ -52,6 +57,7 @@ def simulate_provider(
     webhook_url: str | None,
     listing: bool,
     credentials: bool,
+    test_mode: bool,
     send_webhook: tuple[str, str] | None,
     as_json: bool,
 ) -> None:
@@ -65,7 +71,7 @@ def simulate_provider(
         for session in simulator.sessions:
             show(_view(session), "", as_json=True)
     elif credentials:
-        held = simulator.credentials
+        held = simulator.test_credentials if test_mode else simulator.credentials
         show(held, json_text(held, indent=2), as_json=as_json)
     elif send_webhook is not None:
         status = _send(simulator, *send_webhook)

@@ -41,6 +41,9 @@ from countersign_simulators.people import Person
 from countersign_simulators.shapes import json_body
 
 API_KEY: Final = "didit-simulated-application-key-0001"
+SANDBOX_API_KEY: Final = "didit-simulated-sandbox-application-key-0001"
+_ENVIRONMENTS: Final[Mapping[str, str]] = {API_KEY: "live", SANDBOX_API_KEY: "sandbox"}
+"""Of an application's key."""
 WEBHOOK_SECRET: Final = "didit-simulated-destination-secret-0001"  # noqa: S105 - of a simulator
 _SESSIONS: Final = "/v3/session/"
 _PAGES: Final = "/session/"
@@ -56,7 +59,7 @@ _LIMITS: Final[Mapping[str | None, Headers]] = {
 
 
 class Didit(SimulatedProvider[DiditSession]):
-    """One application of Didit."""
+    """An application of Didit, and a sandbox application, which sees only what it has created."""
 
     name: Final = "didit"
     credentials: Final[Mapping[str, object]] = {
@@ -64,6 +67,7 @@ class Didit(SimulatedProvider[DiditSession]):
         "webhook_secrets": [WEBHOOK_SECRET],
         "workflow_id": WORKFLOW,
     }
+    test_credentials: Final[Mapping[str, object]] = {**credentials, "api_key": SANDBOX_API_KEY}
 
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
@@ -89,13 +93,15 @@ class Didit(SimulatedProvider[DiditSession]):
         if request.path == _SESSIONS[:-1] or (path is not None and not path["slash"]):
             # Clients follow it without the key.
             return _detail(301, "", ("Location", request.path + "/"))
-        refusal = _refusal(request.headers.get("x-api-key"))
-        if refusal is not None:
-            return refusal
+        key = request.headers.get("x-api-key")
+        environment = _ENVIRONMENTS.get(key or "")
+        if environment is None:
+            return _refusal(key)
         if request.path == _SESSIONS and request.method == "POST":
-            return self._create(request)
+            return self._create(request, environment)
         session = self._find(path["id"]) if path else None
-        if path is None or session is None or session.session_id in self._deleted:
+        is_seen = session is not None and self._environment_of(session) == environment
+        if path is None or session is None or not is_seen or session.session_id in self._deleted:
             return _detail(404, "Not found.")
         if request.method != ("DELETE" if path["what"] == "delete" else "GET"):
             return _detail(405, f'Method "{request.method}" not allowed.')
@@ -142,13 +148,13 @@ class Didit(SimulatedProvider[DiditSession]):
             body=body,
         )
 
-    def _create(self, request: Request) -> Reply:
+    def _create(self, request: Request, environment: str) -> Reply:
         body = json_body(request)
         wrong = mistakes(body)
         if wrong:
             return json_reply(400, wrong)
         callback, reference = body.get("callback"), body.get("vendor_data")
-        created = self._unfinished(reference)
+        created = self._unfinished(reference, environment)
         if created is None:
             token, numbered = unguessable(12), {"number": next(self._session_numbers)}
             created = self._hosted.create(
@@ -156,7 +162,7 @@ class Didit(SimulatedProvider[DiditSession]):
                 _PAGES + token,
                 return_url=callback,
                 reference=reference,
-                made=body | numbered,
+                made=body | numbered | {"environment": environment},
             )
         else:
             # The same session once more: only its callback and metadata are new.
@@ -164,14 +170,19 @@ class Didit(SimulatedProvider[DiditSession]):
             created = self._hosted.change(created, return_url=callback, made=made)
         return json_reply(201, described(created, request.origin))
 
-    def _unfinished(self, reference: str | None) -> Created | None:
+    def _environment_of(self, session: DiditSession) -> str:
+        """That of the key which created it; the key of the list is live."""
+        created = self._hosted.find(session.session_id)
+        return "live" if created is None else str(created.made["environment"])
+
+    def _unfinished(self, reference: str | None, environment: str) -> Created | None:
         """The session that a buyer has not finished; there is none without a reference."""
         return next(
             (
                 created
                 for created in self._hosted.all()
                 if reference is not None
-                and created.reference == reference
+                and (created.reference, created.made["environment"]) == (reference, environment)
                 and created.state in UNFINISHED
                 and created.session_id not in self._deleted
             ),
@@ -222,7 +233,7 @@ class Didit(SimulatedProvider[DiditSession]):
             "session_kind": "user",
             "session_number": 43000 + session.number,
             "status": "Approved",
-            "environment": "live",
+            "environment": self._environment_of(session),
             "workflow_id": WORKFLOW,
             "features": ["ID_VERIFICATION", "LIVENESS", "FACE_MATCH"],
             "vendor_data": session.subject_reference,
@@ -272,11 +283,11 @@ def _document(person: Person) -> dict[str, Any]:
     }
 
 
-def _refusal(key: str | None) -> Reply | None:
-    """What is wrong with the key, if anything."""
+def _refusal(key: str | None) -> Reply:
+    """What a request without a good key gets."""
     if key is None:
         return _detail(403, "You do not have permission to perform this action.")
-    return None if key == API_KEY else _detail(401, "Invalid or expired API key.")
+    return _detail(401, "Invalid or expired API key.")
 
 
 def _detail(status: int, text: str, *headers: tuple[str, str]) -> Reply:

@@ -72,6 +72,11 @@ class Onfido(SimulatedProvider[Run]):
         },
         "workflow_id": WORKFLOW,
     }
+    test_credentials: Final[Mapping[str, object]] = {
+        **credentials,
+        "api_token": TOKENS["sandbox"],
+        "environment": "sandbox",
+    }
 
     def __init__(self, now: Clock) -> None:
         super().__init__(now)

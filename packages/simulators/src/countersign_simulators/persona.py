@@ -77,6 +77,12 @@ class Persona(SimulatedProvider[PersonaSession]):
         "inquiry_template_id": TEMPLATE_ID,
         "webhook_secrets": [WEBHOOK_SECRET, OLD_WEBHOOK_SECRET],
     }
+    test_credentials: Final[Mapping[str, object]] = {
+        **credentials,
+        "api_key": SANDBOX_KEY,
+        "environment": "sandbox",
+        "environment_id": SANDBOX_ID,
+    }
 
     def __init__(self, now: Clock) -> None:
         super().__init__(now)

@@ -70,6 +70,11 @@ class Plaid(SimulatedProvider[PlaidSession]):
         "environment": "live",
         "template_id": TEMPLATE_ID,
     }
+    test_credentials: Final[Mapping[str, object]] = {
+        **credentials,
+        "secret": SECRETS["sandbox"],
+        "environment": "sandbox",
+    }
 
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
@@ -79,20 +84,18 @@ class Plaid(SimulatedProvider[PlaidSession]):
         self._hosted = Hosted(
             "Plaid",
             now,
-            back=lambda created: created.return_url,
+            back=lambda _: None,
             changed=self._progressed,
         )
         self._creations = Creations(self._hosted, now)
         self._endpoints: Mapping[str, Callable[[Mapping[str, Any], str, Request], Reply]] = {
             "/identity_verification/create": self._create,
             "/identity_verification/get": self._answer_session,
-            "/identity_verification/list": self._list,
-            "/link/token/create": self._link,
             "/webhook_verification_key/get": self._answer_key,
         }
 
     def answer(self, request: Request) -> Reply:
-        """A page for the buyer; identity verifications, a Link token, or the key of a webhook."""
+        """A page for the buyer; identity verifications, or the key of a webhook."""
         page = self._hosted.answer(request)
         return self._answered(request) if page is None else page
 
@@ -160,13 +163,6 @@ class Plaid(SimulatedProvider[PlaidSession]):
 
     def _create(self, asked: Mapping[str, Any], environment: str, request: Request) -> Reply:
         return self._ok(self._body(self._creations.create(asked, environment, request)))
-
-    def _list(self, asked: Mapping[str, Any], environment: str, _: Request) -> Reply:
-        found = [self._body(session) for session in self._creations.listed(asked, environment)]
-        return self._ok({"identity_verifications": found, "next_cursor": None})
-
-    def _link(self, asked: Mapping[str, Any], environment: str, request: Request) -> Reply:
-        return self._ok(self._creations.link(asked, environment, request))
 
     def _created(self, session_id: str) -> PlaidSession | None:
         created = self._hosted.find(session_id)

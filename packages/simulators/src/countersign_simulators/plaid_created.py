@@ -1,8 +1,8 @@
 """Identity verifications that are created over the API of the simulated Plaid.
 
-Written from Plaid's published description of `/identity_verification/create`, `.../list` and
-`/link/token/create`, API version 2020-09-14, and from "Hosted Link". A buyer at a `shareable_url`
-is not led back; one at a `hosted_link_url` goes to `completion_redirect_uri` as it was given.
+Written from Plaid's published description of `/identity_verification/create`, API version
+2020-09-14. A buyer at a `shareable_url` is not led back. Hosted Link is not simulated: it "will not
+redirect to the `completion_redirect_uri`" with Identity Verification (Plaid's page "Hosted Link").
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from countersign_simulators.base import Request, merged, timestamp
 from countersign_simulators.hosted import (
@@ -31,8 +30,6 @@ from countersign_simulators.plaid_sessions import (
 
 TEMPLATE_ID: Final = "idvtmp_SimulatedTemplate"
 _LANGUAGES: Final = ("en-US", "es-ES", "es-US", "fr-CA", "ja-JP", "pt-BR", "pt-PT")
-_NAME_MAX: Final = 30
-_LINK_SECONDS: Final = 4 * 3600
 _TEXT: Final = (str,)
 _AUTHENTICATION: Final = {"client_id": _TEXT, "secret": _TEXT}
 _CREATE: Final[Mapping[str, tuple[type, ...]]] = {
@@ -50,25 +47,6 @@ _USER: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("email_address", "date_of_birth"), _TEXT),
     **dict.fromkeys(("phone_number", "client_user_id", "ip_address"), (str, type(None))),
     **dict.fromkeys(("name", "address", "id_number"), (dict,)),
-}
-_LIST: Final[Mapping[str, tuple[type, ...]]] = {
-    **_AUTHENTICATION,
-    **dict.fromkeys(("template_id", "client_user_id"), _TEXT),
-    **dict.fromkeys(("user_id", "cursor"), (str, type(None))),
-}
-_LINK: Final[Mapping[str, tuple[type, ...]]] = {
-    **_AUTHENTICATION,
-    **dict.fromkeys(("client_name", "language", "webhook", "redirect_uri"), _TEXT),
-    **dict.fromkeys(("country_codes", "products"), (list,)),
-    **dict.fromkeys(("user", "identity_verification", "hosted_link"), (dict,)),
-}
-"""Members of other products are not simulated, and refused."""
-_LINK_USER: Final = {"client_user_id": _TEXT}
-_LINK_IDENTITY: Final = {"template_id": _TEXT, "consent": (bool,), "gave_consent": (bool,)}
-_LINK_HOSTED: Final = {
-    "completion_redirect_uri": _TEXT,
-    "url_lifetime_seconds": (int,),
-    "is_mobile_app": (bool,),
 }
 _ENDS: Final[Mapping[Outcome, str]] = {
     Outcome.PHOTO_BLURRED: "failed",
@@ -116,54 +94,6 @@ class Creations:
             client_user_id, environment, request, is_shareable=asked["is_shareable"]
         )
         return session_of(made, self.now())
-
-    def listed(self, asked: Mapping[str, Any], environment: str) -> tuple[PlaidSession, ...]:
-        """The verifications of a user by a template, the newest first.
-
-        Raises:
-            Invalid: a member is unknown, missing or invalid.
-        """
-        _check(asked, _LIST, needed=("template_id",))
-        _check_template(asked["template_id"])
-        found = (one for one in self.hosted.all() if one.made["environment"] == environment)
-        wanted = asked.get("client_user_id")
-        return tuple(
-            session_of(one, self.now()) for one in found if wanted in {None, one.reference}
-        )
-
-    def link(self, asked: Mapping[str, Any], environment: str, request: Request) -> dict[str, Any]:
-        """A Link token, with a page that leads back if it is one of Hosted Link.
-
-        Raises:
-            Invalid: a member is unknown, missing or invalid.
-        """
-        needed = ("client_name", "language", "country_codes", "user", "products")
-        _check(asked, _LINK, needed=(*needed, "identity_verification"))
-        if len(asked["client_name"]) > _NAME_MAX:
-            raise Invalid(f"client_name must have at most {_NAME_MAX} characters")
-        if asked["products"] != ["identity_verification"]:
-            raise Invalid("products must be identity_verification: others are not simulated")
-        user = _check(asked["user"], _LINK_USER, needed=("client_user_id",))["client_user_id"]
-        identity = asked["identity_verification"]
-        _check_template(_check(identity, _LINK_IDENTITY, needed=("template_id",))["template_id"])
-        environment_word = "production" if environment == "live" else "sandbox"
-        token = f"link-{environment_word}-{unguessable(36)}"
-        hosted = asked.get("hosted_link")
-        seconds = _LINK_SECONDS
-        answer: dict[str, Any] = {"link_token": token}
-        if hosted is not None:
-            hosted = _check(hosted, _LINK_HOSTED)
-            address = hosted.get("completion_redirect_uri")
-            if address is not None and not urlsplit(address).scheme:
-                raise Invalid("completion_redirect_uri must be a URI")
-            seconds = hosted.get("url_lifetime_seconds", seconds)
-            created = self._of_user(user, environment)
-            if created is None or created.state not in _OPEN:
-                created = self._make(user, environment, request, is_shareable=False)
-            page = f"/hosted/{token}"
-            self.hosted.change(created, page=page, return_url=address or created.return_url)
-            answer["hosted_link_url"] = request.origin + page
-        return answer | {"expiration": timestamp(self.now() + seconds)}
 
     def _of_user(self, client_user_id: str, environment: str) -> Created | None:
         return next(

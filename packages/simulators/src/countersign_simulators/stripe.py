@@ -92,6 +92,7 @@ class Stripe(SimulatedProvider[StripeSession]):
         "webhook_secrets": [WEBHOOK_SECRET],
         "verification_flow": VERIFICATION_FLOW,
     }
+    test_credentials: Final[Mapping[str, object]] = {**credentials, "api_key": TEST_KEY}
 
     def __init__(self, now: Clock) -> None:
         super().__init__(now)

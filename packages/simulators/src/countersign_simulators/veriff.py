@@ -59,6 +59,8 @@ class Veriff(SimulatedProvider[VeriffSession]):
         "integration_id": INTEGRATION,
         "environment": "live",
     }
+    # Veriff's responses do not say which kind of integration they are from.
+    test_credentials: Final[Mapping[str, object]] = {**credentials, "environment": "sandbox"}
 
     def __init__(self, now: Clock) -> None:
         super().__init__(now)
