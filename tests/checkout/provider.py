@@ -70,7 +70,9 @@ def begin(surfer: Surfer, page: Page | None = None) -> str:
 def address(page: Page) -> str:
     """Where the page leads to the provider."""
     before = EN["identity_continue"].removesuffix("{provider}")
-    return next(link for words, link in page.links.items() if words.startswith(before))
+    found = [link for words, link in page.links.items() if words.startswith(before)]
+    assert len(found) == 1, page.text
+    return found[0]
 
 
 def finish(url: str, outcome: str, zip_: str = ZIP) -> str | None:
