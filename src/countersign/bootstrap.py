@@ -39,7 +39,9 @@ from countersign.notices.room import Notices
 from countersign.operations.room import Operations, open_operations
 from countersign.privacy.erase import finish_restore
 from countersign.privacy.room import Privacy, open_privacy
+from countersign.remembered.room import Remembered, relying_party
 from countersign.sandbox.helpers import SandboxRoom
+from countersign.self_service.room import SelfService
 from countersign.vault.key_encryption import KeyRing, key_source
 from countersign.vault.key_file import key_file, make_first_key
 from countersign.vault.room import VaultRoom, open_vault
@@ -71,9 +73,11 @@ class Deployment:
     buyers: Buyers
     acknowledgments: Acknowledgments
     clearances: Clearances
+    remembered: Remembered
     checkout: Checkout
     webhooks: Webhooks
     privacy: Privacy
+    self_service: SelfService
     sandbox: SandboxRoom
     operations: Operations
 
@@ -169,7 +173,21 @@ async def open_deployment(
             floor=floor,
             public_url=settings.public_url,
         )
+        remembered = Remembered(buyers=buyers, party=relying_party(settings.public_url))
         events = Events(access=access, ids=EventIds(secret.event_id_key()))
+        privacy = open_privacy(access, log_room, settings)
+        checkout = Checkout(
+            access=access,
+            vault=vault,
+            acknowledgments=acknowledgments,
+            buyers=buyers,
+            clearances=clearances,
+            remembered=remembered,
+            updates=Updates(database),
+            public_url=settings.public_url,
+            client_ip_header=settings.client_ip_header,
+            trusted_proxies=settings.trusted_proxies,
+        )
         yield Deployment(
             settings=settings,
             clock=clock,
@@ -181,20 +199,12 @@ async def open_deployment(
             events=events,
             notices=notices,
             buyers=buyers,
-            privacy=open_privacy(access, log_room, settings),
+            privacy=privacy,
             acknowledgments=acknowledgments,
             clearances=clearances,
-            checkout=Checkout(
-                access=access,
-                vault=vault,
-                acknowledgments=acknowledgments,
-                buyers=buyers,
-                clearances=clearances,
-                updates=Updates(database),
-                public_url=settings.public_url,
-                client_ip_header=settings.client_ip_header,
-                trusted_proxies=settings.trusted_proxies,
-            ),
+            remembered=remembered,
+            checkout=checkout,
+            self_service=SelfService(checkout=checkout, privacy=privacy),
             webhooks=open_webhooks(access, events, vault, settings),
             sandbox=SandboxRoom(buyers=buyers, events=events),
             operations=open_operations(settings, notices, log_room.heads),

@@ -245,7 +245,7 @@ def test_how_the_initials_of_a_hosted_acknowledgment_were_made() -> None:
         "initials changed 2 times, last 2026-11-20 21:32:00.123 UTC",
         f"Agreed to {PROCESS_JSON['agreement']}",
         f"Electronic form {PROCESS_JSON['consent']}",
-        "Tied to session by a cookie: it was the browser that opened the link of the session",
+        "Tied to session by a cookie of the browser, kept after an earlier identity check",
         "JavaScript ran yes claimed by the browser; not observed by this service",
         "Window 360 x 740 CSS pixels claimed by the browser",
         "Events 2, received from 2026-11-20 21:31:00.123 UTC to 2026-11-20 21:33:00.123 UTC",

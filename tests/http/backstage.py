@@ -86,7 +86,7 @@ class Operator:
 
     def __exit__(self, *_: object) -> None:
         _apart(lambda: self._runner.run(self._opened.__aexit__(None, None, None)))
-        self._runner.close()
+        _apart(self._runner.close)
         self._engine.dispose()
 
     def account(self) -> str:

@@ -647,6 +647,19 @@ def a_hosted_page_is_for_the_browser_of_its_link(method: str) -> Callable[[Stage
     return check
 
 
+def the_page_of_buyers_is_for_the_browser_of_the_buyer(method: str) -> Callable[[Stage], None]:
+    """No key opens it, and without a passkey or a cookie it has nothing of a buyer."""
+
+    def check(stage: Stage) -> None:
+        for client in (stage.stranger, *(party.client for party in stage.parties)):
+            answer = client.request(method, "/buyer")
+            assert answer.status_code == (200 if method == "GET" else 415)
+            for owner in of_the_sandbox(stage):
+                nothing_of(owner, answer)
+
+    return check
+
+
 CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     ("POST", CHECKOUTS): a_checkout_session_is_not_replayed_to_another,
     ("GET", CHECKOUTS): lists_of_checkout_sessions_hold_only_ones_own,
@@ -673,6 +686,8 @@ CONSIDERED: dict[tuple[str, str], Callable[[Stage], None]] = {
     },
     ("GET", "/c/{path*}"): a_hosted_page_is_for_the_browser_of_its_link("GET"),
     ("POST", "/c/{path*}"): a_hosted_page_is_for_the_browser_of_its_link("POST"),
+    ("GET", "/buyer"): the_page_of_buyers_is_for_the_browser_of_the_buyer("GET"),
+    ("POST", "/buyer"): the_page_of_buyers_is_for_the_browser_of_the_buyer("POST"),
     ("GET", "/logos/{path*}"): it_is_the_same_for_everyone(f"/logos/{'0' * 64}"),
     ("GET", "/v1/notices"): notices_are_the_same_for_every_account("/v1/notices"),
     ("GET", "/v1/notices/{notice_id}"): notices_are_the_same_for_every_account(

@@ -88,7 +88,7 @@ def check_words(observed: str, claimed: str) -> None:
         process["rendered_digest"],
         process["agreement"],
         process["consent"],
-        "it was the browser that opened the link",
+        "kept after an earlier identity check",
         process["verification"],
         "changed 1 time",
     ):

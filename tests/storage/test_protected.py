@@ -171,7 +171,7 @@ def test_the_protected_tables_are_those_that_hold_evidence() -> None:
     changing |= {"clearances", "acknowledgment_uses", "fulfilments", "clearance_keys"}
     passing = {"idempotency_keys", "pending_sessions", "provider_messages", "events"}
     passing |= {"test_clocks", "test_faults", "checkout_sessions", "started_checks"}
-    passing |= {"remembered", "remembered_uses"}
+    passing |= {"remembered", "remembered_uses", "erasure_requests"}
     own = {
         "accounts",
         "account_brands",

@@ -17,7 +17,7 @@ from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import HOSTED_FIELDS, INITIALS_LENGTH_MAX
 from countersign.acknowledgments.proof import certificate
 from countersign.acknowledgments.schemas import Acknowledgment
-from countersign.checkout import buyer, identity_page, store
+from countersign.checkout import buyer, identity_page, remembered_page, store
 from countersign.checkout.brand import kind_of_logo, read_logo
 from countersign.checkout.cookies import (
     COPY,
@@ -82,7 +82,8 @@ async def post_form(room: Checkout, call: Call) -> Reply:
     """A form of a page, from the browser that the page was served to."""
     name, _, what = call.parameter.partition("/")
     visit = await visit_of(room, call, name)
-    return await _handled(_POSTS, what, await with_form(visit))
+    reply = await _handled(_POSTS, what, await with_form(visit))
+    return await remembered_page.begun(visit, reply) if what in _BEGINS else reply
 
 
 async def get_logo(room: Checkout, call: Call) -> Reply:
@@ -136,6 +137,8 @@ async def _state(visit: Visit) -> Reply:
     if session.status_at(visit.now) is not Status.OPEN:
         return await _ended(visit)
     if session.step is Collected.IDENTITY:
+        if (asked := await remembered_page.asked_first(visit)) is not None:
+            return asked
         return await identity_page.show(visit)
     notice, reading = await buyer.notice_of(visit.room, session), session.asked.reading
     if (
@@ -220,6 +223,7 @@ async def _ended(visit: Visit, *, with_copy: bool = True) -> Reply:
         title=words[f"{name}_title"],
         intro=words[intro],
         return_url=return_url(session),
+        **(remembered_page.offer(visit) if with_copy else remembered_page.NO_OFFER),
         **(await _copied(visit) if with_copy else {"ack": None}),
     )
 
@@ -387,6 +391,7 @@ _GETS: Final[Mapping[str, VisitHandler]] = {
     "copy": _copy,
     "certificate.pdf": _certificate,
     **identity_page.GETS,
+    "remembered": remembered_page.ask,
 }
 _POSTS: Final[Mapping[str, VisitHandler]] = {
     "initials": _take_initials,
@@ -394,7 +399,11 @@ _POSTS: Final[Mapping[str, VisitHandler]] = {
     "decline": _decline,
     "events": _claim,
     **identity_page.POSTS,
+    "remembered": remembered_page.consent,
+    "remember": remembered_page.keep,
 }
+_BEGINS: Final = frozenset({"start", "identity"})
+"""The forms that can begin an identity check."""
 
 ROUTES: Final = grouped(
     "",

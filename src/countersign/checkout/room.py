@@ -11,6 +11,7 @@ from countersign.buyers.room import Buyers
 from countersign.checkout.updates import Updates
 from countersign.clearances.room import Clearances
 from countersign.host import Network
+from countersign.remembered.room import Remembered
 from countersign.vault.vault import Vault
 
 
@@ -23,6 +24,7 @@ class Checkout:
     acknowledgments: Acknowledgments
     buyers: Buyers
     clearances: Clearances
+    remembered: Remembered
     updates: Updates
     public_url: str
     client_ip_header: str

@@ -46,12 +46,18 @@ def screen(
     status: int = 200,
     *,
     framed_by: str = "'none'",
+    form_action: str = "'self'",
+    scripts: tuple[str, ...] = ("page.js",),
     headers: tuple[Header, ...] = (),
     **context: object,
 ) -> Reply:
-    """A page; `framed_by` is the origin of the pages that may embed it."""
+    """A page.
+
+    `framed_by` is the origin of the pages that may embed it, `form_action` says where its forms may
+    lead, also by the responses to them.
+    """
     style, style_digest = _style(brand.color if brand and brand.color else COLOR)
-    script, script_digest = _script()
+    script, script_digest = _script(scripts)
     values = {
         "test_mode": False,
         "languages": [(name, words["language_name"]) for name, words in WORDS.items()],
@@ -67,7 +73,7 @@ def screen(
     policy = (
         f"default-src 'none'; style-src 'sha256-{style_digest}'; script-src "
         f"'sha256-{script_digest}'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-        f"form-action 'self'; frame-ancestors {framed_by}"
+        f"form-action {form_action}; frame-ancestors {framed_by}"
     )
     safe = (_HTML, *PRIVATE, (b"content-security-policy", policy.encode()))
     return Reply(page.encode(), (*safe, *headers), status)
@@ -127,8 +133,8 @@ def _style(color: str) -> tuple[str, str]:
 
 
 @cache
-def _script() -> tuple[str, str]:
-    return _own(_templates().get_template("page.js").render())
+def _script(names: tuple[str, ...]) -> tuple[str, str]:
+    return _own("".join(_templates().get_template(name).render() + "\n" for name in names))
 
 
 def _own(text: str) -> tuple[str, str]:

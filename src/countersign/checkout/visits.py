@@ -52,11 +52,11 @@ class Visit:
             "lang": self.lang,
             "csrf": code(self.room, self.session, FORM),
             "test_mode": self.session.mode is Mode.TEST,
+            "remembered_no": self.form.get("remembered") == "no",
+            "remembered_link": self.room.remembered.party is not None,
         }
-        framed_by = self.session.asked.origin or "'none'"
-        return screen(
-            template, self.locale, self.brand, status, framed_by=framed_by, **(values | context)
-        )
+        values["framed_by"] = self.session.asked.origin or "'none'"
+        return screen(template, self.locale, self.brand, status, **(values | context))
 
     def go_on(self) -> Reply:
         """Lead to the page of the state that the session is in now."""
@@ -106,13 +106,13 @@ async def with_form(visit: Visit) -> Visit:
         OriginNotAllowed: another site sends it, or it lacks the code of our forms.
     """
     refuse_foreign(visit.room, visit.call)
-    form = await _form(visit.call)
+    form = await read_form(visit.call)
     if not is_code(visit.room, visit.session, FORM, form.get("csrf", "")):
         raise OriginNotAllowed
     return replace(visit, form=form, locale=_locale(visit, form))
 
 
-async def _form(call: Call) -> Mapping[str, str]:
+async def read_form(call: Call) -> Mapping[str, str]:
     """The fields of a form.
 
     Raises:

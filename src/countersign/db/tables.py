@@ -743,6 +743,13 @@ remembered_uses: Final = _table(
     Index(None, "at"),
 )
 
+# Buyers who want to be erased, where a server may not erase or a hold keeps something.
+erasure_requests: Final = _table(
+    "erasure_requests",
+    Column("cbid", String(40), primary_key=True),
+    Column("requested_at", Instant, nullable=False),
+)
+
 # How far ahead the sandbox of an account is; without a row it goes by real time.
 test_clocks: Final = _table(
     "test_clocks",

@@ -12,12 +12,12 @@ from countersign.evidence.disclosure import b64url, read_disclosure
 from countersign.evidence.entry import origin_mode
 from countersign.evidence.errors import EvidenceError
 from countersign.evidence.process import PROCESS, check_process
-from countersign.evidence.record import ACKNOWLEDGMENT, VERSION
+from countersign.evidence.record import ACKNOWLEDGMENT, VERIFICATION, VERSION
 
 RECORD_TYPES: Final = frozenset(
     {
         ACKNOWLEDGMENT,
-        "verification",
+        VERIFICATION,
         "clearance",
         "fulfilment",
         "erasure",

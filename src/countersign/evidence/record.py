@@ -15,6 +15,7 @@ from countersign.evidence.disclosure import SALT_BYTES, b64url_each, disclose
 
 VERSION: Final = 1
 ACKNOWLEDGMENT: Final = "acknowledgment"
+VERIFICATION: Final = "verification"
 SESSION_FIELD: Final = "session_id"
 CBID_FIELD: Final = "cbid"
 """The names of personal fields by whose values records are found, too."""

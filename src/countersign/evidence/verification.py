@@ -25,8 +25,9 @@ from countersign.evidence.policy import (
     parse_policy,
     readable,
 )
+from countersign.evidence.process import Binding
 from countersign.evidence.proof import FIRST_LINE, Proof, parse_proof
-from countersign.evidence.record import ACKNOWLEDGMENT
+from countersign.evidence.record import ACKNOWLEDGMENT, VERIFICATION
 from countersign.evidence.timestamp import as_der, read_timestamp
 from countersign.evidence.tree import leaf_hash, verify_inclusion
 
@@ -43,6 +44,7 @@ STEPS: Final = (
 )
 """The names of the steps, the first is number 1."""
 _ZIP: Final = b"PK"
+_BINDINGS: Final = frozenset(binding.value for binding in Binding)
 
 CheckTimestamp: TypeAlias = Callable[[bytes, bytes], str]
 """Checks an RFC 3161 response (DER) over these bytes: what it says, or EvidenceError."""
@@ -269,8 +271,11 @@ def _sealed_where(steps: _Steps) -> str:
     trust = ""
     if facts["policy"] == "bundle":
         trust = f" (checked against the key that came in this bundle, {facts['key_fingerprint']})"
+    binding, known = record.get("binding"), ""
+    if record["type"] == VERIFICATION and isinstance(binding, str) and binding in _BINDINGS:
+        known = f" (no new check, the buyer was known by {binding})"
     return (
-        f"{record['id']} sealed in {facts['log']} as entry {facts['index']}, "
+        f"{record['id']}{known} sealed in {facts['log']} as entry {facts['index']}, "
         f"checkpoint of size {facts['size']}{trust}"
     )
 

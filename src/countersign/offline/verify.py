@@ -914,6 +914,9 @@ def _steps(report: Report, kind: str, read: Read, policy: Policy | None) -> None
         report.record = record
         facts["record_sha256"] = sha256(proof.record).hex()
         say.append(f"{record['type']} {record['id']}, SHA-256 {facts['record_sha256']}")
+        binding = record.get("binding")
+        if record["type"] == "verification" and isinstance(binding, str) and binding in BINDINGS:
+            say.append(f"no new check, the buyer was known by {BINDINGS[binding]}")
         if record["mode"] == "test":
             say.append("TEST mode: it proves nothing about a sale")
 
@@ -1315,7 +1318,7 @@ def explain_process(process: Mapping[str, Any], ids: Sequence[str]) -> Iterator[
 BINDINGS = {
     "none": "nothing",
     "link": "the link of the session, which the vendor had, too",
-    "cookie": "a cookie: it was the browser that opened the link of the session",
+    "cookie": "a cookie of the browser, kept after an earlier identity check",
     "passkey": "a passkey",
     "identity_session": "an identity check in the same session",
 }

@@ -20,6 +20,8 @@ from countersign.instant import from_ns
 from countersign.loops import forever
 from countersign.operations.room import Operations
 from countersign.privacy.erase import destroy_copies
+from countersign.remembered.model import USES_KEPT
+from countersign.remembered.sql import delete_outdated as delete_remembered
 from countersign.webhooks.deliveries import delete_old
 from countersign.webhooks.model import AGE_MAX
 from countersign.webhooks.model import LOG_KEPT as DELIVERIES_KEPT
@@ -45,7 +47,7 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     """Delete all that has served its time, in chunks; returns the number of rows.
 
     Kept responses, counted ZIP codes, providers' messages, events, finished deliveries, ended
-    checkout sessions and their identity checks.
+    checkout sessions, their identity checks, and what buyers are remembered by.
     """
     old = partial(
         delete_old,
@@ -57,7 +59,8 @@ async def delete_outdated(database: Database, now: datetime) -> int:
     deleted = 0
     ended = partial(delete_ended, before=now - CHECKOUT_KEPT, limit=CHUNK)
     checks = partial(delete_checks, before=now - CHECKS_KEPT, limit=CHUNK)
-    for delete_some in (partial(delete_expired, now=now, limit=CHUNK), old, ended, checks):
+    known = partial(delete_remembered, now=now, uses_before=now - USES_KEPT, limit=CHUNK)
+    for delete_some in (partial(delete_expired, now=now, limit=CHUNK), old, ended, checks, known):
         rows = CHUNK
         while rows >= CHUNK:
             rows = await database.write(delete_some)

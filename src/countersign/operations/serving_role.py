@@ -28,7 +28,7 @@ _GRANTED: Final = {
     "acknowledgment_uses",
     "SELECT, INSERT, UPDATE, DELETE": "pending_sessions webhook_endpoints webhook_secrets "
     "webhook_deliveries webhook_attempts checkout_sessions started_checks remembered "
-    "remembered_uses test_clocks test_faults",
+    "remembered_uses erasure_requests test_clocks test_faults",
     "INSERT": "verification_evidence",
     "": "audit_log",
 }

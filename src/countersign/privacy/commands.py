@@ -15,6 +15,7 @@ from countersign.instant import rfc3339
 from countersign.privacy.erase import destroy_copies, erase_planned, plan_erasure
 from countersign.privacy.holds import list_holds, place_hold, release_hold
 from countersign.privacy.model import Due, ErasureReason, Hold, Plan
+from countersign.privacy.requests import carry_out_request, requested
 from countersign.privacy.retention import list_due
 from countersign.privacy.room import Privacy
 
@@ -69,7 +70,7 @@ def erase(
         return
     confirm(f"Erase {what}? This cannot be undone.", yes=yes)
     remain = not _erase(plan, ErasureReason(reason))
-    say(f"Erased: {what}.")
+    say(f"ErasureOutcome: {what}.")
     _say_what_can_bring_it_back(remain=remain)
     result |= {"erased": True, "copies_remain": remain}
     show(result, "\n".join(ids), as_json=as_json)
@@ -151,8 +152,10 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     permanently. The evidence of a live verification is kept for COUNTERSIGN_EVIDENCE_DAYS after the
     verification is no longer valid, or for COUNTERSIGN_FAILED_EVIDENCE_DAYS if it did not succeed.
     Buyers stay verified.
+
+    Buyers who have asked to be erased are erased, too.
     """
-    found = _due()
+    found, asked = _due(), _requested()
     free = [due for due in found if due.hold is None]
     lines = [
         f"{due.record_id}  ended {rfc3339(due.retention_ended_at)}"
@@ -160,9 +163,12 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
         for due in found
     ]
     say(f"{len(found)} are due, {len(found) - len(free)} of them on hold.")
-    erased: list[str] = []
-    if free and not dry_run:
-        confirm(f"Erase the disclosures of {len(free)} records? This cannot be undone.", yes=yes)
+    say(f"{len(asked)} buyers have asked to be erased.")
+    erased, outcomes = list[str](), dict[str, str]()
+    if (free or asked) and not dry_run:
+        what = f"the disclosures of {len(free)} records, and {len(asked)} buyers"
+        confirm(f"Erase {what}? This cannot be undone.", yes=yes)
+        outcomes = _carry_out(asked)
         erased, destroyed = _erase_due(free)
         _say_what_can_bring_it_back(remain=not destroyed)
         if len(erased) < len(free):
@@ -174,7 +180,19 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
         {"id": d.record_id, "retention_ended_at": rfc3339(d.retention_ended_at), "hold_id": d.hold}
         for d in found
     ]
-    show({"due": views, "erased": erased}, "\n".join(lines), as_json=as_json)
+    requests = [{"cbid": cbid, "outcome": outcomes.get(cbid)} for cbid in asked]
+    result = {"due": views, "erased": erased, "requested": requests}
+    show(result, "\n".join(lines), as_json=as_json)
+
+
+@with_room(Privacy)
+async def _requested(privacy: Privacy) -> Sequence[str]:
+    return await privacy.access.database.read(requested)
+
+
+@with_room(Privacy)
+async def _carry_out(privacy: Privacy, asked: Sequence[str]) -> dict[str, str]:
+    return {cbid: (await carry_out_request(privacy, cbid)).value for cbid in asked}
 
 
 @with_room(Privacy)

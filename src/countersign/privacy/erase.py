@@ -93,8 +93,10 @@ def _naming(
     return [*{record.record_id: record for record in (*named, *orders)}.values()]
 
 
-async def erase_planned(privacy: Privacy, plan: Plan, reason: ErasureReason) -> None:
-    """Destroy it permanently, and write that down.
+async def erase_planned(
+    privacy: Privacy, plan: Plan, reason: ErasureReason, **details: object
+) -> None:
+    """Destroy it permanently, and write that down; `details` are for the audit.
 
     The records themselves, their entries in the log and every proof stay valid. Each erasure has a
     record of its own, and they are in random order: one that listed all records of a buyer would
@@ -111,7 +113,9 @@ async def erase_planned(privacy: Privacy, plan: Plan, reason: ErasureReason) -> 
         parts.append(await make_erasure(privacy, *plan.buyer, [], reason))
     if parts:
         subject, number = plan.subject, len(plan.records)
-        audit = access.audit.entry(AuditAction.ERASED, subject, reason=reason.value, records=number)
+        audit = access.audit.entry(
+            AuditAction.ERASED, subject, reason=reason.value, records=number, **details
+        )
         await _write_erasure(privacy, parts, subject if plan.buyer else None, audit)
 
 

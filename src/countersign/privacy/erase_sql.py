@@ -22,6 +22,7 @@ from countersign.db.tables import (
     clearances,
     deployment,
     disclosures,
+    erasure_requests,
     erasures,
     events,
     fulfilments,
@@ -29,6 +30,8 @@ from countersign.db.tables import (
     pending_sessions,
     provider_sessions,
     records,
+    remembered,
+    remembered_uses,
     shred_keys,
     started_checks,
     verification_evidence,
@@ -210,6 +213,9 @@ def forget_buyer(connection: Connection, cbids: Sequence[str]) -> None:
         delete(started_checks).where(started_checks.c.cbid.in_(cbids)),
         delete(zip_attempts).where(zip_attempts.c.subject_index.in_(guesses)),
         delete(verifications).where(verified),
+        delete(remembered).where(remembered.c.cbid.in_(cbids)),
+        delete(erasure_requests).where(erasure_requests.c.cbid.in_(cbids)),
+        delete(remembered_uses).where(remembered_uses.c.cbid.in_(cbids)),
         # What an acknowledgment was used for stays: it must not be used again.
         update(acknowledgment_uses).where(acknowledgment_uses.c.cbid.in_(cbids)).values(cbid=None),
     ):

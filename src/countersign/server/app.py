@@ -206,7 +206,7 @@ class App:
         return reply
 
     def _refused(self, refusal: Refusal, call: Call) -> Reply:
-        if call.path.startswith("/c/"):
+        if call.path.startswith("/c/") or call.path == "/buyer":
             return failed(refusal, call.headers.get(b"accept-language", b""))
         return error_reply(refusal, self._help)
 

@@ -19,6 +19,7 @@ from countersign.log import routes as log
 from countersign.notices import routes as notices
 from countersign.operations import routes as operations
 from countersign.sandbox import routes as test_helpers
+from countersign.self_service import page as self_service
 from countersign.webhooks import routes as webhooks
 
 ROUTES: Final[tuple[Route[Any], ...]] = (
@@ -35,6 +36,7 @@ ROUTES: Final[tuple[Route[Any], ...]] = (
     *checkout.ROUTES,
     *current_checkout.ROUTES,
     *page.ROUTES,
+    *self_service.ROUTES,
     *test_helpers.ROUTES,
     *operations.ROUTES,
 )

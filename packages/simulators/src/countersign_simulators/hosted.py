@@ -114,7 +114,6 @@ class Hosted:
         self._changed = changed
         self._again = frozenset(again)
         self._created: dict[str, Created] = {}
-        self._pages: dict[str, str] = {}
 
     def create(
         self,
@@ -167,11 +166,12 @@ class Hosted:
 
     def answer(self, request: Request) -> Reply | None:
         """The page of a session, or its next one; None if the request is not for a page."""
+        path = urlsplit(request.path).path
         asked = frozenset(request.query)
-        for page, session_id in self._pages.items():
-            parts = urlsplit(page)
-            if parts.path == request.path and frozenset(parse_qsl(parts.query)) <= asked:
-                return self._page(self._created[session_id], request)
+        for created in self._created.values():
+            page = urlsplit(created.page)
+            if page.path == path and frozenset(parse_qsl(page.query)) <= asked:
+                return self._page(created, request)
         return None
 
     def missing(self) -> Reply:
@@ -217,7 +217,6 @@ class Hosted:
 
     def _put(self, created: Created) -> Created:
         self._created[created.session_id] = created
-        self._pages[created.page] = created.session_id
         return created
 
 

@@ -158,6 +158,12 @@ CREATE INDEX ix_disclosures_cbid_index ON disclosures (cbid_index);
 
 CREATE INDEX ix_disclosures_session_index ON disclosures (session_index);
 
+CREATE TABLE erasure_requests (
+  cbid VARCHAR(40) NOT NULL,
+  requested_at BIGINT NOT NULL,
+  CONSTRAINT pk_erasure_requests PRIMARY KEY (cbid)
+);
+
 CREATE TABLE erasures (
   record_id VARCHAR(40) NOT NULL,
   at BIGINT NOT NULL,

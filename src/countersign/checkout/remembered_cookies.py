@@ -1,0 +1,78 @@
+"""Cookies of a browser for all sessions of a mode, and the one that says who began a check.
+
+All are for this host alone, out of reach of scripts, and not sent with what other sites embed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from countersign.checkout.cookies import code, is_code
+from countersign.checkout.model import Session
+from countersign.checkout.room import Checkout
+from countersign.http.reply import Call, Header
+from countersign.mode import Mode
+
+REMEMBERED: Final = "remembered"
+"""Has the value by which the buyer is known again."""
+PASSKEY: Final = "passkey"
+"""Says that a passkey was kept in this browser, and of whom it does not say."""
+
+
+def cookie(room: Checkout, call: Call, name: str, mode: Mode) -> str:
+    """The value that the browser sends; "" if it sends none, or several."""
+    return _sent(call, _name(room, name, mode))
+
+
+def cookie_header(room: Checkout, name: str, mode: Mode, value: str, kept: timedelta) -> Header:
+    """The header that sets a cookie; without a value it removes it."""
+    return _header(room, _name(room, name, mode), value, kept if value else timedelta(0))
+
+
+def browser_cookie(room: Checkout, call: Call, name: str) -> str:
+    """The value of a cookie that is for all modes; "" if the browser sends none, or several."""
+    return _sent(call, _name(room, name, Mode.LIVE))
+
+
+def browser_header(room: Checkout, name: str, value: str, kept: timedelta) -> Header:
+    """The header that sets it."""
+    return _header(room, _name(room, name, Mode.LIVE), value, kept)
+
+
+def began_header(room: Checkout, session: Session, attempt: int, now: datetime) -> Header:
+    """The header that says to a browser that it has begun this identity check."""
+    kept = session.expires_at + timedelta(hours=1) - now
+    name = _name(room, f"{session.id}-began", session.mode)
+    return _header(room, name, code(room, session, f"began {attempt}"), kept)
+
+
+def has_begun(room: Checkout, session: Session, attempt: int, call: Call) -> bool:
+    """Whether this browser has begun this identity check: another one has the link at most."""
+    sent = _sent(call, _name(room, f"{session.id}-began", session.mode))
+    return is_code(room, session, f"began {attempt}", sent)
+
+
+def _sent(call: Call, name: str) -> str:
+    found = [
+        value
+        for header, line in call.raw_headers
+        if header == b"cookie"
+        for key, _, value in (
+            pair.strip().partition("=") for pair in line.decode("latin-1").split(";")
+        )
+        if key == name
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
+def _header(room: Checkout, name: str, value: str, kept: timedelta) -> Header:
+    secure = "; Secure" if room.public_url.startswith("https:") else ""
+    age = max(0, int(kept.total_seconds()))
+    text = f"{name}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    return (b"set-cookie", text.encode())
+
+
+def _name(room: Checkout, name: str, mode: Mode) -> str:
+    host = "__Host-" if room.public_url.startswith("https:") else ""
+    return f"{host}cs-{name}{'-test' if mode is Mode.TEST else ''}"

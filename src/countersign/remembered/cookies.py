@@ -1,0 +1,58 @@
+"""The cookie by which a browser is known again: random, and kept here as a digest."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from typing import Final
+
+from countersign.ids import timed_id
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.remembered import sql
+from countersign.remembered.model import COOKIE_KEPT, Kind, KnownBy
+from countersign.remembered.room import Remembered
+
+_BYTES: Final = 32
+_LENGTH_MAX: Final = 64
+
+
+async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
+    """Remember this buyer by a new cookie, and give its value; durable when this returns."""
+    access = room.buyers.access
+    value = urlsafe_b64encode(access.entropy(_BYTES)).rstrip(b"=").decode()
+    time_ns = access.clock.time_ns()
+    now = from_ns(time_ns)
+    row: dict[str, object] = {
+        "id": timed_id("rem", time_ns, access.entropy(8)),
+        "mode": mode,
+        "cbid": cbid,
+        "kind": Kind.COOKIE,
+        "lookup": _lookup(room, value),
+        "public_key": None,
+        "sign_count": 0,
+        "created_at": now,
+        "last_used_at": now,
+        "expires_at": now + COOKIE_KEPT,
+    }
+    await access.database.write(sql.add, row)
+    return value
+
+
+async def by_cookie(room: Remembered, mode: Mode, value: str) -> KnownBy | None:
+    """Who is remembered by this cookie in this mode."""
+    if not 0 < len(value) <= _LENGTH_MAX:
+        return None
+    access = room.buyers.access
+    now = from_ns(access.clock.time_ns())
+    row = await access.database.read(sql.find, mode, Kind.COOKIE, _lookup(room, value), now)
+    return None if row is None else sql.known(row)
+
+
+async def forget_cookie(room: Remembered, value: str) -> None:
+    """Forget this cookie; nothing happens if there is none."""
+    if 0 < len(value) <= _LENGTH_MAX:
+        await room.buyers.access.database.write(sql.remove_by, _lookup(room, value))
+
+
+def _lookup(room: Remembered, value: str) -> bytes:
+    return room.buyers.access.secret.blind_index("remembered", "cookie", value)

@@ -1,0 +1,61 @@
+"""What a buyer is remembered by, for how long, and who asked."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from countersign.evidence.process import Binding
+from countersign.mode import Mode
+
+COOKIE_KEPT: Final = timedelta(days=90)
+PASSKEY_KEPT: Final = timedelta(days=400)
+"""How long a passkey is kept that is not used."""
+USES_KEPT: Final = timedelta(days=365)
+"""How long a buyer can see who asked."""
+KEPT_MAX: Final = 10
+"""Passkeys and cookies of one buyer: one more removes the one that was used least recently."""
+
+
+class Kind(StrEnum):
+    """What a buyer is remembered by."""
+
+    PASSKEY = "passkey"
+    COOKIE = "cookie"
+
+    @property
+    def binding(self) -> Binding:
+        """What the evidence says of it."""
+        return Binding(self.value)
+
+
+class KnownBy(Struct, frozen=True, kw_only=True):
+    """A passkey or a cookie of a buyer."""
+
+    id: str
+    mode: Mode
+    cbid: str
+    kind: Kind
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+
+
+class Use(Struct, frozen=True, kw_only=True):
+    """One time that somebody asked about a remembered buyer, with the buyer's consent."""
+
+    account_id: str
+    kind: Kind
+    verified: bool
+    """Whether the account was informed that the buyer is verified; otherwise it learned nothing."""
+    at: datetime
+
+
+class RelyingParty(NamedTuple):
+    """For whom passkeys are made: the deployment (WebAuthn Level 3 §4, RP ID)."""
+
+    id: str
+    origin: str

@@ -1,0 +1,108 @@
+"""Remembered buyers in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+
+from countersign.db.tables import buyers, remembered, remembered_uses
+from countersign.mode import Mode
+from countersign.remembered.model import KEPT_MAX, Kind, KnownBy, Use
+
+_c: Final = remembered.c
+_KNOWN: Final = tuple(KnownBy.__struct_fields__)
+
+
+def find(
+    connection: Connection, mode: Mode | None, kind: Kind, lookup: bytes, now: datetime
+) -> Row[*tuple[Any, ...]] | None:
+    """The row of what is presented, of this mode if one is named; None: unknown, or expired."""
+    found = select(remembered).where(_c.lookup == lookup, _c.kind == kind, _c.expires_at > now)
+    if mode is not None:
+        found = found.where(_c.mode == mode)
+    return connection.execute(found).one_or_none()
+
+
+def find_by_id(connection: Connection, id_: str, now: datetime) -> KnownBy | None:
+    """What has this identifier, if it has not expired."""
+    found = select(remembered).where(_c.id == id_, _c.expires_at > now)
+    row = connection.execute(found).one_or_none()
+    return None if row is None else known(row)
+
+
+def add(connection: Connection, row: dict[str, object], user_handle: bytes | None = None) -> bool:
+    """Write a passkey or a cookie; False: what it is found by is there already."""
+    same = select(_c.id).where(_c.lookup == row["lookup"])
+    if connection.execute(same).first() is not None:
+        return False
+    cbid = _c.cbid == row["cbid"]
+    newest = select(_c.id).where(cbid).order_by(_c.last_used_at.desc(), _c.id.desc())
+    kept = [*connection.execute(newest.limit(KEPT_MAX - 1)).scalars()]
+    connection.execute(delete(remembered).where(cbid, _c.id.not_in(kept)))
+    connection.execute(insert(remembered), row | {"user_handle": user_handle})
+    return True
+
+
+def used(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **values: object) -> bool:
+    """Note a use; False if it was used or removed since `before` was read."""
+    same = update(remembered).where(
+        _c.id == id_, _c.last_used_at == before.last_used_at, _c.sign_count == before.sign_count
+    )
+    return connection.execute(same.values(values)).rowcount == 1
+
+
+def remove(connection: Connection, cbids: Sequence[str], id_: str | None = None) -> int:
+    """Remove one of what these buyers are remembered by, or all of it; returns how much it was."""
+    own = delete(remembered).where(_c.cbid.in_(cbids))
+    return connection.execute(own if id_ is None else own.where(_c.id == id_)).rowcount
+
+
+def remove_by(connection: Connection, lookup: bytes) -> None:
+    """Remove what is found by this."""
+    connection.execute(delete(remembered).where(_c.lookup == lookup))
+
+
+def all_of(connection: Connection, cbids: Sequence[str], now: datetime) -> list[KnownBy]:
+    """What these buyers are remembered by, the newest first."""
+    columns = select(*(_c[name] for name in _KNOWN))
+    own = columns.where(_c.cbid.in_(cbids), _c.expires_at > now).order_by(_c.id.desc())
+    return [known(row) for row in connection.execute(own)]
+
+
+def uses_of(connection: Connection, cbids: Sequence[str], limit: int) -> list[Use]:
+    """Who asked about these buyers, the newest first."""
+    u = remembered_uses.c
+    columns = select(u.account_id, u.kind, u.verified, u.at).where(u.cbid.in_(cbids))
+    rows = connection.execute(columns.order_by(u.id.desc()).limit(limit))
+    return [msgspec.convert(row, Use, from_attributes=True) for row in rows]
+
+
+def identifiers_of(connection: Connection, cbid: str) -> list[str]:
+    """All identifiers of the person with this one: two buyers may have turned out to be one."""
+    joined = select(buyers.c.same_as).where(buyers.c.cbid == cbid)
+    first = connection.execute(joined).scalar() or cbid
+    aliases = select(buyers.c.cbid).where(or_(buyers.c.same_as == first, buyers.c.cbid == first))
+    return [*{cbid: None, first: None} | dict.fromkeys(connection.execute(aliases).scalars())]
+
+
+def delete_outdated(
+    connection: Connection, now: datetime, uses_before: datetime, limit: int
+) -> int:
+    """Delete at most `limit` of each that has served its time; returns the larger number."""
+    numbers = []
+    for table, outdated in (
+        (remembered, _c.expires_at <= now),
+        (remembered_uses, remembered_uses.c.at < uses_before),
+    ):
+        some = select(table.c.id).where(outdated).limit(limit)
+        numbers.append(connection.execute(delete(table).where(table.c.id.in_(some))).rowcount)
+    return max(numbers)
+
+
+def known(row: Row[*tuple[Any, ...]]) -> KnownBy:
+    """From a row that has its columns."""
+    return msgspec.convert({name: getattr(row, name) for name in _KNOWN}, KnownBy)

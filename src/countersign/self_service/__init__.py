@@ -1,0 +1,1 @@
+"""`/buyer`: what is remembered of a buyer, who asked, and erasing it."""

@@ -1,0 +1,182 @@
+"""`/buyer`: what is remembered of a buyer, who asked about it, and the way to remove it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from countersign.checkout.brand import brand_of
+from countersign.checkout.cookies import refuse_foreign
+from countersign.checkout.remembered_cookies import PASSKEY, REMEMBERED, cookie_header
+from countersign.checkout.screens import lead, screen, words_of
+from countersign.checkout.visits import read_form
+from countersign.checkout.words import LOCALES
+from countersign.errors import OriginNotAllowed
+from countersign.http.body import BODY_BYTES_MAX
+from countersign.http.reply import Call, Reply
+from countersign.http.route import Route, grouped
+from countersign.instant import from_ms, to_ms
+from countersign.mode import Mode
+from countersign.privacy.requests import ErasureOutcome, request_erasure
+from countersign.remembered import sql
+from countersign.remembered.model import COOKIE_KEPT, KnownBy, Use
+from countersign.remembered.passkeys import TIMEOUT_MS, assert_passkey, assertion_options
+from countersign.self_service.room import SelfService
+from countersign.self_service.visits import BuyerVisit, is_partial, visit_of
+
+_USES_SHOWN: Final = 200
+_SCRIPTS: Final = ("remembered.js",)
+_MS_DIGITS_MAX: Final = 14
+_SAYS: Final = frozenset({*ErasureOutcome, "removed", "refused", "signed_out"})
+
+
+class _Shown(NamedTuple):
+    """A use as the page has it."""
+
+    at: datetime
+    vendor: str
+    kind: str
+    verified: bool
+
+
+async def get_page(room: SelfService, call: Call) -> Reply:
+    """What the visitor may see, or how to sign in."""
+    return await _page(await visit_of(room, call))
+
+
+async def post_form(room: SelfService, call: Call) -> Reply:
+    """A form of the page, from the browser that the page was served to."""
+    refuse_foreign(room.checkout, call)
+    visit = await visit_of(room, call)
+    form = await read_form(call)
+    if not visit.is_form(form.get("csrf", "")):
+        raise OriginNotAllowed
+    locale = form["lang"] if form.get("lang") in LOCALES else visit.locale
+    visit = replace(visit, form=form, locale=locale)
+    match form.get("act"):
+        case "sign_in":
+            return await _sign_in(visit)
+        case "sign_out":
+            return _lead(visit, "signed_out", visit.header())
+        case "remove" if visit.known is not None:
+            return await _remove(visit, visit.known)
+        case "erase" if visit.known is not None:
+            return await _erase(visit, visit.known)
+        case _:
+            return _lead(visit)
+
+
+async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
+    room, known, party = visit.room.checkout, visit.known, visit.room.checkout.remembered.party
+    kept, uses = list[KnownBy](), list[_Shown]()
+    if known is not None:
+        kept, uses = await room.access.database.read(_all_of, known.cbid, visit.now)
+    partial = known is not None and is_partial(known, kept)
+    if known is not None and partial:
+        kept, uses = [one for one in kept if one.id == known.id], []
+    options = None
+    if party is not None and (known is None or partial):
+        options = json.dumps(assertion_options(party, visit.challenge(visit.now)))
+    says = visit.form.get("says", "")
+    return screen(
+        "remembered_buyer.html",
+        visit.locale,
+        None,
+        422 if unsure else 200,
+        headers=() if visit.signed_in else (visit.header(),),
+        scripts=_SCRIPTS,
+        here="/buyer",
+        csrf=visit.csrf,
+        asked=to_ms(visit.now),
+        options=options,
+        known=known,
+        partial=partial,
+        kept=kept,
+        uses=uses,
+        unsure=unsure,
+        test_mode=known is not None and known.mode is Mode.TEST,
+        says=words_of(visit.locale).get(f"remembered_says_{says}") if says in _SAYS else None,
+    )
+
+
+def _all_of(connection: Connection, cbid: str, now: datetime) -> tuple[list[KnownBy], list[_Shown]]:
+    cbids = sql.identifiers_of(connection, cbid)
+    uses: Sequence[Use] = sql.uses_of(connection, cbids, _USES_SHOWN)
+    names = {id_: brand_of(connection, id_).name for id_ in {use.account_id for use in uses}}
+    shown = [_Shown(use.at, names[use.account_id], use.kind, use.verified) for use in uses]
+    return sql.all_of(connection, cbids, now), shown
+
+
+async def _sign_in(visit: BuyerVisit) -> Reply:
+    """By a passkey, over a challenge that was made for this browser minutes ago."""
+    asked = visit.form.get("asked", "")
+    if not (asked.isascii() and asked.isdecimal() and len(asked) <= _MS_DIGITS_MAX):
+        return _lead(visit, "refused")
+    asked_at = from_ms(int(asked))
+    if not 0 <= (visit.now - asked_at).total_seconds() * 1000 <= TIMEOUT_MS:
+        return _lead(visit, "refused")
+    known = await assert_passkey(
+        visit.room.checkout.remembered,
+        None,
+        visit.challenge(asked_at),
+        visit.form.get("credential", ""),
+        asked_at,
+    )
+    if known is None:
+        return _lead(visit, "refused")
+    return _lead(visit, "", visit.header(known))
+
+
+async def _remove(visit: BuyerVisit, known: KnownBy) -> Reply:
+    """Remove one of what the buyer is remembered by."""
+    database = visit.room.checkout.access.database
+    kept, _ = await database.read(_all_of, known.cbid, visit.now)
+    wanted = visit.form.get("id", "")
+    if wanted != known.id and is_partial(known, kept):
+        return _lead(visit)
+    await database.write(_remove_one, known.cbid, wanted)
+    gone = [one for one in kept if one.id == wanted]
+    headers = [header for one in gone for header in _without(visit, one)]
+    return _lead(visit, "removed" if gone else "", *headers)
+
+
+def _remove_one(connection: Connection, cbid: str, id_: str) -> None:
+    sql.remove(connection, sql.identifiers_of(connection, cbid), id_)
+
+
+async def _erase(visit: BuyerVisit, known: KnownBy) -> Reply:
+    """Erase everything that is known of the buyer, if the buyer has said to be sure."""
+    room = visit.room
+    kept, _ = await room.checkout.access.database.read(_all_of, known.cbid, visit.now)
+    if is_partial(known, kept):
+        return _lead(visit)
+    if visit.form.get("sure") != "yes":
+        return await _page(visit, unsure=True)
+    came_of_it = await request_erasure(room.privacy, known.cbid)
+    return _lead(visit, came_of_it.value, visit.header(), *_without(visit, known))
+
+
+def _without(visit: BuyerVisit, known: KnownBy) -> list[tuple[bytes, bytes]]:
+    """The headers by which this browser loses its cookies of this mode."""
+    room = visit.room.checkout
+    return [
+        cookie_header(room, name, known.mode, "", COOKIE_KEPT) for name in (REMEMBERED, PASSKEY)
+    ]
+
+
+def _lead(visit: BuyerVisit, says: str = "", *headers: tuple[bytes, bytes]) -> Reply:
+    query = f"?lang={visit.locale}" + (f"&says={says}" if says else "")
+    return lead(f"/buyer{query}", *headers)
+
+
+ROUTES: Final[tuple[Route[Any], ...]] = grouped(
+    "",
+    SelfService,
+    Route(address="GET /buyer", handler=get_page),
+    Route(address="POST /buyer", handler=post_form, raw_body_max=BODY_BYTES_MAX),
+)

@@ -1,0 +1,147 @@
+"""A visit of `/buyer`: who it is, by a passkey used minutes ago or by the cookie of the browser."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hmac import compare_digest
+from typing import Final
+from urllib.parse import parse_qs
+
+from countersign.checkout.remembered_cookies import (
+    REMEMBERED,
+    browser_cookie,
+    browser_header,
+    cookie,
+)
+from countersign.checkout.visits import FIELDS_MAX
+from countersign.checkout.words import LOCALES, WORDS
+from countersign.errors import InvalidRequest
+from countersign.http.reply import Call, Header
+from countersign.instant import from_ms, from_ns, to_ms
+from countersign.mode import Mode
+from countersign.remembered import sql
+from countersign.remembered.cookies import by_cookie
+from countersign.remembered.model import Kind, KnownBy
+from countersign.self_service.room import SelfService
+
+SIGNED_IN: Final = timedelta(minutes=15)
+_COOKIE: Final = "buyer"
+_VISIT_BYTES: Final = 16
+_MS_DIGITS_MAX: Final = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuyerVisit:
+    """A request of a browser, and whom it is from."""
+
+    room: SelfService
+    call: Call
+    now: datetime
+    locale: str
+    token: str
+    """Of this browser, for a while: forms and challenges belong to it."""
+    known: KnownBy | None
+    """By what the buyer is known; None: no one is signed in."""
+    signed_in: bool = False
+    """Whether a passkey was used minutes ago."""
+    form: Mapping[str, str]
+
+    @property
+    def csrf(self) -> str:
+        return self._code("form")
+
+    def challenge(self, asked_at: datetime) -> bytes:
+        """What a passkey has to sign, of this browser and time."""
+        return self._made(f"challenge {to_ms(asked_at)}")
+
+    def header(self, known: KnownBy | None = None) -> Header:
+        """The cookie of this visit, which says who is signed in by a passkey."""
+        value = self.token
+        if known is not None:
+            ms = to_ms(self.now)
+            value += f".{known.id}.{ms}.{self._code(f'who {known.id} {ms}')}"
+        return browser_header(self.room.checkout, _COOKIE, value, SIGNED_IN)
+
+    def is_form(self, sent: str) -> bool:
+        return compare_digest(self.csrf.encode(), sent.encode())
+
+    def has_signed_in(self, id_: str, ms: str, sent: str) -> bool:
+        """Whether the cookie says truly that this one signed in a while ago."""
+        return (
+            ms.isdecimal()
+            and len(ms) <= _MS_DIGITS_MAX
+            and compare_digest(self._code(f"who {id_} {ms}").encode(), sent.encode())
+            and self.now < from_ms(int(ms)) + SIGNED_IN
+        )
+
+    def _code(self, use: str) -> str:
+        return urlsafe_b64encode(self._made(use)).rstrip(b"=").decode()
+
+    def _made(self, use: str) -> bytes:
+        secret = self.room.checkout.access.secret
+        return secret.page_code(f"buyer {use}", self.token, b"")
+
+
+async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
+    """The visit of a browser.
+
+    Raises:
+        InvalidRequest: the query is not well formed.
+    """
+    access = room.checkout.access
+    try:
+        query = parse_qs(call.query_string.decode("latin-1"), max_num_fields=FIELDS_MAX)
+    except ValueError:
+        raise InvalidRequest("The query string is not well formed.") from None
+    form = {name: values[0] for name, values in query.items()}
+    token, *who = browser_cookie(room.checkout, call, _COOKIE).split(".")
+    if len(token) != len(_new_token(bytes(_VISIT_BYTES))) or not token.isascii():
+        token, who = _new_token(access.entropy(_VISIT_BYTES)), []
+    visit = BuyerVisit(
+        room=room,
+        call=call,
+        now=from_ns(access.clock.time_ns()),
+        locale=_locale(call, form),
+        token=token,
+        known=None,
+        form=form,
+    )
+    known = await _signed_in(visit, who)
+    if known is not None:
+        return replace(visit, known=known, signed_in=True)
+    return replace(visit, known=await _remembered(visit))
+
+
+async def _signed_in(visit: BuyerVisit, who: list[str]) -> KnownBy | None:
+    if len(who) != 3 or not visit.has_signed_in(*who):
+        return None
+    return await visit.room.checkout.access.database.read(sql.find_by_id, who[0], visit.now)
+
+
+async def _remembered(visit: BuyerVisit) -> KnownBy | None:
+    checkout = visit.room.checkout
+    for mode in (Mode.LIVE, Mode.TEST):
+        value = cookie(checkout, visit.call, REMEMBERED, mode)
+        if value and (known := await by_cookie(checkout.remembered, mode, value)):
+            return known
+    return None
+
+
+def is_partial(known: KnownBy, kept: list[KnownBy]) -> bool:
+    """Whether this buyer has to sign in by passkey to see more than this browser's cookie."""
+    return known.kind is Kind.COOKIE and any(one.kind is Kind.PASSKEY for one in kept)
+
+
+def _locale(call: Call, form: Mapping[str, str]) -> str:
+    wanted = form.get("lang", "")
+    if wanted in LOCALES:
+        return wanted
+    first = call.headers.get(b"accept-language", b"").decode("latin-1").strip()[:2].lower()
+    return first if first in WORDS else LOCALES[0]
+
+
+def _new_token(entropy: bytes) -> str:
+    return urlsafe_b64encode(entropy).rstrip(b"=").decode()

@@ -1,0 +1,224 @@
+"""Remembered buyers in a real browser: a passkey at two shops, a cookie, and `/buyer`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import CDPSession, Page, expect
+
+from countersign import bootstrap
+from countersign.access.origins import add_origin
+from countersign.checkout.words import WORDS
+from tests.browser.windows import Windows, assert_accessible
+from tests.http.backstage import Operator, another_deployment
+from tests.support import service
+from tests.support.providers import playing
+from tests.support.service import Server, running_server
+from tests.verification.live import live_vendor
+
+pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.long]
+EN, ES = WORDS["en"], WORDS["es"]
+Shop = Callable[..., str]
+PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 640}}
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Serve at a name: browsers allow no passkeys at an IP address."""
+    port = service.free_port()
+    url = f"http://localhost:{port}"
+    made = another_deployment(tmp_path / "data", PUBLIC_URL=url)
+    monkeypatch.setattr(service, "free_port", lambda: port)
+    with running_server(made) as started:
+        monkeypatch.undo()
+        yield started
+
+
+@pytest.fixture
+def operator(server: Server) -> Iterator[Operator]:
+    with Operator(server.deployment) as made:
+        yield made
+
+
+@pytest.fixture
+def shops(server: Server, operator: Operator) -> Iterator[list[Shop]]:
+    """Give what makes a link of each of two shops, whose live keys use the simulated Stripe."""
+    base = server.deployment.settings["PUBLIC_URL"]
+    with ExitStack() as stack:
+        provider = stack.enter_context(playing("stripe"))
+        made: list[Shop] = []
+        for _ in range(2):
+            vendor = stack.enter_context(live_vendor(operator, server, provider))
+            operator.act(partial(_allow, account_id=vendor.account_id, origin=base))
+
+            def link(v: Any = vendor, **changes: object) -> str:  # noqa: ANN401
+                body = {
+                    "return_url": f"{base}/docs",
+                    "session_id": "cs_remembered",
+                    "collect": ["identity"],
+                    "shipping_zip": "94110",
+                }
+                session = v.live.post("/v1/checkout_sessions", json=body | changes)
+                token = session.raise_for_status().json()["client_token"]
+                return f"{base}/c/{token}"
+
+            made.append(link)
+        yield made
+
+
+async def _allow(opened: bootstrap.Deployment, account_id: str, origin: str) -> None:
+    await add_origin(opened.access, account_id, origin)
+
+
+def authenticator(page: Page) -> tuple[CDPSession, str]:
+    """Give the page's browser a device that verifies its user."""
+    session = page.context.new_cdp_session(page)
+    session.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    made = session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+    return session, made["authenticatorId"]
+
+
+def press(page: Page, name: str, words: Any = EN) -> None:  # noqa: ANN401 - texts of a locale
+    page.get_by_role("button", name=words[name], exact=True).click()
+
+
+def verify(page: Page, url: str, words: Any = EN) -> None:  # noqa: ANN401 - as above
+    """Be checked for the first time, at the provider's page."""
+    page.goto(url)
+    press(page, "identity_start", words)
+    page.locator("#outcome").select_option("verified")
+    page.get_by_role("button").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(words["done_title"], timeout=60_000)
+
+
+def at_shop(page: Page) -> None:
+    page.wait_for_url(re.compile(r"/docs"))
+
+
+def title(page: Page, name: str, words: Any = EN) -> None:  # noqa: ANN401 - as above
+    expect(page.get_by_role("heading", level=1)).to_have_text(words[name])
+
+
+def test_a_passkey_of_one_shop_passes_at_another(windows: Windows, shops: list[Shop]) -> None:
+    page = windows.open()
+    device, id_ = authenticator(page)
+    verify(page, shops[0]())
+    assert_accessible(page)
+    press(page, "remembered_keep_passkey")
+    expect(page.get_by_text(EN["remembered_kept"])).to_be_visible()
+    kept = device.send("WebAuthn.getCredentials", {"authenticatorId": id_})["credentials"]
+    assert [one["isResidentCredential"] for one in kept] == [True]
+    page.goto(shops[1]())
+    title(page, "remembered_consent_title")
+    assert_accessible(page)
+    press(page, "remembered_use_passkey")
+    at_shop(page)
+    # The cookie that says so is gone: the passkey is found all the same.
+    page.context.clear_cookies()
+    page.goto(shops[1]())
+    page.get_by_role("link", name=EN["remembered_link"]).click()
+    press(page, "remembered_use_passkey")
+    at_shop(page)
+
+
+def test_buyer_shows_who_asked_and_erases_it(
+    windows: Windows, shops: list[Shop], operator: Operator
+) -> None:
+    page = windows.open(**PHONE)
+    authenticator(page)
+    verify(page, shops[0]())
+    press(page, "remembered_keep_passkey")
+    page.goto(shops[1]())
+    press(page, "remembered_use_passkey")
+    at_shop(page)
+    base = page.evaluate("location.origin")
+    page.goto(f"{base}/buyer")
+    assert_accessible(page)
+    press(page, "remembered_sign_in")
+    expect(page.get_by_text(EN["remembered_use_verified"])).to_be_visible()
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    press(page, "remembered_erase")
+    expect(page.get_by_role("alert")).to_have_text(EN["remembered_erase_missing"])
+    windows.expect_trouble("422")
+    assert_accessible(page)
+    page.get_by_role("checkbox").check()
+    press(page, "remembered_erase")
+    expect(page.get_by_role("status").first).to_have_text(EN["remembered_says_erased"])
+    assert operator.rows("SELECT * FROM remembered") == []
+    assert operator.rows("SELECT * FROM buyers") == []
+
+
+def test_a_device_that_verifies_no_one_keeps_nothing(
+    windows: Windows, shops: list[Shop], operator: Operator
+) -> None:
+    page = windows.open()
+    device, id_ = authenticator(page)
+    verify(page, shops[0]())
+    verified = {"authenticatorId": id_, "isUserVerified": False}
+    device.send("WebAuthn.setUserVerified", verified)
+    press(page, "remembered_keep_passkey")
+    expect(page.get_by_text(EN["remembered_passkey_failed"])).to_be_visible()
+    assert_accessible(page)
+    assert operator.rows("SELECT * FROM remembered") == []
+
+
+def test_the_cookie_works_without_javascript_in_spanish_on_a_phone(
+    windows: Windows, shops: list[Shop]
+) -> None:
+    page = windows.open(java_script_enabled=False, **PHONE)
+    verify(page, shops[0](locale="es"), ES)
+    press(page, "remembered_keep_cookie", ES)
+    page.goto(shops[1](locale="es"))
+    title(page, "remembered_consent_title", ES)
+    press(page, "remembered_use_cookie", ES)
+    at_shop(page)
+
+
+def test_the_consent_is_given_by_keyboard_alone(windows: Windows, shops: list[Shop]) -> None:
+    page = windows.open()
+    authenticator(page)
+    verify(page, shops[0]())
+    press(page, "remembered_keep_passkey")
+    expect(page.get_by_text(EN["remembered_kept"])).to_be_visible()
+    page.goto(shops[1]())
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == EN["remembered_use_passkey"]:
+            break
+    page.keyboard.press("Enter")
+    at_shop(page)
+
+
+@pytest.mark.parametrize("look", [{}, PHONE, {"color_scheme": "dark"}, {"forced_colors": "active"}])
+def test_every_page_of_it_is_accessible(
+    windows: Windows, shops: list[Shop], look: dict[str, Any]
+) -> None:
+    page = windows.open(**look)
+    authenticator(page)
+    verify(page, shops[0]())
+    assert_accessible(page)
+    press(page, "remembered_keep_cookie")
+    expect(page.get_by_text(EN["remembered_kept"])).to_be_visible()
+    assert_accessible(page)
+    for url in (shops[1](), shops[1](locale="es")):
+        page.goto(url)
+        assert_accessible(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    press(page, "remembered_not_me", ES)
+    title(page, "identity_title", ES)
+    assert_accessible(page)

@@ -1,0 +1,182 @@
+"""A deployment at a name that browsers allow passkeys for, with shops and a buyer's browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from countersign.access.origins import add_origin
+from countersign.mode import Mode
+from countersign.remembered.cookies import remember_cookie
+from tests.checkout.buyer import SHOP
+from tests.checkout.surfer import Form, Page, check_headers
+from tests.http.backstage import Operator, another_deployment, make_client
+from tests.remembered.device import ORIGIN
+from tests.support.engines import ENGINES, engine_server
+from tests.support.providers import Playing, playing
+from tests.support.service import Server, running_server
+from tests.verification.live import LiveVendor, live_vendor
+
+Enter = Callable[..., Page]
+
+
+class Person:
+    """A browser that goes to several shops, and keeps its cookies."""
+
+    def __init__(self, server: Server) -> None:
+        self.client = make_client(server)
+
+    def open(self, path: str, **headers: str) -> Page:
+        return self._page(self.client.get(path, headers=headers, follow_redirects=True))
+
+    def send(self, form: Form, headers: Mapping[str, str] | None = None, **changes: str) -> Page:
+        """Send a form, and follow where it leads, unless that is another site."""
+        response = self.post(form, headers, **changes)
+        target = response.headers.get("location", "")
+        if response.status_code == 303 and target.startswith("/"):
+            return self.open(target)
+        return Page(response)
+
+    def post(
+        self, form: Form, headers: Mapping[str, str] | None = None, **changes: str
+    ) -> httpx2.Response:
+        response = self.client.post(
+            form.action, data=form.fields | changes, headers=dict(headers or {})
+        )
+        check_headers(response)
+        return response
+
+    def _page(self, response: httpx2.Response) -> Page:
+        check_headers(response)
+        return Page(response)
+
+
+def form_of(page: Page, how: str, name: str = "how") -> Form:
+    """The form by which something is chosen."""
+    return next(form for form in page.forms if form.fields.get(name) == how)
+
+
+def options_of(page: Page) -> dict[str, Any]:
+    """What the script of a page hands to the authenticator."""
+    [text] = [have["data-passkey"] for _, have in page.elements if "data-passkey" in have]
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@dataclass(frozen=True)
+class Shop:
+    """An account that makes sessions for identity checks."""
+
+    vendor: Any
+    mode: str = "test"
+
+    def session(self, **changes: object) -> dict[str, Any]:
+        body = {
+            "return_url": f"{SHOP}/back?cart=7",
+            "session_id": "cart-7",
+            "collect": ["identity"],
+            "shipping_zip": "94110",
+        }
+        made = self.client.post("/v1/checkout_sessions", json=body | changes)
+        assert made.status_code == 200, made.text
+        found: dict[str, Any] = made.json()
+        return found
+
+    def read(self, session: dict[str, Any]) -> dict[str, Any]:
+        path = f"/v1/checkout_sessions/{session['checkout_session_id']}"
+        found: dict[str, Any] = self.client.get(path).raise_for_status().json()
+        return found
+
+    @property
+    def client(self) -> httpx2.Client:
+        client: httpx2.Client = getattr(self.vendor, self.mode)
+        return client
+
+
+def link(session: dict[str, Any]) -> str:
+    return f"/c/{session['client_token']}"
+
+
+def verify_in(person: Person, session: dict[str, Any]) -> Page:
+    """Do the identity check of the sandbox; gives the page after it."""
+    page = person.open(link(session))
+    form = next(f for f in page.forms if f.action.endswith("/identity"))
+    return person.send(form, outcome="verified")
+
+
+@pytest.fixture(params=ENGINES)
+def operator(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Operator]:
+    """Give the operator of a deployment of this test alone."""
+    made = another_deployment(tmp_path / "data", engine_server(request), PUBLIC_URL=ORIGIN)
+    with Operator(made) as operator:
+        yield operator
+
+
+@pytest.fixture
+def server(operator: Operator) -> Iterator[Server]:
+    with running_server(operator.deployment) as started:
+        yield started
+
+
+@pytest.fixture
+def shop(operator: Operator, server: Server) -> Iterator[Shop]:
+    """Give a shop that uses its test key."""
+    with operator.vendor(server) as vendor:
+        yield Shop(vendor)
+
+
+@pytest.fixture
+def person(server: Server) -> Iterator[Person]:
+    made = Person(server)
+    yield made
+    made.client.close()
+
+
+@pytest.fixture
+def another(server: Server) -> Iterator[Person]:
+    """Give another browser."""
+    made = Person(server)
+    yield made
+    made.client.close()
+
+
+@pytest.fixture
+def provider() -> Iterator[Playing]:
+    with playing("stripe") as played:
+        yield played
+
+
+@pytest.fixture
+def live_shop(
+    operator: Operator, server: Server, provider: Playing
+) -> Iterator[Callable[..., Shop]]:
+    """Give what makes shops that verify live buyers, each with rules of its own."""
+    with ExitStack() as stack:
+
+        def make(**rules: object) -> Shop:
+            vendor = stack.enter_context(live_vendor(operator, server, provider, **rules))
+            operator.act(lambda opened: add_origin(opened.access, vendor.account_id, SHOP))
+            return Shop(vendor, "live")
+
+        yield make
+
+
+def verified_at(vendor: LiveVendor, number: int = 0) -> tuple[str, str]:
+    """A live buyer and the ZIP code that is proved."""
+    session = vendor.part("verified", number)
+    return vendor.verified(session), session.shipping_zip
+
+
+def remembered(operator: Operator, person: Person, cbid: str, mode: Mode = Mode.LIVE) -> str:
+    """Have this browser remember a buyer by a cookie, as the page does; gives its value."""
+    value = operator.act(lambda opened: remember_cookie(opened.remembered, mode, cbid))
+    name = "cs-remembered" + ("-test" if mode is Mode.TEST else "")
+    person.client.cookies.set(name, value)
+    return value
