@@ -1,4 +1,4 @@
-"""Whatever happens to identity checks, in whatever order: no buyer is verified without a decision.
+"""Whatever happens to identity checks, in whatever order: without a decision none verifies.
 
 Histories are made at random: sessions, checks that begin at two providers and again, buyers who
 submit or not, polls, the loop, remembered buyers, ends, and a clock that moves. A few plain rules
@@ -159,7 +159,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(step=st.sampled_from([timedelta(seconds=20), timedelta(minutes=2)]))
     def polls_and_the_loop(self, step: timedelta) -> None:
-        """A buyer who was decided positively and is not at an end is verified then."""
+        """A second look finds nothing that the first one left."""
         self.checks.stage.wait(step)
         self.checks.sweep()
         assert self.checks.sweep() == 0

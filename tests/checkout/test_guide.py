@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 from countersign.checkout.brand import LOGO_BYTES_MAX
-from countersign.checkout.model import KEPT, LIFETIME, LIFETIME_MAX, Status
+from countersign.checkout.model import ATTEMPTS_MAX, KEPT, LIFETIME, LIFETIME_MAX, Status
 from countersign.checkout.schemas import CheckoutSessionRequest
+from countersign.checkout.verification_schemas import VerificationSessionStatus
 from countersign.config import load_settings
 from tests.checkout.buyer import Shop
 from tests.docs.markdown import ROOT, read
@@ -29,9 +31,16 @@ def test_the_guide_lists_every_status_with_what_to_do() -> None:
     assert all(row[1] and row[2] for row in rows)
 
 
+def test_the_guide_lists_every_status_of_a_verification_session() -> None:
+    rows = GUIDE.rows("### The identity without a notice")
+    assert [row[0].strip("`") for row in rows] == [*VerificationSessionStatus]
+    assert all(row[1] and row[2] for row in rows)
+
+
 def test_the_guide_states_the_limits() -> None:
     minutes, hours = LIFETIME.seconds // 60, LIFETIME_MAX.total_seconds() / 3600
     assert f"{minutes} minutes, at most {hours:.0f} hours" in GUIDE.prose
+    assert f"at most {ATTEMPTS_MAX} times in one session" in GUIDE.prose
     assert f"a copy for {KEPT.days} days" in GUIDE.prose
     assert f"at most {LOGO_BYTES_MAX // 1024} KiB" in GUIDE.prose
 
@@ -43,7 +52,14 @@ def test_the_calls_of_the_guide_work(shop: Shop, server: Server, tmp_path: Path)
     environment |= {"BASE": server.url, "KEY": key, "CHECKOUT_SESSION_ID": "chk_none"}
     blocks = [block for block in GUIDE.blocks if block.language == "bash"]
     printed = run_blocks(blocks, directory=tmp_path, environment=environment, placeholders={})
-    made, unknown = (answers(text)[0] for text in printed.values())
+    made, unknown, verification = (answers(text)[0] for text in printed.values())
     assert made["status"] == "open"
     assert made["url"].startswith(f"{load_settings(server.deployment.environment).public_url}/c/")
     assert unknown["error"]["code"] == "not_found"
+    [shown] = [
+        json.loads(block.text)
+        for block in GUIDE.blocks
+        if block.language == "json" and "verification_session_id" in block.text
+    ]
+    assert verification.keys() >= shown.keys()
+    assert verification["status"] == shown["status"] == "open"

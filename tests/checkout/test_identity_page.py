@@ -10,8 +10,9 @@ import segno
 from countersign.checkout.model import ATTEMPTS_MAX
 from countersign.checkout.words import WORDS
 from countersign_simulators.base import Reply, Request
+from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import Shop
-from tests.checkout.provider import Counter, address, begin, check, come_back, counter, finish
+from tests.checkout.provider import Counter, address, begin, check, come_back, counter, finish, send
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client
 from tests.support.providers import playing
@@ -33,11 +34,6 @@ def form(page: Page, what: str) -> int:
     return sum(one.action.endswith(f"/{what}") for one in page.forms)
 
 
-def send(surfer: Surfer, page: Page, what: str) -> Page:
-    """Press the button of this form."""
-    return surfer.send(next(one for one in page.forms if one.action.endswith(f"/{what}")))
-
-
 def test_a_check_that_succeeds_leads_on_to_the_notice(desk: Counter) -> None:
     surfer = desk.buyer()
     page = surfer.open()
@@ -51,6 +47,17 @@ def test_a_check_that_succeeds_leads_on_to_the_notice(desk: Counter) -> None:
     acknowledgment = desk.shop.client.get(f"/v1/acknowledgments/{found['ack_id']}").json()
     assert acknowledgment["process"]["binding"] == "identity_session"
     assert acknowledgment["process"]["verification"].startswith("ver_")
+
+
+@pytest.mark.parametrize("name", SIMULATORS)
+def test_every_provider_is_a_way_through(shop: Shop, operator: Operator, name: str) -> None:
+    with counter(shop, operator, name) as desk:
+        assert EN["reason_age_below_minimum"] in check(desk.buyer(), "underage").text
+        assert check(desk.buyer(), "verified").heading == EN["title"]
+        later = desk.buyer(collect=["identity"], notice_id=None)
+        deciding = check(later, "later")
+        assert EN["identity_deciding"] in deciding.text
+        assert send(later, deciding, "check").heading == EN["done_title"]
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,11 @@ class Stage:
         self._context = bootstrap.open_deployment(self._settings, clock=self.clock)
         self.opened = self._runner.run(self._context.__aenter__())
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """For another process on the same data."""
+        return self._environment
+
     def close(self) -> None:
         """End the services."""
         self._runner.run(self._context.__aexit__(None, None, None))
