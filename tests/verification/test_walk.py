@@ -40,6 +40,7 @@ SUCCEEDS_FOR_NOBODY: Final = {
     # A page needs a cookie, a form what is on its page, and a logo an account that has one.
     ("GET", "/c/{path*}"),
     ("POST", "/c/{path*}"),
+    ("POST", "/buyer"),
     ("GET", "/logos/{path*}"),
     *(("OPTIONS", CURRENT + action) for action in ("", "/events", "/acknowledge", "/decline")),
 }
@@ -131,6 +132,7 @@ def bodies(route: str, known: Known, vendor: LiveVendor) -> list[dict[str, Any]]
         VERIFICATIONS: [{"return_url": "https://shop.example/"} | order],
         f"{VERIFICATIONS}/{{verification_session_id}}/cancel": [{}],
         "/c/{path*}": [{}],
+        "/buyer": [{}],
         f"{CURRENT}/events": [{"events": []}],
         f"{CURRENT}/acknowledge": [{}],
         f"{CURRENT}/decline": [{}],
