@@ -112,6 +112,34 @@ def test_settings_are_set_shown_changed_and_removed_and_each_is_written_down(
         assert secret not in said
 
 
+def test_further_providers_are_added_shown_and_dropped_and_each_is_written_down(
+    bench: Bench, provider: Playing, credentials: Path
+) -> None:
+    """One for live buyers needs a first one; one for test keys does not."""
+    add = ("accounts", "verification", "add", "Alpine Outfitters")
+    drop = ("accounts", "verification", "drop", "Alpine Outfitters", "--provider", "stripe")
+    stripe = ("--provider", "stripe", "--credentials-file", str(credentials))
+    where = (*stripe, "--dangerous-base-url", provider.url)
+    assert "accounts verification set" in bench.refused(*add, *where)
+    assert "live credentials" in bench.refused(*add, *stripe, "--test-keys")
+    added = bench.read(*add, *where, "--test-keys", "--check")
+    assert (added["provider"], added["mode"]) == ("stripe", "test")
+    assert bench.read(*SHOW) == {"further_providers": [added]}
+    bench.read(*SET, *where[2:])
+    assert "first provider already" in bench.refused(*add, *where)
+    shown = bench.read(*SHOW)
+    assert (shown["provider"], shown["further_providers"]) == ("stripe", [added])
+    assert bench.read(*drop, "--test-keys", "--yes")["removed"] is True
+    assert bench.read(*drop, "--test-keys", "--yes")["removed"] is False
+    assert bench.read(*SHOW)["further_providers"] == []
+    assert sorted(acts(bench)) == [
+        "verification_provider_added",
+        "verification_provider_dropped",
+        "verification_settings_changed",
+    ]
+    assert "rk_live" not in json.dumps([added, shown, bench.read("audit")])
+
+
 STRICT = (
     *("--minimum-age", "21", "--zone", "Pacific/Honolulu", "--zip-source", "document"),
     *("--document-expiry", "unexpired", "--validity-days", "90", "--require-subject-reference"),

@@ -19,7 +19,15 @@ from tests.http.backstage import another_deployment
 from tests.support import postgres
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage, staged
-from tests.verification.starting import Starter, a_reference, counted, live_starter, walk
+from tests.verification.starting import (
+    Starter,
+    a_reference,
+    counted,
+    live_starter,
+    one_document,
+    starter_of,
+    walk,
+)
 
 pytestmark = pytest.mark.long
 
@@ -51,6 +59,24 @@ def test_an_erased_buyer_leaves_no_started_check(stage: Stage) -> None:
     assert vendor.found(made) == (None, 0)
     with pytest.raises(ProviderSessionNotFound):
         vendor.ask(made)
+
+
+@each_engine
+def test_a_started_check_follows_its_buyer_into_another(stage: Stage) -> None:
+    """The document shows, once the session is decided, that the person was known already."""
+    insider = stage.insider()
+    vendor = starter_of(insider)
+    with insider.playing.mood(one_document):
+        _, known = vendor.verified()
+        made = vendor.start()
+        walk(made, "later")
+        before = vendor.ask(made)
+        assert before.status is BuyerStatus.PENDING
+        assert before.cbid != known.cbid
+        after = vendor.ask(made)
+    assert (after.status, after.cbid) == (BuyerStatus.VERIFIED, known.cbid)
+    assert vendor.found(made) == (after, 2)
+    assert {row["cbid"] for row in stage.rows("SELECT cbid FROM started_checks")} == {known.cbid}
 
 
 def test_checks_are_kept_as_long_as_something_refers_to_them(stage: Stage) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +15,7 @@ from countersign.buyers.decision import decide
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.rules import VerificationRules
 from countersign.buyers.schemas import BuyerVerificationRequest
+from countersign.buyers.started import AccountRef
 from countersign.errors import (
     InvalidArgument,
     NotFound,
@@ -27,7 +27,6 @@ from countersign.ids import BUYER, SANDBOX_BUYER, is_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.reason import Reason
-from countersign_simulators.base import Reply, Request
 from tests.support.providers import Playing, playing
 from tests.verification.conftest import each_engine
 from tests.verification.inside import Stage
@@ -36,6 +35,7 @@ from tests.verification.starting import (
     Starter,
     counted,
     credentials_of_test_mode,
+    one_document,
     sandbox_starter,
     starter_of,
     walk,
@@ -62,11 +62,6 @@ def principal(vendor: Starter) -> Principal:
         scopes=VENDOR_SCOPES,
         credential="secret_key",
     )
-
-
-def one_document(_: Request, reply: Reply) -> Reply:
-    """Have the provider show the same made-up document to everybody."""
-    return replace(reply, body=re.sub(rb'"R[0-9]{10}"', b'"R0000000001"', reply.body))
 
 
 @each_engine
@@ -217,6 +212,23 @@ def test_one_webhook_address_serves_both_modes(stage: Stage, played: Playing) ->
         stage.do(poll_sessions.take_webhook(room, found, forged, b"{}"))
     with pytest.raises(NotFound):
         stage.do(poll_sessions.webhook_integrations(room, "veriff", insider.account_id))
+
+
+def test_a_message_of_the_test_mode_hurries_a_session_of_test_keys(
+    stage: Stage, played: Playing
+) -> None:
+    """Also where the live integration has other secrets, and refuses it."""
+    insider = stage.insider(played)
+    insider.configure({**played.simulator.credentials, "webhook_secrets": ["whsec_of_live_mode"]})
+    test = Starter(stage, AccountRef(insider.account_id, Mode.TEST))
+    test.add(played, credentials_of_test_mode(played))
+    made = test.start()
+    walk(made, "never")
+    insider.hint_of(made.session_id)
+    assert stage.wait(timedelta(0)) == 1
+    check, _ = test.found(made)
+    assert check is not None
+    assert check.status is S.VERIFIED
 
 
 def test_verify_with_test_keys_stays_played(stage: Stage, played: Playing) -> None:
