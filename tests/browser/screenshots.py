@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 import zlib
@@ -22,6 +23,7 @@ from tests.browser.walk import Walk
 from tests.http.backstage import another_deployment
 from tests.storefront.shopper import Storefront, running_shop
 from tests.support.browsers import running_browser
+from tests.support.providers import Playing, playing
 from tests.support.service import running_server
 
 IMAGES: Final = Path(__file__).parents[2] / "docs" / "images" / "checkout"
@@ -160,13 +162,54 @@ def fail(walk: Photographer, vendor: httpx2.Client) -> None:
     take("unknown")
 
 
+def be_checked(walk: Photographer) -> None:
+    """Go through the states of an identity check at a provider."""
+    page, take = walk.page, walk.take
+
+    def begin() -> None:
+        walk.add("handguard")
+        walk.order()
+        walk.follow("Decline")
+        walk.follow("No, go back")
+
+    def find(outcome: str) -> None:
+        page.locator("#outcome").select_option(outcome)
+        page.get_by_role("button").click()
+        page.get_by_role("heading", name="Identity check").wait_for()
+
+    begin()
+    take("identity-provider")
+    page_of_session = page.url
+    walk.press("Start the identity check")
+    page.get_by_role("heading", name="Agree to the check").wait_for()
+    at_provider = page.url
+    page.goto(page_of_session)
+    page.get_by_text("Continue on another device").click()
+    take("identity-waiting")
+    page.goto(at_provider)
+    find("underage")
+    take("identity-not-passed")
+    walk.press("Try again")
+    find("later")
+    take("identity-deciding")
+
+
 @contextmanager
-def running_service(directory: Path) -> Iterator[tuple[Storefront, httpx2.Client]]:
-    """Run a service, and the shop of an account with a brand."""
+def running_service(
+    directory: Path, provider: Playing | None = None
+) -> Iterator[tuple[Storefront, httpx2.Client]]:
+    """Run a service, and the shop of an account with a brand; test keys use the provider."""
     deployment = another_deployment(directory / "data")
     account = deployment.account(SHOP_NAME)
     deployment.run("accounts", "brand", account, "--color", COLOR)
     key = deployment.key(account)
+    if provider is not None:
+        file = directory / "credentials.json"
+        file.write_text(json.dumps(provider.simulator.credentials))
+        file.chmod(0o600)
+        what = ("accounts", "verification", "add", account, "--test-keys")
+        who = ("--provider", provider.name, "--dangerous-base-url", provider.url)
+        deployment.run(*what, *who, "--credentials-file", str(file))
     with (
         running_server(deployment) as server,
         running_shop(server.url, key, directory) as shop,
@@ -184,6 +227,12 @@ def photograph(browser: Browser, directory: Path) -> None:
                 walk = Photographer(context, shop.url, device)
                 buy(walk)
                 fail(walk, vendor)
+    checks = directory / "checks"
+    checks.mkdir()
+    with playing("stripe") as provider, running_service(checks, provider) as (shop, _):
+        for device, options in DEVICES.items():
+            with browser.new_context(**options) as context:
+                be_checked(Photographer(context, shop.url, device))
 
 
 def main() -> int:
