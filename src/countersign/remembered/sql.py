@@ -34,7 +34,7 @@ def find_by_id(connection: Connection, id_: str, now: datetime) -> KnownBy | Non
     return None if row is None else known(row)
 
 
-def add(connection: Connection, row: dict[str, object], user_handle: bytes | None = None) -> bool:
+def add(connection: Connection, row: dict[str, object]) -> bool:
     """Write a passkey or a cookie; False: what it is found by is there already."""
     same = select(_c.id).where(_c.lookup == row["lookup"])
     if connection.execute(same).first() is not None:
@@ -43,7 +43,7 @@ def add(connection: Connection, row: dict[str, object], user_handle: bytes | Non
     newest = select(_c.id).where(cbid).order_by(_c.last_used_at.desc(), _c.id.desc())
     kept = [*connection.execute(newest.limit(KEPT_MAX - 1)).scalars()]
     connection.execute(delete(remembered).where(cbid, _c.id.not_in(kept)))
-    connection.execute(insert(remembered), row | {"user_handle": user_handle})
+    connection.execute(insert(remembered), row)
     return True
 
 
