@@ -55,10 +55,9 @@ def used(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **valu
     return connection.execute(same.values(values)).rowcount == 1
 
 
-def remove(connection: Connection, cbids: Sequence[str], id_: str | None = None) -> int:
-    """Remove one of what these buyers are remembered by, or all of it; returns how much it was."""
-    own = delete(remembered).where(_c.cbid.in_(cbids))
-    return connection.execute(own if id_ is None else own.where(_c.id == id_)).rowcount
+def remove(connection: Connection, cbids: Sequence[str], id_: str) -> None:
+    """Remove one of what these buyers are remembered by."""
+    connection.execute(delete(remembered).where(_c.cbid.in_(cbids), _c.id == id_))
 
 
 def remove_by(connection: Connection, lookup: bytes) -> None:
