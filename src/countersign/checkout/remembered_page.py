@@ -209,7 +209,7 @@ async def _by_cookie(visit: Visit) -> KnownBy | None:
 def _may_keep(visit: Visit) -> bool:
     session, content = visit.session, visit.session.asked
     check, started = content.identity, content.check
-    # The sandbox leads nobody away, and so nobody back.
+    # In the sandbox the buyer never leaves this page.
     mark = BEGAN if started is not None and started.played else RETURNED
     return (
         session.status is Status.COMPLETED
