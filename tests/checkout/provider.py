@@ -63,8 +63,14 @@ def counter(shop: Shop, operator: Operator, name: str = "stripe") -> Iterator[Co
 def begin(surfer: Surfer, page: Page | None = None) -> str:
     """Start a check, or begin again; gives the address of the provider's page."""
     page = page or surfer.open()
-    form = next(form for form in page.forms if form.action.endswith("/start"))
-    return address(surfer.send(form))
+    forms = [form for form in page.forms if form.action.endswith("/start")]
+    again = [form for form in forms if "again" in form.fields]
+    return address(surfer.send([*again, *forms][0]))
+
+
+def go_on(surfer: Surfer, page: Page) -> str:
+    """Go on with the check that there is, where its address opens the page once."""
+    return address(send(surfer, page, "start"))
 
 
 def address(page: Page) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from countersign.checkout.words import WORDS
 from tests.checkout.buyer import SHOP, Shop
-from tests.checkout.provider import Counter, address, begin, check, come_back, counter, finish
+from tests.checkout.provider import Counter, address, begin, check, come_back, counter, finish, go_on
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client
 
@@ -47,7 +47,7 @@ def test_nothing_of_a_return_is_read(desk: Counter, query: str) -> None:
     assert (back.status_code, back.headers["location"]) == (303, surfer.root)
     surfer.client.follow_redirects = True
     waiting = surfer.open(surfer.root)
-    assert address(waiting) == url
+    assert go_on(surfer, waiting) == url
     assert "evil" not in waiting.response.text
     assert desk.status(surfer) == "open"
 
