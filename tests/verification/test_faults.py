@@ -18,6 +18,7 @@ import httpx2
 import pytest
 
 from countersign.identity.transport import ATTEMPTS, FAILURES, OPEN_SECONDS
+from countersign.mode import Mode
 from countersign_simulators.base import Reply
 from tests.http.backstage import Operator, another_deployment
 from tests.support.providers import Mood, playing
@@ -283,7 +284,7 @@ def test_calls_at_once_share_one_breaker(stage: Stage) -> None:
     providers = stage.opened.buyers.providers
 
     async def at_once() -> set[int]:
-        made = await asyncio.gather(*(providers.of(vendor.account_id) for _ in range(20)))
-        return {id(one.provider) for one in made if one}
+        calls = [providers.all_of(vendor.account_id, Mode.LIVE) for _ in range(20)]
+        return {id(one.provider) for found in await asyncio.gather(*calls) for one in found}
 
     assert len(stage.do(at_once())) == 1

@@ -151,16 +151,6 @@ class Providers:
         self._made: dict[tuple[str, ...], tuple[int, datetime, IdentityProvider[Any]]] = {}
         self._replaced: list[IdentityProvider[Any]] = []
 
-    async def of(self, account_id: str) -> Integration | None:
-        """The first provider of an account for live buyers; None if it has none.
-
-        Raises WrongKeyEncryptionKey if the credentials cannot be decrypted.
-        """
-        settings = await self._database.read(stored_settings, account_id)
-        return (
-            None if settings is None else await self._integration(settings, Mode.LIVE, first=True)
-        )
-
     async def all_of(self, account_id: str, mode: Mode) -> tuple[Integration, ...]:
         """All providers of an account for keys of this mode, in the order in which it uses them.
 
