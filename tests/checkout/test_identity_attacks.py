@@ -9,7 +9,16 @@ import pytest
 
 from countersign.checkout.words import WORDS
 from tests.checkout.buyer import SHOP, Shop
-from tests.checkout.provider import Counter, address, begin, check, come_back, counter, finish, go_on
+from tests.checkout.provider import (
+    Counter,
+    address,
+    begin,
+    check,
+    come_back,
+    counter,
+    finish,
+    go_on,
+)
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client
 

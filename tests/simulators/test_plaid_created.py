@@ -140,6 +140,25 @@ def test_a_user_has_one_verification_for_each_template() -> None:
     at(use)
 
 
+def test_a_retry_is_a_further_verification_of_the_same_user() -> None:
+    """It begins at the first step; a user without a verification cannot try again."""
+
+    def use(shop: Shop) -> None:
+        ended, _ = shop.finish("failed")
+        user = ended["client_user_id"]
+        wanted = {**ASKED, "client_user_id": user}
+        made = shop.post("/identity_verification/retry", {**wanted, "strategy": "reset"}).json()
+        shop.answer.validate(made)
+        assert (made["status"], made["client_user_id"]) == ("active", user)
+        assert made["id"] != ended["id"]
+        assert shop.create(client_user_id=user, is_idempotent=True)["id"] == made["id"]
+        for wrong in ({"client_user_id": "chk_9"}, {"strategy": "custom"}, {"language": "en-US"}):
+            body = {**wanted, "strategy": "reset", **wrong}
+            assert shop.post("/identity_verification/retry", body).status_code == 400
+
+    at(use)
+
+
 def test_the_sandbox_is_an_environment_of_its_own() -> None:
     """Neither environment sees the verifications of the other."""
 

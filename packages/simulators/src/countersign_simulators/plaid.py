@@ -90,6 +90,7 @@ class Plaid(SimulatedProvider[PlaidSession]):
         self._creations = Creations(self._hosted, now)
         self._endpoints: Mapping[str, Callable[[Mapping[str, Any], str, Request], Reply]] = {
             "/identity_verification/create": self._create,
+            "/identity_verification/retry": self._retry,
             "/identity_verification/get": self._answer_session,
             "/webhook_verification_key/get": self._answer_key,
         }
@@ -163,6 +164,9 @@ class Plaid(SimulatedProvider[PlaidSession]):
 
     def _create(self, asked: Mapping[str, Any], environment: str, request: Request) -> Reply:
         return self._ok(self._body(self._creations.create(asked, environment, request)))
+
+    def _retry(self, asked: Mapping[str, Any], environment: str, request: Request) -> Reply:
+        return self._ok(self._body(self._creations.retry(asked, environment, request)))
 
     def _created(self, session_id: str) -> PlaidSession | None:
         created = self._hosted.find(session_id)

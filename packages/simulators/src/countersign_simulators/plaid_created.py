@@ -1,8 +1,9 @@
 """Identity verifications that are created over the API of the simulated Plaid.
 
-Written from Plaid's published description of `/identity_verification/create`, API version
-2020-09-14. A buyer at a `shareable_url` is not led back. Hosted Link is not simulated: it "will not
-redirect to the `completion_redirect_uri`" with Identity Verification (Plaid's page "Hosted Link").
+Written from Plaid's published description of `/identity_verification/create` and `…/retry`, API
+version 2020-09-14. A buyer at a `shareable_url` is not led back. Hosted Link is not simulated: it
+"will not redirect to the `completion_redirect_uri`" with Identity Verification (Plaid's page
+"Hosted Link").
 """
 
 from __future__ import annotations
@@ -43,6 +44,16 @@ _CREATE: Final[Mapping[str, tuple[type, ...]]] = {
     "user": (dict,),
     "is_idempotent": (bool, type(None)),
 }
+_RETRY: Final[Mapping[str, tuple[type, ...]]] = {
+    **_AUTHENTICATION,
+    "client_user_id": _TEXT,
+    "template_id": _TEXT,
+    "strategy": _TEXT,
+    "user": (dict,),
+    "steps": (dict, type(None)),
+    "is_shareable": (bool, type(None)),
+}
+_STRATEGIES: Final = frozenset({"reset", "incomplete", "infer", "custom"})
 _USER: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("email_address", "date_of_birth"), _TEXT),
     **dict.fromkeys(("phone_number", "client_user_id", "ip_address"), (str, type(None))),
@@ -93,6 +104,27 @@ class Creations:
         made = known or self._make(
             client_user_id, environment, request, is_shareable=asked["is_shareable"]
         )
+        return session_of(made, self.now())
+
+    def retry(self, asked: Mapping[str, Any], environment: str, request: Request) -> PlaidSession:
+        """A further verification of a user who has one, which begins at the first step.
+
+        Raises:
+            Invalid: a member is unknown, missing or invalid, or the user has none.
+        """
+        _check(asked, _RETRY, needed=("client_user_id", "template_id", "strategy"))
+        _check_template(asked["template_id"])
+        strategy = asked["strategy"]
+        if strategy not in _STRATEGIES or (strategy == "custom") != bool(asked.get("steps")):
+            raise Invalid("strategy must be one of the strategies, `custom` with its steps")
+        _check(asked.get("user", {}), _USER)
+        known = self._of_user(asked["client_user_id"], environment)
+        if known is None:
+            raise Invalid("no Identity Verification exists for this client_user_id")
+        is_shareable = asked.get("is_shareable")
+        if is_shareable is None:
+            is_shareable = known.made["shareable_url"] is not None
+        made = self._make(known.reference or "", environment, request, is_shareable=is_shareable)
         return session_of(made, self.now())
 
     def _of_user(self, client_user_id: str, environment: str) -> Created | None:
