@@ -16,6 +16,7 @@ from countersign.access.secrets import make_secret, open_secret
 from countersign.acknowledgments.room import Acknowledgments, open_acknowledgments
 from countersign.buyers.room import Buyers, open_buyers
 from countersign.buyers.rules import VerificationRules
+from countersign.checkout.asking import Asking
 from countersign.checkout.room import Checkout
 from countersign.checkout.updates import Updates
 from countersign.clearances.keys import ClearanceKeys
@@ -184,6 +185,7 @@ async def open_deployment(
             clearances=clearances,
             remembered=remembered,
             updates=Updates(database),
+            asking=Asking(clock),
             public_url=settings.public_url,
             client_ip_header=settings.client_ip_header,
             trusted_proxies=settings.trusted_proxies,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from countersign.checkout.asking import ASKED_MAX
 from countersign.checkout.words import WORDS
 from tests.checkout.buyer import SHOP, Shop
 from tests.checkout.provider import (
@@ -18,6 +19,7 @@ from tests.checkout.provider import (
     counter,
     finish,
     go_on,
+    send,
 )
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client
@@ -124,6 +126,16 @@ def test_a_return_asks_only_while_there_is_something_to_hear(desk: Counter) -> N
     for _ in range(3):
         surfer.open(f"{surfer.root}/return")
     assert requests(desk) == before
+
+
+def test_a_browser_cannot_have_the_provider_asked_without_end(desk: Counter) -> None:
+    surfer = desk.buyer()
+    begin(surfer)
+    before = requests(desk)
+    for _ in range(ASKED_MAX + 5):
+        surfer.open(f"{surfer.root}/return")
+    assert send(surfer, surfer.open(surfer.root), "check").status == 503
+    assert requests(desk) - before == ASKED_MAX
 
 
 @pytest.mark.parametrize("what", ["start", "check", "identity"])

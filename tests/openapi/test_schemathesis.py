@@ -231,8 +231,14 @@ def test_no_generated_request_finds_the_server_at_odds_with_its_document(
 
 
 def test_a_refusal_that_schemathesis_has_to_expect_is_beyond_json_schema(
-    client: httpx2.Client,
+    server: Server, deployment: Deployment, tmp_path: Path
 ) -> None:
+    key = deployment.widest_key(deployment.account(f"{tmp_path.name} beyond"))
+    with server.client(key) as client:
+        _refuse_what_is_beyond(client)
+
+
+def _refuse_what_is_beyond(client: httpx2.Client) -> None:
     document = Document(committed_document())
     made = client.post("/v1/webhook_endpoints", json={"url": "https://shop.example.com/"})
     endpoint_id = made.json()["endpoint_id"]
@@ -307,13 +313,14 @@ def run_schemathesis(
         name: deployment.widest_key(deployment.account(f"{directory.name} {name}")) for name in "ab"
     }
     with server.client(keys["a"]) as client:
-        cleared = _cleared(client)
+        known = {"fulfilOrder": {"clearance_id": _cleared(client)}}
+        known["reviewBuyer"] = {"cbid": _waiting(client)}
     entries = [
         {"name": name, "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {key}"}]}
         for name, key in keys.items()
     ]
     (directory / "keys.json").write_text(json.dumps({"auth": entries}))
-    (directory / "schemathesis.toml").write_text(configuration(cleared))
+    (directory / "schemathesis.toml").write_text(configuration(known))
     done = subprocess.run(
         [
             Path(sysconfig.get_path("scripts")) / "st",
@@ -349,8 +356,18 @@ def _cleared(client: httpx2.Client) -> str:
     return clearance_id
 
 
-def configuration(clearance_id: str) -> str:
-    """The settings, as TOML; a string of JSON is one of TOML too."""
+def _waiting(client: httpx2.Client) -> str:
+    """The cbid of a buyer in the review queue."""
+    session = {"provider_identity_session_id": "test_zip_mismatch", "shipping_zip": "94110"}
+    cbid: str = client.post("/v1/buyers/verify", json={**session, "test_mode": True}).json()["cbid"]
+    return cbid
+
+
+def configuration(known: Mapping[str, Mapping[str, str]]) -> str:
+    """The settings, as TOML; a string of JSON is one of TOML too.
+
+    `known` has the parameters of operations that need something which is there.
+    """
     lines = [
         f"seed = {SEED}",
         f"hooks = {json.dumps(str(OWN_CHECK))}",
@@ -368,8 +385,8 @@ def configuration(clearance_id: str) -> str:
     for operation, statuses in _beyond().items():
         refusals = [*ACCEPTED, *map(str, sorted(statuses))]
         lines += ["[[operations]]", f"include-operation-id = {json.dumps(operation)}"]
-        if operation == "fulfilOrder":
-            lines.append(f"parameters = {{ clearance_id = {json.dumps(clearance_id)} }}")
+        for name, value in known.get(operation, {}).items():
+            lines.append(f"parameters = {{ {name} = {json.dumps(value)} }}")
         lines += [
             "[operations.checks.positive_data_acceptance]",
             f"expected-statuses = {json.dumps(refusals)}",

@@ -25,7 +25,7 @@ from tests.remembered.conftest import (
     verified_at,
     verify_in,
 )
-from tests.remembered.device import Passkey
+from tests.remembered.device import ORIGIN, Passkey
 from tests.support.service import Server
 from tests.verification.live import revoke
 
@@ -182,6 +182,27 @@ def test_no_one_but_the_browser_that_was_verified_is_remembered(
     another.post(form_of(done, "passkey"), credential=Passkey().create(options_of(done)))
     assert operator.rows("SELECT * FROM remembered") == []
     assert person.send(form).status == 200
+    assert len(operator.rows("SELECT * FROM remembered")) == 1
+
+
+def test_a_check_that_is_over_is_begun_by_no_one(
+    person: Person, another: Person, shop: Shop, operator: Operator
+) -> None:
+    """Of a verification session, too, whose first check was started with it."""
+    body = {"return_url": f"{SHOP}/back", "session_id": "cart-7", "shipping_zip": "94110"}
+    made = shop.client.post("/v1/buyers/verification_sessions", json=body)
+    session = made.raise_for_status().json()
+    address, id_ = session["url"].removeprefix(ORIGIN), session["verification_session_id"]
+    page = person.open(address)
+    form = next(f for f in page.forms if f.action.endswith("/identity"))
+    another.open(address)
+    done = person.send(form, outcome="verified")
+    assert EN["remembered_offer_title"] in done.text
+    for what in ("start", "identity"):
+        fields = {"csrf": form.fields["csrf"], "outcome": "verified"}
+        another.client.post(f"/c/{id_}/{what}", data=fields)
+    assert EN["remembered_offer_title"] not in another.open(f"/c/{id_}").text
+    person.send(form_of(done, "cookie"))
     assert len(operator.rows("SELECT * FROM remembered")) == 1
 
 

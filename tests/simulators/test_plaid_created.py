@@ -140,21 +140,27 @@ def test_a_user_has_one_verification_for_each_template() -> None:
     at(use)
 
 
-def test_a_retry_is_a_further_verification_of_the_same_user() -> None:
-    """It begins at the first step; a user without a verification cannot try again."""
+def test_a_retry_is_another_verification_of_the_same_user() -> None:
+    """It names the one before it, and is what an idempotent creation returns from then on."""
 
     def use(shop: Shop) -> None:
-        ended, _ = shop.finish("failed")
-        user = ended["client_user_id"]
-        wanted = {**ASKED, "client_user_id": user}
-        made = shop.post("/identity_verification/retry", {**wanted, "strategy": "reset"}).json()
-        shop.answer.validate(made)
-        assert (made["status"], made["client_user_id"]) == ("active", user)
-        assert made["id"] != ended["id"]
-        assert shop.create(client_user_id=user, is_idempotent=True)["id"] == made["id"]
-        for wrong in ({"client_user_id": "chk_9"}, {"strategy": "custom"}, {"language": "en-US"}):
-            body = {**wanted, "strategy": "reset", **wrong}
-            assert shop.post("/identity_verification/retry", body).status_code == 400
+        first, _ = shop.finish("failed")
+        subject = {"template_id": TEMPLATE_ID, "client_user_id": first["client_user_id"]}
+        retried = shop.post(
+            "/identity_verification/retry", {**subject, "strategy": "reset", "is_shareable": True}
+        ).json()
+        shop.answer.validate(retried)
+        assert (retried["status"], retried["previous_attempt_id"]) == ("active", first["id"])
+        assert shop.create(**subject, is_idempotent=True)["id"] == retried["id"]
+        for wrong in (
+            {"strategy": "reset", "client_user_id": "nobody"},
+            {"strategy": "again"},
+            {"strategy": "custom"},
+            {"strategy": "reset", "steps": {}},
+            {"strategy": "custom", "steps": {"selfie_check": True}},
+        ):
+            refused = shop.post("/identity_verification/retry", subject | wrong)
+            assert refused.status_code == 400, wrong
 
     at(use)
 
@@ -206,6 +212,10 @@ def test_plaids_sdk_creates_a_verification() -> None:
     from plaid.model.identity_verification_get_request import (  # noqa: PLC0415
         IdentityVerificationGetRequest,
     )
+    from plaid.model.identity_verification_retry_request import (  # noqa: PLC0415
+        IdentityVerificationRetryRequest,
+    )
+    from plaid.model.strategy import Strategy  # noqa: PLC0415
 
     def use(shop: Shop) -> list[str]:
         secret = simulated.SECRETS["live"]
@@ -216,6 +226,13 @@ def test_plaids_sdk_creates_a_verification() -> None:
             made = api.identity_verification_create(IdentityVerificationCreateRequest(**ASKED))
             shop.walker.finish(made["shareable_url"], "verified")
             asked = IdentityVerificationGetRequest(identity_verification_id=made["id"])
-            return [str(one["status"]) for one in (made, api.identity_verification_get(asked))]
+            found = api.identity_verification_get(asked)
+            again = IdentityVerificationRetryRequest(
+                client_user_id=ASKED["client_user_id"],
+                template_id=TEMPLATE_ID,
+                strategy=Strategy("reset"),
+            )
+            retried = api.identity_verification_retry(again)
+            return [str(one["status"]) for one in (made, found, retried)]
 
-    assert at(use) == ["active", "success"]
+    assert at(use) == ["active", "success", "active"]

@@ -175,6 +175,8 @@ async def go_to_provider(visit: Visit) -> Reply:
 
 async def check_now(visit: Visit) -> Reply:
     """Ask the provider, as the buyer says to be done there."""
+    if not visit.room.asking.may(visit.session.id):
+        return await show(await up_to_date(visit), is_unavailable=True)
     try:
         session = await identity.follow(visit.room, visit.session)
     except (CheckoutSessionClosed, NotFound):
@@ -214,7 +216,8 @@ async def come_back(room: Checkout, call: Call, session_id: str) -> Reply:
             intro=words["elsewhere_intro"],
             return_url=None,
         )
-    if call.method != "HEAD" and not _is_prefetched(call) and _may_ask(visit.session):
+    is_seen = call.method != "HEAD" and not _is_prefetched(call)
+    if is_seen and _may_ask(visit.session) and room.asking.may(session_id):
         try:
             await identity.follow(room, visit.session)
         except Refusal:

@@ -30,16 +30,6 @@ def cookie_header(room: Checkout, name: str, mode: Mode, value: str, kept: timed
     return _header(room, _name(room, name, mode), value, kept if value else timedelta(0))
 
 
-def browser_cookie(room: Checkout, call: Call, name: str) -> str:
-    """The value of a cookie that is for all modes; "" if the browser sends none, or several."""
-    return _sent(call, _name(room, name, Mode.LIVE))
-
-
-def browser_header(room: Checkout, name: str, value: str, kept: timedelta) -> Header:
-    """The header that sets it."""
-    return _header(room, _name(room, name, Mode.LIVE), value, kept)
-
-
 def began_header(room: Checkout, session: Session, attempt: int, now: datetime) -> Header:
     """The header that says to a browser that it has begun this identity check."""
     kept = session.expires_at + timedelta(hours=1) - now

@@ -164,12 +164,14 @@ async def keep(visit: Visit) -> Reply:
 
 async def begun(visit: Visit, reply: Reply) -> Reply:
     """The response to a form that can begin a check: its browser is informed that it has."""
-    session = await store.find_by_id(visit.room, visit.session.id)
-    if session is None or session.content is None:
+    before = visit.session
+    session = await store.find_by_id(visit.room, before.id)
+    if session is None or session.content is None or before.status is not Status.OPEN:
         return reply
     attempts = session.content.attempts
     # The first check of a verification session was started with it, and waits for its buyer.
-    if attempts <= visit.session.asked.attempts and not is_id(VERIFICATION_SESSION, session.id):
+    waits = is_id(VERIFICATION_SESSION, session.id) and before.asked.is_waiting
+    if attempts <= before.asked.attempts and not waits:
         return reply
     header = began_header(visit.room, session, attempts, visit.now)
     return reply._replace(headers=(*reply.headers, header))

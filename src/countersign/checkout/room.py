@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from countersign.access.room import Access
 from countersign.acknowledgments.room import Acknowledgments
 from countersign.buyers.room import Buyers
+from countersign.checkout.asking import Asking
 from countersign.checkout.updates import Updates
 from countersign.clearances.room import Clearances
 from countersign.host import Network
@@ -26,6 +27,7 @@ class Checkout:
     clearances: Clearances
     remembered: Remembered
     updates: Updates
+    asking: Asking
     public_url: str
     client_ip_header: str
     trusted_proxies: Sequence[Network]

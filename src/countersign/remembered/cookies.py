@@ -5,12 +5,11 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from typing import Final
 
-from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.remembered import sql
 from countersign.remembered.model import COOKIE_KEPT, Kind, KnownBy
-from countersign.remembered.room import Remembered
+from countersign.remembered.room import Remembered, new_row
 
 _BYTES: Final = 32
 _LENGTH_MAX: Final = 64
@@ -20,20 +19,7 @@ async def remember_cookie(room: Remembered, mode: Mode, cbid: str) -> str:
     """Remember this buyer by a new cookie, and give its value; durable when this returns."""
     access = room.buyers.access
     value = urlsafe_b64encode(access.entropy(_BYTES)).rstrip(b"=").decode()
-    time_ns = access.clock.time_ns()
-    now = from_ns(time_ns)
-    row: dict[str, object] = {
-        "id": timed_id("rem", time_ns, access.entropy(8)),
-        "mode": mode,
-        "cbid": cbid,
-        "kind": Kind.COOKIE,
-        "lookup": _lookup(room, value),
-        "public_key": None,
-        "sign_count": 0,
-        "created_at": now,
-        "last_used_at": now,
-        "expires_at": now + COOKIE_KEPT,
-    }
+    row = new_row(room, mode, cbid, Kind.COOKIE, _lookup(room, value), COOKIE_KEPT)
     await access.database.write(sql.add, row)
     return value
 

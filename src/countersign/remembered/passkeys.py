@@ -16,12 +16,11 @@ import msgspec
 import structlog
 from sqlalchemy import Connection, Row
 
-from countersign.ids import timed_id
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.remembered import sql
 from countersign.remembered.model import PASSKEY_KEPT, Kind, KnownBy, RelyingParty
-from countersign.remembered.room import Remembered
+from countersign.remembered.room import Remembered, new_row
 
 T = TypeVar("T")
 
@@ -30,7 +29,6 @@ RESPONSE_LENGTH_MAX: Final = 16_384
 TIMEOUT_MS: Final = 300_000
 _ALGORITHMS: Final = (-8, -7, -257)
 """EdDSA, ES256, RS256 (IANA COSE Algorithms), as WebAuthn §5.4 recommends."""
-_PREFIX: Final = "rem"
 _log: Final = structlog.get_logger("countersign.remembered")
 
 
@@ -80,22 +78,10 @@ async def register(
     made = await _checked(lambda: _registered(party, challenge, response))
     if made is None:
         return False
-    access = room.buyers.access
-    time_ns = access.clock.time_ns()
-    now = from_ns(time_ns)
-    row: dict[str, object] = {
-        "id": timed_id(_PREFIX, time_ns, access.entropy(8)),
-        "mode": mode,
-        "cbid": cbid,
-        "kind": Kind.PASSKEY,
-        "lookup": _lookup(room, made.credential_id),
-        "public_key": made.public_key,
-        "sign_count": made.sign_count,
-        "created_at": now,
-        "last_used_at": now,
-        "expires_at": now + PASSKEY_KEPT,
-    }
-    return await access.database.write(sql.add, row, _handle(room, mode, cbid))
+    row = new_row(room, mode, cbid, Kind.PASSKEY, _lookup(room, made.credential_id), PASSKEY_KEPT)
+    row |= {"public_key": made.public_key, "sign_count": made.sign_count}
+    row |= {"user_handle": _handle(room, mode, cbid)}
+    return await room.buyers.access.database.write(sql.add, row)
 
 
 async def assert_passkey(

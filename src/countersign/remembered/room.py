@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from countersign.buyers.room import Buyers
 from countersign.host import ip_or_none
-from countersign.remembered.model import RelyingParty
+from countersign.ids import timed_id
+from countersign.instant import from_ns
+from countersign.mode import Mode
+from countersign.remembered.model import Kind, RelyingParty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,3 +36,22 @@ def relying_party(public_url: str) -> RelyingParty | None:
     default = {"https": 443, "http": 80}[parts.scheme]
     port = "" if parts.port in {None, default} else f":{parts.port}"
     return RelyingParty(host, f"{parts.scheme}://{host}{port}")
+
+
+def new_row(  # noqa: PLR0917 - the columns
+    room: Remembered, mode: Mode, cbid: str, kind: Kind, lookup: bytes, kept: timedelta
+) -> dict[str, object]:
+    """The row of something by which a buyer is remembered from now on."""
+    time_ns = room.buyers.access.clock.time_ns()
+    now = from_ns(time_ns)
+    return {
+        "id": timed_id("rem", time_ns, room.buyers.access.entropy(8)),
+        "mode": mode,
+        "cbid": cbid,
+        "kind": kind,
+        "lookup": lookup,
+        "sign_count": 0,
+        "created_at": now,
+        "last_used_at": now,
+        "expires_at": now + kept,
+    }

@@ -34,7 +34,7 @@ def find_by_id(connection: Connection, id_: str, now: datetime) -> KnownBy | Non
     return None if row is None else known(row)
 
 
-def add(connection: Connection, row: dict[str, object], user_handle: bytes | None = None) -> bool:
+def add(connection: Connection, row: dict[str, object]) -> bool:
     """Write a passkey or a cookie; False: what it is found by is there already."""
     same = select(_c.id).where(_c.lookup == row["lookup"])
     if connection.execute(same).first() is not None:
@@ -43,7 +43,7 @@ def add(connection: Connection, row: dict[str, object], user_handle: bytes | Non
     newest = select(_c.id).where(cbid).order_by(_c.last_used_at.desc(), _c.id.desc())
     kept = [*connection.execute(newest.limit(KEPT_MAX - 1)).scalars()]
     connection.execute(delete(remembered).where(cbid, _c.id.not_in(kept)))
-    connection.execute(insert(remembered), row | {"user_handle": user_handle})
+    connection.execute(insert(remembered), row)
     return True
 
 
@@ -55,10 +55,9 @@ def used(connection: Connection, id_: str, before: Row[*tuple[Any, ...]], **valu
     return connection.execute(same.values(values)).rowcount == 1
 
 
-def remove(connection: Connection, cbids: Sequence[str], id_: str | None = None) -> int:
-    """Remove one of what these buyers are remembered by, or all of it; returns how much it was."""
-    own = delete(remembered).where(_c.cbid.in_(cbids))
-    return connection.execute(own if id_ is None else own.where(_c.id == id_)).rowcount
+def remove(connection: Connection, cbids: Sequence[str], id_: str) -> None:
+    """Remove one of what these buyers are remembered by."""
+    connection.execute(delete(remembered).where(_c.cbid.in_(cbids), _c.id == id_))
 
 
 def remove_by(connection: Connection, lookup: bytes) -> None:

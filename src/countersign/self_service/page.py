@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from msgspec.structs import asdict
 from sqlalchemy import Connection
 
 from countersign.checkout.brand import brand_of
@@ -33,15 +34,6 @@ _USES_SHOWN: Final = 200
 _SCRIPTS: Final = ("remembered.js",)
 _MS_DIGITS_MAX: Final = 14
 _SAYS: Final = frozenset({*ErasureOutcome, "removed", "refused", "signed_out"})
-
-
-class _Shown(NamedTuple):
-    """A use as the page has it."""
-
-    at: datetime
-    vendor: str
-    kind: str
-    verified: bool
 
 
 async def get_page(room: SelfService, call: Call) -> Reply:
@@ -73,7 +65,7 @@ async def post_form(room: SelfService, call: Call) -> Reply:
 
 async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
     room, known, party = visit.room.checkout, visit.known, visit.room.checkout.remembered.party
-    kept, uses = list[KnownBy](), list[_Shown]()
+    kept, uses = list[KnownBy](), list[dict[str, Any]]()
     if known is not None:
         kept, uses = await room.access.database.read(_all_of, known.cbid, visit.now)
     partial = known is not None and is_partial(known, kept)
@@ -104,11 +96,13 @@ async def _page(visit: BuyerVisit, *, unsure: bool = False) -> Reply:
     )
 
 
-def _all_of(connection: Connection, cbid: str, now: datetime) -> tuple[list[KnownBy], list[_Shown]]:
+def _all_of(
+    connection: Connection, cbid: str, now: datetime
+) -> tuple[list[KnownBy], list[dict[str, Any]]]:
     cbids = sql.identifiers_of(connection, cbid)
     uses: Sequence[Use] = sql.uses_of(connection, cbids, _USES_SHOWN)
     names = {id_: brand_of(connection, id_).name for id_ in {use.account_id for use in uses}}
-    shown = [_Shown(use.at, names[use.account_id], use.kind, use.verified) for use in uses]
+    shown = [{**asdict(use), "vendor": names[use.account_id]} for use in uses]
     return sql.all_of(connection, cbids, now), shown
 
 

@@ -12,9 +12,8 @@ from urllib.parse import parse_qs
 
 from countersign.checkout.remembered_cookies import (
     REMEMBERED,
-    browser_cookie,
-    browser_header,
     cookie,
+    cookie_header,
 )
 from countersign.checkout.visits import FIELDS_MAX
 from countersign.checkout.words import LOCALES, WORDS
@@ -29,6 +28,7 @@ from countersign.self_service.room import SelfService
 
 SIGNED_IN: Final = timedelta(minutes=15)
 _COOKIE: Final = "buyer"
+"""One for both modes, as that of the live one."""
 _VISIT_BYTES: Final = 16
 _MS_DIGITS_MAX: Final = 14
 
@@ -63,7 +63,7 @@ class BuyerVisit:
         if known is not None:
             ms = to_ms(self.now)
             value += f".{known.id}.{ms}.{self._code(f'who {known.id} {ms}')}"
-        return browser_header(self.room.checkout, _COOKIE, value, SIGNED_IN)
+        return cookie_header(self.room.checkout, _COOKIE, Mode.LIVE, value, SIGNED_IN)
 
     def is_form(self, sent: str) -> bool:
         return compare_digest(self.csrf.encode(), sent.encode())
@@ -97,7 +97,7 @@ async def visit_of(room: SelfService, call: Call) -> BuyerVisit:
     except ValueError:
         raise InvalidRequest("The query string is not well formed.") from None
     form = {name: values[0] for name, values in query.items()}
-    token, *who = browser_cookie(room.checkout, call, _COOKIE).split(".")
+    token, *who = cookie(room.checkout, call, _COOKIE, Mode.LIVE).split(".")
     if len(token) != len(_new_token(bytes(_VISIT_BYTES))) or not token.isascii():
         token, who = _new_token(access.entropy(_VISIT_BYTES)), []
     visit = BuyerVisit(

@@ -46,14 +46,13 @@ _CREATE: Final[Mapping[str, tuple[type, ...]]] = {
 }
 _RETRY: Final[Mapping[str, tuple[type, ...]]] = {
     **_AUTHENTICATION,
-    "client_user_id": _TEXT,
-    "template_id": _TEXT,
-    "strategy": _TEXT,
+    **dict.fromkeys(("client_user_id", "user_id", "template_id", "strategy"), _TEXT),
     "user": (dict,),
-    "steps": (dict, type(None)),
+    "steps": (dict,),
     "is_shareable": (bool, type(None)),
 }
-_STRATEGIES: Final = frozenset({"reset", "incomplete", "infer", "custom"})
+_STRATEGIES: Final = ("reset", "incomplete", "infer", "custom")
+_STEPS: Final = ("verify_sms", "kyc_check", "documentary_verification", "selfie_check")
 _USER: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("email_address", "date_of_birth"), _TEXT),
     **dict.fromkeys(("phone_number", "client_user_id", "ip_address"), (str, type(None))),
@@ -107,27 +106,34 @@ class Creations:
         return session_of(made, self.now())
 
     def retry(self, asked: Mapping[str, Any], environment: str, request: Request) -> PlaidSession:
-        """A further verification of a user who has one, which begins at the first step.
+        """Another verification of a user who has one; every strategy begins with nothing.
 
         Raises:
-            Invalid: a member is unknown, missing or invalid, or the user has none.
+            Invalid: a member is unknown, missing or invalid, or the user has no verification.
         """
         _check(asked, _RETRY, needed=("client_user_id", "template_id", "strategy"))
         _check_template(asked["template_id"])
-        strategy = asked["strategy"]
-        if strategy not in _STRATEGIES or (strategy == "custom") != bool(asked.get("steps")):
-            raise Invalid("strategy must be one of the strategies, `custom` with its steps")
+        strategy, steps = asked["strategy"], asked.get("steps")
+        if strategy not in _STRATEGIES:
+            raise Invalid("strategy must be one of the supported strategies")
+        if (strategy == "custom") is not (steps is not None):
+            raise Invalid("steps must be given with the strategy custom, and with no other")
         _check(asked.get("user", {}), _USER)
-        known = self._of_user(asked["client_user_id"], environment)
-        if known is None:
-            raise Invalid("no Identity Verification exists for this client_user_id")
-        is_shareable = asked.get("is_shareable")
-        if is_shareable is None:
-            is_shareable = known.made["shareable_url"] is not None
-        made = self._make(known.reference or "", environment, request, is_shareable=is_shareable)
+        _check(steps or {}, dict.fromkeys(_STEPS, (bool,)), needed=_STEPS if steps else ())
+        before = self._of_user(asked["client_user_id"], environment)
+        if before is None:
+            raise Invalid("client_user_id has no Identity Verification to retry")
+        made = self._make(
+            asked["client_user_id"],
+            environment,
+            request,
+            is_shareable=asked.get("is_shareable") is True,
+            previous=before.session_id,
+        )
         return session_of(made, self.now())
 
     def _of_user(self, client_user_id: str, environment: str) -> Created | None:
+        """The newest verification of a user."""
         return next(
             (
                 one
@@ -138,12 +144,22 @@ class Creations:
         )
 
     def _make(
-        self, client_user_id: str, environment: str, request: Request, *, is_shareable: bool
+        self,
+        client_user_id: str,
+        environment: str,
+        request: Request,
+        *,
+        is_shareable: bool,
+        previous: str | None = None,
     ) -> Created:
         own_id = f"idv_{unguessable(14)}"
         page = f"/verify/{own_id}?key={unguessable(64)}"
         shareable_url = request.origin + page if is_shareable else None
-        made = {"environment": environment, "shareable_url": shareable_url}
+        made = {
+            "environment": environment,
+            "shareable_url": shareable_url,
+            "previous_attempt_id": previous,
+        }
         return self.hosted.create(own_id, page, reference=client_user_id, made=made)
 
 
@@ -154,6 +170,7 @@ def session_of(created: Created, now: float) -> PlaidSession:
         "client_user_id": created.reference,
         "created_at": timestamp(created.created_at),
         "shareable_url": created.made["shareable_url"],
+        "previous_attempt_id": created.made["previous_attempt_id"],
     }
     is_shown = created.state in {State.PENDING, State.ENDED} and created.outcome not in {
         Outcome.CONSENT_DECLINED,
