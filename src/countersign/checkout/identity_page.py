@@ -140,6 +140,8 @@ async def start(visit: Visit) -> Reply:
     form, content = visit.form, visit.session.asked
     # Of a button that is pressed twice, the second is for a check that is given up already.
     again = form.get("again") == str(content.attempts)
+    if content.is_waiting and not visit.room.asking.may(visit.session.id):
+        return await show(visit, is_unavailable=True)
     try:
         session = await identity.begin(
             visit.room, visit.session, form.get("provider") or None, again=again
