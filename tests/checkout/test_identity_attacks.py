@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -61,6 +62,21 @@ def test_nothing_of_a_return_is_read(desk: Counter, query: str) -> None:
     assert go_on(surfer, waiting) == url
     assert "evil" not in waiting.response.text
     assert desk.status(surfer) == "open"
+
+
+def test_only_a_browser_that_the_provider_leads_back_may_be_remembered(desk: Counter) -> None:
+    """A vendor can begin the check itself, and hand the provider's address to the buyer."""
+    vendor = desk.buyer(collect=["identity"])
+    location = finish(begin(vendor), "verified")
+    assert location is not None
+    with desk.shop.server.client() as buyer:
+        assert EN["elsewhere_title"] in buyer.get(urlsplit(location).path).text
+    send(vendor, vendor.open(vendor.root), "check")
+    for path in ("", "/return", "/return/", f"/return/{'A' * 43}"):
+        done = vendor.open(vendor.root + path)
+        assert done.heading == EN["done_title"]
+        assert EN["remembered_offer_title"] not in done.text
+    assert EN["remembered_offer_title"] in come_back(vendor, location).text
 
 
 def test_a_return_into_the_session_of_somebody_else_leads_nowhere(desk: Counter) -> None:

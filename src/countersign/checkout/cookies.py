@@ -31,6 +31,12 @@ def is_code(room: Checkout, session: Session, use: str, sent: str) -> bool:
     return compare_digest(code(room, session, use).encode(), sent.encode())
 
 
+def return_code(room: Checkout, session_id: str, attempt: int) -> str:
+    """What only the browser brings back that a provider leads back from this check."""
+    made = room.access.secret.page_code(f"return {attempt}", session_id, b"")
+    return urlsafe_b64encode(made).rstrip(b"=").decode()
+
+
 def set_cookie(room: Checkout, session: Session, now: datetime) -> Header:
     """The header that gives a browser its cookie, for the session and a while to look back at it.
 

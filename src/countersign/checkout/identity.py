@@ -18,6 +18,7 @@ from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.buyers.sandbox import simulate
 from countersign.buyers.started import AccountRef, Check
 from countersign.checkout import checks, store
+from countersign.checkout.cookies import return_code
 from countersign.checkout.model import (
     Collected,
     Content,
@@ -161,7 +162,9 @@ async def start(  # noqa: PLR0917 - what a check is started with
         provider=provider,
         reference=session_id,
         attempt=attempt,
-        return_url=f"{room.public_url}/c/{session_id}/return",
+        return_url=(
+            f"{room.public_url}/c/{session_id}/return/{return_code(room, session_id, attempt)}"
+        ),
         locale=content.locale,
         shipping_zip=content.shipping_zip or "",
     )

@@ -7,14 +7,17 @@ counts. Nothing is started or asked by looking at a page.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
+from hmac import compare_digest
 from typing import TYPE_CHECKING, Final
 
 from countersign.access.origins import origin_of
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.sandbox import PROVIDER as PLAYED
 from countersign.checkout import identity
+from countersign.checkout.cookies import return_code
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
     Collected,
@@ -24,6 +27,7 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
+from countersign.checkout.remembered_cookies import RETURNED, mark_header
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 RETURN: Final = "return"
-"""The last part of the address at which a provider sends the buyer's browser back."""
+"""In the address at which a provider sends the buyer's browser back."""
 _NOTICED: Final = "checked"
 _DEVICE: Final = "device"
 _EVENTS: Final[Header] = (b"content-type", b"text/event-stream")
@@ -199,10 +203,11 @@ async def play(visit: Visit) -> Reply:
     return visit.go_on()
 
 
-async def come_back(room: Checkout, call: Call, session_id: str) -> Reply:
+async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Reply:
     """Where providers lead to. The query is theirs, and anybody could write it: it is not read.
 
-    A browser without the cookie is another device, or a stranger: it is led nowhere.
+    A browser without the cookie is another device, or a stranger: it is led nowhere. `key` says
+    from which check it comes, which decides only whether the buyer may be remembered there.
     """
     call.query_string = b""
     try:
@@ -220,12 +225,20 @@ async def come_back(room: Checkout, call: Call, session_id: str) -> Reply:
         )
     is_seen = call.method != "HEAD" and not _is_prefetched(call)
     if is_seen and _may_ask(visit.session) and room.asking.may(session_id):
-        try:
+        # The page has a button that asks again, and what the provider decides arrives anyway.
+        with suppress(Refusal):
             await identity.follow(room, visit.session)
-        except Refusal:
-            # The page has a button that asks again, and what the provider decides arrives anyway.
-            return visit.go_on()
-    return visit.go_on()
+    reply = visit.go_on()
+    return reply._replace(headers=(*reply.headers, *_returned(visit, key)))
+
+
+def _returned(visit: Visit, key: str) -> tuple[Header, ...]:
+    """The header that says to a browser from which check it was led back."""
+    room, session = visit.room, visit.session
+    for attempt in range(1, visit.session.asked.attempts + 1):
+        if compare_digest(return_code(room, session.id, attempt).encode(), key.encode()):
+            return (mark_header(room, session, RETURNED, attempt, visit.now),)
+    return ()
 
 
 async def updates(visit: Visit) -> Reply:

@@ -70,8 +70,8 @@ async def get_page(room: Checkout, call: Call) -> Reply:
     what, _, key = rest.partition("/")
     if what == "copy" and key:
         return await _copy_by_link(room, call, name, key)
-    if rest == identity_page.RETURN:
-        return await identity_page.come_back(room, call, name)
+    if what == identity_page.RETURN:
+        return await identity_page.come_back(room, call, name, key)
     visit = await visit_of(room, call, name)
     if rest in _POSTS and rest not in _GETS:
         return visit.go_on()

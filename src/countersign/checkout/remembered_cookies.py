@@ -1,4 +1,4 @@
-"""Cookies of a browser for all sessions of a mode, and the one that says who began a check.
+"""Cookies of a browser for all sessions of a mode, and those that say what it did in a check.
 
 All are for this host alone, out of reach of scripts, and not sent with what other sites embed.
 """
@@ -18,6 +18,10 @@ REMEMBERED: Final = "remembered"
 """Has the value by which the buyer is known again."""
 PASSKEY: Final = "passkey"
 """Says that a passkey was kept in this browser, and of whom it does not say."""
+BEGAN: Final = "began"
+"""Says that this browser has begun an identity check."""
+RETURNED: Final = "returned"
+"""Says that the provider led this browser back from it: another one has the link at most."""
 
 
 def cookie(room: Checkout, call: Call, name: str, mode: Mode) -> str:
@@ -30,17 +34,17 @@ def cookie_header(room: Checkout, name: str, mode: Mode, value: str, kept: timed
     return _header(room, _name(room, name, mode), value, kept if value else timedelta(0))
 
 
-def began_header(room: Checkout, session: Session, attempt: int, now: datetime) -> Header:
-    """The header that says to a browser that it has begun this identity check."""
+def mark_header(room: Checkout, session: Session, mark: str, attempt: int, now: datetime) -> Header:
+    """The header that gives a browser BEGAN or RETURNED of this identity check."""
     kept = session.expires_at + timedelta(hours=1) - now
-    name = _name(room, f"{session.id}-began", session.mode)
-    return _header(room, name, code(room, session, f"began {attempt}"), kept)
+    name = _name(room, f"{session.id}-{mark}", session.mode)
+    return _header(room, name, code(room, session, f"{mark} {attempt}"), kept)
 
 
-def has_begun(room: Checkout, session: Session, attempt: int, call: Call) -> bool:
-    """Whether this browser has begun this identity check: another one has the link at most."""
-    sent = _sent(call, _name(room, f"{session.id}-began", session.mode))
-    return is_code(room, session, f"began {attempt}", sent)
+def has_mark(room: Checkout, session: Session, mark: str, attempt: int, call: Call) -> bool:
+    """Whether this browser has BEGAN or RETURNED of this identity check."""
+    sent = _sent(call, _name(room, f"{session.id}-{mark}", session.mode))
+    return is_code(room, session, f"{mark} {attempt}", sent)
 
 
 def _sent(call: Call, name: str) -> str:

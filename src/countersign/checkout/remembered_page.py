@@ -17,12 +17,14 @@ from countersign.access.origins import origin_of
 from countersign.checkout import identity, store
 from countersign.checkout.model import Collected, Session, Status, require_open
 from countersign.checkout.remembered_cookies import (
+    BEGAN,
     PASSKEY,
     REMEMBERED,
-    began_header,
+    RETURNED,
     cookie,
     cookie_header,
-    has_begun,
+    has_mark,
+    mark_header,
 )
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import lead, words_of
@@ -52,7 +54,7 @@ _FRAMES: Final = frozenset({b"iframe", b"frame", b"embed", b"object", b"fencedfr
 async def asked_first(visit: Visit) -> Reply | None:
     """The page that asks a remembered buyer; None where no one is known to be remembered."""
     content, call = visit.session.asked, visit.call
-    begun = content.identity or has_begun(visit.room, visit.session, content.attempts, call)
+    begun = content.identity or has_mark(visit.room, visit.session, BEGAN, content.attempts, call)
     if begun or visit.form.get("step") == CHECK or is_framed(call):
         return None
     known = await _by_cookie(visit)
@@ -119,8 +121,8 @@ NO_OFFER: Final[Mapping[str, Any]] = {"remembered": None, "remembered_yes": Fals
 def offer(visit: Visit) -> Mapping[str, Any]:
     """What the page of an ended session shows: what the buyer can be remembered by, if anything.
 
-    Only to the browser that has begun the identity check: a vendor has the link of the session,
-    too, and could otherwise be remembered in the buyer's place.
+    Only to the browser that the provider led back from the identity check: a vendor has the link
+    of the session, too, and could otherwise be remembered in the buyer's place.
     """
     if is_framed(visit.call):
         return NO_OFFER
@@ -173,7 +175,7 @@ async def begun(visit: Visit, reply: Reply) -> Reply:
     waits = is_id(VERIFICATION_SESSION, session.id) and before.asked.is_waiting
     if attempts <= before.asked.attempts and not waits:
         return reply
-    header = began_header(visit.room, session, attempts, visit.now)
+    header = mark_header(visit.room, session, BEGAN, attempts, visit.now)
     return reply._replace(headers=(*reply.headers, header))
 
 
@@ -205,13 +207,16 @@ async def _by_cookie(visit: Visit) -> KnownBy | None:
 
 
 def _may_keep(visit: Visit) -> bool:
-    session, check = visit.session, visit.session.asked.identity
+    session, content = visit.session, visit.session.asked
+    check, started = content.identity, content.check
+    # In the sandbox the buyer never leaves this page.
+    mark = BEGAN if started is not None and started.played else RETURNED
     return (
         session.status is Status.COMPLETED
         and check is not None
         and check.verified
         and check.binding is Binding.IDENTITY_SESSION
-        and has_begun(visit.room, session, check.attempt, visit.call)
+        and has_mark(visit.room, session, mark, check.attempt, visit.call)
     )
 
 
