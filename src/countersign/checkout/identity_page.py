@@ -27,7 +27,7 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
-from countersign.checkout.remembered_cookies import RETURNED, mark_header
+from countersign.checkout.remembered_cookies import BEGAN, RETURNED, mark_header
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
@@ -140,7 +140,8 @@ async def start(visit: Visit) -> Reply:
     except _NOT_STARTED:
         return await show(visit, is_unavailable=True)
     check = session.asked.check
-    return lead(f"{visit.root}{'' if check and check.played else '/continue'}{visit.lang}")
+    mark = mark_header(visit.room, session, BEGAN, session.asked.attempts, visit.now)
+    return lead(f"{visit.root}{'' if check and check.played else '/continue'}{visit.lang}", mark)
 
 
 async def go_to_provider(visit: Visit) -> Reply:
@@ -179,12 +180,17 @@ async def check_now(visit: Visit) -> Reply:
 
 
 async def play(visit: Visit) -> Reply:
-    """Play the outcome that was chosen on the page of the pretended provider."""
+    """Play the outcome that was chosen on the page of the pretended provider.
+
+    The browser is back from that provider with this response.
+    """
     try:
-        await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
+        session = await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
     except ProviderUnavailable:
         return await show(visit, is_unavailable=True)
-    return visit.go_on()
+    mark = mark_header(visit.room, session, RETURNED, session.asked.attempts, visit.now)
+    reply = visit.go_on()
+    return reply._replace(headers=(*reply.headers, mark))
 
 
 async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Reply:
