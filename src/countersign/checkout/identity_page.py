@@ -27,7 +27,7 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
-from countersign.checkout.remembered_cookies import RETURNED, mark_header
+from countersign.checkout.remembered_cookies import BEGAN, RETURNED, mark_header
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
@@ -152,12 +152,16 @@ async def start(visit: Visit) -> Reply:
         )
     except _NOT_STARTED:
         return await show(visit, is_unavailable=True)
-    check = None if session.content is None else session.content.check
+    begun = session.content
+    if begun is None:
+        return visit.go_on()
+    mark = mark_header(visit.room, session, BEGAN, begun.attempts, visit.now)
     if form.get(_DEVICE) == "yes":
-        return lead(_with(visit, _DEVICE))
+        return lead(_with(visit, _DEVICE), mark)
     # Whom nobody leads back needs this page in a window of its own.
+    check = begun.check
     stays = check is None or check.played or not check.leads_back
-    return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}")
+    return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}", mark)
 
 
 async def go_to_provider(visit: Visit) -> Reply:
@@ -195,12 +199,17 @@ async def check_now(visit: Visit) -> Reply:
 
 
 async def play(visit: Visit) -> Reply:
-    """Play the outcome that was chosen on the page of the pretended provider."""
+    """Play the outcome that was chosen on the page of the pretended provider.
+
+    The browser is back from that provider with this response.
+    """
     try:
-        await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
+        session = await identity.play(visit.room, visit.session, visit.form.get("outcome", ""))
     except ProviderUnavailable:
         return await show(visit, is_unavailable=True)
-    return visit.go_on()
+    mark = mark_header(visit.room, session, RETURNED, session.asked.attempts, visit.now)
+    reply = visit.go_on()
+    return reply._replace(headers=(*reply.headers, mark))
 
 
 async def come_back(room: Checkout, call: Call, session_id: str, key: str) -> Reply:
