@@ -7,6 +7,8 @@ service about a session that was started for this very checkout session.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -32,7 +34,6 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.db.tables import verifications
 from countersign.errors import (
-    CheckoutSessionClosed,
     InvalidRequest,
     ProviderUnavailable,
     VerificationMisconfigured,
@@ -42,6 +43,7 @@ from countersign.evidence.process import Binding
 from countersign.instant import from_ns
 from countersign.mode import Mode
 from countersign.reason import Reason
+from countersign.remembered.inform import Informing
 
 OUTCOMES: Final[Mapping[str, str | None]] = {
     "verified": None,
@@ -284,33 +286,35 @@ async def take_over(room: Checkout, session: Session) -> Session:
 
 
 async def remembered(
-    room: Checkout, session: Session, cbid: str, binding: Binding, verification: str | None
+    room: Checkout, session: Session, informing: Informing, binding: Binding
 ) -> Session:
-    """A buyer that is known by `binding` is verified for this account now, by its own rules.
+    """Take over what is known of a remembered buyer, with all that is written of it or nothing.
 
-    Args:
-        room: the room.
-        session: the session, which is at the identity.
-        cbid: the buyer, whose ZIP code `judge_known` has compared already.
-        binding: how it is known that it is this buyer.
-        verification: the record of this.
+    Only a verified buyer ends the step; otherwise the session learns nothing. `binding` is how it
+    is known that it is this buyer.
 
     Raises:
         CheckoutSessionClosed: the session has ended, or collects something else now; or the buyer
             is not verified any more.
     """
-    known = await started.judge_known(room.buyers, session.account_id, session.mode, cbid, None)
-    if known.status is not BuyerStatus.VERIFIED or known.cbid is None:
-        raise CheckoutSessionClosed("The buyer is not verified for this account now.")
+    found = informing.check
+    if found.verification is None:
+
+        def unchanged(before: Session, now: datetime) -> Session:
+            require_open(before, now, Collected.IDENTITY)
+            return replace(before)
+
+        return await store.change(room, session, unchanged, informing.write)
     check = IdentityCheck(
-        cbid=known.cbid,
-        status=known.status,
+        cbid=found.cbid,
+        status=found.status,
         reasons=(),
-        verification=verification,
+        verification=found.verification,
         binding=binding,
         attempt=0,
     )
-    return await store.change(room, session, partial(checks.identified, check=check))
+    identified = partial(checks.identified, check=check)
+    return await store.change(room, session, identified, informing.write)
 
 
 async def require_verified(room: Checkout, session: Session) -> None:

@@ -104,16 +104,23 @@ async def consent(visit: Visit) -> Reply:
 
 
 async def _informed(room: Checkout, session: Session, known: KnownBy) -> Session:
-    """The session after its account was informed of the buyer; the same if nothing was said."""
+    """The session after its account was informed of the buyer; the same if nothing was said.
+
+    Raises CheckoutSessionClosed if the session has ended meanwhile, or collects something else.
+    """
+    asked = session.asked.shipping_zip
     try:
-        check = await inform(room.remembered, session.account_id, known, session.asked.shipping_zip)
+        informing = await inform(room.remembered, session.account_id, known, asked)
+        return await identity.remembered(room, session, informing, known.kind.binding)
     except RateLimited:
         return session
-    if check.verification is None or check.cbid is None:
-        return session
-    return await identity.remembered(
-        room, session, check.cbid, known.kind.binding, check.verification
-    )
+    except CheckoutSessionClosed:
+        # The buyer may be no longer verified, or erased: then the session is where it was.
+        now = await store.find_by_id(room, session.id)
+        if now is None or now.content is None:
+            raise
+        require_open(now, await store.clock_of(room, now), Collected.IDENTITY)
+        return now
 
 
 NO_OFFER: Final[Mapping[str, Any]] = {"remembered": None, "remembered_yes": False}
