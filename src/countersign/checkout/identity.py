@@ -7,8 +7,6 @@ service about a session that was started for this very checkout session.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -34,6 +32,7 @@ from countersign.checkout.model import (
 from countersign.checkout.room import Checkout
 from countersign.db.tables import verifications
 from countersign.errors import (
+    CheckoutSessionClosed,
     InvalidRequest,
     ProviderUnavailable,
     VerificationMisconfigured,
@@ -299,12 +298,10 @@ async def remembered(
     """
     found = informing.check
     if found.verification is None:
-
-        def unchanged(before: Session, now: datetime) -> Session:
-            require_open(before, now, Collected.IDENTITY)
-            return replace(before)
-
-        return await store.change(room, session, unchanged, informing.write)
+        # The session stays as it is: who watches its link does not see that somebody was asked.
+        require_open(session, await store.clock_of(room, session), Collected.IDENTITY)
+        await room.access.database.write(informing.write)
+        return session
     check = IdentityCheck(
         cbid=found.cbid,
         status=found.status,

@@ -165,7 +165,7 @@ async def start(visit: Visit) -> Reply:
     mark = mark_header(visit.room, session, BEGAN, begun.attempts, visit.now)
     if form.get(_DEVICE) == "yes":
         return lead(_with(visit, _DEVICE), mark)
-    # Whom nobody leads back needs this page in a window of its own.
+    # With a provider that does not lead back, this page stays open in its own window.
     check = begun.check
     stays = check is None or check.played or not check.leads_back
     return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}", mark)

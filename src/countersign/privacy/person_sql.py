@@ -102,7 +102,7 @@ def lock_person(connection: Connection, secret: DeploymentSecret, cbid: str) -> 
 
 
 def forget_checks(connection: Connection, person: Person) -> None:
-    """Destroy what was started in the buyer's sessions, and what is asked about the buyer."""
+    """Destroy what was started in the buyer's sessions, and what is pending about the buyer."""
     p = pending_sessions.c
     mine = or_(p.cbid.in_(person.cbids), _followed(person.references))
     pending = connection.execute(select(p.id).where(mine)).scalars().all()
