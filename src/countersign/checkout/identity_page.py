@@ -27,7 +27,7 @@ from countersign.checkout.model import (
     Status,
     require_open,
 )
-from countersign.checkout.remembered_cookies import RETURNED, mark_header
+from countersign.checkout.remembered_cookies import BEGAN, RETURNED, has_mark, mark_header
 from countersign.checkout.room import Checkout
 from countersign.checkout.screens import NOTHING, PRIVATE, lead, preferred, screen, words_of
 from countersign.checkout.sessions import return_url
@@ -42,6 +42,7 @@ from countersign.errors import (
     VerificationNotConfigured,
 )
 from countersign.http.reply import Call, Header, Reply
+from countersign.ids import VERIFICATION_SESSION, is_id
 from countersign.reason import Reason
 
 if TYPE_CHECKING:
@@ -96,16 +97,20 @@ async def up_to_date(visit: Visit) -> Visit:
     return replace(visit, session=await identity.take_over(visit.room, session))
 
 
-async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
-    """The page of the identity step; `is_unavailable`: the provider does not respond."""
+async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None = None) -> Reply:
+    """The page of the identity step; `is_unavailable`: the provider does not respond.
+
+    `down` is the one that was chosen; without it, it is that of the newest check, or the first.
+    """
     content, stage = visit.session.asked, stage_of(visit)
     try:
         names = await identity.providers(visit.room, visit.session)
     except VerificationNotConfigured:
         names, is_unavailable = (), True
     is_played = names == (PLAYED,)
-    if is_played and stage is Stage.WAITING:
+    if stage is Stage.WAITING and (is_played or not _has_begun(visit)):
         stage = Stage.BEGIN
+    current = content.check.provider if content.check else names[0] if names else ""
     url = _address(content.check) if stage is Stage.WAITING else None
     return visit.show(
         "identity.html",
@@ -115,7 +120,8 @@ async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
         attempts=content.attempts,
         may_begin=content.attempts < ATTEMPTS_MAX,
         providers={name: _title(name) for name in names},
-        provider=_title(content.check.provider if content.check else names[0] if names else ""),
+        provider=_title(current),
+        down=None if is_played or not names else _title(down or current),
         outcomes=[*identity.OUTCOMES] if is_played else [],
         reasons=_reasons(content) if stage in {Stage.FAILED, Stage.USED_UP} else (),
         unavailable=is_unavailable,
@@ -123,6 +129,7 @@ async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
         url=url,
         qr=url and _qr(url, words_of(visit.locale)["identity_qr"]),
         alone=content.collect == (Collected.IDENTITY,),
+        until=visit.session.expires_at.strftime("%H:%M UTC (%Y-%m-%d)"),
         revision=visit.session.revision,
         return_url=return_url(visit.session),
     )
@@ -133,12 +140,11 @@ async def start(visit: Visit) -> Reply:
     form, content = visit.form, visit.session.asked
     # Of a button that is pressed twice, the second is for a check that is given up already.
     again = form.get("again") == str(content.attempts)
+    provider = form.get("provider") or None
     try:
-        session = await identity.begin(
-            visit.room, visit.session, form.get("provider") or None, again=again
-        )
+        session = await identity.begin(visit.room, visit.session, provider, again=again)
     except _NOT_STARTED:
-        return await show(visit, is_unavailable=True)
+        return await show(visit, is_unavailable=True, down=provider)
     check = session.asked.check
     return lead(f"{visit.root}{'' if check and check.played else '/continue'}{visit.lang}")
 
@@ -235,6 +241,14 @@ async def updates(visit: Visit) -> Reply:
         return Reply(b"", headers)
     pieces = visit.room.updates.after(visit.session.id, int(shown))
     return Reply(await anext(pieces), headers, 200, pieces)
+
+
+def _has_begun(visit: Visit) -> bool:
+    """Whether this browser has begun a check: the first of a verification session waits for it."""
+    session, attempts = visit.session, visit.session.asked.attempts
+    if attempts > 1 or not is_id(VERIFICATION_SESSION, session.id):
+        return True
+    return has_mark(visit.room, session, BEGAN, attempts, visit.call)
 
 
 def _may_ask(session: Session) -> bool:

@@ -195,6 +195,8 @@ def _consent(visit: Visit, *, with_cookie: bool) -> Reply:
         form_action=f"'self' {back}" if back else "'self'",
         here=f"{visit.root}/remembered",
         with_cookie=with_cookie,
+        cookie_first=with_cookie
+        and not cookie(visit.room, visit.call, PASSKEY, visit.session.mode),
         served=_text(challenge),
         options=party and json.dumps(assertion_options(party, challenge)),
     )
