@@ -52,9 +52,12 @@ class Counter:
 
 
 @contextmanager
-def counter(shop: Shop, operator: Operator, name: str = "stripe") -> Iterator[Counter]:
-    """Let the test keys of a shop use this provider's simulator."""
-    with playing(name) as provider:
+def counter(
+    shop: Shop, operator: Operator, name: str = "stripe", *, hears: bool = False
+) -> Iterator[Counter]:
+    """Let the test keys of a shop use this provider's simulator; the shop may hear its messages."""
+    webhooks = f"{shop.server.url}/v1/provider_webhooks/{name}/{shop.vendor.account_id}"
+    with playing(name, webhook_url=webhooks if hears else None) as provider:
         made = Counter(shop, operator, provider)
         made.use(provider)
         yield made
@@ -63,8 +66,14 @@ def counter(shop: Shop, operator: Operator, name: str = "stripe") -> Iterator[Co
 def begin(surfer: Surfer, page: Page | None = None) -> str:
     """Start a check, or begin again; gives the address of the provider's page."""
     page = page or surfer.open()
-    form = next(form for form in page.forms if form.action.endswith("/start"))
-    return address(surfer.send(form))
+    forms = [form for form in page.forms if form.action.endswith("/start")]
+    again = [form for form in forms if "again" in form.fields]
+    return address(surfer.send([*again, *forms][0]))
+
+
+def go_on(surfer: Surfer, page: Page) -> str:
+    """Go on with the check that there is, where its address opens the page once."""
+    return address(send(surfer, page, "start"))
 
 
 def address(page: Page) -> str:
@@ -83,6 +92,14 @@ def finish(url: str, outcome: str, zip_: str = ZIP) -> str | None:
         return client.post(url, data={"outcome": outcome}).headers.get("location")
 
 
+def choose(url: str, outcome: str, zip_: str = ZIP) -> str | None:
+    """The same from the provider's first page, in one step."""
+    with httpx2.Client(trust_env=False) as client:
+        response = client.post(url, data={"zip": zip_, "outcome": outcome})
+        assert response.status_code < 400, response.text
+        return response.headers.get("location")
+
+
 def come_back(surfer: Surfer, location: str | None) -> Page:
     """Follow where the provider leads, at the address of the test's server."""
     assert location is not None
@@ -93,7 +110,11 @@ def come_back(surfer: Surfer, location: str | None) -> Page:
 
 def check(surfer: Surfer, outcome: str, page: Page | None = None) -> Page:
     """A whole check with this outcome; where the provider leads nowhere, the buyer goes back."""
-    location = finish(begin(surfer, page), outcome)
+    return arrive(surfer, finish(begin(surfer, page), outcome))
+
+
+def arrive(surfer: Surfer, location: str | None) -> Page:
+    """Be led back, or go back and say to be done."""
     if location is not None:
         return come_back(surfer, location)
     return send(surfer, surfer.open(surfer.root), "check")

@@ -45,6 +45,26 @@ def seen(checks: Checks, session: Session) -> VerificationSession:
     return verification.view(checks.room, checks.read(session.id), checks.stage.clock.now)
 
 
+def test_a_buyer_who_goes_on_gets_an_address_that_is_not_spent(checks: Checks) -> None:
+    """Links of Persona and Stripe work once: the session and the attempt stay the same."""
+    session = checks.begin(checks.create(Collected.IDENTITY), "persona")
+    again = checks.begin(session, "persona")
+    first, second = session.asked.check, again.asked.check
+    assert first is not None
+    assert second is not None
+    assert second.url != first.url
+    assert msgspec.structs.replace(second, url=first.url) == first
+    made = [r for r in checks.providers[1].served.requests if r.path == "/api/v1/inquiries"]
+    assert len({request.headers["idempotency-key"] for request in made}) == 1
+
+
+def test_a_buyer_who_goes_on_after_the_end_meets_the_decision(checks: Checks) -> None:
+    """Stripe has no page for what was submitted in another window."""
+    session = checks.begin(checks.create(Collected.IDENTITY), "stripe")
+    checks.submit(session, "verified")
+    assert checks.begin(session).status is Status.COMPLETED
+
+
 def test_a_positive_decision_completes_a_verification_session(checks: Checks) -> None:
     """The vendor gets the buyer, and one event."""
     session = checks.create(Collected.IDENTITY)

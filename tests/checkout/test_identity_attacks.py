@@ -11,7 +11,17 @@ import pytest
 from countersign.checkout.asking import ASKED_MAX
 from countersign.checkout.words import WORDS
 from tests.checkout.buyer import SHOP, Shop
-from tests.checkout.provider import Counter, address, begin, check, come_back, counter, finish, send
+from tests.checkout.provider import (
+    Counter,
+    address,
+    begin,
+    check,
+    come_back,
+    counter,
+    finish,
+    go_on,
+    send,
+)
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client
 
@@ -49,7 +59,7 @@ def test_nothing_of_a_return_is_read(desk: Counter, query: str) -> None:
     assert (back.status_code, back.headers["location"]) == (303, surfer.root)
     surfer.client.follow_redirects = True
     waiting = surfer.open(surfer.root)
-    assert address(waiting) == url
+    assert go_on(surfer, waiting) == url
     assert "evil" not in waiting.response.text
     assert desk.status(surfer) == "open"
 

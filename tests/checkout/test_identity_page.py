@@ -12,7 +12,17 @@ from countersign.checkout.words import WORDS
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import Shop
-from tests.checkout.provider import Counter, address, begin, check, come_back, counter, finish, send
+from tests.checkout.provider import (
+    Counter,
+    address,
+    begin,
+    check,
+    come_back,
+    counter,
+    finish,
+    go_on,
+    send,
+)
 from tests.checkout.surfer import Page, Surfer, check_headers
 from tests.http.backstage import Operator, make_client
 from tests.support.providers import playing
@@ -114,18 +124,22 @@ def test_a_check_that_is_not_finished_says_so_and_can_be_continued(desk: Counter
     surfer = desk.buyer()
     url = begin(surfer)
     waiting = surfer.open(surfer.root)
-    assert address(waiting) == url
+    assert go_on(surfer, waiting) == url
     unfinished = send(surfer, waiting, "check")
     assert EN["identity_unfinished"].replace("{provider}", "Stripe") in unfinished.text
-    assert address(unfinished) == url
+    assert go_on(surfer, unfinished) == url
     assert come_back(surfer, finish(url, "verified")).heading == EN["title"]
 
 
 def test_the_waiting_page_shows_the_address_for_another_device(desk: Counter) -> None:
     surfer = desk.buyer()
     url = begin(surfer)
-    waiting = surfer.open(surfer.root)
+    before = surfer.open(surfer.root)
+    # The address is spent: another device gets one of its own.
+    assert "<svg" not in before.response.text
+    waiting = surfer.send(next(form for form in before.forms if "device" in form.fields))
     drawn = segno.make(url, error="l", micro=False).svg_inline(border=4, light="#fff")
+    assert "<details open>" in waiting.response.text
     path = drawn.rpartition('d="')[2].partition('"')[0]
     assert path in waiting.response.text
     assert EN["identity_qr"] in waiting.text
@@ -178,7 +192,7 @@ def test_a_provider_that_does_not_respond_is_tried_again(desk: Counter) -> None:
     location = finish(url, "verified")
     with desk.provider.mood(down):
         waiting = send(surfer, surfer.open(surfer.root), "check")
-        assert (waiting.status, address(waiting)) == (503, url)
+        assert (waiting.status, form(waiting, "start")) == (503, 3)
         assert come_back(surfer, location).status == 200
     assert send(surfer, waiting, "check").heading == EN["title"]
 
@@ -195,7 +209,8 @@ def test_the_buyer_chooses_where_there_are_several_providers(desk: Counter) -> N
         assert address(surfer.send(start, provider="stripe")).startswith(desk.provider.url)
         assert surfer.send(start, provider="nobody").status == 400
     waiting = surfer.open(surfer.root)
-    assert [have["value"] for have in waiting.having(name="provider")] == names
+    offered = [have["value"] for have in waiting.having(name="provider")]
+    assert offered == ["stripe", "stripe", *names]
 
 
 def test_every_state_is_in_spanish_and_light(desk: Counter) -> None:

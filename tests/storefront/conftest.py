@@ -1,4 +1,4 @@
-"""The shop of an account of this folder alone, on the shared server."""
+"""The shop of a deployment of its own."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.http.backstage import Operator
+from tests.http.backstage import Operator, another_deployment
 from tests.storefront.shopper import Shopper, Storefront, running_shop
-from tests.support.service import Server
+from tests.support.engines import ENGINES, engine_server
+from tests.support.service import running_server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=ENGINES)
 def storefront(
-    server: Server, operator: Operator, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Storefront]:
-    """Run the shop while the tests of a file run."""
-    key = operator.key(operator.account()).token
-    with running_shop(server.url, key, tmp_path_factory.mktemp("shop")) as shop:
-        yield shop
+    """Run the shop while the tests of a file run.
+
+    On a deployment of its own: what an order needs depends on every notice that there is.
+    """
+    place = tmp_path_factory.mktemp("storefront")
+    made = another_deployment(place / "data", engine_server(request))
+    with running_server(made) as server, Operator(made) as operator:
+        key = operator.key(operator.account()).token
+        with running_shop(server.url, key, place) as shop:
+            yield shop
 
 
 @pytest.fixture

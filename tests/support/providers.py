@@ -29,6 +29,8 @@ class Moody:
 
     simulator: Simulator
     mood: Mood | None = None
+    is_silent: bool = False
+    """Whether its messages are lost on their way."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -56,7 +58,8 @@ class Moody:
             return self.simulator.webhook(session_id)
 
     def take_messages(self) -> Sequence[Webhook]:
-        return self.simulator.take_messages()
+        taken = self.simulator.take_messages()
+        return () if self.is_silent else taken
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,10 @@ class Started:
     url: str
     """Of the provider's page; it lets anybody continue the session."""
     expires_at: datetime | None
+    opens_once: bool
+    """Whether `url` opens the page only once; `start`, repeated, gives another one."""
+    leads_back: bool
+    """Whether the provider leads the buyer to the return address in the end."""
 
     def __repr__(self) -> str:
         return "<Started: hidden>"
@@ -156,7 +160,12 @@ async def start(
     )
     await room.access.database.write(_write_started, new, pending)
     return Started(
-        provider=name, session_id=made.session_id, url=made.url, expires_at=made.expires_at
+        provider=name,
+        session_id=made.session_id,
+        url=made.url,
+        expires_at=made.expires_at,
+        opens_once=made.opens_once,
+        leads_back=made.leads_back,
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from msgspec import structs
+
 from countersign.buyers.model import BuyerStatus
 from countersign.checkout.model import (
     ATTEMPTS_MAX,
@@ -66,6 +68,20 @@ def begun(session: Session, now: datetime, check: StartedCheck) -> Session:
     if (content.starting, content.attempts) != (check.provider, check.attempt):
         return session
     return with_content(session, content, starting=None, check=check, reasons=())
+
+
+def renewed(session: Session, now: datetime, check: StartedCheck) -> Session:
+    """The page of the newest check has this address now; unchanged if that is another check."""
+    content = require_open(session, now, Collected.IDENTITY)
+    before = content.check
+    if before is None or (before.attempt, before.provider_session) != (
+        check.attempt,
+        check.provider_session,
+    ):
+        return session
+    if before.url == check.url:
+        return session
+    return with_content(session, content, check=structs.replace(before, url=check.url))
 
 
 def identified(session: Session, now: datetime, check: IdentityCheck) -> Session:

@@ -30,7 +30,13 @@ from countersign.checkout.model import (
 )
 from countersign.checkout.room import Checkout
 from countersign.db.tables import verifications
-from countersign.errors import CheckoutSessionClosed, InvalidRequest, VerificationNotConfigured
+from countersign.errors import (
+    CheckoutSessionClosed,
+    InvalidRequest,
+    ProviderUnavailable,
+    VerificationMisconfigured,
+    VerificationNotConfigured,
+)
 from countersign.evidence.process import Binding
 from countersign.instant import from_ns
 from countersign.mode import Mode
@@ -78,9 +84,10 @@ async def begin(
 ) -> Session:
     """Start an identity check, or return the one that the buyer can go on with.
 
-    The buyer continues at `session.asked.check.url`. A check that is decided, or that the provider
-    gave up, is followed by a new one, and so is any other if another `provider` is asked for, or
-    if the buyer wants to begin `again`.
+    The buyer continues at `session.asked.check.url`, which is a new one where the provider's
+    addresses work once. A check that is decided, or that the provider gave up, is followed by a
+    new one, and so is any other if another `provider` is asked for, or if the buyer wants to begin
+    `again`.
 
     Raises:
         CheckoutSessionClosed: the session has ended, collects something else now, or has used up
@@ -102,11 +109,33 @@ async def begin(
     session = await store.change(room, session, reserved)
     content = session.asked
     if content.starting is None:
-        return session
+        return await _go_on(room, session)
     check = await start(
         room, session.id, session.account_id, session.mode, content, content.starting
     )
     return await store.change(room, session, partial(checks.begun, check=check))
+
+
+async def _go_on(room: Checkout, session: Session) -> Session:
+    """The check that there is, with an address that opens its page.
+
+    Raises:
+        VerificationNotConfigured, VerificationMisconfigured, ProviderUnavailable: there is none.
+    """
+    content, check = session.asked, session.asked.check
+    if check is None or not check.opens_once or not content.is_waiting:
+        return session
+    try:
+        fresh = await start(
+            room, session.id, session.account_id, session.mode, content, check.provider
+        )
+    except (ProviderUnavailable, VerificationMisconfigured):
+        # What the buyer has submitted meanwhile has no page any more.
+        session = await follow(room, session)
+        if session.content is not None and session.content.is_waiting:
+            raise
+        return session
+    return await store.change(room, session, partial(checks.renewed, check=fresh))
 
 
 async def start(  # noqa: PLR0917 - what a check is started with
@@ -146,6 +175,8 @@ async def start(  # noqa: PLR0917 - what a check is started with
         attempt=attempt,
         started_at=now,
         expires_at=made.expires_at,
+        opens_once=made.opens_once,
+        leads_back=made.leads_back,
     )
 
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 RETURN: Final = "return"
 """In the address at which a provider sends the buyer's browser back."""
 _NOTICED: Final = "checked"
+_DEVICE: Final = "device"
 _EVENTS: Final[Header] = (b"content-type", b"text/event-stream")
 _UNBUFFERED: Final[Header] = (b"x-accel-buffering", b"no")
 """For nginx, which otherwise collects a response before it passes it on."""
@@ -111,7 +112,11 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
     if stage is Stage.WAITING and (is_played or not _has_begun(visit)):
         stage = Stage.BEGIN
     current = content.check.provider if content.check else names[0] if names else ""
-    url = _address(content.check) if stage is Stage.WAITING else None
+    check = content.check if stage is Stage.WAITING else None
+    url = _address(check)
+    # An address that opens the page once is fetched when the buyer wants to go there.
+    is_fetched = check is not None and check.opens_once
+    is_for_device = visit.form.get(_DEVICE) == "yes"
     return visit.show(
         "identity.html",
         ProviderUnavailable.status if is_unavailable else 200,
@@ -127,7 +132,13 @@ async def show(visit: Visit, *, is_unavailable: bool = False, down: str | None =
         unavailable=is_unavailable,
         unfinished=stage is Stage.WAITING and visit.form.get(_NOTICED) == "yes",
         url=url,
-        qr=url and _qr(url, words_of(visit.locale)["identity_qr"]),
+        chosen=check and check.provider,
+        fetched=is_fetched,
+        leads_back=check is None or check.leads_back,
+        device=is_for_device,
+        qr=url
+        and (is_for_device or not is_fetched)
+        and _qr(url, words_of(visit.locale)["identity_qr"]),
         alone=content.collect == (Collected.IDENTITY,),
         until=visit.session.expires_at.strftime("%H:%M UTC (%Y-%m-%d)"),
         revision=visit.session.revision,
@@ -141,12 +152,18 @@ async def start(visit: Visit) -> Reply:
     # Of a button that is pressed twice, the second is for a check that is given up already.
     again = form.get("again") == str(content.attempts)
     provider = form.get("provider") or None
+    if content.is_waiting and not visit.room.asking.may(visit.session.id):
+        return await show(visit, is_unavailable=True)
     try:
         session = await identity.begin(visit.room, visit.session, provider, again=again)
     except _NOT_STARTED:
         return await show(visit, is_unavailable=True, down=provider)
-    check = session.asked.check
-    return lead(f"{visit.root}{'' if check and check.played else '/continue'}{visit.lang}")
+    check = None if session.content is None else session.content.check
+    if form.get(_DEVICE) == "yes":
+        return lead(_with(visit, _DEVICE))
+    # Whom nobody leads back needs this page in a window of its own.
+    stays = check is None or check.played or not check.leads_back
+    return lead(f"{visit.root}{'' if stays else '/continue'}{visit.lang}")
 
 
 async def go_to_provider(visit: Visit) -> Reply:
@@ -179,8 +196,7 @@ async def check_now(visit: Visit) -> Reply:
     except Refusal:
         return await show(await up_to_date(visit), is_unavailable=True)
     if session.content is not None and session.content.is_waiting:
-        sign = "&" if visit.lang else "?"
-        return lead(f"{visit.root}{visit.lang}{sign}{_NOTICED}=yes")
+        return lead(_with(visit, _NOTICED))
     return visit.go_on()
 
 
@@ -249,6 +265,11 @@ def _has_begun(visit: Visit) -> bool:
     if attempts > 1 or not is_id(VERIFICATION_SESSION, session.id):
         return True
     return has_mark(visit.room, session, BEGAN, attempts, visit.call)
+
+
+def _with(visit: Visit, said: str) -> str:
+    """The address of the page, which then says something more."""
+    return f"{visit.root}{visit.lang}{'&' if visit.lang else '?'}{said}=yes"
 
 
 def _may_ask(session: Session) -> bool:

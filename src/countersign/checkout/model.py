@@ -102,6 +102,10 @@ class StartedCheck(Struct, frozen=True, kw_only=True):
     started_at: datetime
     expires_at: datetime | None = None
     """When the provider gives it up; None if it does not say."""
+    opens_once: bool = False
+    """Whether `url` opens the page only once."""
+    leads_back: bool = True
+    """Whether the provider leads the buyer back in the end."""
     played: bool = False
     """Whether the sandbox plays the provider."""
 

@@ -192,6 +192,10 @@ class StartedSession(_Private):
     """Of the provider's page. It lets anybody continue the session: it is kept sealed."""
     expires_at: datetime | None = None
     """When the provider gives it up; None if it does not say."""
+    opens_once: bool = False
+    """Whether `url` opens the page only once: a buyer who goes back needs another one."""
+    leads_back: bool = True
+    """Whether the provider leads the buyer to the return address in the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

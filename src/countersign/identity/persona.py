@@ -155,6 +155,7 @@ class Persona(IdentityProvider[PersonaCredentials]):
             session_id=session_id,
             url=f"{link}{'&' if '?' in link else '?'}{language}",
             expires_at=read.instant(inquiry, "attributes.expires-at"),
+            opens_once=True,
         )
 
     def _started(self, reply: ProviderReply, body: read.Object, reference: str) -> read.Object:

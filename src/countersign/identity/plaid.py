@@ -162,7 +162,7 @@ class Plaid(IdentityProvider[PlaidCredentials]):
             raise self._not_open()
         session_id = read.matching(made, "id", SESSION_ID)
         self._expect(session_id)
-        return StartedSession(session_id=session_id, url=url)
+        return StartedSession(session_id=session_id, url=url, leads_back=False)
 
     def _post(self, path: str, **body: object) -> ProviderRequest:
         # Most only read, and `create` knows a repetition.

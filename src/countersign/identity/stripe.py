@@ -168,7 +168,7 @@ class Stripe(IdentityProvider[StripeCredentials]):
         url = read.text(session, "url")
         if url is None:
             raise self._not_open()
-        return StartedSession(session_id=session_id, url=url)
+        return StartedSession(session_id=session_id, url=url, opens_once=True)
 
     async def _read_webhook(self, headers: Mapping[str, str], body: bytes) -> WebhookHint | None:
         secrets = self._credentials.webhook_secrets

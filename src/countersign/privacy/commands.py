@@ -163,7 +163,8 @@ def run(*, dry_run: bool, yes: bool, as_json: bool) -> None:
         for due in found
     ]
     say(f"{len(found)} are due, {len(found) - len(free)} of them on hold.")
-    say(f"{len(asked)} buyers have asked to be erased.")
+    if asked:
+        say(f"{len(asked)} buyers have asked to be erased.")
     erased, outcomes = list[str](), dict[str, str]()
     if (free or asked) and not dry_run:
         what = f"the disclosures of {len(free)} records, and {len(asked)} buyers"
