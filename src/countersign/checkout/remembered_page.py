@@ -199,6 +199,7 @@ def _consent(visit: Visit, known: KnownBy | None) -> Reply:
         here=f"{visit.root}/remembered",
         with_cookie=known is not None,
         with_hint=known is not None or _has_passkey(visit),
+        cookie_first=known is not None and not _has_passkey(visit),
         headers=(ALONE,),
         served=_text(challenge),
         options=party and json.dumps(assertion_options(party, challenge)),
