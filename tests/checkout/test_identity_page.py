@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 import segno
 
+from countersign.buyers import settings
 from countersign.checkout.model import ATTEMPTS_MAX
 from countersign.checkout.words import WORDS
+from countersign.mode import Mode
 from countersign_simulators.base import Reply, Request
 from countersign_simulators.registry import SIMULATORS
 from tests.checkout.buyer import Shop
@@ -254,3 +256,38 @@ def test_a_session_without_a_notice_says_nothing_of_one(surf: Surf) -> None:
     assert back.heading == EN["identity_title"]
     declined = surfer.send(asked.form)
     assert "Your identity was not verified." in declined.text
+
+
+def test_who_goes_on_with_the_same_session_of_the_provider_is_seen_at_once(desk: Counter) -> None:
+    surfer = desk.buyer(collect=["identity"])
+    url = begin(surfer)
+    blurred = come_back(surfer, finish(url, "photo_blurred"))
+    assert EN["identity_failed"] in blurred.text
+    assert come_back(surfer, finish(url, "verified")).heading == EN["done_title"]
+
+
+def test_a_played_check_ends_where_the_account_gets_a_provider(
+    shop: Shop, operator: Operator, surf: Surf
+) -> None:
+    surfer = surf(collect=["identity"], notice_id=None, shipping_zip="94110")
+    deciding = surfer.send(surfer.open().form, outcome="later")
+    with counter(shop, operator) as desk:
+        page = send(surfer, deciding, "check")
+        assert desk.status(surfer) == "open"
+        assert "Stripe" in page.text
+        assert check(surfer, "verified", page).heading == EN["done_title"]
+
+
+def test_the_page_names_the_provider_of_its_button(desk: Counter) -> None:
+    """Also after the account has changed its provider, where it is the one that is started."""
+    surfer = desk.buyer()
+    failed = check(surfer, "underage")
+    assert "Stripe" in failed.text
+    account = desk.shop.vendor.account_id
+    with playing("persona") as persona:
+        desk.operator.act(lambda opened: settings.drop(opened.buyers, account, Mode.TEST, "stripe"))
+        desk.use(persona)
+        page = surfer.open(surfer.root)
+        assert ("Persona" in page.text, "Stripe" in page.text) == (True, False)
+        url = begin(surfer, page)
+        assert url.startswith(persona.url)

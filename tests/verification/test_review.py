@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from countersign.access.key import Principal
-from countersign.buyers import admin, review
+from countersign.buyers import admin, review, started
 from countersign.buyers.model import BuyerStatus
 from countersign.buyers.review import AcceptedZip
 from countersign.buyers.rules import PROOFS
@@ -187,3 +187,24 @@ def test_who_is_erased_is_in_no_queue(stage: Stage) -> None:
     assert waiting(stage) == []
     with pytest.raises(NotFound):
         dismiss(stage, None, cbid)
+
+
+def proves(vendor: Insider, cbid: str) -> bool:
+    """Whether the new ZIP code is proved for this account."""
+    who = (vendor.account_id, Mode.LIVE, cbid, NEW_ZIP)
+    return (
+        vendor.stage.do(started.judge_known(vendor.stage.opened.buyers, *who)).status is S.VERIFIED
+    )
+
+
+@each_engine
+def test_a_zip_code_that_a_reviewer_accepts_counts_for_that_account_alone(stage: Stage) -> None:
+    """That of the deployment's operator counts for every account with the source `operator`."""
+    first = stage.insider(zip_sources=WITH_OPERATOR)
+    second = stage.insider(first.playing, zip_sources=WITH_OPERATOR)
+    cbid = first.verify(first.part("verified"), NEW_ZIP).cbid
+    stage.do(review.accept(stage.opened.buyers, first.principal, cbid, BILL))
+    assert (proves(first, cbid), proves(second, cbid)) == (True, False)
+    bill = {"document": BILL.document, "reason": BILL.reason}
+    stage.do(admin.accept_zip(stage.opened.buyers, cbid, NEW_ZIP, **bill))
+    assert (proves(first, cbid), proves(second, cbid)) == (True, True)

@@ -362,3 +362,22 @@ def test_two_providers_are_offered_and_each_follows_its_own_sessions(stage: Stag
         assert vendor.names() == ("veriff",)
         with pytest.raises(VerificationNotConfigured):
             vendor.ask(made)
+
+
+@each_engine
+def test_a_vendor_who_asks_too_early_changes_no_check(stage: Stage) -> None:
+    """The buyer keeps the link to the provider, and is found verified in the end."""
+    insider = stage.insider()
+    vendor = starter_of(insider)
+    made = vendor.start()
+    session = replace(
+        insider.part("verified"),
+        session_id=made.session_id,
+        shipping_zip=ZIP,
+        subject_reference=None,
+    )
+    assert insider.verify(session).view.status is S.REQUIRES_INPUT
+    assert vendor.found(made) == (None, 0)
+    walk(made, "verified")
+    stage.wait(timedelta(seconds=15))
+    assert settled(vendor.found(made)[0]).status is S.VERIFIED

@@ -137,7 +137,8 @@ async def accept_zip_of(
 ) -> VerifyResult:
     """Accept another ZIP code for the buyer of this audit entry, as `accept_zip`.
 
-    With `account_id`, only what a provider said to this account counts. Raises as `accept_zip`.
+    With `account_id`, a reviewer of this account accepts it: only what a provider said to this
+    account counts, and the ZIP code counts for this account alone. Raises as `accept_zip`.
     """
     buyer, _ = await show(room, audit.subject)
     if buyer.status is BuyerStatus.REVOKED:
@@ -166,7 +167,8 @@ async def accept_zip_of(
         details={**audit.details, "verification": basis.verification_id},
     )
     request = msgspec.convert(content["request"] | {"shipping_zip": zip_}, SessionRequest)
-    return await override(room, integration, request, result_in(content, zip_), accepted, entry)
+    result, own = result_in(content, zip_), account_id is not None
+    return await override(room, integration, request, result, accepted, entry, for_account_only=own)
 
 
 async def evidence(

@@ -24,19 +24,12 @@ from countersign.buyers.decision import (
     refuse_unusable,
 )
 from countersign.buyers.following import asked_index, session_index
-from countersign.buyers.model import (
-    BuyerStatus,
-)
+from countersign.buyers.model import BuyerStatus
 from countersign.buyers.providers import Integration
 from countersign.buyers.room import Buyers
 from countersign.buyers.schemas import VerifyResult
-from countersign.buyers.session_evidence import (
-    Evaluation,
-    SessionRequest,
-)
-from countersign.buyers.sessions_sql import (
-    SessionKeys,
-)
+from countersign.buyers.session_evidence import Evaluation, SessionRequest
+from countersign.buyers.sessions_sql import SessionKeys
 from countersign.buyers.write_evaluation import decision_view, write_evaluation
 from countersign.errors import (
     CountersignError,
@@ -129,12 +122,17 @@ async def override(  # noqa: PLR0917 - all that `_evaluated` takes, and how to k
     result: ProviderResult,
     accepted: AuditEntry,
     entry: Remember[bytes] = None,
+    *,
+    for_account_only: bool = False,
 ) -> VerifyResult:
     """Evaluate what a provider said before, with what an operator accepts; durable on return.
+
+    `for_account_only`: what is accepted counts for the account of the integration alone.
 
     Raises InvalidArgument if the buyer would not be verified by it; nothing was written.
     """
     work = await _evaluated(room, integration, request, result, override=accepted)
+    work = dataclasses.replace(work, for_account_only=for_account_only)
     view = decision_view(work.decision, work.now)
     if view.status is not BuyerStatus.VERIFIED:
         why = ", ".join(view.reasons) or view.status.value

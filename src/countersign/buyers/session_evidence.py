@@ -68,6 +68,8 @@ class Evaluation:
     """Of a poll, the followed session that it is for."""
     override: AuditEntry | None = None
     """What an operator accepted in the place of a provider's proof."""
+    for_account_only: bool = False
+    """Whether that was accepted by a reviewer of the account, and counts for it alone."""
 
     @property
     def mode(self) -> Mode:

@@ -338,7 +338,9 @@ def _zips(  # noqa: PLR0917 - what is known
     if buyer.proofs:
         proof = best_proof(buyer, rules)
         secret, cbid = room.access.secret, buyer.cbid
-        return index, proof is not None and proves_zip(secret, cbid, proof, rules, shipping_zip)
+        return index, proof is not None and proves_zip(
+            secret, account_id, cbid, proof, rules, shipping_zip
+        )
     # One that the sandbox has played has the ZIP codes that it was played with.
     played = connection.execute(
         select(verifications.c.subject_index, verifications.c.zip_index).where(

@@ -57,12 +57,13 @@ from countersign.errors import (
     ProviderSessionNotFound,
     UnknownSubject,
 )
-from countersign.identity.model import Finding
+from countersign.identity.model import FactSource, Finding
 from countersign.ids import BUYER, SANDBOX_BUYER, VERIFICATION, base32, timed_id
 from countersign.instant import to_ms
 from countersign.log.append_record import account_fact
 from countersign.log.record import RecordType
 from countersign.mode import Mode
+from countersign.reason import Reason
 from countersign.vault.vault import NONCE_BYTES
 
 _CBID_BYTES: Final = 16
@@ -127,8 +128,7 @@ def write_evaluation(
         )
     _follow(connection, room, work, found, started)
     if started is not None and _is_of(started, room, work):
-        cbid, at = buyer.cbid, work.at
-        settle(connection, started, (cbid, view.status, view.reasons), verification_id, at)
+        _settle(connection, work, started, (buyer.cbid, view.status, view.reasons), verification_id)
     result = verify_result(buyer.cbid, view)
     keep_answer(connection, entry, result.body)
     return result
@@ -145,11 +145,27 @@ def _is_unsubmitted(started: StoredCheck | None, work: Evaluation) -> TypeGuard[
 
 
 def _is_of(started: StoredCheck, room: Buyers, work: Evaluation) -> bool:
-    """Whether this is asked for the ZIP code of the started check.
+    """Whether this is asked for the ZIP code of the started check, and for no other reference.
 
     What is asked for another one says nothing about it.
     """
+    if work.request.subject_reference not in {None, started.reference}:
+        return False
     return started.zip_index == zip_index(room, work.account_id, work.request.shipping_zip)
+
+
+def _settle(
+    connection: Connection,
+    work: Evaluation,
+    started: StoredCheck,
+    outcome: tuple[str, BuyerStatus, tuple[Reason, ...]],
+    verification_id: str | None,
+) -> None:
+    if started.cbid is None and nothing_submitted(work.result):
+        # Its buyer can still go on with it, whatever a vendor hears who asks too early.
+        _write_unsubmitted(connection, work, started)
+        return
+    settle(connection, started, outcome, verification_id, work.at)
 
 
 def _write_unsubmitted(connection: Connection, work: Evaluation, started: StoredCheck) -> None:
@@ -192,6 +208,7 @@ def _find(connection: Connection, room: Buyers, work: Evaluation) -> _Found | Co
 
 def _attempt(secret: DeploymentSecret, work: Evaluation, found: _Found) -> VerificationAttempt:
     decision, proof = found.decision, None
+    own = work.account_id if work.for_account_only else None
     if decision.facts and decision.began_at and decision.expires_at:
         proof = ProvedSession(
             session=work.keys.session.hex(),
@@ -201,7 +218,14 @@ def _attempt(secret: DeploymentSecret, work: Evaluation, found: _Found) -> Verif
             facts=decision.facts,
             zips=tuple(
                 [
-                    proved_zip_index(secret, found.cbid, zip_, source, country_assumed=assumed)
+                    proved_zip_index(
+                        secret,
+                        found.cbid,
+                        zip_,
+                        source,
+                        country_assumed=assumed,
+                        account_id=own if source is FactSource.OPERATOR else None,
+                    )
                     for zip_, source, assumed in decision.zips
                 ]
             ),

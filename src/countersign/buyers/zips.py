@@ -8,11 +8,19 @@ from countersign.buyers.rules import AbsentCountry, VerificationRules, zip5
 from countersign.identity.model import FactSource
 
 
-def proves_zip(
-    secret: DeploymentSecret, cbid: str, proof: ProvedSession, rules: VerificationRules, zip_: str
+def proves_zip(  # noqa: PLR0917 - what is known
+    secret: DeploymentSecret,
+    account_id: str,
+    cbid: str,
+    proof: ProvedSession,
+    rules: VerificationRules,
+    zip_: str,
 ) -> bool:
-    """Whether this proof proves the ZIP code for the buyer, as the rules ask for it."""
+    """Whether this proof proves the ZIP code for the buyer, as the account's rules ask for it."""
     countries = (False, True) if rules.absent_country is AbsentCountry.US else (False,)
+    by_account = proved_zip_index(secret, cbid, zip_, FactSource.OPERATOR, account_id=account_id)
+    if FactSource.OPERATOR in rules.zip_sources and by_account in proof.zips:
+        return True
     return any(
         proved_zip_index(secret, cbid, zip_, source, country_assumed=assumed) in proof.zips
         for source in rules.zip_sources
@@ -27,7 +35,13 @@ def proved_zip_index(
     source: FactSource,
     *,
     country_assumed: bool = False,
+    account_id: str | None = None,
 ) -> str:
-    """The keyed hash of a ZIP code that this source has proved for a buyer, in hexadecimal."""
+    """The keyed hash of a ZIP code that this source has proved for a buyer, in hexadecimal.
+
+    With `account_id` it counts for this account alone, whose reviewer accepted it.
+    """
     field = f"proved_zip_{source.value}{'_assumed_us' if country_assumed else ''}"
+    if account_id is not None:
+        field = f"{field}_{account_id}"
     return secret.blind_index(cbid, field, zip5(zip_)).hex()

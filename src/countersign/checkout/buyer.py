@@ -11,7 +11,7 @@ from countersign.acknowledgments.acknowledge import check_initials, prepare_host
 from countersign.acknowledgments.find import find_one
 from countersign.acknowledgments.model import Submission
 from countersign.acknowledgments.origin import Origin
-from countersign.checkout import model, store
+from countersign.checkout import identity, model, store
 from countersign.checkout.brand import Brand, brand_of
 from countersign.checkout.model import (
     ClaimedEvent,
@@ -126,7 +126,8 @@ async def accept(
     around the component. Where the facts suffice, the order is decided afterwards.
 
     Raises:
-        CheckoutSessionClosed: it has ended, or has no initials, or others than it was given with.
+        CheckoutSessionClosed: it has ended, or has no initials, or others than it was given with;
+            or its buyer is not verified any more.
         NoticeVersionMismatch: the text is not in force any more.
     """
     given = session.asked.reading
@@ -137,6 +138,7 @@ async def accept(
             raise CheckoutSessionClosed("There are no initials to send yet.")
         if given is None or (reading.initials, reading.locale) != (given.initials, given.locale):
             raise CheckoutSessionClosed("Other initials were sent at the same time.")
+        await identity.require_verified(room, session)
         notice = await notice_of(room, session)
         if notice.digest != reading.notice_digest:
             raise NoticeVersionMismatch(_TEXT_CHANGED)

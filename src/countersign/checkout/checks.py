@@ -6,6 +6,7 @@ pending before the newest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,11 +29,18 @@ from countersign.errors import CheckoutSessionClosed
 
 
 def reserved(
-    session: Session, now: datetime, provider: str | None, first: str, seen: int, *, again: bool
+    session: Session,
+    now: datetime,
+    provider: str | None,
+    names: Sequence[str],
+    seen: int,
+    *,
+    again: bool,
 ) -> Session:
     """An identity check is about to be started; none, where there is one to go on with.
 
-    `provider` is the one that is asked for; without one it is the last, or the `first`. `again`:
+    `provider` is the one that is asked for; without one it is the last if it is still among the
+    account's `names`, or else the first of these. `again`:
     give up the check that the buyer has `seen`, by its number. Of two who ask for the same at once,
     the second goes on with the check of the first.
 
@@ -42,7 +50,8 @@ def reserved(
     """
     content = require_open(session, now, Collected.IDENTITY)
     starting, check, another = content.starting, content.check, again and content.attempts <= seen
-    name = provider or starting or (check.provider if check else first)
+    last = starting or (check.provider if check else None)
+    name = provider or (last if last in names else None) or names[0]
     if starting == name and not another:
         return session
     if check is not None and check.provider == name and not another and _is_usable(content, now):
@@ -98,7 +107,8 @@ def taken_over(session: Session, now: datetime, check: IdentityCheck | None, see
     """The best of all checks of this session, as found without its buyer; `seen` counts decisions.
 
     Nothing happens after the end, nor if all these decisions were seen before. What is verified
-    stays so, unless the buyer was revoked.
+    stays so, unless a decision that is new finds its buyer revoked: a revocation alone is none, and
+    is found before the initials are taken.
     """
     if session.status_at(now) is not Status.OPEN or seen <= session.check_revision:
         return session
@@ -113,6 +123,16 @@ def taken_over(session: Session, now: datetime, check: IdentityCheck | None, see
     if before is not None and check.attempt < before.attempt and not counts:
         return known
     return _judged(known, content, check, now)
+
+
+def lost(
+    session: Session, now: datetime, verified: IdentityCheck, now_is: IdentityCheck
+) -> Session:
+    """The buyer who was `verified` is not any more; unchanged if something else is known now."""
+    content = session.content
+    if content is None or session.status_at(now) is not Status.OPEN or content.identity != verified:
+        return session
+    return with_content(session, content, identity=now_is, reasons=now_is.reasons)
 
 
 def unsubmitted(session: Session, now: datetime, check: IdentityCheck) -> Session:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace as with_members
 from sqlalchemy import select
 
 from countersign.buyers import started
@@ -102,7 +103,7 @@ async def begin(
     reserved = partial(
         checks.reserved,
         provider=provider,
-        first=names[0],
+        names=names,
         seen=session.asked.attempts,
         again=again,
     )
@@ -255,6 +256,8 @@ async def follow(room: Checkout, session: Session) -> Session:
     if check.played:
         identity = session.asked.identity
         is_pending = identity is not None and identity.status is BuyerStatus.PENDING
+        # The sandbox plays only until the account has the test mode of a provider.
+        is_pending = is_pending and await providers(room, session) == played(session.mode)
         return await _play(room, session, None) if is_pending else session
     found = await started.ask(
         room.buyers,
@@ -308,6 +311,25 @@ async def remembered(
         attempt=0,
     )
     return await store.change(room, session, partial(checks.identified, check=check))
+
+
+async def require_verified(room: Checkout, session: Session) -> None:
+    """Judge a buyer who was verified in this session again; if that fails, the step is open again.
+
+    Raises:
+        CheckoutSessionClosed: the buyer was revoked, or the account's rules ask for more now.
+    """
+    check = session.asked.identity
+    if check is None or check.cbid is None or not check.verified:
+        return
+    who = (session.account_id, session.mode, check.cbid)
+    known = await started.judge_known(room.buyers, *who, None)
+    if known.status is BuyerStatus.VERIFIED:
+        return
+    reasons = tuple(map(str, known.reasons))
+    lost = with_members(check, status=known.status, reasons=reasons)
+    await store.change(room, session, partial(checks.lost, verified=check, now_is=lost))
+    raise CheckoutSessionClosed("The buyer is not verified for this account now.")
 
 
 async def _is_at_identity(room: Checkout, session: Session) -> bool:

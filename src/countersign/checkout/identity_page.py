@@ -105,8 +105,15 @@ async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
     except VerificationNotConfigured:
         names, is_unavailable = (), True
     is_played = names == (PLAYED,)
+    going_on = {Stage.WAITING, Stage.DECIDING}
     if is_played and stage is Stage.WAITING:
         stage = Stage.BEGIN
+    elif not is_played and content.check and content.check.played and stage in going_on:
+        # The account has the test mode of a provider now.
+        stage = Stage.BEGIN if content.attempts < ATTEMPTS_MAX else Stage.USED_UP
+    provider = names[0] if names else ""
+    if content.check and stage in going_on:
+        provider = content.check.provider
     check = content.check if stage is Stage.WAITING else None
     url = _address(check)
     # An address that opens the page once is fetched when the buyer wants to go there.
@@ -120,7 +127,7 @@ async def show(visit: Visit, *, is_unavailable: bool = False) -> Reply:
         attempts=content.attempts,
         may_begin=content.attempts < ATTEMPTS_MAX,
         providers={name: _title(name) for name in names},
-        provider=_title(content.check.provider if content.check else names[0] if names else ""),
+        provider=_title(provider),
         outcomes=[*identity.OUTCOMES] if is_played else [],
         reasons=_reasons(content) if stage in {Stage.FAILED, Stage.USED_UP} else (),
         unavailable=is_unavailable,
@@ -264,7 +271,11 @@ def _may_ask(session: Session) -> bool:
     if content is None or session.status is not Status.OPEN:
         return False
     known = content.identity
-    return content.is_waiting or (known is not None and known.status is BuyerStatus.PENDING)
+    if known is None or content.is_waiting or known.status is BuyerStatus.PENDING:
+        return content.is_waiting or known is not None
+    # The provider lets its buyer go on with the same session.
+    asks = Reason.IDENTITY_REQUIRES_INPUT in known.reasons
+    return known.status is BuyerStatus.REQUIRES_INPUT and asks
 
 
 def _is_prefetched(call: Call) -> bool:

@@ -199,7 +199,16 @@ class Session:
 
     @property
     def cbid(self) -> str | None:
-        """The buyer: as found by the identity check, else as given."""
+        """The buyer: as verified by the identity check, else as given."""
+        content = self.content
+        if content is None:
+            return None
+        identity = content.identity
+        return identity.cbid if identity and identity.verified else content.cbid
+
+    @property
+    def subject(self) -> str | None:
+        """The buyer whose session this is, verified or not: with the buyer, it is erased."""
         content = self.content
         if content is None:
             return None

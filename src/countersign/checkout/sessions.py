@@ -319,7 +319,7 @@ def return_url(session: Session) -> str:
     ids = {
         "checkout_session_id" if is_checkout else "verification_session_id": session.id,
         "ack_id": session.ack_id,
-        "cbid": session.cbid,
+        "cbid": session.cbid if is_checkout or session.status is Status.COMPLETED else None,
         "clearance_id": session.clearance_id,
     }
     added = urlencode({name: value for name, value in ids.items() if value is not None})

@@ -238,7 +238,7 @@ async def clock_of(room: Checkout, session: Session) -> datetime:
 
 def cbid_index(room: Checkout, session: Session) -> bytes | None:
     """The blind index by which the session of a buyer is found to be erased."""
-    cbid = session.cbid
+    cbid = session.subject
     if cbid is None:
         return None
     return room.access.secret.blind_index(session.account_id, CBID_FIELD, cbid)

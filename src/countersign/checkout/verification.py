@@ -104,7 +104,7 @@ def view(
         session_id=content.session_id if content else None,
         provider_identity_session_id=check.provider_session if check else None,
         status=_status(content, status),
-        cbid=found or (content.cbid if content else None),
+        cbid=found,
         reasons=_reasons(content, status),
         url=link_of(room, token),
         return_url=content.return_url if content else None,

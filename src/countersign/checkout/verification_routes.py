@@ -23,7 +23,10 @@ from countersign.http.route import Route, grouped
 
 
 async def create(room: Checkout, call: Call) -> Reply:
-    """Start an identity check, and create its link. The url is returned only once."""
+    """Start an identity check, and create its link. Only this response has the url.
+
+    A request that is repeated with its `Idempotency-Key` gets the same response, with the url.
+    """
     body = parse_body(call.body, examples.VerificationSessionRequest)
     made = await verification.create_verification(room, call.principal, body, call.entry)
     return Reply(made.body)

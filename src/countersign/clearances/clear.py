@@ -260,7 +260,7 @@ def _zip_proved(item: _Item, facts: OrderFacts, rules: VerificationRules) -> boo
     if proof is None:
         return None
     secret, zip_ = item.room.access.secret, new.order.shipping_zip
-    return proves_zip(secret, buyer.cbid, proof, rules, zip_)
+    return proves_zip(secret, new.account_id, buyer.cbid, proof, rules, zip_)
 
 
 def _cleared(item: _Item, result: ClearanceResult) -> Cleared:
