@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.browser.order import Order
 from tests.browser.shop import Shop, running_shop
@@ -28,6 +28,14 @@ def windows(chromium: Browser) -> Iterator[Windows]:
     opened = Windows(chromium)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def patient() -> Iterator[None]:
+    """Wait longer than usual for what a page will show: machines can be slow."""
+    expect.set_options(timeout=30_000)
+    yield
+    expect.set_options(timeout=5_000)
 
 
 @pytest.fixture

@@ -22,7 +22,12 @@ from tests.support.providers import playing
 from tests.support.service import Server, running_server
 from tests.verification.live import live_vendor
 
-pytestmark = [pytest.mark.browser, pytest.mark.npm, pytest.mark.long]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.npm,
+    pytest.mark.long,
+    pytest.mark.usefixtures("patient"),
+]
 EN, ES = WORDS["en"], WORDS["es"]
 Shop = Callable[..., str]
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 640}}
@@ -105,6 +110,12 @@ def verify(page: Page, url: str, words: Any = EN) -> None:  # noqa: ANN401 - as 
     expect(page.get_by_role("heading", level=1)).to_have_text(words["done_title"], timeout=60_000)
 
 
+def keep(page: Page, name: str, words: Any = EN) -> None:  # noqa: ANN401 - as above
+    """Be remembered. To leave before the page says so would cancel it."""
+    press(page, name, words)
+    expect(page.get_by_text(words["remembered_kept"])).to_be_visible()
+
+
 def at_shop(page: Page) -> None:
     page.wait_for_url(re.compile(r"/docs"))
 
@@ -118,8 +129,7 @@ def test_a_passkey_of_one_shop_passes_at_another(windows: Windows, shops: list[S
     device, id_ = authenticator(page)
     verify(page, shops[0]())
     assert_accessible(page)
-    press(page, "remembered_keep_passkey")
-    expect(page.get_by_text(EN["remembered_kept"])).to_be_visible()
+    keep(page, "remembered_keep_passkey")
     kept = device.send("WebAuthn.getCredentials", {"authenticatorId": id_})["credentials"]
     assert [one["isResidentCredential"] for one in kept] == [True]
     page.goto(shops[1]())
@@ -141,7 +151,7 @@ def test_buyer_shows_who_asked_and_erases_it(
     page = windows.open(**PHONE)
     authenticator(page)
     verify(page, shops[0]())
-    press(page, "remembered_keep_passkey")
+    keep(page, "remembered_keep_passkey")
     page.goto(shops[1]())
     press(page, "remembered_use_passkey")
     at_shop(page)
@@ -182,7 +192,7 @@ def test_the_cookie_works_without_javascript_in_spanish_on_a_phone(
 ) -> None:
     page = windows.open(java_script_enabled=False, **PHONE)
     verify(page, shops[0](locale="es"), ES)
-    press(page, "remembered_keep_cookie", ES)
+    keep(page, "remembered_keep_cookie", ES)
     page.goto(shops[1](locale="es"))
     title(page, "remembered_consent_title", ES)
     press(page, "remembered_use_cookie", ES)
@@ -193,8 +203,7 @@ def test_the_consent_is_given_by_keyboard_alone(windows: Windows, shops: list[Sh
     page = windows.open()
     authenticator(page)
     verify(page, shops[0]())
-    press(page, "remembered_keep_passkey")
-    expect(page.get_by_text(EN["remembered_kept"])).to_be_visible()
+    keep(page, "remembered_keep_passkey")
     page.goto(shops[1]())
     for _ in range(12):
         page.keyboard.press("Tab")
@@ -212,8 +221,7 @@ def test_every_page_of_it_is_accessible(
     authenticator(page)
     verify(page, shops[0]())
     assert_accessible(page)
-    press(page, "remembered_keep_cookie")
-    expect(page.get_by_text(EN["remembered_kept"])).to_be_visible()
+    keep(page, "remembered_keep_cookie")
     assert_accessible(page)
     for url in (shops[1](), shops[1](locale="es")):
         page.goto(url)
